@@ -20,6 +20,7 @@ or delay accepted messages, and for some that clients would notice:
 * MiniStack hands work to functions from one thread that waits for them: :mod:`local.emulator_sources`.
 * MiniStack waits 50 ms for a log line after each run of a function that has written none, with the answer in its hands:
   :mod:`local.emulator_workers`.
+* MiniStack is served by hypercorn, which takes as much CPU as all of its own work: :mod:`local.emulator_server`.
 * MiniStack starts an interpreter for each process of a function: :mod:`local.emulator_forks`.
 """
 
@@ -45,7 +46,7 @@ from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, 
 
 if TYPE_CHECKING:
     from local.emulator_forks import fork_functions
-    from local.emulator_http import serve_plainly
+    from local.emulator_server import serve_by_uvicorn
     from local.emulator_shortcuts import take_shortcuts
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
     from local.emulator_sources import hand_out_at_once
@@ -71,7 +72,7 @@ else:
     _workers = _sibling("emulator_workers")
     ask_directly, share_code, take_turns = _workers.ask_directly, _workers.share_code, _workers.take_turns
     fork_functions = _sibling("emulator_forks").fork_functions
-    serve_plainly = _sibling("emulator_http").serve_plainly
+    serve_by_uvicorn = _sibling("emulator_server").serve_by_uvicorn
     take_shortcuts = _sibling("emulator_shortcuts").take_shortcuts
 
 STREAMS = "pushhub_streams"
@@ -282,7 +283,7 @@ def main() -> None:
     taken = Snapshots(Path(persistence.STATE_DIR), every_s, give_back)
     app._load_persisted_state, app.save_all = taken.load, taken.save_all
     serve_own_routes(taken)
-    serve_plainly()
+    serve_by_uvicorn()
     # Each snapshot is a fork of a process with threads, on purpose; the child uses none of what they hold.
     warnings.filterwarnings("ignore", message=".*multi-threaded, use of fork", category=DeprecationWarning)
     app.main()
