@@ -1,9 +1,9 @@
-"""Puts the job into what Glue takes: one script that carries its package, and, for those who prefer it,
+"""Packs the job for Glue: one script that contains its package, and, for those who prefer it,
 the package as a zip.
 
     python -m glue_jobs.bundle build/glue
 
-``delivery_report.py`` is complete in itself, so ``ScriptLocation`` is all that a template needs to name. The files
+``delivery_report.py`` is complete in itself, so a template only needs to name it in ``ScriptLocation``. The files
 depend on the sources alone.
 """
 
@@ -21,8 +21,8 @@ from pushhub.engine.model import record
 SOURCES: Final = Path(__file__).parent
 
 RECORD: Final = Path(record.__file__)
-"""The record's fields lie in the functions' layer, which Glue does not have:
-this one module of it goes with the job.
+"""The record's fields are defined in the functions' layer, which Glue does not have:
+this one module of it is packed with the job.
 """
 
 _SCRIPT: Final = '''"""The delivery report as one Glue script. Made by glue_jobs/bundle.py; change the sources there."""
@@ -49,7 +49,7 @@ def bundle(folder: Path) -> tuple[Path, Path]:
     """Write the script and the zip.
 
     Args:
-        folder: Where to; made when absent.
+        folder: Target folder; created if missing.
 
     Returns:
         The script and the zip.

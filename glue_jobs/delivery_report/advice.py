@@ -1,10 +1,10 @@
-"""Retry settings that a person can set, per queue: what they would have saved, and what they would have cost.
+"""Advice on retry settings per queue: what they would have saved, and what they would have cost.
 
-Rests on the deliveries whose first try failed, those that gave up included. How many are taken by when is estimated
-from both (product-limit estimate: who gave up was not taken until then), and each setting that the queue's protocol
-knows is held against it. Two things cannot be known and are not pretended: whether a try between today's tries would
-have been taken (so nothing is suggested for being quicker), and what comes after the last try of today, which is
-continued at the rate of the last half, and called an estimate.
+Based on the deliveries whose first try failed, including those given up. How many succeed by what time is estimated
+from both (product-limit estimate: a delivery given up did not succeed until then), and each setting that the protocol
+supports is compared with it. Two things cannot be known: whether a try between today's tries would
+have succeeded (so quicker retries are never suggested), and what comes after today's last try, which is
+extrapolated at the rate of the last half, and called an estimate.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 LEAST: Final = 20
-"""Deliveries that failed at first which an advice needs."""
+"""Minimum number of deliveries that failed at first for an advice."""
 
 WORTH: Final = 100
-"""Tries that one more delivery may cost."""
+"""How many tries one more delivery may cost."""
 
 PATIENCE: Final = 1.25
 """Half of those that recover must not wait longer than this many times what they do now ..."""
@@ -27,18 +27,18 @@ PATIENCE_S: Final = 5.0
 """... and this many seconds."""
 
 BEYOND: Final = 4.0
-"""How many times the time observed is estimated beyond it."""
+"""How far beyond the observed time estimates go, as a multiple of it."""
 
 LATE_SHARE: Final = 0.1
 LATE_S: Final = 2.0
-"""By how much a try comes later than its setting says: a share of it, and seconds."""
+"""How much later a try comes than its setting says: a share of the wait, and seconds."""
 
 LITTLE: Final = 0.01
-"""A change that saves less than this share of the retries, and no delivery, is not worth a change."""
+"""A change that saves less than this share of the retries, and no delivery, is not suggested."""
 
 LONGEST_S: Final = 7 * 86_400
 MOST_TRIES: Final = 200
-"""Where settings without an end are cut off."""
+"""Where endless settings are cut off."""
 
 RETRIES: Final = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 100)
 DELAYS_S: Final = (
@@ -68,11 +68,11 @@ CAPS_S: Final = (300, 900, 1_800, 3_600, 7_200, 14_400, 43_200)
 
 
 class Setting(Protocol):
-    """What a person sets."""
+    """Retry settings."""
 
     @property
     def times_s(self) -> list[float]:
-        """Seconds waited in all until each retry."""
+        """Total seconds waited until each retry."""
 
     @property
     def values(self) -> dict[str, int | None]:
@@ -93,7 +93,7 @@ class FixedWaits:
 
     @property
     def times_s(self) -> list[float]:
-        """Seconds waited in all until each retry."""
+        """Total seconds waited until each retry."""
         return [self.delay_s * (n + 1.0) for n in range(self.retries)]
 
     @property
@@ -118,7 +118,7 @@ class DoublingWaits:
 
     @property
     def times_s(self) -> list[float]:
-        """Seconds waited in all until each retry."""
+        """Total seconds waited until each retry."""
         most = MOST_TRIES if self.max_attempts is None else self.max_attempts - 1
         times, at = [], 0.0
         for n in range(most):
@@ -136,11 +136,11 @@ class DoublingWaits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """Deliveries of a queue whose first try failed, alike in what became of them.
+    """Deliveries of a queue whose first try failed, grouped by their outcome.
 
     Attributes:
-        waited_s: Seconds waited in all before the last try.
-        won: That one was taken; otherwise it was not taken until then.
+        waited_s: Total seconds waited before the last try.
+        won: Whether that try succeeded; otherwise none did until then.
         n: How many.
     """
 
@@ -151,12 +151,12 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a setting makes of the deliveries whose first try failed.
+    """The results of a setting for the deliveries whose first try failed.
 
     Attributes:
         attempts: Tries after the first.
-        lost: Deliveries that are not taken.
-        half_s: Seconds after which half of those taken now are taken.
+        lost: Deliveries that never succeed.
+        half_s: Seconds after which half of those that succeed now have succeeded.
     """
 
     attempts: float
@@ -165,7 +165,7 @@ class Outcome:
 
 
 class Course:
-    """Which share of deliveries is not yet taken after waiting so long.
+    """The share of deliveries that have not yet succeeded after a given wait.
 
     Args:
         failed: Deliveries whose first try failed.
@@ -173,7 +173,7 @@ class Course:
 
     def __init__(self, failed: Sequence[Failed]) -> None:
         self.count = sum(each.n for each in failed)
-        # A try comes a little later than its setting says; it is held against the setting, not against the clock.
+        # A try comes a little later than its setting says; what counts is the setting, not the clock.
         meant = [(max(0.0, (each.waited_s - LATE_S) / (1 + LATE_SHARE)), each) for each in failed]
         self._end_s = max(each.waited_s for each in failed)
         self._steps: list[tuple[float, float]] = [(0.0, 1.0)]
@@ -189,7 +189,7 @@ class Course:
         self._rate = taken / exposed if exposed else 0.0
 
     def left(self, at_s: float) -> float:
-        """The share that is not taken yet.
+        """The share that has not yet succeeded.
 
         Args:
             at_s: Seconds waited.
@@ -200,11 +200,11 @@ class Course:
         return left * math.exp(-self._rate * further) if further > 0 else left
 
     def outcome(self, setting: Setting, half_of: float | None = None) -> Outcome:
-        """What becomes of the deliveries under a setting.
+        """The results of the deliveries under a setting.
 
         Args:
             setting: The setting.
-            half_of: The share whose half is timed; that which this setting takes when left out.
+            half_of: The share whose half is timed; by default that which succeeds with this setting.
         """
         shares = [1.0, *(self.left(at) for at in setting.times_s)]
         attempts = sum(shares[:-1])
@@ -218,13 +218,13 @@ class Course:
 
 
 def suggested(course: Course, now: Setting) -> Setting:
-    """The best setting of the same protocol; the one in use when no other is clearly better.
+    """The best setting of the same protocol, or the present one if no other is clearly better.
 
     A delivery is worth :data:`WORTH` tries; those that recover today must not wait much longer.
 
     Args:
         course: Of the queue's deliveries.
-        now: The setting in use.
+        now: The present setting.
     """
     today = course.outcome(now)
     share = 1 - today.lost / course.count
@@ -241,7 +241,7 @@ def suggested(course: Course, now: Setting) -> Setting:
 
 
 def _others(now: Setting) -> Iterable[Setting]:
-    """Settings of the same protocol, least change first where two are as good."""
+    """Settings of the same protocol; of equally good ones, the smallest change first."""
     if isinstance(now, FixedWaits):
         delays = sorted({*DELAYS_S, now.delay_s}, key=lambda delay: (delay != now.delay_s, delay))
         return [
@@ -266,10 +266,10 @@ def _others(now: Setting) -> Iterable[Setting]:
 
 
 def setting_in_use(dialect: str, seen: Mapping[str, Any]) -> Setting | None:
-    """The setting that a queue's tries were made with; None when they do not tell.
+    """The setting with which a queue's tries were made; None if they do not show it.
 
     Args:
-        dialect: How its subscribers are spoken to.
+        dialect: The protocol of its subscribers.
         seen: ``tries_max``, and of the waits after failed tries, in milliseconds: ``wait_ms`` (the median),
             ``first_wait_ms`` (the shortest after a first try) and ``longest_wait_ms``.
     """
@@ -280,13 +280,13 @@ def setting_in_use(dialect: str, seen: Mapping[str, Any]) -> Setting | None:
         # Until waits reach it, nobody can see the cap; 3600 is the protocol's.
         return DoublingWaits(base_s=base, cap_s=max(3_600, longest), max_attempts=seen["tries_max"])
     if dialect != "raw" or seen["tries_max"] is None or seen["wait_ms"] is None:
-        # Webhooks are tried after a published list of waits, which is no owner's to change.
+        # Webhooks are tried after a published list of waits, which owners cannot change.
         return None
     return FixedWaits(retries=max(0, seen["tries_max"] - 1), delay_s=max(1, round(seen["wait_ms"] / 1000)))
 
 
 def advice(queue: Mapping[str, Any], failed: Sequence[Failed], usd_per_try: float) -> dict[str, Any] | None:
-    """The row of a queue; None when there is too little to tell.
+    """The row of a queue; None if there is too little data.
 
     Args:
         queue: Its ``project``, ``queue``, ``dialect``, ``given_up`` and what :func:`setting_in_use` needs.

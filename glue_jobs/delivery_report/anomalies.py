@@ -1,9 +1,9 @@
-"""What is unlike a subscriber's own past: more failures than chance makes, silence, odd volumes, slow answers,
+"""What differs from a subscriber's own past: more failures than chance explains, silence, odd volumes, slow answers,
 flapping, lasting shifts of latency.
 
-Everything is judged against the subscriber itself. How much is usual depends on the hour of the week; how much chance
-alone makes depends on how much there is to count; and what has happened on three days before is no news. First tries
-are what is counted: the retries of one delivery are no evidence of their own.
+Every subscriber is compared with itself. How much is usual depends on the hour of the week; how much chance
+explains depends on how much there is to count; and what has happened on three earlier days is no news. Only first tries
+are counted: the retries of one delivery are not independent evidence.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ long for a slow rise or a quiet one.
 """
 
 MIN_FAILED: Final = 5
-"""Failed first tries that a judgement needs."""
+"""Minimum number of failed first tries for a judgement."""
 
 EVIDENCE: Final = 30.0
 """Likelihood ratio (2 ln) from which failures are more than chance: 5.5 standard deviations,
@@ -48,36 +48,36 @@ A single failure says so only when it is half of all.
 """
 
 MIN_DAYS: Final = 3
-"""Days with data that a judgement needs."""
+"""Minimum number of days with data for a judgement."""
 
 MIN_USUAL: Final = 50
-"""First tries in all that a usual share of failures needs."""
+"""Minimum number of first tries for a usual share of failures."""
 
 APART_S: Final = 3_600
-"""What lies less than this apart is one event."""
+"""Rows less than this apart are one event."""
 
 MISSED: Final = 25.0
-"""Deliveries that should have come in a silence before it is one."""
+"""How many deliveries must be missing before a pause counts as silence."""
 
 SILENT_FACTOR: Final = 2.0
 """A silence is at least this many times the third longest of the subscriber, in deliveries that should have come."""
 
 UNUSUAL: Final = 6.0
-"""Spreads off the usual from which an hour's volume or latency is unusual."""
+"""How many spreads from the usual make an hour's volume or latency unusual."""
 
 MIN_ATTEMPTS: Final = 20
-"""Attempts, or difference in deliveries, that an hour needs to be judged."""
+"""Minimum attempts, or difference in deliveries, for judging an hour."""
 
 BEYOND: Final = 1.5
 """An hour is news when it is this many times as far off as the worst hour of the third worst day."""
 
 FLIPS: Final = 4
-"""Changes between well and sick within a day from which a subscriber is flapping."""
+"""How many changes between well and sick within a day count as flapping."""
 
 DAY_S: Final = 24 * HOUR_S
 
 FLIP_TRIES: Final = 10
-"""First tries that tell well from sick."""
+"""Minimum first tries to distinguish well from sick."""
 
 SURE: Final = 9.0
 """Square of the standard deviations by which a share must lie on one side of a half."""
@@ -91,13 +91,13 @@ SHIFT_LEAST_MS: Final = 50
 
 
 def anomalies(slots: DataFrame, hours: DataFrame, since: datetime, until: datetime) -> DataFrame:
-    """Everything that is odd, as :data:`ANOMALY` lists the columns.
+    """All anomalies, with the columns of :data:`ANOMALY`.
 
     Args:
         slots: See :func:`.rhythm.slots_of`.
         hours: See :func:`.cells.hourly`, with the days of the baseline.
         since: Begin of the report.
-        until: End of what it tells of.
+        until: End of the time covered.
     """
     return (
         failures(slots, hours)
@@ -110,7 +110,7 @@ def anomalies(slots: DataFrame, hours: DataFrame, since: datetime, until: dateti
 
 
 def failures(slots: DataFrame, hours: DataFrame) -> DataFrame:
-    """Times in which more first tries failed than chance makes of the subscriber's usual share.
+    """Times in which more first tries failed than chance explains, given the subscriber's usual share.
 
     Args:
         slots: See :func:`.rhythm.slots_of`.
@@ -191,7 +191,7 @@ def silences(slots: DataFrame, hours: DataFrame, since: datetime, until: datetim
         slots: See :func:`.rhythm.slots_of`; of three days at least, or pauses within an hour say nothing.
         hours: See :func:`.cells.hourly`, with the days of the baseline.
         since: Begin of the report.
-        until: End of what it tells of.
+        until: End of the time covered.
     """
     rhythm = usual_by_hour(hours, until).where(F.col("weekly") >= MISSED)
     long_enough = (until - since).days >= MIN_DAYS
@@ -247,7 +247,7 @@ def odd_volumes(hours: DataFrame, since: datetime, until: datetime) -> DataFrame
     Args:
         hours: See :func:`.cells.hourly`, with the days of the baseline.
         since: Begin of the report.
-        until: End of what it tells of.
+        until: End of the time covered.
     """
     rhythm = usual_by_hour(hours, until)
     place = (hour_number(F.unix_timestamp("hour")) % 168).cast("int")
@@ -272,7 +272,7 @@ def slow_hours(hours: DataFrame, since: datetime, until: datetime) -> DataFrame:
     Args:
         hours: See :func:`.cells.hourly`, with the days of the baseline.
         since: Begin of the report.
-        until: End of what it tells of.
+        until: End of the time covered.
     """
     same_hour = Window.partitionBy(*WHO, "hour_of_day")
     seen = (
@@ -437,7 +437,7 @@ def _usual_failures(hours: DataFrame) -> DataFrame:
 
 
 def _usual_failures_by_hour(hours: DataFrame) -> DataFrame:
-    """What usually fails at an hour of the day, where that is something: a maintenance each night is no news."""
+    """What usually fails at an hour of the day, if anything: maintenance each night is no news."""
     share = (F.col("first_attempts") - F.col("first_won")) / F.col("first_attempts")
     counted = (
         hours.where(F.col("first_attempts") >= MIN_FAILED)
@@ -483,7 +483,7 @@ def _news(hours: DataFrame, least_spread: Column) -> DataFrame:
 
 
 def _told_by_hour(hours: DataFrame, anomaly: str, text: str) -> DataFrame:
-    """Hours that follow each other as one, told by the worst of them."""
+    """Consecutive hours as one row, described by the worst of them."""
     timed = hours.withColumn("from", F.unix_timestamp("hour")).withColumn("to", F.col("from") + HOUR_S)
     worst = F.max(F.struct("score", "from", "value", "expected"))
     told = (

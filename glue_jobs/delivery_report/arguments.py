@@ -11,20 +11,20 @@ __all__ = ["Arguments", "BadInput", "parse"]
 
 
 class BadInput(Exception):
-    """What the job was given cannot be worked on; the message says what to change."""
+    """The job's input cannot be processed; the message says what to change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What a run is to do.
+    """What a run has to do.
 
     Attributes:
-        input: Where the records lie: the folder that holds ``dt=...``.
+        input: Where the records are: the folder with ``dt=...``.
         output: Where ``curated/`` and ``reports/`` are written.
         date_from: First day (UTC) of the report.
         date_to: Last day, included.
         projects: Only these; empty means all.
-        now: Deliveries are judged as they stand at this time (UTC).
+        now: Deliveries are judged by their state at this time (UTC).
         grace: How long past its due time a delivery may go without a record before it counts as missing.
         baseline_days: Days before an hour that it is compared with.
         tables: Names of the tables to compare with, by ``messages``, ``lines`` and ``topics``; empty compares with
@@ -48,7 +48,7 @@ class Arguments:
 
     @property
     def until(self) -> datetime:
-        """The end of what can be told of: of the last day, or now when that is earlier."""
+        """The end of the covered time: the end of the last day, or now if that is earlier."""
         return min(self.now, datetime.combine(self.date_to + timedelta(days=1), time(), UTC))
 
 

@@ -1,10 +1,10 @@
-"""What is carried from night to night: the records of deliveries that have not ended,
+"""What is carried over from night to night: the records of deliveries that have not ended,
 so that none escapes by growing old.
 
-A state stands for the end of one day: all records, up to that day, of the deliveries that were open then, of those that
-ended in its last :data:`LINGER`, and of those that a finding names. It follows from the state before and the days
-between, and from nothing else but those names. A run takes the newest state before its first day, and reads on from
-there.
+A state describes the end of one day: all records, up to that day, of the deliveries that were open then, of those that
+ended in its last :data:`LINGER`, and of those that a finding names. It follows from the previous state and the days
+between, and from nothing else except those names. A run starts with the newest state before its first day, and reads on
+from there.
 
 ``curated/open/{day}.json`` is written last: without it a state does not exist. Decision 0012.
 """
@@ -54,8 +54,8 @@ class State:
     Attributes:
         day: The day.
         since: Deliveries accepted from this day on are known.
-        fingerprint: Of everything that went into it.
-        lost: Days at which an earlier state was lost, and with it what was open then.
+        fingerprint: Digest of all its inputs.
+        lost: Days on which an earlier state was lost, and with it the deliveries that were open then.
         rows: Records in it.
         files: Its files.
     """
@@ -69,7 +69,7 @@ class State:
 
     @property
     def following(self) -> date:
-        """The first day that it knows nothing of."""
+        """The first day that it does not cover."""
         return self.day + timedelta(days=1)
 
 
@@ -97,10 +97,10 @@ class Carried:
 
 
 def carried_to(layout: Layout, date_from: date) -> Carried:
-    """What is carried to a report.
+    """What is carried over to a report.
 
     Args:
-        layout: Where it lies.
+        layout: Where it is stored.
         date_from: The report's first day.
     """
     days = _days(layout)
@@ -157,7 +157,7 @@ def advance(
         The state, None when this run may not make one.
 
     Raises:
-        OSError: What was written is not what can be read back.
+        OSError: What is read back differs from what was written.
     """
     if carried.lookback:
         return None
@@ -190,7 +190,7 @@ def advance(
         files=listed(folder, digests=True),
     )
     _write(layout, state)
-    # Later ones followed from other records than these.
+    # Later states followed from other records than these.
     later = [each for each in _days(layout) if each > day]
     for each in [*later, *_days(layout)[: -KEPT - len(later)]]:
         remove_file(f"{layout.open}/{each}.json")
@@ -200,7 +200,7 @@ def advance(
 
 
 def settled_by_hand(layout: Layout) -> tuple[list[dict[str, str]], list[date]]:
-    """What a person has settled, from the JSON lines below ``settled/``: deliveries (``project``, ``queue``,
+    """What people have settled, from the JSON lines below ``settled/``: deliveries (``project``, ``queue``,
     ``delivery_id``) and lost states (``lost``).
 
     Raises:
@@ -266,7 +266,7 @@ def _was_kept_before(layout: Layout, day: date) -> bool:
 
 
 def _read(layout: Layout, day: date) -> State | None:
-    """A state, None when there is none or when it is not what was written."""
+    """A state; None if there is none or if it has changed since it was written."""
     text = read_text(f"{layout.open}/{day}.json")
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""What is wrong, by its cause: the objects that could not be read first, then each kind of finding once per queue,
+"""Findings by their cause: first the objects that could not be read, then each kind of finding once per queue,
 with how many there are.
 """
 
@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 FOLLOW: Final = ("record_missing", "never_accepted", "not_owed", "overdue")
-"""Findings that missing records make, wherever these were lost."""
+"""Kinds of findings that missing records cause, wherever these were lost."""
 
 _HOUR: Final = r"dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/"
 

@@ -16,7 +16,7 @@ from .percentiles import at_levels, bucket_of, regrouped, rolled_up
 WHO: Final = ("project", "queue", "subscriber_id")
 
 NAMES: Final = ("subscriber", "dialect")
-"""What a subscriber is called and how it is spoken to; a group keeps one of each."""
+"""A subscriber's name and protocol; a group keeps one of each."""
 
 LARGEST: Final = "longest_ms"
 PERCENTILES: Final = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
@@ -151,7 +151,7 @@ def hourly(cells: DataFrame) -> DataFrame:
 
 
 def failures_by_cause(cells: DataFrame, keys: tuple[str, ...] = ()) -> DataFrame:
-    """Why attempts failed: the error class where no answer came, else the status.
+    """Why attempts failed: the error class if there was no answer, otherwise the status.
 
     Args:
         cells: See :func:`attempt_cells`.

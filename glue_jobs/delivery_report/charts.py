@@ -82,7 +82,7 @@ HALF: Final = (5.05, 2.9)
 
 
 def fates_by_hour(rows: Rows) -> str:
-    """Deliveries by hour of acceptance, stacked by what became of them."""
+    """Deliveries by hour of acceptance, stacked by outcome."""
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(WIDE if len(rows) > 1 else (WIDE[0], 1.2))
         hours = [_moment(row["hour"]) for row in rows]
@@ -110,7 +110,7 @@ def percentiles_by_hour(rows: Rows, names: Sequence[str], title: str) -> str:
     Args:
         rows: ``hour`` and the percentiles in milliseconds.
         names: Their columns, rising.
-        title: What the chart is called for those who cannot see it.
+        title: The chart's name for people who cannot see it.
     """
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(HALF)
@@ -234,7 +234,7 @@ def shares(rows: Rows, *, value: str, colour: str, title: str, money: bool = Fal
         rows: ``label`` and the value.
         value: Column of the value.
         colour: Of the bars.
-        title: What the chart is called for those who cannot see it.
+        title: The chart's name for people who cannot see it.
         money: Numbers are dollars.
     """
     with mpl.rc_context({**_STYLE, "axes.grid": False}):

@@ -1,6 +1,6 @@
-"""Raw records to Parquet, day by day: the raw objects of a day are read once, and the day is replaced whole.
+"""Raw records to Parquet, day by day: the raw objects of a day are read once, and the day is replaced as a whole.
 
-A day is made anew only when its objects have changed since (:mod:`.manifest`), or when what was kept of it is no longer
+A day is computed again only if its objects have changed (:mod:`.manifest`), or if what was kept of it is no longer
 what was written.
 """
 
@@ -33,7 +33,7 @@ PARQUET_PER_GZIP = 1.3
 """Bytes of Parquet that a byte of gzip JSON lines becomes; measured in ``docs/bench-records.md``."""
 
 UNLISTED = "all objects (no list of them was kept)"
-"""What is gone when not even a manifest tells."""
+"""What is gone if not even a manifest says so."""
 
 REJECTED = StructType([StructField(name, StringType()) for name in ("source", "reason", "line")])
 
@@ -44,7 +44,7 @@ _RAW_READER = {"recursiveFileLookup": "true", "ignoreCorruptFiles": "true"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayIntake:
-    """What became of one day's raw objects.
+    """The results for one day's raw objects.
 
     Attributes:
         day: The day.
@@ -76,9 +76,9 @@ class DayIntake:
 
 
 def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[date]) -> list[DayIntake]:
-    """Compact every day whose raw objects have changed; what was kept of a day that has none any more goes.
+    """Compact every day whose raw objects have changed, and empty days that have none any more.
 
-    Days are worked on side by side, each as few tasks as it will have files, so nothing is shuffled.
+    Days are processed concurrently, each with as few tasks as it will have files, so nothing is shuffled.
 
     Args:
         spark: Session.
@@ -140,7 +140,7 @@ def note_duplicates(
     All that is noted of it.
 
     Args:
-        layout: Where it lies.
+        layout: Where it is stored.
         day: The day.
         manifest: As it was before.
         duplicates: ``sources`` and ``records``.
@@ -154,7 +154,7 @@ def note_duplicates(
 def _compact_day(
     spark: SparkSession, path: str, layout: Layout, day: date
 ) -> tuple[DayIntake, dict[str, Stored]] | None:
-    """One day: what became of it, and its objects."""
+    """One day's result, and its objects."""
     raw, folder = listed(path), f"{layout.records}/dt={day}"
     before, kept = read_manifest(folder), files_of(folder)
     whole = before is not None and before.files == kept
@@ -177,7 +177,7 @@ def _compact_day(
 
 
 def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:
-    """A day that is as it was."""
+    """An unchanged day."""
     return DayIntake(
         day=day,
         objects=len(manifest.raw),

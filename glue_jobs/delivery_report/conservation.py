@@ -1,5 +1,5 @@
-"""The proof: what was accepted is exactly what was delivered, given up, or still waits;
-and the names of all that says otherwise.
+"""The proof: what was accepted equals what was delivered, given up, or still waits;
+and the names of everything that contradicts this.
 
 *Balance*: per project and hour of acceptance, deliveries owed = sum over :data:`STANDINGS`. Each owed delivery has one
 standing; ``missing`` is the one that breaks the balance, as does a delivery that was never owed (``unexpected``).
@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 STANDINGS: Final = ("pending", "retrying", "reserved", "polling", "scheduled", "held", *SETTLED, "missing")
-"""Where a delivery stands: its state, but ``scheduled`` while it waits in the schedule, ``held`` while it is left to a
-person, and ``missing`` when it was due and nothing was heard of it.
+"""A delivery's standing: its state, but ``scheduled`` while it waits in the schedule, ``held`` while it waits for a
+person, and ``missing`` if it was due and has no further record.
 """
 
 CLOCKS: Final = timedelta(minutes=1)
@@ -118,7 +118,7 @@ def balance(cells: DataFrame) -> DataFrame:
 def verdicts(balanced: DataFrame, findings: DataFrame) -> DataFrame:
     """One row per project: its sums, and whether everything of it is accounted for.
 
-    What a project may be told of a report on all.
+    What a project may see of a report about all projects.
 
     Args:
         balanced: See :func:`balance`.
@@ -133,7 +133,7 @@ def verdicts(balanced: DataFrame, findings: DataFrame) -> DataFrame:
 
 
 def overdue_findings(standings: DataFrame) -> DataFrame:
-    """Accepted deliveries that were due and of which nothing was heard."""
+    """Accepted deliveries that were due and have no further record."""
     since = F.date_format(F.coalesce("due_at", "expires_at", "last_record_at"), "yyyy-MM-dd HH:mm:ss")
     detail = F.format_string(
         "was %s, due %s, no record since %s",
@@ -145,9 +145,9 @@ def overdue_findings(standings: DataFrame) -> DataFrame:
 
 
 def is_overdue() -> Column:
-    """Whether a delivery was accepted and due, and nothing was heard of it; see :func:`with_standing`.
+    """Whether a delivery was accepted and due, and has no further record; see :func:`with_standing`.
 
-    Of a message owed to nobody nothing is due.
+    A message owed to nobody has nothing due.
     """
     return (F.col("standing") == "missing") & (F.col("acceptances") > 0) & (F.col("owed") > 0)
 
@@ -241,7 +241,7 @@ def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:
 
 
 def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFrame:
-    """What is wrong with objects and with what was kept of days.
+    """What is wrong with objects and with the kept days.
 
     Breaches: objects of which not every record could be used, objects that are gone. Notices: objects that repeat each
     other's records, days that had to be made anew because what was kept of them was spoiled.
@@ -322,7 +322,7 @@ def silence_findings(spark: SparkSession, records: DataFrame, until: datetime, *
         spark: Session.
         records: Records of the report's days.
         until: Records of events before this time should be there.
-        compared: Whether all tables were found to hold nothing that is not recorded: then silence is news, but no loss.
+        compared: Whether the tables hold nothing unrecorded: then silence is news, but not a loss.
     """
     counted = records.groupBy(F.unix_seconds(F.date_trunc("hour", "at")).alias("hour")).count().collect()
     counts = {datetime.fromtimestamp(each["hour"], UTC): int(each["count"]) for each in counted}
@@ -347,15 +347,15 @@ def without_settled(findings: DataFrame, settled_by_hand: Column) -> DataFrame:
 
 
 def order_findings(records: DataFrame) -> DataFrame:
-    """Deliveries that came before an earlier one of the same order key at the same subscriber,
-    and notifications that were sent so.
+    """Deliveries that arrived before an earlier one with the same order key at the same subscriber,
+    and notifications that were sent out of order.
     """
     to_whom = Window.partitionBy("project", "queue_uid", "subscriber_id", "order_key").orderBy(
         "finished_at", "sequence"
     )
     before = to_whom.rowsBetween(Window.unboundedPreceding, -1)
     came = (F.col("verdict") == "delivered") | (F.col("dialect") == "notifications")
-    # What a person had sent again comes out of order by intention.
+    # A person's resend is out of order on purpose.
     by_itself = ~F.coalesce("manual", F.lit(False))
     delivered = records.where(F.col("order_key").isNotNull() & F.col("kind").isin("attempt", "poll") & came & by_itself)
     passed = delivered.withColumn("highest", F.max("sequence").over(before)).where(F.col("sequence") < F.col("highest"))
@@ -365,7 +365,7 @@ def order_findings(records: DataFrame) -> DataFrame:
 
 def expiry_findings(records: DataFrame) -> DataFrame:
     """Deliveries that ended as expired before the time of their message was over:
-    somebody took them or their message out of the table.
+    something else removed them or their message from the table.
     """
     early = F.col("expires_at") > F.col("at") + F.expr(f"INTERVAL {round(CLOCKS.total_seconds())} SECONDS")
     by_itself = ~F.coalesce("manual", F.lit(False))

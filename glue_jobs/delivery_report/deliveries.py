@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 IDENTITY: Final = ("project", "queue", "queue_uid", "message_id", "delivery_id")
-"""What tells deliveries apart; a dead letter keeps its message id in another queue."""
+"""What identifies a delivery; a dead letter keeps its message id in another queue."""
 
 BITS: Final = 62
 """Steps that fit into the bits of a long; longer lives are checked one by one."""

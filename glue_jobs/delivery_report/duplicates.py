@@ -1,4 +1,4 @@
-"""Records that lie in more than one object: found by their deliveries, named by their objects, and counted once."""
+"""Records that are in more than one object: found by their deliveries, named by their objects, and counted once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files by name, on S3 or on this machine: listing, reading, writing and removing what Spark has no part in."""
+"""Files by name, on S3 or on this machine: listing, reading, writing and removing without Spark."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read_text(path: str) -> str | None:
 
 
 def write_text(path: str, text: str, content_type: str) -> None:
-    """Write one small file, whole or not at all."""
+    """Write one small file, completely or not at all."""
     scheme, rest = _split(path)
     if scheme in _S3:
         bucket, key = _place(rest)

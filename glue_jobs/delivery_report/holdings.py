@@ -1,6 +1,6 @@
-"""What the tables hold of messages, as DynamoDB hands it out: keys and times only, no bodies.
+"""The messages in the tables, as DynamoDB returns them: only keys and times, no bodies.
 
-Pure but for the client it is given.
+Pure except for the client that it is given.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def rejection(day: Column) -> Column:
 
 
 def usable(lines: DataFrame) -> DataFrame:
-    """The lines that can be used, as they are kept.
+    """The usable lines, in the form in which they are kept.
 
     Args:
         lines: Parsed lines with their ``source`` and their ``rejection``.
@@ -67,7 +67,7 @@ def usable(lines: DataFrame) -> DataFrame:
 
 
 def rejected_lines(texts: DataFrame, day: date) -> DataFrame:
-    """The lines that cannot be used, as they are, each with its reason and object.
+    """The unusable lines, unchanged, each with its reason and object.
 
     Args:
         texts: ``value`` (the line) and ``source``.

@@ -1,4 +1,4 @@
-"""What the tables themselves hold, read beside the records: a message of which every record is lost has left no trace
+"""What the tables themselves hold, read along with the records: a message that has lost every record has left no trace
 in them, but its item is there.
 
 Push queues' messages and notifications' commits stay in their tables a day longer than they are owed, pull queues'

@@ -30,7 +30,7 @@ RECOVERY: Final = {"p25_ms": 0.25, "p50_ms": 0.5, "p75_ms": 0.75, "p90_ms": 0.9,
 QUEUE: Final = ("project", "queue", "dialect")
 
 TAKEN: Final = ("delivered", "reserved", "poll")
-"""Verdicts after which nothing is tried again unless its taker fails to finish it."""
+"""Verdicts after which nothing is tried again unless the subscriber fails to finish it."""
 
 ADVISED: Final = 200
 """Queues that are given advice."""
@@ -141,7 +141,7 @@ def failed_at_first(records: DataFrame, since: datetime) -> DataFrame:
             F.collect_list(F.struct("attempt", F.coalesce("wait_before_ms", F.lit(0)).alias("waited"))).alias("tries"),
             F.max((failed & F.col("state").isin("exhausted", "held")).cast("int")).alias("gave_up"),
         )
-        # What was taken first, and came back, is another story.
+        # Deliveries that were accepted first and came back are not considered here.
         .where(F.col("first_failed").isNotNull() & (F.coalesce("taken", F.lit(1 << 30)) > F.col("first_failed")))
     )
     upto = F.filter(
@@ -164,7 +164,7 @@ def failed_at_first(records: DataFrame, since: datetime) -> DataFrame:
 
 
 def settings_seen(records: DataFrame) -> DataFrame:
-    """What the failed tries of each queue tell of its settings, see :func:`.advice.setting_in_use`.
+    """What the failed tries of each queue show about its settings, see :func:`.advice.setting_in_use`.
 
     Args:
         records: Delivery records.

@@ -1,5 +1,5 @@
-"""The record schema as Spark sees it, read off the record itself (``docs/records.md``),
-and the words its columns may hold.
+"""The record schema as Spark sees it, derived from the record itself (``docs/records.md``),
+and the words that its columns may contain.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STATES: Final = ("pending", "retrying", "reserved", "polling", "held", *SETTLED)
 """A state's place in this list is its code where states are packed into numbers."""
 
 CORRUPT: Final = "_corrupt_record"
-"""Where Spark leaves a line that it could not parse."""
+"""Where Spark puts a line that it could not parse."""
 
 _TYPES: Final[dict[str, DataType]] = {
     "int": IntegerType(),
@@ -57,7 +57,7 @@ STORED: Final = StructType([*CURATED.fields, _FORMER])
 
 
 def in_todays_words(records: DataFrame) -> DataFrame:
-    """Records of any version in the words of the newest: version 1 wrote ``parked`` for the state ``held`` and for the
+    """Records of any version in the terms of the newest: version 1 wrote ``parked`` for the state ``held`` and for the
     field ``scheduled``.
 
     Args:

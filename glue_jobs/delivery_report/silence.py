@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 BUSY: Final = 60
-"""Records in an hour from which one without any is no chance."""
+"""How many records an hour must have for an empty one not to be chance."""
 
 BESIDE: Final = 2
 """Hours on each side of a silence that have to be busy."""
@@ -16,7 +16,7 @@ _HOUR: Final = timedelta(hours=1)
 
 
 def silences(counts: Mapping[datetime, int], until: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """The silences that are out of place: their first hour, and the hour after their last.
+    """The suspicious silences: their first hour, and the hour after their last.
 
     A silence counts when the hours before it were busy, and those after it if there are any yet; but not when on some
     other day the same hours were silent too, which is how a hub that rests at night looks.

@@ -1,4 +1,4 @@
-"""Where things lie, and the few reads and writes that are not one table at a time."""
+"""Where things are stored, and the few reads and writes that are not one table at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .files import listed, remove, write_text
 from .schema import STORED, in_todays_words
 
 SMALL_BYTES: Final = 16 * 1024 * 1024
-"""Parquet up to this size is worked on by one task."""
+"""One task processes Parquet up to this size."""
 
 
 class Layout:
@@ -110,7 +110,7 @@ def write_days(table: DataFrame, root: str, days: Iterable[date]) -> None:
         days: Which days; one without rows is gone afterwards.
 
     Raises:
-        OSError: What was written is not what can be read back.
+        OSError: What is read back differs from what was written.
     """
     folders = [f"{root}/dt={day}" for day in days]
     for each in folders:

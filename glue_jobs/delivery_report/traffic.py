@@ -1,4 +1,4 @@
-"""What was accepted and what became of it, by hour of acceptance: deliveries, eventual success, time to delivery."""
+"""Accepted messages and their outcomes, by hour of acceptance: deliveries, eventual success, time to delivery."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def fate_sums(cells: DataFrame) -> dict[str, Column]:
 
 
 def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """Deliveries of each group by what became of them, with percentiles of the time from acceptance to delivery.
+    """Deliveries of each group by outcome, with percentiles of the time from acceptance to delivery.
 
     ``messages`` counts a message once, at its first delivery, so it adds up over whole queues only. ``first_won``: the
     first attempt was taken for good; of notifications: acknowledged and sent only once. ``retries``: attempts after the
@@ -108,7 +108,7 @@ def fate_levels(cells: DataFrame) -> DataFrame:
 
 
 def given_up(cells: DataFrame) -> DataFrame:
-    """Who did not get what was meant for it: deliveries that ended without being taken, by queue and subscriber,
+    """Deliveries that did not arrive: those that ended without success, by queue and subscriber,
     and of how many.
 
     Args:
@@ -121,7 +121,7 @@ def given_up(cells: DataFrame) -> DataFrame:
 
 
 def backlog(cells: DataFrame) -> DataFrame:
-    """What still waits, by queue and subscriber: how many (``waiting``), how they stand,
+    """What still waits, by queue and subscriber: how many (``waiting``), their standings,
     and the hour of the ``oldest``.
 
     Args:
@@ -133,7 +133,7 @@ def backlog(cells: DataFrame) -> DataFrame:
 
 
 def without_gaps(rows: DataFrame, key: str, since: datetime, until: datetime) -> DataFrame:
-    """A course of hours or days in which none is missing: what was silent counts zero, and has no percentiles.
+    """A time series of hours or days without gaps: silent ones count as zero, and have no percentiles.
 
     Args:
         rows: Sums by ``hour`` or ``day``, few.

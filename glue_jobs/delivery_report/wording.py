@@ -1,4 +1,4 @@
-"""What tenants have named, fit to be shown: never markup, never a line of its own, never longer than its place."""
+"""Names chosen by tenants, safe to show: never markup, never a separate line, never longer than their place."""
 
 from __future__ import annotations
 
