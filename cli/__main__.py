@@ -1,11 +1,11 @@
-"""``pushhub``, or ``python -m cli``: every command, and what its exit code says.
+"""``pushhub``, or ``python -m cli``: every command, and the meaning of its exit code.
 
 ======  ============================================================================
 code    means
 ======  ============================================================================
 0       done
 1       refused, failed, or the answer is no (a wrong signature, a problem found)
-2       the command was given wrongly
+2       wrong usage of the command
 3       there is no hub to talk to, or it did not answer
 130     interrupted
 ======  ============================================================================
@@ -71,7 +71,7 @@ def main(
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run a command; its exit code. Errors of the hub are said in a line."""
+    """Run a command and return its exit code. Errors of the hub are reported in one line."""
     try:
         code = main(args=arguments, prog_name="pushhub", standalone_mode=False)
     except click.ClickException as error:

@@ -1,4 +1,4 @@
-"""What has to be right in an AWS account before a hub is deployed there, and after."""
+"""Checks an AWS account before and after a hub is deployed there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cli.operator import Deployment
 from cli.rest import Rest
 
 SMALL_CONCURRENCY = 100
-"""Below this an account runs too few functions at a time for the defaults."""
+"""Below this, an account runs too few concurrent functions for the defaults."""
 FEW_REQUESTS = 1_000
 """Requests a second below which an account's APIs throttle producers early; 10,000 is usual."""
 FEW_WRITES = 10_000
@@ -40,12 +40,12 @@ DEAD_LETTERS = ("DeadLettersUrl", "FailuresUrl")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was found of one thing.
+    """The result of one check.
 
     Attributes:
         name: Of the thing.
         state: ``ok``, ``warning``, ``wrong`` or ``skipped``.
-        says: What is the matter, and what to do.
+        says: What is wrong, and what to do.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Check:
 
 
 def _asked(name: str, ask: Callable[[], Iterator[Check]]) -> Iterator[Check]:
-    """What a look found; a call that fails is a finding, too."""
+    """The result of a check; a call that fails is a finding too."""
     try:
         yield from ask()
     except (BotoCoreError, ClientError) as error:
@@ -62,7 +62,7 @@ def _asked(name: str, ask: Callable[[], Iterator[Check]]) -> Iterator[Check]:
 
 
 def account_checks(client: Callable[[str], Any]) -> Iterator[Check]:
-    """What matters before a deployment: who asks, and what the account may do."""
+    """The checks before a deployment: the caller, and the account's limits."""
     yield from _asked("credentials", lambda: _credentials(client("sts")))
     yield from _asked("concurrency", lambda: _concurrency(client("lambda")))
     yield from _asked("websocket log role", lambda: _log_role(client("apigateway")))
@@ -113,7 +113,7 @@ def _writes(tables: Any) -> Iterator[Check]:
 
 
 def _quotas(quotas: Any) -> Iterator[Check]:
-    """What Service Quotas says, a line each; one line if it may not be asked: nothing is wrong then."""
+    """What Service Quotas says, in a line each; one line if it may not be asked, which is not an error."""
     for bounds, service, code, little in QUOTAS:
         name = f"quota of {service}"
         try:
@@ -133,7 +133,7 @@ def _quotas(quotas: Any) -> Iterator[Check]:
 
 
 def _quota(quotas: Any, service: str, code: str) -> int | None:
-    """The quota as it applies to this account, or else AWS's default; None when AWS knows neither."""
+    """The quota that applies to this account, or else AWS's default; None if AWS has neither."""
     for ask in (quotas.get_service_quota, quotas.get_aws_default_service_quota):
         try:
             return int(ask(ServiceCode=service, QuotaCode=code)["Quota"]["Value"])
@@ -144,14 +144,14 @@ def _quota(quotas: Any, service: str, code: str) -> int | None:
 
 
 def _asked_for(quotas: Any, service: str, code: str) -> str:
-    """That more was asked for already, and what became of it; empty when nobody asked."""
+    """An earlier request for more and its status; empty if there is none."""
     found = quotas.list_requested_service_quota_change_history_by_quota(ServiceCode=service, QuotaCode=code)
     last = max(found["RequestedQuotas"], key=lambda each: str(each.get("Created", "")), default=None)
     return f"{int(last['DesiredValue'])} were requested: {last['Status']}" if last else ""
 
 
 def stack_checks(hub: Deployment) -> Iterator[Check]:
-    """What matters after a deployment."""
+    """The checks after a deployment."""
     yield from _asked("functions", lambda: _functions(hub))
     yield from _asked("alarms", lambda: _alarms(hub))
     yield from _asked("alarm mail", lambda: _subscriptions(hub))
@@ -234,11 +234,11 @@ def _report(hub: Deployment) -> Iterator[Check]:
 
 
 def round_trip(rest: Rest, *, sleep: Callable[[float], None] = time.sleep, tries: int = ROUND_S) -> Iterator[Check]:
-    """Send a message through a push queue into a pull queue and take it out there; nothing of it stays.
+    """Send a message through a push queue into a pull queue, and receive it there; nothing remains.
 
     Args:
         rest: The hub, as a project.
-        sleep: Waits so many seconds.
+        sleep: Waits for some seconds.
         tries: How often to look, once a second.
     """
     name = f"doctor-{secrets.token_hex(4)}"

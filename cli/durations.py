@@ -1,4 +1,4 @@
-"""Spans of time as people type them."""
+"""Time spans as people type them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Duration(click.ParamType[int]):
 
 
 def worded(milliseconds: int) -> str:
-    """A span as people say it, by its two largest units: ``5 h 20 min``; less than a minute with a decimal."""
+    """A span for people, in its two largest units: ``5 h 20 min``; less than a minute with a decimal."""
     if milliseconds < 60_000:
         return f"{milliseconds / 1000:.3g} s"
     left, parts = milliseconds // 1000, []

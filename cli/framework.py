@@ -1,4 +1,4 @@
-"""Commands that are imported when they are asked for, each with ``--json``."""
+"""Commands that are imported when they are used, each with ``--json``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _as_json(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 class Command(click.Command):
-    """A command that takes ``--json`` behind its name as well."""
+    """A command that also accepts ``--json`` after its name."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -33,7 +33,7 @@ class Group(click.Group):
 
 
 class LazyGroup(Group):
-    """A group whose commands are imported when they are asked for: talking to a hub needs none of what operating one
+    """A group whose commands are imported when they are used: talking to a hub needs none of what operating one
     needs.
 
     Args:
@@ -58,7 +58,7 @@ class LazyGroup(Group):
 
 
 def destructive(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--yes`` for a command that removes something; without it a person is asked, and a script is refused."""
+    """``--yes`` for a command that removes something; without it, a person is asked and a script is refused."""
     return click.option("--yes", is_flag=True, help="Do not ask.")(command)
 
 
@@ -67,7 +67,7 @@ def ask(question: str, *, yes: bool) -> None:
 
     Raises:
         click.Abort: The answer is no.
-        click.UsageError: Nobody is there to answer.
+        click.UsageError: There is nobody to answer.
     """
     if yes:
         return

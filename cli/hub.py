@@ -29,7 +29,7 @@ class NoHub(click.ClickException):
 
 @dataclass(slots=True)
 class HubOptions:
-    """Options that say which hub is meant.
+    """Options that choose the hub.
 
     Attributes:
         stack: Name of a deployed stack; None for the profile's, or the local one.
@@ -46,7 +46,7 @@ class HubOptions:
     as_json: bool = False
 
     def settings(self) -> Profile:
-        """What options, profile and environment say together.
+        """The settings from options, profile and environment together.
 
         Raises:
             click.ClickException: There is no such profile.
@@ -64,7 +64,7 @@ class HubOptions:
         """The hub's HTTP APIs, as a project.
 
         Raises:
-            click.ClickException: It is not said where the hub is or who asks.
+            click.ClickException: The hub's address or the credentials are missing.
         """
         known = self.settings()
         if known.url:
@@ -96,12 +96,12 @@ class HubOptions:
             click.echo(click.style(shown, bold=True) if number == 0 else coloured(shown))
 
     def event(self, fields: Mapping[str, Any], text: str) -> None:
-        """Print one thing that happened, at once: a line of JSON, or of text."""
+        """Print an event at once: a line of JSON, or of text."""
         click.echo(json.dumps(fields, ensure_ascii=False) if self.as_json else coloured(text))
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
-        """Tell a person something that is no result."""
+        """Tell a person something that is not a result."""
         click.secho(text, dim=True, err=True)
 
 

@@ -1,6 +1,6 @@
-"""A consumer of Notifications 2.0 that hands each message on and acknowledges what was taken.
+"""A consumer of Notifications 2.0 that forwards each message and acknowledges those that were accepted.
 
-It goes on after every loss of its connection.
+It continues after every loss of its connection.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ CONFLICT = 409
 SERVER_ERROR = 500
 
 Say = Callable[[str, dict[str, Any]], None]
-"""Told of each thing that happens: its name and what there is to say."""
+"""Called for each event, with its name and details."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """What came in a frame.
+    """The contents of a frame.
 
     Attributes:
-        ack_id: Sent back, it acknowledges; the same when the notification comes again.
+        ack_id: Sent back, it acknowledges; it is the same if the notification comes again.
         description: ``/tenant/type/source``.
         action: ``CREATE``, ``UPDATE`` or ``DELETE``.
         body: One line.
@@ -52,7 +52,7 @@ class Notification:
         """Read a frame.
 
         Raises:
-            ValueError: It is none.
+            ValueError: It is invalid.
         """
         head, separator, body = frame.partition("\n\n")
         lines = head.split("\n")
@@ -73,13 +73,13 @@ def signing_key(secret: str) -> bytes:
     """The bytes of a Standard Webhooks secret.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
     """
     return base64.b64decode(secret.strip().removeprefix("whsec_"), validate=True)
 
 
 class Target:
-    """Where messages are handed on to.
+    """Where messages are forwarded.
 
     Args:
         url: Gets a POST for each.
@@ -94,7 +94,7 @@ class Target:
         self._session.trust_env = False
 
     def post(self, notification: Notification) -> int:
-        """Hand one on; the status of the answer, 0 for none."""
+        """Forward a message and return the status of the answer, 0 for none."""
         body = notification.body.encode()
         try:
             answer = self._session.post(
@@ -133,21 +133,21 @@ class Target:
 
 
 class Listening:
-    """Receives, hands on, acknowledges, in the order of the topic.
+    """Receives, forwards and acknowledges messages in the order of the topic.
 
-    A message that was not taken is tried again before anything after it; one that was taken but could not be
-    acknowledged any more is acknowledged, and not handed on again, when it comes with the next connection.
+    A message that was not accepted is tried again before later ones. If one was accepted but could no longer be
+    acknowledged, it is acknowledged and not forwarded again when it comes with the next connection.
 
     Args:
         rest: The hub.
         topic: The subscription's name.
-        subscriber: As whom: the hub keeps what this one has not acknowledged.
-        post: Hands one on and gives the status of the answer, 0 for none.
-        say: Told of what happens.
+        subscriber: The subscriber's name; the hub keeps what it has not acknowledged.
+        post: Forwards a message and returns the status of the answer, 0 for none.
+        say: Called for each event.
         stopped: Set to end it.
-        skip_failed: Whether what is not taken is acknowledged all the same.
-        websocket_url: Where consumers connect, when that is not below the hub's own URL.
-        longest_wait: Seconds between tries at most.
+        skip_failed: Whether messages that are not accepted are acknowledged all the same.
+        websocket_url: Where consumers connect, if that is not below the hub's own URL.
+        longest_wait: Maximum seconds between tries.
     """
 
     def __init__(
@@ -177,11 +177,11 @@ class Listening:
         self._connected_once = False
 
     def run(self) -> None:
-        """Until it is stopped.
+        """Run until it is stopped.
 
         Raises:
             Refused: The hub does not let this consumer in.
-            Unreachable: The hub was not there to begin with.
+            Unreachable: The first connection to the hub failed.
         """
         pauses = waits(self._longest_wait)
         while not self._stopped.is_set():
@@ -233,7 +233,7 @@ class Listening:
                 self._say("acknowledged", {"id": notification.ack_id})
 
     def _handed_on(self, notification: Notification) -> bool:
-        """Whether it was taken; False when this was stopped before."""
+        """Whether it was accepted; False if this was stopped before."""
         if notification.ack_id in self._taken:
             return True
         for wait in waits(self._longest_wait):

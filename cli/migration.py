@@ -1,6 +1,6 @@
-"""Copies what an organization has at a server of Svix's API: event types, applications, endpoints with their secrets.
+"""Copies an organization from a server with Svix's API: event types, applications, endpoints with their secrets.
 
-What is there already and is the same is left alone, so that a run which broke off is simply made again. Nothing is ever
+What is already there and the same is left alone, so a run that broke off can simply be repeated. Nothing is ever
 deleted.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["Copied", "Migration", "Outcome", "svix_url"]
 
 PAGE = 250
 MOST_PAGES = 100_000
-"""A list that does not end by then never does."""
+"""The most pages of a list; a longer one is assumed to be endless."""
 
 TRIES = 6
 LONGEST_WAIT_S = 60.0
@@ -34,13 +34,13 @@ _OLD_NAMES = {"throttleRate": "rateLimit", "eventTypes": "filterTypes"}
 
 
 def svix_url(token: str) -> str:
-    """Where Svix's own service takes a token: the region is what follows its last dot."""
+    """The URL of Svix's own service for a token, whose region follows its last dot."""
     region = token.rpartition(".")[2]
     return f"https://api.{region}.svix.com" if region in _REGIONS else "https://api.svix.com"
 
 
 class Outcome(StrEnum):
-    """What became of one thing."""
+    """The outcome for one item."""
 
     MADE = "made"
     CHANGED = "changed"
@@ -50,13 +50,13 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """One thing that was looked at.
+    """An item and its outcome.
 
     Attributes:
         kind: ``event type``, ``application`` or ``endpoint``.
-        name: How it is called.
-        outcome: What became of it.
-        note: What a person has to see to.
+        name: Its name.
+        outcome: Its outcome.
+        note: What a person has to do.
     """
 
     kind: str
@@ -69,10 +69,10 @@ class Migration:
     """Copies.
 
     Args:
-        there: The server that things are copied from; it is only read.
+        there: The server to copy from; it is only read.
         here: The hub.
         dry: Only say what would be done.
-        sleep: Waits so many seconds.
+        sleep: Waits for some seconds.
     """
 
     def __init__(self, *, there: Rest, here: Rest, dry: bool, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -82,13 +82,13 @@ class Migration:
         self._sleep = sleep
 
     def run(self, only: str | None = None) -> Iterator[Copied]:
-        """Copy everything, or the event types and one application, telling each thing as it is done.
+        """Copy everything, or the event types and one application, and yield each item when it is done.
 
         Args:
             only: Id or uid of the application.
 
         Raises:
-            click.ClickException: A server did not answer, or refused what it must not.
+            click.ClickException: A server did not answer, or refused something that it must accept.
         """
         for each in self._listed(self._there, "/event-type", {"include_archived": "true", "with_content": "true"}):
             yield self._event_type(each)
@@ -116,7 +116,7 @@ class Migration:
                 yield self._endpoint(f"/app/{_q(there)}", f"/app/{_q(uid)}", uid, each, fresh=made)
 
     def _endpoint(self, there: str, here: str, app: str, theirs: Mapping[str, Any], *, fresh: bool) -> Copied:
-        """Copy one endpoint: its fields, its headers as far as they are shown, and its current secret."""
+        """Copy one endpoint: its fields, the headers that are shown, and its current secret."""
         identifier = _text(theirs, "id")
         uid = str(theirs.get("uid") or identifier.removeprefix("ep_"))
         name, path = f"{app}/{uid}", f"{here}/endpoint/{_q(uid)}"
@@ -151,7 +151,7 @@ class Migration:
         headers: Mapping[str, str],
         secret: str | None = None,
     ) -> Outcome:
-        """Change what differs of an endpoint that is there already."""
+        """Change what differs in an existing endpoint."""
         outcome = Outcome.SAME
         if _fields(ours, _ENDPOINT) != wanted:
             outcome = Outcome.CHANGED
@@ -166,7 +166,7 @@ class Migration:
         return outcome
 
     def _put(self, kind: str, name: str, path: str, wanted: Mapping[str, Any], *, compared: tuple[str, ...]) -> Copied:
-        """Make or replace something that is kept under its own name, unless it is the same already."""
+        """Create or replace something with its own name, unless it is already the same."""
         try:
             ours = self._found(path)
             outcome = Outcome.MADE if ours is None else Outcome.CHANGED
@@ -195,7 +195,7 @@ class Migration:
         raise click.ClickException(f"the list {path} of {rest.base_url} does not end")
 
     def _found(self, path: str) -> Mapping[str, Any] | None:
-        """Something of the hub, or None."""
+        """An object of the hub, or None."""
         try:
             return self._read(self._here, path)
         except Refused as error:
@@ -210,12 +210,12 @@ class Migration:
         return answer
 
     def _write(self, method: str, path: str, body: Mapping[str, Any]) -> None:
-        """Change something here, unless it is only said what would be."""
+        """Change something here, unless this is a dry run."""
         if not self._dry:
             self._call(self._here, method, path, dict(body), None)
 
     def _call(self, rest: Rest, method: str, path: str, body: Any, query: Mapping[str, str] | None) -> Any:
-        """One request; made again when there were too many, or the server failed for a moment.
+        """One request; repeated if there were too many, or the server failed for a moment.
 
         Every write here may be repeated.
         """
@@ -230,7 +230,7 @@ class Migration:
 
 
 def _fields(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Those fields of a thing that say something, under their new names; lists whose order says nothing are sorted."""
+    """The fields of an item that have values, under their new names; lists whose order is irrelevant are sorted."""
     found: dict[str, Any] = {}
     for name in names:
         value = given.get(name, given.get(_OLD_NAMES.get(name, name)))

@@ -24,11 +24,11 @@ TABLE_OUTPUT = "ConfigTableName"
 
 @dataclass(frozen=True)
 class Deployment:
-    """A hub that stands.
+    """A running hub.
 
     Attributes:
         name: Of its stack; empty for the one on this machine.
-        outputs: What its stack tells.
+        outputs: The outputs of its stack.
         session: Makes clients.
         options: For each client.
     """
@@ -39,7 +39,7 @@ class Deployment:
     options: dict[str, Any]
 
     def client(self, service: str, **config: Any) -> Any:
-        """A client of a service, configured as all of them, but for what is given."""
+        """A client of a service with the common configuration, except for the given options."""
         options = dict(self.options)
         if config:
             options["config"] = (options.get("config") or Config()).merge(Config(**config))
@@ -47,7 +47,7 @@ class Deployment:
 
 
 def deployment(hub: HubOptions) -> Deployment:
-    """The hub that is meant.
+    """The chosen hub.
 
     Raises:
         click.ClickException: It cannot be found.

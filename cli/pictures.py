@@ -14,11 +14,11 @@ WIDE, HIGH, LEFT, BELOW = 800, 260, 60, 30
 
 
 def sparkline(numbers: Sequence[float], most: float | None = None) -> str:
-    """One block for each number, or for the greatest of several where there are more than fit; a dot for nothing.
+    """One block for each number, or for the greatest of several if there are too many; a dot for zero.
 
     Args:
         numbers: None of them negative.
-        most: What a full block stands for; the greatest number unless given.
+        most: The value of a full block; by default the greatest number.
     """
     step = -(-len(numbers) // COLUMNS) or 1
     shown = [max(numbers[at : at + step]) for at in range(0, len(numbers), step)]

@@ -1,4 +1,4 @@
-"""The hub's HTTP APIs as one project sees them."""
+"""The hub's HTTP APIs for one project."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Refused(click.ClickException):
 
     Args:
         status: Its HTTP status.
-        message: What it said.
+        message: Its message.
     """
 
     exit_code = 1
@@ -32,7 +32,7 @@ class Refused(click.ClickException):
 
 
 class Unreachable(click.ClickException):
-    """The hub did not answer; what was asked may or may not have been done."""
+    """The hub did not answer; the request may or may not have been carried out."""
 
     exit_code = 3
 
@@ -78,10 +78,10 @@ class Rest:
         headers: Mapping[str, str] | None = None,
         timeout: float = TIMEOUT_S,
     ) -> Any:
-        """The JSON of an answer; bytes go out as they are.
+        """Send a request and return the JSON of its answer; bytes are sent unchanged.
 
         Raises:
-            Refused: The answer is no success.
+            Refused: The answer is not a success.
             Unreachable: There is no answer.
         """
         shown = {"Authorization": f"Bearer {self.token}", "X-Augury-Token": self.token, **(headers or {})}
@@ -109,7 +109,7 @@ class Rest:
 
 
 def _message(told: Any) -> str:
-    """What an error of any of the protocols says."""
+    """The message of an error in any of the protocols."""
     if not isinstance(told, dict):
         return str(told)[:200]
     found = next((told[name] for name in ("msg", "message", "detail", "error") if told.get(name)), "no reason given")

@@ -45,7 +45,7 @@ class Profiles:
     """The profiles of one person.
 
     Args:
-        folder: Where the file is; the user's configuration folder unless told otherwise, or ``PUSHHUB_CONFIG``.
+        folder: Where the file is; by default ``PUSHHUB_CONFIG`` or the user's configuration folder.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -85,7 +85,7 @@ class Profiles:
         """One of them.
 
         Raises:
-            click.ClickException: There is none of that name.
+            click.ClickException: There is none with that name.
         """
         profiles = self.all()
         if name not in profiles:
@@ -95,14 +95,14 @@ class Profiles:
         return profiles[name]
 
     def put(self, name: str, profile: Profile) -> None:
-        """Keep one; what was there under the name is replaced."""
+        """Save one; an existing one with the same name is replaced."""
         self._write({**self.all(), name: profile})
 
     def remove(self, name: str) -> None:
-        """Forget one.
+        """Remove one.
 
         Raises:
-            click.ClickException: There is none of that name.
+            click.ClickException: There is none with that name.
         """
         self.get(name)
         self._write({key: each for key, each in self.all().items() if key != name})
@@ -126,7 +126,7 @@ def _quoted(text: str) -> str:
     """A string as TOML writes it, which is how JSON writes what can be printed.
 
     Raises:
-        click.UsageError: It holds what cannot.
+        click.UsageError: It contains characters that cannot be printed.
     """
     if not text.isprintable():
         raise click.UsageError("names and values hold printable characters only")
@@ -134,7 +134,7 @@ def _quoted(text: str) -> str:
 
 
 def profile_from_environment(environ: Mapping[str, str] = os.environ) -> Profile:
-    """What the environment says; empty where it does not."""
+    """The settings in the environment; empty if missing."""
     names = {"url": "PUSHHUB_URL", "project": "PUSHHUB_PROJECT", "token": "PUSHHUB_TOKEN", "stack": "PUSHHUB_STACK"}
     profile = Profile(**{field: environ.get(name, "") for field, name in names.items()})
     return replace(profile, url=profile.url.rstrip("/"))

@@ -1,7 +1,7 @@
-"""Standard Webhooks signatures, and what is wrong with one that does not fit.
+"""Standard Webhooks signatures, and what is wrong with one that does not match.
 
-A signature that does not fit says nothing by itself. So each part is looked at alone, and then the mistakes that people
-make are tried: when a signature fits a changed part, that part is what went wrong.
+A signature that does not match explains nothing by itself. So each part is checked alone, and then the usual mistakes
+are tried: if the signature matches a changed part, that part is wrong.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 TOLERANCE_S = 300
-"""Seconds that a timestamp may be off, either way (Standard Webhooks)."""
+"""Seconds that a timestamp may be off in either direction (Standard Webhooks)."""
 MILLISECONDS = 10**11
-"""A timestamp from here on counts milliseconds."""
+"""Timestamps from this value on are assumed to be milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +42,11 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found of one part.
+    """The result for one part.
 
     Attributes:
         part: ``id``, ``timestamp``, ``signature``, ``key``, ``body``.
-        wrong: Whether the request must be refused for it.
+        wrong: Whether the request must be refused because of it.
         told: A sentence.
     """
 
@@ -56,7 +56,7 @@ class Finding:
 
 
 def findings(signed: Signed, secret: str, now: int, tolerance: int = TOLERANCE_S) -> list[Finding]:
-    """What is to be said of each part; the request is good when nothing of it is wrong.
+    """The result for each part; the request is valid if none is wrong.
 
     Args:
         signed: The request.

@@ -1,4 +1,4 @@
-"""Text for a terminal: in colour where it matters, and never with what could steer the terminal."""
+"""Text for a terminal: in colour where it matters, and never with control characters."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from cli.framework import Command
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands, options and names of queues.
+    """Print the code with which a shell completes commands, options and names of queues.
 
     For bash: eval "$(pushhub completion bash)" in ~/.bashrc.
     """

@@ -19,18 +19,18 @@ QUICK = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", 
 
 @click.group(cls=Group)
 def deploy() -> None:
-    """A hub on AWS. It is deployed by sam deploy; see docs/deploy.md."""
+    """A hub on AWS. Deploy it with sam deploy; see docs/deploy.md."""
 
 
 @deploy.command("doctor")
 @click.option("--before", is_flag=True, help="Only what matters before the first deployment.")
 @click.pass_obj
 def doctor(hub: HubOptions, *, before: bool) -> int:
-    """Check an AWS account: what a deployment needs, and with --stack NAME whether the hub there is well.
+    """Check an AWS account: what a deployment needs, and with --stack NAME whether the hub there works.
 
-    Looks at credentials, concurrency, functions and their roles, alarms and who is told of them, dead letters, the
-    report job, and with a profile that has a token sends a message round. Changes nothing else. The exit code is 1 when
-    something is wrong.
+    Checks credentials, concurrency, functions and their roles, alarms and who is notified, dead letters and the
+    report job. With a profile that has a token, it also sends a test message. Changes nothing else. The exit code is 1
+    if something is wrong.
     """
     known = hub.settings()
     if not (before or known.stack):

@@ -50,8 +50,8 @@ def listen(
 ) -> None:
     """Forward the messages of a topic to a program on this machine, as a WebSocket consumer.
 
-    A 2xx acknowledges. Anything else is tried again, in order, until it is taken. Nothing is lost when the connection
-    breaks or this ends: the hub keeps what was not acknowledged, from the first connection on.
+    A 2xx acknowledges a message. After any other answer it is tried again, in order. Nothing is lost when the
+    connection breaks or this command ends: from the first connection on, the hub keeps what was not acknowledged.
     """
     if not forward.startswith(("http://", "https://")):
         raise click.UsageError("--forward must begin with http:// or https://")

@@ -1,4 +1,4 @@
-"""``pushhub retry``, ``replay``, ``expunge``: what a person decides about messages."""
+"""``pushhub retry``, ``replay``, ``expunge``: a person's decisions about messages."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ def replay(
     subscriber: str | None,
     dry_run: bool,
 ) -> None:
-    """Send again what failed: the messages of an error queue, what a queue gave up at a subscriber (--queue,
-    --subscriber), or what an endpoint missed (--app, --endpoint, --since).
+    """Send failed messages again: those of an error queue, those that a queue gave up at a subscriber (--queue,
+    --subscriber), or those that an endpoint missed (--app, --endpoint, --since).
 
-    A message leaves the error queue when the hub has it again, so it may come twice but is never lost.
+    A message leaves the error queue once the hub has accepted it again, so it may come twice but is never lost.
     """
     rest = hub.rest()
     if queue is not None or subscriber is not None:
@@ -133,7 +133,7 @@ def replay(
 
 
 def _replayed_at(hub: HubOptions, rest: Rest, queue: str, subscriber: str, *, dry_run: bool) -> dict[str, Any]:
-    """Have what a queue gave up at a subscriber tried again, part by part."""
+    """Retry what a queue gave up at a subscriber, page by page."""
     counted = {"looked": 0, "found": 0, "replayed": 0}
     after: str | None = ""
     while after is not None:
@@ -148,7 +148,7 @@ def _replayed_at(hub: HubOptions, rest: Rest, queue: str, subscriber: str, *, dr
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """What a message of an error queue says failed."""
+    """The failed message that a message of an error queue describes."""
 
     queue: str
     headers: dict[str, str]
@@ -159,7 +159,7 @@ class _Failed:
         """Read the body of an error message.
 
         Raises:
-            ValueError: It is none, or does not hold what failed.
+            ValueError: It is not an error message, or does not contain the failed one.
         """
         fields = json.loads(told)
         if not isinstance(fields, dict) or "source_msg_id" not in fields:
@@ -172,7 +172,7 @@ class _Failed:
 
 
 def _sent_again(hub: HubOptions, rest: Rest, error_queue: str, taken: dict[str, Any], target: str | None) -> bool:
-    """Whether a message went back. One that cannot stays, out of sight for a few minutes."""
+    """Return a message; whether that worked. One that cannot go back stays, hidden for a few minutes."""
     try:
         failed = _Failed.of(taken["body"])
     except (ValueError, KeyError, TypeError) as error:
@@ -191,7 +191,7 @@ def _sent_again(hub: HubOptions, rest: Rest, error_queue: str, taken: dict[str, 
 @destructive
 @click.pass_obj
 def expunge(hub: HubOptions, *, message: str, queue: str | None, app: str | None, yes: bool) -> None:
-    """Remove a message: from a queue, with all that is still owed of it (--queue),
+    """Remove a message: from a queue, with its outstanding deliveries (--queue),
     or the content of a webhook (--app).
     """
     if (queue is None) == (app is None):

@@ -28,8 +28,8 @@ from cli.terminal import printable
 def migrate(hub: HubOptions, *, source: str | None, token: str, app: str | None, dry_run: bool) -> int:
     """Copy event types, applications and endpoints with their secrets from Svix, or a server that speaks its API.
 
-    What is the same already is left alone, and nothing is deleted: a run that broke off is made again. The exit code is
-    1 when something could not be copied.
+    What is already the same is left alone, and nothing is deleted, so you can repeat a run that broke off. The exit
+    code is 1 if something could not be copied.
     """
     here = hub.rest()
     there = Rest(source or svix_url(token), "", token)

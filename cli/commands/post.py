@@ -14,11 +14,11 @@ from cli.hub import HubOptions
 from cli.rest import Refused, Rest, Unreachable
 
 BATCH = 100
-"""Messages in one request, as many as the hub takes."""
+"""Messages in one request: the hub's limit."""
 BATCH_BYTES = 3_000_000
-"""Bytes of bodies in one request; it may hold 4 MiB with everything."""
+"""Bytes of bodies in one request, which may have 4 MiB in total."""
 ESCAPED = 6
-"""Bytes of JSON that a byte of text comes to at most."""
+"""The most bytes of JSON that a byte of text can become."""
 
 
 @click.command(cls=Command)
@@ -43,7 +43,7 @@ def post(
 ) -> None:
     """Post a message, or one for each line of a file. Without BODY, it is read from standard input.
 
-    Lines go in requests of up to a hundred, in order. When that fails half-way, what to --skip next time is said.
+    Lines are posted in order, in requests of up to a hundred. If that fails half-way, the command says what to --skip.
     """
     if sum(each is not None for each in (body, file, ndjson)) > 1:
         raise click.UsageError("give one of BODY, --file and --ndjson")
@@ -57,10 +57,10 @@ def post(
 
 
 def send(rest: Rest, queue: str, content: bytes, *, delay: int = 0, headers: dict[str, str]) -> str:
-    """Post one message, whatever its bytes are; its id.
+    """Post one message with any bytes, and return its id.
 
     Raises:
-        click.ClickException: The hub did not take it.
+        click.ClickException: The hub did not accept it.
     """
     try:
         text = content.decode()
@@ -104,10 +104,10 @@ def _post_lines(
 
 
 def _lines(file: Iterable[bytes], skip: int) -> Iterator[tuple[int, str]]:
-    """Number and text of each line that holds something.
+    """Number and text of each line that is not empty.
 
     Raises:
-        click.UsageError: One is no text.
+        click.UsageError: A line is not text.
     """
     for number, line in enumerate(file, 1):
         if number <= skip or not line.strip():

@@ -71,7 +71,7 @@ def rename_project(hub: HubOptions, project: str, name: str) -> None:
 def allow_targets(hub: HubOptions, project: str, targets: tuple[str, ...]) -> None:
     """Set the hosts or networks that the egress guard lets a project push to; without any, only public addresses.
 
-    Functions that know the project may go by its old list for another 30 seconds.
+    Functions that have cached the project may use its old list for another 30 seconds.
     """
     hub.show([_shown(projects_of(hub).allow(project, targets))])
 
@@ -82,9 +82,9 @@ def allow_targets(hub: HubOptions, project: str, targets: tuple[str, ...]) -> No
 @click.option("--burst", type=click.IntRange(1, 10_000_000), help="Messages that may come at once: ten seconds' worth.")
 @click.pass_obj
 def limit_project(hub: HubOptions, project: str, per_second: int | None, burst: int | None) -> None:
-    """Set how many messages a project's producers may post: a rate, none (no bound), or default (the stack's).
+    """Set how many messages a project's producers may post: a rate, none (no limit), or default (the stack's).
 
-    Functions that know the project may go by its old quota for another 30 seconds.
+    Functions that have cached the project may use its old quota for another 30 seconds.
     """
     quota = None if per_second is None else Quota.of(per_second, burst)
     hub.show([_shown(projects_of(hub).limit(project, quota))])

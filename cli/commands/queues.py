@@ -30,7 +30,7 @@ def names(rest: Rest, prefix: str = "") -> list[str]:
 
 
 def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of queues that begin so; none when the hub does not answer."""
+    """Names of queues that begin like this; none if the hub does not answer."""
     root = context.find_root().params
     try:
         hub = HubOptions(profile=root.get("profile"), stack=root.get("stack"))

@@ -25,8 +25,8 @@ from pushhub.engine.store.s3_records import S3Records
 def rebuild(hub: HubOptions, since: str, *, dry_run: bool) -> int:
     """Restore messages that the messages table has lost, from delivery records and the bodies bucket.
 
-    What cannot be known is listed. First stop push, poll and wake (docs/operations.md); what is in the table stays as
-    it is.
+    What cannot be restored is listed. First stop push, poll and wake (docs/operations.md). What is in the table stays
+    as it is.
     """
     found = deployment(hub)
     clock, dynamodb, s3 = SystemClock(), found.client("dynamodb"), found.client("s3")

@@ -1,4 +1,4 @@
-"""``pushhub simulate``: what a policy would do to an outage, and the whole hub in disasters."""
+"""``pushhub simulate``: what a policy would do in an outage, and the whole hub in disasters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pushhub.ironmq.wire.policies import (
 AS_THEY_ARE = {"ignore_unknown_options": True, "help_option_names": []}
 
 WORK = 20_000
-"""Attempts of lots that a simulation may take here: a second or so."""
+"""Limit of a simulation's attempts of lots here: a second or so."""
 
 FIGURES = (
     "accepted",
@@ -120,7 +120,7 @@ def policy(
 ) -> int:
     """Show what a retry policy would do in an outage: attempts, load, delays, losses, cost.
 
-    The hub's own rules run on virtual time, on this machine; no hub is asked, and the same command says the same.
+    Runs the hub's own rules in virtual time on this machine, without a hub. The same command gives the same result.
     """
     request = _read(given)
     _put_policy(request, options)

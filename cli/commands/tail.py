@@ -1,4 +1,4 @@
-"""``pushhub tail``: what is happening, from the delivery records as they are written."""
+"""``pushhub tail``: shows what is happening from the delivery records as they are written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Records:
 
     Args:
         hub: Whose.
-        since: From when on.
+        since: The beginning.
     """
 
     def __init__(self, hub: Deployment, since: datetime) -> None:
@@ -39,7 +39,7 @@ class Records:
         self._read: set[str] = set()
 
     def new(self, now: datetime) -> list[dict[str, Any]]:
-        """Those that were not there before, in the order of their times."""
+        """Records that were not there before, in the order of their times."""
         start = self._since.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         found = [each for key in self._keys(now) for each in self._records(key) if each["at"] >= start]
         return sorted(found, key=lambda each: (each["at"], each["record_id"]))
@@ -81,7 +81,7 @@ def tail(
 ) -> None:
     """Show what is happening: accepted messages, attempts and their answers, settled deliveries.
 
-    Reads the delivery records, so it lags by the seconds they take, and needs what an operator may read (--stack).
+    Reads the delivery records, so it lags by a few seconds, and needs an operator's rights (--stack).
     """
     wanted = {"queue": queue, "project": project_id, "subscriber": subscriber, "state": state}
     records = Records(deployment(hub), datetime.now(UTC) - timedelta(milliseconds=since))

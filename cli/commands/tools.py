@@ -16,7 +16,7 @@ from cli.hub import HubOptions
 from cli.operator import Deployment, deployment
 
 LINK_S = 900
-"""How long a link to a page is good, seconds."""
+"""How long a link to a page is valid, seconds."""
 LOOK_S = 10
 DONE = ("SUCCEEDED", "FAILED", "STOPPED", "ERROR", "TIMEOUT")
 
@@ -29,7 +29,7 @@ DONE = ("SUCCEEDED", "FAILED", "STOPPED", "ERROR", "TIMEOUT")
 def report(hub: HubOptions, first: str | None, *, link: bool, wait: bool) -> int:
     """Make the delivery report: every message accounted for. Uses a deployed hub's Glue job, or Spark on this machine.
 
-    It tells of all projects, so it takes an operator's rights; what a project may know is in its console.
+    It covers all projects, so it needs an operator's rights. Projects see their own part in the console.
     """
     if link:
         hub.show([newest_page(deployment(hub))])
@@ -53,9 +53,9 @@ def report(hub: HubOptions, first: str | None, *, link: bool, wait: bool) -> int
 
 
 def newest_page(hub: Deployment) -> dict[str, str]:
-    """The newest report's verdict, and a link to its page that is good for :data:`LINK_S`.
+    """The newest report's verdict, and a link to its page that is valid for :data:`LINK_S`.
 
-    Whoever has the link sees the page.
+    Anyone who has the link can see the page.
 
     Raises:
         click.ClickException: There is no report, or it cannot be read.

@@ -49,7 +49,7 @@ def verify(
 ) -> int:
     """Check a webhook's signature (Standard Webhooks, Svix), and say which part is wrong: timestamp, id, key or body.
 
-    The exit code is 1 when the request must be refused.
+    The exit code is 1 if the request must be refused.
     """
     if request is not None:
         if any((message_id, timestamp, signature, body)):
