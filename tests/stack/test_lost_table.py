@@ -1,4 +1,4 @@
-"""The drill of docs/operations.md, "A messages table that was lost":
+"""The drill of docs/operations.md, "If the messages table is lost":
 the table goes in the middle of traffic and is made again from records.
 
 It has a stack of its own, because others would notice.
