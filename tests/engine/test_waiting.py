@@ -16,7 +16,8 @@ from tests.fakes import FakeWorkQueue, Reply
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import NewMessage
-from pushhub.engine.push import AT_ONCE, LONGEST_ATTEMPT_MS, REFILL_AFTER_MS, Push
+from pushhub.engine.ports import Received
+from pushhub.engine.push import AT_ONCE, FLUSH_SECONDS, LONGEST_ATTEMPT_MS, REFILL_AFTER_MS, Push
 from pushhub.engine.windows import SHARE_OF_A_PROJECT, SLOW_MS
 
 HANGS = "https://hangs.example/in"
@@ -250,3 +251,50 @@ def test_a_project_that_is_alone_in_a_run_has_all_of_its_threads() -> None:
         # When a run works on its orders, none of which ends before all have begun
         push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
     assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
+
+
+def test_a_run_with_idle_threads_takes_others_orders_although_nobody_has_waited_for_long() -> None:
+    # Given a run with several orders for a subscriber that gets one attempt at first, and a clock that stands still
+    world, free = World(), threading.Event()
+
+    def lasts(_: PushRequest) -> None:
+        assert free.wait(LONG_ENOUGH_S)
+
+    world.make_queue("one", subscribers("https://one.example/in"))
+    world.make_queue("victim", subscribers(VICTIM), project=OTHER_PROJECT)
+    world.sender.script("https://one.example/in", Reply(status_code=200, meanwhile=lasts))
+    world.sender.script(VICTIM, Reply(status_code=200, meanwhile=lambda _: free.set()))
+    post(world, "one", 10)
+    batch = world.push_queue.receive()
+    post(world, "victim", project=OTHER_PROJECT)
+    with pushing(world) as push:
+        push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
+    # Then the run has received and served the other project's order, and all others when they were admitted
+    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
+    assert len(world.messages.all_deliveries()) == 11
+
+
+def test_a_look_for_idle_threads_that_finds_nothing_does_not_wait_and_is_not_repeated_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given a run with several orders for a subscriber that gets one attempt at first, and nothing else to do
+    world, looks = World(), list[int]()
+    receive = world.push_queue.receive
+
+    def counted(wait_s: int = 0, *, limit: int = 10) -> list[Received]:
+        looks.append(wait_s)
+        return receive(wait_s, limit=limit)
+
+    def lasts(_: PushRequest) -> None:
+        until(lambda: bool(looks))
+        # Time for some more rounds of the run
+        time.sleep(3 * FLUSH_SECONDS)
+
+    world.make_queue("one", subscribers("https://one.example/in"))
+    world.sender.script("https://one.example/in", Reply(status_code=200, meanwhile=lasts), 200)
+    post(world, "one", 2)
+    batch = world.push_queue.receive()
+    monkeypatch.setattr(world.push_queue, "receive", counted)
+    with pushing(world) as push:
+        push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
+    assert looks == [0]

@@ -75,6 +75,11 @@ waiting for a thread as there are threads.
 REFILL_WAIT_S = 1
 """How long one such receive waits for orders. It can delay the end of a run whose attempts are all done by as much."""
 
+WAITING = 1_000
+"""A run with idle threads receives further orders at once, as long as fewer than these wait in it for subscribers that
+have not earned more attempts yet. Such a receive does not wait.
+"""
+
 LONGEST_ATTEMPT_MS = 190_000
 """Maximum duration of an attempt and its follow-up: an endpoint of the hub protocol has three minutes to answer."""
 
@@ -100,6 +105,7 @@ class _Run:
         keep: SQS ids of messages that stay in the queue.
         refill: A receive in progress.
         refills: Whether it may receive further orders.
+        looks_at: When it may look for orders for its idle threads again, epoch milliseconds.
     """
 
     source: WorkQueue
@@ -115,6 +121,7 @@ class _Run:
     keep: set[str] = field(default_factory=set)
     refill: Future[list[Received]] | None = None
     refills: bool = True
+    looks_at: int = 0
 
     @property
     def hurried(self) -> bool:
@@ -305,17 +312,23 @@ class Push:
         self._telemetry.count("DeliveriesPutAside")
 
     def _refill(self, run: _Run) -> None:
-        """Receive further orders while waiting for an answer, as long as they could still be attempted in this run."""
-        full = len(run.running) >= AT_ONCE or len(run.waiting) >= AT_ONCE
-        if run.refill is not None or not run.refills or full:
+        """Receive further orders while waiting for an answer, or while threads are idle, as long as they could still be
+        attempted in this run.
+        """
+        if run.refill is not None or not run.refills or len(run.running) >= AT_ONCE:
             return
         now = self._clock.now()
-        waits = any(
+        waits = len(run.waiting) < AT_ONCE and any(
             now - begun >= REFILL_AFTER_MS and not attempt.done() for attempt, (_, _, begun) in run.running.items()
         )
+        idle = run.hurried and now >= run.looks_at and self._idle(run)
         attempts = 2 if run.slow is run.source else 1
-        if waits and run.remaining_ms() > attempts * LONGEST_ATTEMPT_MS:
-            run.refill = self._executor.submit(run.source.receive, REFILL_WAIT_S)
+        if (waits or idle) and run.remaining_ms() > attempts * LONGEST_ATTEMPT_MS:
+            run.refill = self._executor.submit(run.source.receive, REFILL_WAIT_S if waits else 0)
+
+    def _idle(self, run: _Run) -> bool:
+        """Whether threads are idle although orders wait: for subscribers that have not earned more attempts yet."""
+        return 0 < len(run.waiting) < WAITING and len(run.running) < AT_ONCE // 2
 
     def _finish(self, run: _Run) -> None:
         """Wait briefly for attempts to finish, and arrange the next step for those that have."""
@@ -348,6 +361,8 @@ class Push:
             self._call_failed("orders_not_received", error)
             run.refills = False
             return
+        if not batch:
+            run.looks_at = self._clock.now() + REFILL_AFTER_MS
         run.handles |= {each.sqs_id: each.receipt_handle for each in batch}
         self._take(run, batch)
         self._give_up_own(run)
