@@ -43,6 +43,7 @@ class Seen:
 
     account: Account
     hangs: bool
+    takes_ms: int = 20
     at: dict[str, int] = field(default_factory=dict)
     times: int = 0
 
@@ -53,7 +54,7 @@ class Seen:
         self.at.setdefault(headers["iron-message-id"], now)
         self.times += 1
         seen = Asked(now, headers, b"", headers["iron-message-id"], 0, environment.name)
-        return seen, Reply(takes=10_000 * SECOND if self.hangs else 20_000)
+        return seen, Reply(takes=10_000 * SECOND if self.hangs else self.takes_ms * 1_000)
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class Measured:
     tries: int
 
 
-def run(endpoints: int, *, hangs: bool, messages: int, seconds: int, runs: int) -> Measured:
-    """A victim beside a neighbour with so many endpoints; none is no neighbour."""
+def run(endpoints: int, *, hangs: bool, messages: int, seconds: int, runs: int, takes_ms: int = 20) -> Measured:
+    """A victim beside a neighbour with so many endpoints, which take so long to answer; none is no neighbour."""
     seed = "neighbours/1"
     deployed = stack()
     functions = tuple(
@@ -82,7 +83,7 @@ def run(endpoints: int, *, hangs: bool, messages: int, seconds: int, runs: int) 
         ours, theirs = projects.make("victim").project_id, projects.make("neighbour").project_id
         tokens = {each: projects.make_token(each) for each in (ours, theirs)}
         victim = Seen(account, hangs=False)
-        sick = Seen(account, hangs=hangs)
+        sick = Seen(account, hangs=hangs, takes_ms=takes_ms)
         known: Any = account.endpoints.known
         known["victim.example"] = victim
         names = [f"n{number}" for number in range(endpoints)]
@@ -127,14 +128,16 @@ def main() -> None:
     rows: list[list[str]] = []
     for runs in (4, 50):
         alone = 0.0
-        for name, endpoints, hangs in (
-            ("nobody", 0, False),
-            ("a prompt endpoint", 1, False),
-            ("fifty prompt endpoints", 50, False),
-            ("one that hangs", 1, True),
-            ("fifty that hang", 50, True),
+        for name, endpoints, hangs, takes_ms in (
+            ("nobody", 0, False, 20),
+            ("a prompt endpoint", 1, False, 20),
+            ("fifty prompt endpoints", 50, False, 20),
+            ("fifty that take 400 ms", 50, False, 400),
+            ("one that hangs", 1, True, 20),
+            ("fifty that hang", 50, True, 20),
         ):
-            made = run(endpoints, hangs=hangs, messages=options.messages, seconds=options.seconds, runs=runs)
+            length = {"messages": options.messages, "seconds": options.seconds}
+            made = run(endpoints, hangs=hangs, takes_ms=takes_ms, runs=runs, **length)
             p50, p95 = (made.latencies[int(share * len(made.latencies))] for share in (0.5, 0.95))
             alone = alone or p95
             rows.append(
