@@ -32,6 +32,7 @@ from typing import Any
 
 import boto3
 import requests
+from local.place import Place
 
 from bench.sink import sink
 from bench.tables import save, table
@@ -240,7 +241,7 @@ def main() -> None:
     parser.add_argument("--delay-ms", type=int, default=50)
     parser.add_argument("--save", type=Path)
     options = parser.parse_args()
-    local = json.loads((ROOT / ".pushhub/local.json").read_text())
+    local = json.loads((Place.from_environment().home / "local.json").read_text())
     with sink(options.delay_ms) as port:
         url = f"http://127.0.0.1:{port}/in"
         handler = deployed_push(local)

@@ -21,9 +21,15 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ministack.core import lambda_runtime  # type: ignore[import-not-found]
+
+if TYPE_CHECKING:
+    from local.emulator_turns import BACKLOG
+else:
+    # Put there by the emulator's process, which has no package "local".
+    BACKLOG = sys.modules["pushhub_emulator_turns"].BACKLOG
 
 PROGRAM = Path(__file__).with_name("fork_server.py")
 UNFIT = 3
@@ -32,6 +38,8 @@ ANSWER_S = 20.0
 """How long it may take to answer. It may be importing something, on a busy machine."""
 AT_START = ("PYTHON", "LD_", "MALLOC_", "LANG", "LC_")
 """Variables that an interpreter reads when it starts, so that a fork would not notice them."""
+NICENESS = 10
+"""Of processes for those who have runs already: a tenth of the CPU of others that want it at the same time."""
 UNKNOWN = 255
 """What is said of how a fork ended: only its parent could tell."""
 _log = logging.getLogger("pushhub.forks")
@@ -106,8 +114,8 @@ class Server:
         self._requests: socket.socket | None = None
         self._unfit = False
 
-    def fork(self, program: str, folder: str, variables: dict[str, str]) -> Forked | None:
-        """A new process of a function; None when there can be none now."""
+    def fork(self, **environment: Any) -> Forked | None:
+        """A new process of a function (:class:`local.fork_server.Request`); None when there can be none now."""
         if self._unfit:
             return None
         theirs: list[int] = []
@@ -118,7 +126,7 @@ class Server:
             ours.append(read if writes else write)
         try:
             with self._turn:
-                pid, process = self._ask({"program": program, "folder": folder, "variables": variables}, theirs)
+                pid, process = self._ask(environment, theirs)
         except OSError as error:
             _log.warning("nothing to fork from: %s", error)
             for each in ours:
@@ -170,7 +178,10 @@ def start(command: list[str], *, cwd: str, env: dict[str, str], **options: Any) 
         # Links to what is unpacked once for all.
         folders = filter(None, env.get("_LAMBDA_LAYERS_DIRS", "").split(os.pathsep))
         layers = tuple(os.path.realpath(each) for each in folders)
-        forked = _servers.setdefault(layers, Server(layers)).fork(command[1], cwd, env)
+        niceness = NICENESS if BACKLOG.get() else 0
+        forked = _servers.setdefault(layers, Server(layers)).fork(
+            program=command[1], folder=cwd, variables=env, niceness=niceness
+        )
     return forked or subprocess.Popen(command, cwd=cwd, env=env, **options)
 
 

@@ -44,6 +44,8 @@ class Batch:
     """What a function is run for; until it is through, its partition keys wait."""
 
     entries: list[_Entry]
+    backlog: bool = False
+    """Whether it is of owners who have batches at work already."""
 
     @property
     def records(self) -> list[Record]:
@@ -57,7 +59,7 @@ class Batch:
         for half in (first, set(keys) - first):
             entries = [each for each in self.entries if each.key in half]
             if entries:
-                yield Batch(entries)
+                yield Batch(entries, self.backlog)
 
 
 class Lanes:
@@ -116,7 +118,7 @@ class Lanes:
                 left = deque(each for each in self._waiting.pop(owner) if each.position not in taken)
                 if left:
                     self._waiting[owner] = left
-            self._begin(found, Batch(entries))
+            self._begin(found, Batch(entries, backlog=all(self._owners[each.owner] for each in entries)))
         return found
 
     def through(self, batch: Batch, now: float, *, done: bool) -> None:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from local.emulator_shortcuts import take_shortcuts
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
     from local.emulator_sources import hand_out_at_once
+    from local.emulator_turns import BACKLOG
     from local.emulator_workers import ask_directly, share_code, take_turns
 else:
 
@@ -64,11 +65,11 @@ else:
         return module
 
     _sibling("snapshots")
+    BACKLOG = _sibling("emulator_turns").BACKLOG
     _snapshots = _sibling("emulator_snapshots")
     EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
     _sibling("emulator_lanes")
     hand_out_at_once = _sibling("emulator_sources").hand_out_at_once
-    _sibling("emulator_turns")
     _workers = _sibling("emulator_workers")
     ask_directly, share_code, take_turns = _workers.ask_directly, _workers.share_code, _workers.take_turns
     fork_functions = _sibling("emulator_forks").fork_functions
@@ -182,10 +183,15 @@ def pause_work_when_draining() -> None:
     run = lambda_svc._run_sqs_batch
 
     def run_sqs_batch(esm: Any, function: Any, event: Any, batch: list[dict[str, Any]], *queue: Any) -> None:
+        # Of groups that have runs already.
+        with_runs = {each.get("group_id") for other in list(_batches.values()) for each in other}
+        groups = {each.get("group_id") for each in batch}
+        backlog = BACKLOG.set(None not in groups and groups <= with_runs)
         _batches[id(batch)] = batch
         try:
             run(esm, function, event, batch, *queue)
         finally:
+            BACKLOG.reset(backlog)
             _batches.pop(id(batch), None)
 
     lambda_svc._run_sqs_batch = run_sqs_batch

@@ -22,10 +22,12 @@ from ministack.services import dynamodb, lambda_svc, sqs  # type: ignore[import-
 
 if TYPE_CHECKING:
     from local.emulator_lanes import Batch, Lanes
+    from local.emulator_turns import BACKLOG
 else:
     # Put there by the emulator's process, which has no package "local".
     _lanes = sys.modules["pushhub_emulator_lanes"]
     Batch, Lanes = _lanes.Batch, _lanes.Lanes
+    BACKLOG = sys.modules["pushhub_emulator_turns"].BACKLOG
 
 WINDOW_S = 2.0
 """The longest batching window here: who looks for a record on a machine of their own does not wait a minute."""
@@ -181,6 +183,7 @@ class Streams:
     def _run(self, reader: _Reader, batch: Batch) -> None:
         """Run one batch."""
         name, failed = reader.mapping["FunctionName"], True
+        BACKLOG.set(batch.backlog)
         try:
             result = lambda_svc._execute_function(reader.function, {"Records": batch.records})
             failed = bool(result.get("error"))

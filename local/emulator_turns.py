@@ -4,6 +4,9 @@ On AWS a run that finds no environment free has one started, for which there are
 others, and most runs are over sooner. So one process of a function starts at a time, and not before a run has waited a
 moment for one; and whoever waits takes what is free first, started for them or not.
 
+On AWS one tenant's backlog takes no CPU from another's runs. Here runs for those who have runs already go to processes
+of lower priority, so that cores are theirs as far as nobody else wants them.
+
 Nothing here knows MiniStack; :mod:`local.emulator_workers` has its workers take these turns.
 """
 
@@ -12,10 +15,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 PATIENCE_S = 0.02
 """How long a run waits for another of its function to end before a process is started for it: about what that takes."""
+
+BACKLOG = ContextVar("BACKLOG", default=False)
+"""Whether what is run now is for those who have runs already."""
 
 
 class Turns:
@@ -31,36 +38,40 @@ class Turns:
         self._workers = workers
         self._lock = lock
         self._patience_s = patience_s
-        self._turns: dict[str, threading.Condition] = {}
-        self._starting: dict[str, Any] = {}
+        self._turns: dict[tuple[str, bool], threading.Condition] = {}
+        self._starting: dict[tuple[str, bool], Any] = {}
 
-    def take(self, key: str, make: Callable[[], Any]) -> tuple[Any, str]:
+    def take(self, function: str, make: Callable[[], Any], *, backlog: bool = False) -> tuple[Any, str]:
         """A worker for a run.
 
         Args:
-            key: Of the function and version.
+            function: Key of the function and version.
+            backlog: Whether the run is for those who have runs already. These have workers of their own.
             make: Makes one. It is started in its first run, and :meth:`started` is said then.
 
         Returns:
             The worker, and ``spawn`` if it is new, else ``reused``.
         """
+        key = function, backlog
         until = time.monotonic() + self._patience_s
         with self._lock:
             turn = self._turns.setdefault(key, threading.Condition(self._lock))
             while True:
-                workers = self._workers.setdefault(key, [])
-                for worker in workers:
+                workers = self._workers.setdefault(function, [])
+                alike = [each for each in workers if each.turn == key]
+                for worker in alike:
                     if not worker.in_use:
-                        return _taken(worker, key), "reused"
-                left = until - time.monotonic() if workers else 0.0
+                        return _taken(worker), "reused"
+                left = until - time.monotonic() if alike else 0.0
                 if key in self._starting:
                     turn.wait()
                 elif left > 0:
                     turn.wait(left)
                 else:
                     worker = self._starting[key] = make()
+                    worker.turn = key
                     workers.append(worker)
-                    return _taken(worker, key), "spawn"
+                    return _taken(worker), "spawn"
 
     def started(self, worker: Any) -> None:
         """The process of a worker is there, or cannot be started."""
@@ -81,6 +92,6 @@ class Turns:
             self._turns[key].notify_all()
 
 
-def _taken(worker: Any, key: str) -> Any:
-    worker.in_use, worker.last_used, worker.turn = True, time.time(), key
+def _taken(worker: Any) -> Any:
+    worker.in_use, worker.last_used = True, time.time()
     return worker

@@ -30,10 +30,11 @@ from ministack.core import lambda_runtime  # type: ignore[import-not-found]
 from ministack.services import lambda_svc  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
-    from local.emulator_turns import Turns
+    from local.emulator_turns import BACKLOG, Turns
 else:
     # Put there by the emulator's process, which has no package "local".
-    Turns = sys.modules["pushhub_emulator_turns"].Turns
+    _module = sys.modules["pushhub_emulator_turns"]
+    BACKLOG, Turns = _module.BACKLOG, _module.Turns
 
 END_OF_LOG = "\x00pushhub: end of the log of "
 """What the line begins with that the process writes behind those of a run; the run's id follows."""
@@ -73,7 +74,8 @@ def take_turns() -> None:
         kind = lambda_runtime._worker_class_for(config)
         if kind is not lambda_runtime.Worker:
             return acquire(name, config, code, qualifier)
-        return _turns.take(lambda_runtime._worker_key(name, config, qualifier), lambda: kind(name, config, code))
+        key = lambda_runtime._worker_key(name, config, qualifier)
+        return _turns.take(key, lambda: kind(name, config, code), backlog=BACKLOG.get())
 
     def release_worker(worker: Any) -> None:
         (_turns.give_back if isinstance(worker, lambda_runtime.Worker) else release)(worker)

@@ -45,12 +45,14 @@ class Request:
         program: The script of MiniStack that runs a function.
         folder: Its working directory: the function's code.
         variables: Its whole environment.
+        niceness: What its priority is lower by.
         pipes: Descriptors for its standard input, output and error.
     """
 
     program: str
     folder: str
     variables: dict[str, str]
+    niceness: int
     pipes: list[int]
 
 
@@ -174,6 +176,7 @@ class Server:
         os.environ.clear()
         os.environ.update(request.variables)
         os.chdir(request.folder)
+        os.nice(request.niceness)
         # A function that brings a module of its own must get that one.
         own = {each.name.partition(".")[0] for each in Path(request.folder).iterdir()}
         if own & {each.partition(".")[0] for each in sys.modules}:

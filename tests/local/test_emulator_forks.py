@@ -42,6 +42,11 @@ def handler(event, context):
         (Path(event["waits_for"]) / me).touch()
         while len(list(Path(event["waits_for"]).iterdir())) < 2:
             time.sleep(0.01)
+    for record in event.get("Records", []):
+        folder = Path(record["body"]).parent
+        Path(record["body"]).write_text(str(os.nice(0)))
+        while not (folder / "enough").exists():
+            time.sleep(0.01)
     return {
         "found": found, "me": me, "runs": runs, "process": os.getpid(), "parent": os.getppid(),
         "name": os.environ["NAME"], "queues": client and len(client.list_queues().get("QueueUrls", [])),
@@ -170,6 +175,27 @@ def test_what_starts_a_thread_when_imported_is_never_forked_from(aws: Aws, place
     told = until(aws, "threaded", parent=emulator_pid)
     assert not told["found"]
     assert anew(aws, "threaded")["parent"] == emulator_pid
+
+
+def test_runs_for_groups_that_have_runs_already_give_way_to_others(aws: Aws, tmp_path: Path) -> None:
+    # Given a function whose runs last, and one of them for a group
+    function(aws, "nice")
+    url = aws.sqs().create_queue(QueueName="nice")["QueueUrl"]
+    arn = aws.sqs().get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    aws.functions().create_event_source_mapping(FunctionName="nice", EventSourceArn=arn, BatchSize=1)
+
+    def run_of(group: str, name: str) -> int:
+        """What the priority of a run for a group is lower by."""
+        aws.sqs().send_message(QueueUrl=url, MessageBody=str(tmp_path / name), MessageGroupId=group)
+        assert wait_until(lambda: (tmp_path / name).exists() and (tmp_path / name).read_text() != "", 30)
+        return int((tmp_path / name).read_text())
+
+    usual = run_of("busy", "first")
+    # When there are more runs for it, then they are of lower priority, and another group's is not
+    assert run_of("busy", "second") == min(19, usual + 10)
+    assert run_of("busy", "third") == min(19, usual + 10)
+    assert run_of("other", "fourth") == usual
+    (tmp_path / "enough").touch()
 
 
 def test_nothing_is_left_of_an_emulator_that_is_killed(aws: Aws, place: Place) -> None:

@@ -35,11 +35,15 @@ def test_an_owner_does_not_stand_behind_another_ones_backlog() -> None:
     # Given an owner with thousands of records, of which some are at work
     several = lanes(side_by_side=4, batch_size=100)
     several.read([record(f"busy#{each}", each) for each in range(5_000)], now=0)
-    assert [len(each.records) for each in several.ready(0)] == [100, 100, 100]
+    batches = several.ready(0)
+    assert [len(each.records) for each in batches] == [100, 100, 100]
+    # The first of which makes the others its backlog
+    assert [each.backlog for each in batches] == [False, True, True]
     # When another one's come, then they are handed out at once
     several.read([record("quiet#0", 7_000), record("busy#7", 7_001), record("quiet#1", 7_002)], now=1)
     (batch,) = several.ready(1)
     assert numbers(batch) == [7_000, 7_002]
+    assert not batch.backlog
 
 
 def test_owners_that_wait_together_share_batches() -> None:

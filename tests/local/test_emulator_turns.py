@@ -15,7 +15,7 @@ class Worker:
     """What is started in its first run."""
 
     in_use = False
-    turn = ""
+    turn: Any = None
 
 
 @pytest.fixture
@@ -77,3 +77,17 @@ def test_a_function_does_not_wait_for_another_ones_process() -> None:
     given, _ = turns(patience_s=3_600)
     given.take("function", Worker)
     assert given.take("other", Worker)[1] == "spawn"
+
+
+def test_runs_for_those_who_have_runs_already_have_workers_of_their_own() -> None:
+    # Given a worker that is free
+    given, workers = turns(patience_s=3_600)
+    usual, _ = given.take("function", Worker)
+    given.give_back(usual)
+    # When a run of a backlog comes, then it does not get that, and leaves it to others
+    other, how = given.take("function", Worker, backlog=True)
+    assert (how, workers["function"]) == ("spawn", [usual, other])
+    assert given.take("function", Worker) == (usual, "reused")
+    # And its worker is for the next one of a backlog
+    given.give_back(other)
+    assert given.take("function", Worker, backlog=True) == (other, "reused")
