@@ -64,7 +64,7 @@ class _Window:
 
     def waits(self, now: int, than_ms: int) -> bool:
         """Whether an attempt has been in progress for longer than ``than_ms``."""
-        return any(now - begun > than_ms for begun in self.begun)
+        return bool(self.begun) and now - min(self.begun) > than_ms
 
 
 class Windows:
