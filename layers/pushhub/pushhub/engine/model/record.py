@@ -95,7 +95,7 @@ class DeliveryRecord:
         )
     )
     accepted_at: str = field(metadata=_told("timestamp", "all", "when the message was accepted"))
-    expires_at: str = field(metadata=_told("timestamp", "all", "when its time is over"))
+    expires_at: str = field(metadata=_told("timestamp", "all", "when it expires"))
     body_size: int | None = field(default=None, metadata=_told("bigint", "accepted", "bytes of the message's body"))
     body_ref: str | None = field(
         default=None,
@@ -103,8 +103,8 @@ class DeliveryRecord:
             "string",
             "accepted",
             (
-                "where a body that is too large for the table lies in the bodies bucket: `{object key}@{first byte}`; "
-                "by it a lost message can be made again"
+                "where a body that is too large for the table is in the bodies bucket: `{object key}@{first byte}`; "
+                "with it a lost message can be restored"
             ),
         ),
     )
@@ -137,12 +137,14 @@ class DeliveryRecord:
             "string",
             _EACH,
             (
-                "subscriber asked (in unicast the one asked, while delivery_id ends in `*`); `line` for pull queues; "
+                "the subscriber (in unicast the one tried, while delivery_id ends in `*`); `line` for pull queues; "
                 "notifications: the subscriber's generation"
             ),
         ),
     )
-    subscriber: str | None = field(default=None, metadata=_told("string", _ASKED, "subscriber's name when it has one"))
+    subscriber: str | None = field(
+        default=None, metadata=_told("string", _ASKED, "the subscriber's name, if it has one")
+    )
     state: str | None = field(
         default=None,
         metadata=_told(
@@ -169,7 +171,7 @@ class DeliveryRecord:
         metadata=_told(
             "boolean",
             "attempt, poll, rescheduled",
-            "waits in the schedule, a DynamoDB table, rather than in SQS",
+            "whether it waits in the schedule, a DynamoDB table, instead of in SQS",
         ),
     )
     version: int | None = field(
@@ -188,7 +190,7 @@ class DeliveryRecord:
         metadata=_told(
             "int",
             "pull: all",
-            "how often it was reserved or touched so far, this time included. Each one makes one record",
+            "how often it has been reserved or touched, including this time. Each time makes one record",
         ),
     )
     attempt: int | None = field(
@@ -197,8 +199,8 @@ class DeliveryRecord:
             "int",
             "attempt, poll, acknowledged",
             (
-                "number of the attempt, from 1. Notifications: 1 when it was sent for the first time, else left out, "
-                "as nothing counts repetitions"
+                "number of the attempt, from 1. Notifications: 1 when sent for the first time, otherwise left out, "
+                "because repetitions are not counted"
             ),
         ),
     )
@@ -207,20 +209,20 @@ class DeliveryRecord:
         metadata=_told("int", "push: all but accepted", "tries used up (in unicast a try is a whole round)"),
     )
     tries_max: int | None = field(
-        default=None, metadata=_told("int", _ASKED, "tries allowed; left out: no end or unknown")
+        default=None, metadata=_told("int", _ASKED, "tries allowed; left out if unlimited or unknown")
     )
     verdict: str | None = field(
         default=None, metadata=_told("string", _ASKED, "delivered reserved failed poll postponed")
     )
-    status_code: int | None = field(default=None, metadata=_told("int", _ASKED, "0 when no answer came"))
-    error_class: str | None = field(default=None, metadata=_told("string", _ASKED, "empty when an answer came"))
+    status_code: int | None = field(default=None, metadata=_told("int", _ASKED, "0 if there was no answer"))
+    error_class: str | None = field(default=None, metadata=_told("string", _ASKED, "empty if there was an answer"))
     started_at: str | None = field(default=None, metadata=_told("timestamp", _ASKED, "when the request began"))
-    finished_at: str | None = field(default=None, metadata=_told("timestamp", _ASKED, "when it was over"))
+    finished_at: str | None = field(default=None, metadata=_told("timestamp", _ASKED, "when the request ended"))
     duration_ms: int | None = field(default=None, metadata=_told("bigint", _ASKED, "between the two, milliseconds"))
     bytes_out: int | None = field(default=None, metadata=_told("bigint", _ASKED, "bytes sent"))
     bytes_in: int | None = field(default=None, metadata=_told("bigint", _ASKED, "bytes of the answer"))
     wait_before_ms: int | None = field(
-        default=None, metadata=_told("bigint", _ASKED, "since the end of the attempt before, or acceptance")
+        default=None, metadata=_told("bigint", _ASKED, "since the end of the previous attempt, or acceptance")
     )
     wait_after_ms: int | None = field(default=None, metadata=_told("bigint", _ASKED, "until the next look"))
     manual: bool | None = field(
@@ -228,7 +230,7 @@ class DeliveryRecord:
         metadata=_told(
             "boolean",
             "accepted, attempt, rescheduled",
-            "a person asked for it: one try beside the automatic ones, and what is owed since then. Left out when not",
+            "a person asked for it: one try besides the automatic ones, and what is owed since then; else left out",
         ),
     )
     order_key: str | None = field(
@@ -236,7 +238,7 @@ class DeliveryRecord:
         metadata=_told(
             "string",
             "attempt",
-            "where order was promised: within an order key, deliveries to a subscriber rise by sequence. "
+            "if order was promised: within an order key, deliveries to a subscriber come in rising sequence. "
             "Notifications: the connection, for shared"
             " subscribers with the source's bucket",
         ),
