@@ -216,10 +216,10 @@ def _one_key() -> Sequence[Change]:
 
 
 def _probes_at_any_time() -> Sequence[Change]:
-    def claimed(health: Health, now: int, *, for_ms: int) -> Health | None:
+    def claimed(health: Health, now: int, *, for_ms: int, claim: str = "") -> Health | None:
         if health.state is not CircuitState.OPEN:
             return None
-        return replace(health, probe_at=now + for_ms, version=health.version + 1)
+        return replace(health, probe_at=now + for_ms, claim=claim, version=health.version + 1)
 
     return [(circuits, "claimed", claimed)]
 
@@ -492,7 +492,7 @@ ALL: tuple[Sabotage, ...] = (
         "an endpoint that is gone is not disabled",
         lambda: [(Deliver, "_disable", lambda *_: None)],
         "webhooks",
-        17,
+        28,
         ("given up too soon",),
     ),
     Sabotage(
