@@ -110,6 +110,18 @@ def test_a_wake_that_stood_still_for_hours_finds_what_it_missed(schedule: Schedu
     assert len(read(schedule, NOW + 30 * HOUR)) == 1
 
 
+def test_where_reading_begins_is_kept_though_nothing_was_read(schedule: Schedule, clock: FakeClock) -> None:
+    # Given a first run that came no further than to ask where to begin, and a wait
+    begun = schedule.positions()
+    wait = failed(NOW + HOUR)
+    schedule.enter(wait)
+    # When the next run comes days later
+    clock.advance(seconds=48 * 3600)
+    # Then it begins where the first one would have
+    assert schedule.positions() == begun
+    assert ids(read(schedule, clock.now())) == [wait.message_id]
+
+
 def test_one_of_two_runs_takes_a_shard(schedule: Schedule) -> None:
     # Given two runs that found a shard at the same place
     position = schedule.positions()[1]

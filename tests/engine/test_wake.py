@@ -197,6 +197,32 @@ def test_a_shard_that_cannot_be_read_does_not_hold_up_the_others(monkeypatch: py
     assert world.wake.run(lambda: ENDLESS) == MANY - woken
 
 
+def test_how_far_shards_were_read_is_kept_before_others_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given deliveries that are due in all shards, of which two are looked at together
+    world = World()
+    scheduled(world)
+    world.clock.advance(seconds=3600)
+    monkeypatch.setattr(wake_module, "LOOKS", 2)
+    due, move = world.schedule.due, world.schedule.move
+    calls: list[tuple[str, int]] = []
+
+    def looked(position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
+        calls.append(("look", position.shard))
+        return due(position, now, limit)
+
+    def moved(before: Position, after: Position) -> None:
+        calls.append(("move", before.shard))
+        move(before, after)
+
+    monkeypatch.setattr(world.schedule, "due", looked)
+    monkeypatch.setattr(world.schedule, "move", moved)
+    # When there is a run, then the first two are done with when the next one is looked at, should the run die there
+    assert world.wake.run(lambda: ENDLESS) == MANY
+    done = calls[: calls.index(("look", 2))]
+    assert {("move", 0), ("move", 1)} <= set(done)
+    assert len({each.key for each, _ in world.retry_queue.sent}) == MANY
+
+
 def test_a_run_out_of_time_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wake_module, "PAGE", 5)
     world = World()

@@ -253,7 +253,10 @@ class Schedule(Protocol):
         ...
 
     def positions(self) -> list[Position]:
-        """The read position of each shard, ordered by shard number."""
+        """The read position of each shard, ordered by shard number.
+
+        Where a shard begins is decided, and stored, the first time.
+        """
         ...
 
     def due(self, position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:

@@ -37,7 +37,7 @@ entered this many minutes ahead.
 """
 
 NEW_SHARD_MINUTES = 60
-"""How far back to read a shard that has no position yet. The sweep finds anything older."""
+"""How far back the position of a shard begins when it is first asked for."""
 
 MINUTES_PER_LOOK = 240
 """Maximum number of empty minutes skipped in one call."""
@@ -79,7 +79,15 @@ class DynamoDBSchedule:
         found = self._table.get_many([_position_key(shard) for shard in range(SHARDS)])
         stored = {each.shard: each for each in map(_decode_position, found)}
         start = self._clock.now() // MINUTE_MS - NEW_SHARD_MINUTES
-        return [stored.get(shard) or Position(shard=shard, minute=start) for shard in range(SHARDS)]
+        return [stored.get(shard) or self._begun(Position(shard=shard, minute=start)) for shard in range(SHARDS)]
+
+    def _begun(self, position: Position) -> Position:
+        """Store a shard's first position. If each run chose it anew, runs that fail would pass by what was due."""
+        try:
+            self._table.put(_encode_position(position), ConditionExpression="attribute_not_exists(pk)")
+        except ConditionRefused as refused:
+            return _decode_position(refused.stored) if refused.stored else position
+        return position
 
     def due(self, position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
         """Reads consistently: every entry made in time is seen."""
