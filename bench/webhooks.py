@@ -5,9 +5,10 @@ and how it catches up.
 
 Against the running local stack. Messages go to an application with three healthy endpoints and, at the same pace, to
 one with the same and a fourth, which has died after the first fifty and answers 503 to everything; in turn, in blocks,
-so that both have the machine as it is. Half of the messages have one of twenty ordering keys. A neighbour's time is from the request that posts a message
-until the endpoint has it. When all are posted and the neighbours have theirs, the fourth endpoint is mended, and
-everything that it is owed is awaited; what it was sent in each minute is read out of its own list of attempts.
+so that both have the machine as it is. Half of the messages have one of twenty ordering keys. A neighbour's time is
+from the request that posts a message until the endpoint has it. When all are posted and the neighbours have theirs, the
+fourth endpoint is mended, and everything that it is owed is awaited; what it was sent in each minute is read out of its
+own list of attempts.
 """
 
 from __future__ import annotations
