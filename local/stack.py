@@ -173,15 +173,23 @@ def kill_function_workers(place: Place, function: str) -> int:
     Returns:
         How many there were.
     """
-    marker = f"{place.temporary}/ministack-lambda-{function}-".encode()
+    program = f"{place.temporary}/ministack-lambda-{function}-"
     killed = 0
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):
-                if marker in (entry / "cmdline").read_bytes():
+                if _runs(entry, program):
                     os.kill(int(entry.name), signal.SIGKILL)
                     killed += 1
     return killed
+
+
+def _runs(process: Path, program: str) -> bool:
+    """Whether a process runs a program: its command line names it or, if it was forked, it holds it open."""
+    command = (process / "cmdline").read_bytes()
+    if b"fork_server.py" in command:
+        return any(str(each.readlink()).startswith(program) for each in (process / "fd").iterdir())
+    return program.encode() in command
 
 
 def is_up(place: Place) -> bool:

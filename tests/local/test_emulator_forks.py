@@ -18,7 +18,7 @@ from local.place import Place
 from local.processes import wait_until
 from tests.local.test_emulator import free_port
 
-from local import emulator
+from local import emulator, stack
 
 HANDLER = """
 import sys
@@ -101,6 +101,20 @@ def run(aws: Aws, name: str, **event: Any) -> dict[str, Any]:
     answer = aws.functions().invoke(FunctionName=name, Payload=json.dumps(event))
     told: dict[str, Any] = json.loads(answer["Payload"].read())
     return told
+
+
+def test_a_function_s_processes_can_be_killed_and_those_of_others_go_on(aws: Aws, place: Place) -> None:
+    # Given environments of two functions, one at least of each forked
+    function(aws, "victim")
+    function(aws, "other")
+    run(aws, "victim")
+    anew(aws, "victim")
+    other = run(aws, "other")
+    # When one's are killed
+    assert stack.kill_function_workers(place, "victim") == 1
+    # Then it starts anew, and the other goes on as it was
+    assert run(aws, "victim")["runs"] == 1
+    assert run(aws, "other")["me"] == other["me"]
 
 
 def anew(aws: Aws, name: str) -> dict[str, Any]:
