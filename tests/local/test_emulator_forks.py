@@ -103,20 +103,6 @@ def run(aws: Aws, name: str, **event: Any) -> dict[str, Any]:
     return told
 
 
-def test_a_function_s_processes_can_be_killed_and_those_of_others_go_on(aws: Aws, place: Place) -> None:
-    # Given environments of two functions, one at least of each forked
-    function(aws, "victim")
-    function(aws, "other")
-    run(aws, "victim")
-    anew(aws, "victim")
-    other = run(aws, "other")
-    # When one's are killed
-    assert stack.kill_function_workers(place, "victim") == 1
-    # Then it starts anew, and the other goes on as it was
-    assert run(aws, "victim")["runs"] == 1
-    assert run(aws, "other")["me"] == other["me"]
-
-
 def anew(aws: Aws, name: str) -> dict[str, Any]:
     """What a new environment of a function says in its first run; the one before has crashed."""
     assert "errorMessage" in run(aws, name, end=True)
@@ -222,3 +208,17 @@ def test_nothing_is_left_of_an_emulator_that_is_killed(aws: Aws, place: Place) -
     os.kill(pid, signal.SIGKILL)
     # Then the environment and its parent end by themselves
     assert wait_until(lambda: not any(Path(f"/proc/{told[each]}").exists() for each in ("process", "parent")), 30)
+
+
+def test_a_function_s_processes_can_be_killed_and_those_of_others_go_on(aws: Aws, place: Place) -> None:
+    # Given environments of two functions, one at least of each forked
+    function(aws, "victim")
+    function(aws, "other")
+    run(aws, "victim")
+    anew(aws, "victim")
+    other = run(aws, "other")
+    # When one's are killed
+    assert stack.kill_function_workers(place, "victim") == 1
+    # Then it starts anew, and the other goes on as it was
+    assert run(aws, "victim")["runs"] == 1
+    assert run(aws, "other")["me"] == other["me"]
