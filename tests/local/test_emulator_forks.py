@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import zipfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 from local.aws import Aws
 from local.place import Place
 from local.processes import wait_until
-from tests.local.test_emulator import free_port
 
 from local import emulator, stack
 
@@ -53,19 +51,6 @@ def handler(event, context):
         "own": getattr(boto3, "OWN", False), "arguments": sys.argv,
     }
 """
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    place = Place(
-        home=tmp_path_factory.mktemp("forks"),
-        port=free_port(),
-        aws_port=free_port(),
-        emulator_python=Place.from_environment().emulator_python,
-    )
-    emulator.start(place)
-    yield place
-    emulator.abandon(place)
 
 
 @pytest.fixture
@@ -215,10 +200,11 @@ def test_a_function_s_processes_can_be_killed_and_those_of_others_go_on(aws: Aws
     function(aws, "victim")
     function(aws, "other")
     run(aws, "victim")
-    anew(aws, "victim")
+    victim = anew(aws, "victim")
     other = run(aws, "other")
     # When one's are killed
     assert stack.kill_function_workers(place, "victim") == 1
+    assert wait_until(lambda: not Path(f"/proc/{victim['process']}").exists(), 30)
     # Then it starts anew, and the other goes on as it was
     assert run(aws, "victim")["runs"] == 1
     assert run(aws, "other")["me"] == other["me"]

@@ -6,16 +6,12 @@ import base64
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 from local.aws import Aws
 from local.place import Place
-from tests.local.test_emulator import free_port
-
-from local import emulator
 
 HANDLER = """
 import os, boto3, json, time
@@ -33,19 +29,6 @@ def handler(event, context):
         queue.send_message(QueueUrl=os.environ["QUEUE"], MessageBody=key)
     return {"size": len(json.dumps(event)), "answer": "x" * event.get("answer", 0)}
 """
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    place = Place(
-        home=tmp_path_factory.mktemp("functions"),
-        port=free_port(),
-        aws_port=free_port(),
-        emulator_python=Place.from_environment().emulator_python,
-    )
-    emulator.start(place)
-    yield place
-    emulator.abandon(place)
 
 
 @pytest.fixture(scope="module")

@@ -5,26 +5,8 @@ from __future__ import annotations
 import contextlib
 import http.client
 import socket
-from collections.abc import Iterator
 
-import pytest
 from local.place import Place
-from tests.local.test_emulator import free_port
-
-from local import emulator
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    place = Place(
-        home=tmp_path_factory.mktemp("served"),
-        port=free_port(),
-        aws_port=free_port(),
-        emulator_python=Place.from_environment().emulator_python,
-    )
-    emulator.start(place)
-    yield place
-    emulator.abandon(place)
 
 
 def test_it_is_not_served_by_hypercorn(place: Place) -> None:

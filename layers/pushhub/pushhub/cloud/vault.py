@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pushhub.cloud.cache import ExpiringCache
+from pushhub.base.cache import ExpiringCache
 from pushhub.cloud.calls import aws_call
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from pushhub.cloud.cache import ExpiringCache
+from pushhub.base.cache import ExpiringCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pushhub.base.cache import ExpiringCache
 from pushhub.base.errors import QuotaExceeded, Unavailable
-from pushhub.cloud.cache import ExpiringCache
 from pushhub.engine.model.quota import Quota
 
 if TYPE_CHECKING:

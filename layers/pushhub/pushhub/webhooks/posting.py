@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pushhub.base.cache import ExpiringCache
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import time_of_message_id
-from pushhub.cloud.cache import ExpiringCache
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.web.json import Verbatim
 from pushhub.webhooks.model.endpoint import Endpoint, wants

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pushhub.cloud.cache import ExpiringCache
+from pushhub.base.cache import ExpiringCache
 from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import Circuit

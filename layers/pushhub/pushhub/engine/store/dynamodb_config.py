@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pushhub.base.cache import ExpiringCache
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.cloud.cache import ExpiringCache
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.project import Project, ProjectToken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fakes import FakeClock
 
-from pushhub.cloud.cache import ExpiringCache
+from pushhub.base.cache import ExpiringCache
 
 
 def cache(clock: FakeClock, capacity: int = 2) -> ExpiringCache[str]:

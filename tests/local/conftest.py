@@ -1,0 +1,25 @@
+"""An emulator of their own for the tests of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from local.place import Place
+from tests.local.test_emulator import free_port
+
+from local import emulator
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Where an emulator runs."""
+    place = Place(
+        home=tmp_path_factory.mktemp("emulator"),
+        port=free_port(),
+        aws_port=free_port(),
+        emulator_python=Place.from_environment().emulator_python,
+    )
+    emulator.start(place)
+    yield place
+    emulator.abandon(place)
