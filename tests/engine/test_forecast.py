@@ -298,7 +298,7 @@ def test_what_would_take_too_long_is_refused() -> None:
         life_ms=30 * DAY,
         watch_ms=37 * DAY,
     )
-    with pytest.raises(Invalid, match="too much work"):
+    with pytest.raises(Invalid, match="too much to simulate"):
         forecast(endless)
 
 

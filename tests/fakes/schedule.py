@@ -68,7 +68,7 @@ class FakeSchedule:
     def move(self, before: Position, after: Position) -> None:
         with self._lock:
             if self._positions[before.shard] not in (before, after):
-                raise Conflict(f"shard {before.shard} of the schedule was moved")
+                raise Conflict(f"the position of shard {before.shard} of the schedule was changed")
             self._positions[before.shard] = after
 
     def waiting(self) -> list[ScheduleEntry]:

@@ -166,7 +166,7 @@ def test_a_message_that_goes_nowhere_says_why() -> None:
     assert world.entry(unwanted).why_not == "No mapping wants order:gone"
     assert world.entry(filtered).why_not == "Filtered out by acme.import"
     assert world.entry(first).why_not is None
-    assert world.entry(again).why_not == f"acme.import has had message {first} with the same identifiers"
+    assert world.entry(again).why_not == f"acme.import already has message {first} with the same identifiers"
     assert world.copies(first)[0].why_not is None
 
 

@@ -58,9 +58,9 @@ def test_targets_in_the_local_network_are_let_through_on_demand_but_never_the_em
         "http://192.168.1.20/": None,
         "http://127.0.0.1:9/": None,
         "http://192.168.2.1/": "192.168.2.1 is a private address, which is not allowed",
-        "http://127.0.0.1:5001/": "127.0.0.1:5001 is closed to subscribers",
-        "http://[::1]:5001/": "::1:5001 is closed to subscribers",
-        "http://192.168.1.20:5001/": "192.168.1.20:5001 is closed to subscribers",
+        "http://127.0.0.1:5001/": "127.0.0.1:5001 is not open to subscribers",
+        "http://[::1]:5001/": "::1:5001 is not open to subscribers",
+        "http://192.168.1.20:5001/": "192.168.1.20:5001 is not open to subscribers",
     }.items():
         assert refusal(url, allowed) == refused
 

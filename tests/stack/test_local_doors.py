@@ -57,7 +57,7 @@ def test_no_subscriber_reaches_the_emulator(stack: RunningStack, host: str) -> N
         "PUT", "/queues/own", json={"queue": {"type": "multicast", "push": {"subscribers": subscribers}}}
     )
     assert answer.status_code == 400
-    assert "is closed to subscribers" in answer.json()["msg"]
+    assert "is not open to subscribers" in answer.json()["msg"]
 
 
 def test_a_refused_subscriber_is_told_how_to_allow_it_here(stack: RunningStack) -> None:

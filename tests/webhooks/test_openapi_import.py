@@ -245,14 +245,14 @@ LAUGHS = "\n".join(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (LAUGHS, "Line 2: aliases of YAML are not taken"),
+        (LAUGHS, "Line 2: YAML aliases are not allowed"),
         ("webhooks: &a [*a]", "aliases"),
         ("a: &a {b: 1}\nc: {<<: *a}", "aliases"),
         ("a: !!python/object/apply:os.system [ls]", "tags"),
         ("a: !!binary aGk=", "tags"),
-        ("a: 1\na: 2", "Line 2: the key a is there twice"),
-        ("? [a, b]\n: c", "a key must be a text"),
-        ("a: 1\n---\nb: 2", "one document"),
+        ("a: 1\na: 2", "Line 2: the key a is given twice"),
+        ("? [a, b]\n: c", "a key must be a string"),
+        ("a: 1\n---\nb: 2", "single YAML document"),
         ("a: [1", "Not YAML in line"),
         ("a: b: c", "Not YAML in line 1"),
         ("a: \x00", "control characters"),

@@ -366,7 +366,7 @@ def test_pushing_again_what_a_person_archived_says_why_it_goes_nowhere() -> None
     store.run(seconds=5)
     shown = store.call("GET", f"/messages/{again}")[1]
     assert shown["state"] == "never_processed"
-    assert shown["reason"] == f"acme.import has had message {first} with the same identifiers"
+    assert shown["reason"] == f"acme.import already has message {first} with the same identifiers"
     # And so does the list
     rows = store.call("GET", "/queues/archived.json", source="incoming", state="never_processed")[1]
     assert [each["reason"] for each in rows] == [shown["reason"]]

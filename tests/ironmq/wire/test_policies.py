@@ -115,7 +115,7 @@ def test_a_window_is_read_whole() -> None:
         ({"outage": [{**WINDOW, "endpoint": "melts"}]}, "endpoint must be one of"),
         ({"outage": [{**WINDOW, "status": 200}]}, "status must be from 300"),
         ({"outage": [{**WINDOW, "share": 1.5}]}, "share must be from 0 to 1"),
-        ({"outage": [{**WINDOW, "down": 5}]}, "belong together"),
+        ({"outage": [{**WINDOW, "down": 5}]}, "given together"),
         ({"outage": [{**WINDOW, "takes": 1e308}]}, "takes must be from"),
         ({"rate": 0}, "rate must be from"),
         ({"rate": 10**400}, "rate must be from"),

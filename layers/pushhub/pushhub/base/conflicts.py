@@ -19,7 +19,7 @@ def until_saved(change: Callable[[], T], *, doing: str) -> T:
     Args:
         change: Reads the stored state, changes it and saves it; raises ``Conflict`` when that state has changed since
             it was read. Any other exception is passed on.
-        doing: What this is for, worded to follow "unavailable".
+        doing: What this is for, worded to precede "failed".
 
     Returns:
         What the change returned.
@@ -45,7 +45,7 @@ def read_change_save(
         change: Returns the new state, or None when there is nothing to change; exceptions are passed on.
         save: Writes the new state on condition that the stored one is still as it was read; raises ``Conflict``
             otherwise.
-        doing: What this is for, worded to follow "unavailable".
+        doing: What this is for, worded to precede "failed".
 
     Returns:
         The saved state, or the state that was read if there was nothing to change.

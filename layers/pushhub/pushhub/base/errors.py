@@ -72,7 +72,7 @@ class Unanswerable(RequestRefused):
     """The result does not fit into an answer unless that is compressed."""
 
     def __init__(self) -> None:
-        super().__init__("The answer would be too large: accept gzip (Accept-Encoding) to get it")
+        super().__init__("The answer is too large to send uncompressed: send Accept-Encoding: gzip")
 
 
 class Unauthorized(RequestRefused):

@@ -86,21 +86,21 @@ def parse_key(text: str) -> SigningKey:
             try:
                 content = base64.b64decode(text.removeprefix(prefix), validate=True)
             except (binascii.Error, ValueError) as error:
-                raise Invalid("A secret is whsec_ or whsk_ followed by base64") from error
+                raise Invalid("A secret must be whsec_ or whsk_ followed by base64") from error
             return _symmetric(content) if prefix == _SYMMETRIC else _asymmetric(content)
-    raise Invalid("A secret begins with whsec_ or whsk_")
+    raise Invalid("A secret must begin with whsec_ or whsk_")
 
 
 def _symmetric(content: bytes) -> SigningKey:
     if not LEAST_BYTES <= len(content) <= MOST_BYTES:
-        raise Invalid(f"A secret has {LEAST_BYTES} to {MOST_BYTES} bytes")
+        raise Invalid(f"A secret must have {LEAST_BYTES} to {MOST_BYTES} bytes")
     return SigningKey(content)
 
 
 def _asymmetric(content: bytes) -> SigningKey:
     seed, public = content[: ed25519.SEED_BYTES], content[ed25519.SEED_BYTES :]
     if len(seed) != ed25519.SEED_BYTES or ed25519.public_key(seed) != public:
-        raise Invalid("An Ed25519 secret is a seed of 32 bytes followed by its public key")
+        raise Invalid("An Ed25519 secret must be a seed of 32 bytes followed by its public key")
     return SigningKey(seed, public)
 
 

@@ -158,7 +158,7 @@ def checked_addresses(
     addresses = tuple(_unwrapped(address) for address in found)
     for address in addresses:
         if allowed.close(address, target.port, target.host):
-            raise TargetRefused(f"{target.host}:{target.port} is closed to subscribers")
+            raise TargetRefused(f"{target.host}:{target.port} is not open to subscribers")
         kind = address_refusal(address, target.port, target.host, allowed)
         if kind:
             # The resolved address is not reported: that would let tenants read the DNS of the hub's network.

@@ -203,7 +203,7 @@ class _GuardedAdapter(HTTPAdapter):
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
         if not isinstance(request, _GuardedRequest):
-            raise TypeError("only guarded requests are sent here")
+            raise TypeError("only guarded requests can be sent with this adapter")
         pool = self.poolmanager.pool(request.route)
         connection = pool.borrow()
         try:

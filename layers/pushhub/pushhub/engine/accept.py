@@ -132,4 +132,4 @@ class Accept:
             once = sink.accept_once(message)
             if once is not Once.TAKEN:
                 return message, once
-        raise AssertionError("unreachable: the numbers do not end")
+        raise AssertionError("unreachable: itertools.count() does not end")

@@ -101,8 +101,8 @@ def forecast(plan: Plan, *, work: int = WORK) -> Forecast:
     if not run.cut:
         return run.forecast()
     raise Invalid(
-        "This takes too much work to simulate: let messages live or come for a shorter time, or wait longer "
-        "between tries"
+        "This is too much to simulate: shorten the lifetime of messages or the time they are posted for, or lengthen "
+        "the waits between tries"
     )
 
 

@@ -195,7 +195,7 @@ class Rebuild:
             elif delivery.state is DeliveryState.POLLING:
                 # The URL to poll is in no record, and posting again would repeat work that the endpoint has accepted.
                 rebuilt.held += 1
-                rebuilt.unknown.append(_unknown(message, "where its endpoint is to be asked: held for a person"))
+                rebuilt.unknown.append(_unknown(message, "the URL to poll for its result: held for a person to decide"))
                 yield close(delivery, DeliveryState.HELD, now)
             else:
                 rebuilt.resumed += 1
@@ -231,11 +231,11 @@ class Rebuild:
     def _missing(self, message: Message) -> str | None:
         """Why a message's body cannot be recovered; None when it can."""
         if message.body_ref is None:
-            return "its body, which lay in the table: its open deliveries are given up"
+            return "its body, which was in the table: its open deliveries are cancelled"
         try:
             body_of(message, self._bodies)
         except MessageNotFound:
-            return "its body, which is no longer in the bucket: its open deliveries are given up"
+            return "its body, which is no longer in the bucket: its open deliveries are cancelled"
         return None
 
 
@@ -287,9 +287,9 @@ def _attempt(record: Mapping[str, Any]) -> Attempt:
 
 def _not_recorded(message: Message, accepted: Mapping[str, Any]) -> Iterator[str]:
     """What a restored message may have had that is lost now."""
-    yield "its headers, and what it descends from: sent without, and counted anew"
+    yield "its headers and the message it follows from: sent without headers, descendants counted from zero"
     if message.subscriber_ids == ("*",):
-        yield "whom it may go to: its queue is gone"
+        yield "the subscribers it may go to: its queue no longer exists"
     if "sequence" in accepted:
         yield "its ordering key: delivered without order"
 

@@ -57,7 +57,7 @@ class Signing:
             ring = ring.rotated(change.key, grace_ms=change.grace_s * 1000, now=self._clock.now())
         except TooManyKeys as error:
             raise Invalid(
-                f"Too many old secrets still sign; the next one ends at {iso_time(error.next_expiry)}"
+                f"Too many old secrets are still in use; the next one expires at {iso_time(error.next_expiry)}"
             ) from error
         return self._vault().seal(project_id, ring.encode())
 

@@ -124,7 +124,7 @@ class HubEffects:
             level=Level.ERROR,
             subject="Cut off: too many messages followed from this one",
             description=f"What {answered.mapping.name} asked for in its answer to message "
-            f"{to_object_id(answered.message.message_id)} was not accepted, and so was whatever came after that",
+            f"{to_object_id(answered.message.message_id)} was not accepted, and neither was anything after that",
         )
         stored = self._log.count_notification(
             Notice(

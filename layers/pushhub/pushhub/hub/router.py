@@ -98,7 +98,7 @@ class HubRouter:
             if not mapping.wants(message.type):
                 continue
             if self._clock.now() >= until:
-                unfinished = f"Compared for {ROUTING_MS // 1000} s; the other mappings follow"
+                unfinished = f"Compared for {ROUTING_MS // 1000} s; the remaining mappings are compared next"
                 break
             copy_id = self._intake.copy_id(incoming, mapping.mapping_id)
             if copy_id not in made:
@@ -139,7 +139,7 @@ class HubRouter:
         holder = self._settings.claim(incoming.project, mapping.mapping_id, identity, incoming.message_id)
         if holder == incoming.message_id:
             return ""
-        return f"{mapping.name} has had message {to_object_id(holder)} with the same identifiers"
+        return f"{mapping.name} already has message {to_object_id(holder)} with the same identifiers"
 
     def _tell(self, incoming: Message, mapping: ServiceMapping, problem: str) -> None:
         subject = f"Not yet sent to {mapping.name}"

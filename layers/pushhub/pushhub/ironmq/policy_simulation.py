@@ -49,7 +49,7 @@ class Simulation:
     def notes(self) -> list[str]:
         """Notes that a reader of the result needs."""
         lacking = self.asked.compared is not None and self.compared is None
-        return notes(self.forecast) + (["What it was to be compared with takes too much work to simulate."] * lacking)
+        return notes(self.forecast) + (["The comparison was left out: it is too much to simulate."] * lacking)
 
     def answer(self) -> dict[str, object]:
         """The result as JSON."""

@@ -73,7 +73,7 @@ class Registration:
         """The subscriber in stored form, given its present keys."""
         keys = self._signing.changed(project_id, sealed, asked.signing)
         if keys and not self._targets.signs(asked.url):
-            raise Invalid("What subscribers of this kind are sent carries no signature; set signing to false")
+            raise Invalid("Requests to subscribers of this kind cannot be signed; set signing to false")
         return Subscriber(
             subscriber_id=asked.subscriber_id,
             name=asked.name,

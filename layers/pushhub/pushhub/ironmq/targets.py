@@ -136,7 +136,7 @@ class IronMqQueueTarget:
         if order.message.hops >= MAX_HOPS:
             refusal = 508, f"Message has passed {MAX_HOPS} queues; taken for a loop"
         elif order.allowance < 1:
-            refusal = 508, "As many messages as may came of one; taken for a loop"
+            refusal = 508, "One message has led to as many messages as allowed; taken for a loop"
         elif target.host is not None and target.host.lower() != self._own_host:
             return _outcome(order, self._sender.send(self._webhook(order, target, target.host)))
         else:

@@ -108,7 +108,7 @@ class TopicLog:
             commit = self._filled(topic, place, notifications)
             # By now readers may have skipped the place without marking it, as they assume that its writer is gone.
             if self._clock.now() - place.reserved_at > APPEND_WITHIN_MS:
-                raise Conflict("the place was taken too long ago")
+                raise Conflict("the place was reserved too long ago")
             try:
                 self._topics.append(commit, part)
             except AlreadyAppended:

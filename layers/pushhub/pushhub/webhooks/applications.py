@@ -125,7 +125,7 @@ class WebhooksApplications:
         if given.uid is None:
             raise brought.refuse("The application needs a uid", "uid", kind="application_uid_missing")
         if given.uid != name:
-            raise brought.refuse("The uid differs from that in the path", "uid", kind="application_uid_mismatch")
+            raise brought.refuse("The uid differs from the one in the path", "uid", kind="application_uid_mismatch")
         try:
             return self.make(project_id, given)
         except UidTaken:

@@ -277,7 +277,7 @@ class WebhooksAttempts:
         end = now if until is None else until
         start = end - MAX_STATS_MS if since is None else since
         if end > now + _STATS_MARGIN_MS or not 0 <= end - start <= MAX_STATS_MS + _STATS_MARGIN_MS:
-            raise Refused(400, "invalid_range", "The range may have 28 days at most, and may not end in the future")
+            raise Refused(400, "invalid_range", "The range must be at most 28 days and must not end in the future")
         span = Span(above=first_id(Kind.ATTEMPT, start), below=first_id(Kind.ATTEMPT, end + 4))
         counted = islice(self._attempts.attempts(project_id, endpoint.endpoint_id, span), MOST_COUNTED)
         results = [each.success for each in counted]

@@ -206,7 +206,7 @@ class WebhooksEndpoints:
             fields_now = parse_endpoint_patch(fields, stored.fields)
             if fields_now.asks_consent and fields_now.url != given.url:
                 # A concurrent change altered the other half, so consent was never requested at this URL.
-                raise conflict("It was changed meanwhile")
+                raise conflict("It was changed by another request at the same time")
             return replace(stored, fields=fields_now, allowed_rate=rate, question=question)
 
         return self._updated(there, change)
@@ -323,7 +323,7 @@ class WebhooksEndpoints:
                 raise Refused(
                     400,
                     "limit_reached",
-                    f"Too many old keys are still valid; the next one ends at {iso_time(error.next_expiry)}",
+                    f"Too many old keys are still valid; the next one expires at {iso_time(error.next_expiry)}",
                 ) from error
             return replace(stored, sealed=self._vault.seal(project_id, ring.encode()))
 
@@ -345,7 +345,7 @@ class WebhooksEndpoints:
             Unprocessable: There are none, or one may not be sent.
         """
         if fields.raw("headers") is None:
-            raise fields.refuse("An object of texts is required", "headers")
+            raise fields.refuse("An object whose values are strings is required", "headers")
         given = parse_headers(fields)
         self._changed(self.endpoint(project_id, app, name), lambda stored: replace(stored, headers=given))
 
@@ -370,7 +370,7 @@ class WebhooksEndpoints:
         Types it already has may have been archived since.
         """
         if size_of(asdict(given)) > MAX_BYTES:
-            raise fields.refuse(f"An endpoint may take {MAX_BYTES} bytes", "description")
+            raise fields.refuse(f"An endpoint may take at most {MAX_BYTES} bytes", "description")
         if not is_http(given.url):
             try:
                 self._targets().registered(given.url)

@@ -193,7 +193,7 @@ class WebhooksEventTypes:
 def _check_size(event_type: EventType, fields: Fields) -> None:
     size = len(event_type.description.encode()) + size_of(event_type.schemas)
     if size > MAX_BYTES:
-        raise fields.refuse(f"Description and schemas may take {MAX_BYTES} bytes together", "schemas")
+        raise fields.refuse(f"Description and schemas may take at most {MAX_BYTES} bytes together", "schemas")
 
 
 def _check_schemas(event_type: EventType, fields: Fields) -> None:
@@ -202,4 +202,4 @@ def _check_schemas(event_type: EventType, fields: Fields) -> None:
         if problem is None and event_type.enforcement is not Enforcement.OFF:
             problem = enforceable(schema)
         if problem is not None:
-            raise fields.refuse(f"Not a JSON schema that can be used: {problem}", "schemas", version)
+            raise fields.refuse(f"The JSON schema cannot be used: {problem}", "schemas", version)

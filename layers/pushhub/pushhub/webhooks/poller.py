@@ -187,5 +187,5 @@ class WebhooksPoller:
 def _place(iterator: str) -> str:
     place = engine_id(iterator)
     if place is None:
-        raise unprocessable("The iterator is not one of this list", "query", "iterator")
+        raise unprocessable("The iterator does not belong to this list", "query", "iterator")
     return place

@@ -181,7 +181,7 @@ def _capabilities(fields: Fields) -> frozenset[Capability]:
 def _session(fields: Fields) -> str | None:
     session = fields.optional_text("sessionId", least=1, most=64)
     if session is not None and _SESSION.fullmatch(session) is None:
-        raise fields.refuse("A session has 1 to 64 letters, digits and @ _ -", "sessionId")
+        raise fields.refuse("A session must have 1 to 64 letters, digits and @ _ -", "sessionId")
     return session
 
 

@@ -123,7 +123,9 @@ class WebhooksPosting:
             Unavailable: The message may or may not have been accepted; post again.
         """
         if NAME.fullmatch(app) is None:
-            raise unprocessable("An application's id has letters, digits, hyphens, underscores and dots", "path", "app")
+            raise unprocessable(
+                "An application's id may have letters, digits, hyphens, underscores and dots", "path", "app"
+            )
         new = parse_message(body, self._clock.now())
         self._check_payload(project_id, new)
         self._quotas().take(project_id, 1)
@@ -214,7 +216,9 @@ class WebhooksPosting:
         if wrong is None:
             return
         if event_type.enforcement is Enforcement.REJECT:
-            raise unprocessable(f"Not as the schema of {event_type.name} says: {wrong}", "body", "payload")
+            raise unprocessable(
+                f"The payload does not match the schema of {event_type.name}: {wrong}", "body", "payload"
+            )
         self._telemetry.count("PayloadsUnexpected")
         self._telemetry.event("payload_not_as_described", project=project_id, event_type=event_type.name)
 

@@ -99,7 +99,7 @@ class WebhookTarget:
             Unavailable: Nothing was sent because of a fault of ours.
         """
         if not isinstance(order.subscriber, EndpointSubscriber):
-            raise TypeError("only endpoints are delivered to here")
+            raise TypeError("the subscriber is not an endpoint")
         endpoint = self._endpoint(order, order.subscriber)
         fields = MessageFields.of(order.message)
         content = self._content(order, endpoint, fields)

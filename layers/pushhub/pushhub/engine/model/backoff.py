@@ -105,9 +105,7 @@ class Schedule:
     def __post_init__(self) -> None:
         least, greatest = self.spread
         if not 0 <= least <= greatest or any(wait < 0 for wait in self.waits_s):
-            raise ValueError(
-                "waits and the factors of their spread are not negative, and the lesser factor comes first"
-            )
+            raise ValueError("waits and spread factors must not be negative, and the smaller factor must come first")
 
     @property
     def max_tries(self) -> int | None:

@@ -32,7 +32,7 @@ class Quota:
 
     def __post_init__(self) -> None:
         if self.per_second < 0 or self.burst < 1:
-            raise ValueError("a quota is a rate of at least 0 and a burst of at least 1")
+            raise ValueError("a quota must have a rate of at least 0 and a burst of at least 1")
 
     @classmethod
     def of(cls, per_second: int, burst: int | None = None) -> Quota:

@@ -43,7 +43,7 @@ class Limits:
         if (self.rate_per_s is not None and self.rate_per_s <= 0) or (
             self.concurrency is not None and self.concurrency < 1
         ):
-            raise ValueError("a limit is positive")
+            raise ValueError("a limit must be positive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

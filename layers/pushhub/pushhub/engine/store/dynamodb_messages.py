@@ -282,7 +282,7 @@ class DynamoDBMessageStore:
             except WritesRefused as refused:
                 if any(refused.conditions[1:]):
                     return False
-                raise Conflict(f"ordering key of {messages[0].message_id} has gone on") from refused
+                raise Conflict(f"the ordering key of {messages[0].message_id} has a newer message") from refused
             return True
 
         return until_saved(once, doing="giving a message its place in its order")

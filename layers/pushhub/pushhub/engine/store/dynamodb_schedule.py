@@ -119,7 +119,7 @@ class DynamoDBSchedule:
             )
         except ConditionRefused as refused:
             if not refused.stored or _decode_position(refused.stored) != after:
-                raise Conflict(f"shard {before.shard} of the schedule was moved") from refused
+                raise Conflict(f"the position of shard {before.shard} of the schedule was changed") from refused
 
     def _entries(self, partition: str, after: str, now: int, limit: int) -> list[Item]:
         page = next(

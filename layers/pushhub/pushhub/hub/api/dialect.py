@@ -24,7 +24,7 @@ class ChangedMeanwhile(RequestRefused):
     """Somebody else changed the same thing at the same time."""
 
     def __init__(self) -> None:
-        super().__init__("It was changed meanwhile. Please try again.")
+        super().__init__("It was changed by another request at the same time. Please try again.")
 
 
 _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (

@@ -43,7 +43,7 @@ def _handle(hub: HubUseCases, call: HubCall) -> Response:
     elif wanted == {"archive"}:
         hub.messages.archive(call.store, call.id)
     else:
-        raise InvalidObject({"base": ["Say attempt_now=true or archive=true"]})
+        raise InvalidObject({"base": ["Send attempt_now=true or archive=true"]})
     return _show(hub, call)
 
 

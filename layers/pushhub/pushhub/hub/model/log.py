@@ -218,7 +218,7 @@ def _reason(entry: LoggedMessage, delivery: Delivery) -> str | None:
         case DeliveryState.CANCELLED:
             return delivery.status(PERSON).message or "Its mapping was deleted"
         case DeliveryState.EXPIRED:
-            return "It was kept for as long as messages are"
+            return "Its retention period has ended"
         case _:
             return None
 

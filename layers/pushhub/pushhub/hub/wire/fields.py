@@ -124,7 +124,7 @@ class Fields:
             return ()
         items = [value] if isinstance(value, str) else list(value.values()) if isinstance(value, dict) else value
         if not isinstance(items, list) or not all(isinstance(each, str) for each in items):
-            self.error(name, "must be a list of texts")
+            self.error(name, "must be a list of strings")
             return ()
         if len(items) > most or any(len(each) > longest for each in items):
             self.error(name, f"must have at most {most} elements of at most {longest} characters")

@@ -47,11 +47,11 @@ def _put(fields: dict[str, Any], path: list[str], value: str) -> None:
             continue
         target = target.setdefault(key, [] if following == "" else {})
         if not isinstance(target, dict | list) or (following == "") is not isinstance(target, list):
-            raise Invalid(f"has the field {path[0]} in two forms")
+            raise Invalid(f"uses the field {path[0]} in two different ways")
     if isinstance(target, list):
         target.append(value)
     elif isinstance(target.get(path[-1]), dict | list):
-        raise Invalid(f"has the field {path[0]} in two forms")
+        raise Invalid(f"uses the field {path[0]} in two different ways")
     else:
         target[path[-1]] = value
 

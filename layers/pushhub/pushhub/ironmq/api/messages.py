@@ -238,7 +238,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         QUEUE + "/deliveries",
         _deliveries,
         name="ironmq.list_deliveries",
-        summary="List failed deliveries of a push queue that have not arrived, by state",
+        summary="List the deliveries of a push queue that have failed and not arrived, by state",
         query=("state", "count", "after"),
     ),
     Route(

@@ -162,7 +162,7 @@ def parse_replay(fields: Fields) -> ReplayRequest | None:
     until = _moment(given, "until")
     until = longest if until is None else until
     if not since < until <= longest:
-        raise Invalid("until must be after since in replay, by a week at most")
+        raise Invalid("until must be at most a week after since in replay")
     return ReplayRequest(queue=_named(given, "queue"), subscriber=_named(given, "subscriber"), since=since, until=until)
 
 
@@ -247,7 +247,7 @@ def _window(given: Any) -> Window:
     down_s = integer(given, "down", least=1, most=MAX_DURATION_S)
     up_s = integer(given, "up", least=1, most=MAX_DURATION_S)
     if (down_s is None) is not (up_s is None):
-        raise Invalid("down and up belong together")
+        raise Invalid("down and up must be given together")
     takes_s = _number(given, "takes", least=0, most=MAX_TAKES_S)
     share = _number(given, "share", least=0, most=1)
     return Window(
@@ -387,8 +387,8 @@ def notes(forecast: Forecast) -> list[str]:
     told = ["Cost is calculated from list prices (us-east-1), for messages of 1 KB that are posted one by one."]
     if forecast.sample > 1:
         told.append(
-            f"Not every message was simulated: up to {forecast.sample} of them shared one fate, and figures are scaled."
+            f"Not every message was simulated: up to {forecast.sample} were simulated as one, and figures are scaled."
         )
     if forecast.disabled_at_ms is not None:
-        told.append("The subscriber was disabled: what came after that, and what waited, was given up.")
+        told.append("The subscriber was disabled: messages that were waiting, or came later, were given up.")
     return told

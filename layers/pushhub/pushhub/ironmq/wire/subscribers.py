@@ -114,7 +114,7 @@ def check_signed(count: int) -> None:
         Invalid: There are too many.
     """
     if count > MAX_SIGNED:
-        raise Invalid(f"At most {MAX_SIGNED} subscribers of a queue can be signed for")
+        raise Invalid(f"At most {MAX_SIGNED} subscribers of a queue can have signing")
 
 
 def _subscriber(given: Any) -> AskedSubscriber:

@@ -58,7 +58,7 @@ def parse_topic_url(url: str) -> TopicUrl:
         raise Invalid(f"parameters of a {SCHEME} url are {', '.join(sorted(_PARAMETERS))}, each once")
     api, action = query.get("api", "events"), query.get("action", "CREATE")
     if api not in APIS or action not in ACTIONS or query.get("nonPersistent", "false") not in ("true", "false"):
-        raise Invalid(f"a parameter of the {SCHEME} url has a value it cannot have")
+        raise Invalid(f"a parameter of the {SCHEME} url has a value that is not allowed")
     return TopicUrl(
         topic=parse_name(parts.netloc),
         non_persistent=query.get("nonPersistent") == "true",

@@ -133,7 +133,11 @@ class WebhooksDialect(Dialect[WebhooksCall]):
 
     def refusal(self, error: Exception) -> RequestRefused | None:
         """When a write loses a race, the caller has to retry."""
-        return Refused(409, "conflict", "It was changed meanwhile") if isinstance(error, Conflict) else None
+        return (
+            Refused(409, "conflict", "It was changed by another request at the same time")
+            if isinstance(error, Conflict)
+            else None
+        )
 
     def failed(self) -> Response:
         """A 500, as JSON: clients parse every answer."""

@@ -32,9 +32,7 @@ def _troubled(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
-    Route(
-        "GET", ROOT + "/health", _health, name="webhooks.health", summary="Check that the hub is there", auth=Auth.NONE
-    ),
+    Route("GET", ROOT + "/health", _health, name="webhooks.health", summary="Check that the hub is up", auth=Auth.NONE),
     Route(
         "GET",
         ROOT + "/health/ping",
@@ -49,7 +47,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         ROOT + "/health/endpoints",
         _troubled,
         name="webhooks.list_troubled_endpoints",
-        summary="List the endpoints that get no messages, or few",
+        summary="List the endpoints that are disabled or whose circuit is not closed",
     ),
     Route(
         "GET",

@@ -38,7 +38,7 @@ def _count_apps(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     apps = {name: hub.applications.find(call.project, name) for name in named}
     found = tuple(sorted({each.app_id for each in apps.values() if each is not None}))
     if named and not found:
-        raise call.fields.refuse("None of the applications is there", "appIds")
+        raise call.fields.refuse("None of the applications exists", "appIds")
     begun = hub.tasks.begin(call.project, TaskKind.APP_STATS, TaskAsk(since=since, until=until, apps=found))
     unresolved = [name for name, each in apps.items() if each is None]
     return Response(status=202, body={**begun_view(begun), "unresolvedAppIds": unresolved})
@@ -57,9 +57,9 @@ def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     window = parse_window(call.query, kind=Kind.TASK, ascending=False)
     kind, status = call.query.get("task", ""), call.query.get("status", "")
     if kind and kind not in {each.value for each in TaskKind}:
-        raise bad_request("There is no such task")
+        raise bad_request("task must be a kind of background task")
     if status and status not in {each.value for each in TaskStatus}:
-        raise bad_request("There is no such status")
+        raise bad_request("status must be a status of background tasks")
     return Response(
         status=200, body=page_view(hub.tasks.page(call.project, window, kind=kind, status=status), task_view)
     )

@@ -86,7 +86,7 @@ def schema_problem(schema: Any) -> str | None:
     if isinstance(schema, bool):
         return None
     if not isinstance(schema, dict):
-        return "a schema is an object or a boolean"
+        return "a schema must be an object or a boolean"
     for keyword, value in schema.items():
         if keyword in _FORMS and not _FORMS[keyword](value):
             return f"the value of {keyword} has the wrong form"
@@ -166,7 +166,7 @@ class _Check:
         if self._steps > MOST_STEPS or depth > MOST_DEPTH:
             raise _TooMuch
         if isinstance(schema, bool):
-            return None if schema else f"{place} may not be there"
+            return None if schema else f"{place} is not allowed"
         if "$ref" in schema:
             return self.problem(self._target(schema["$ref"]), value, place, depth + 1)
         wrong = _simple(schema, value)
@@ -199,11 +199,11 @@ class _Check:
             if problem is not None:
                 return problem
         if "anyOf" in schema and not any(self._fits(each, value, depth) for each in schema["anyOf"]):
-            return f"{place} fits none of anyOf"
+            return f"{place} matches none of anyOf"
         if "oneOf" in schema and sum(self._fits(each, value, depth) for each in schema["oneOf"]) != 1:
-            return f"{place} does not fit exactly one of oneOf"
+            return f"{place} does not match exactly one of oneOf"
         if "not" in schema and self._fits(schema["not"], value, depth):
-            return f"{place} fits what it must not"
+            return f"{place} matches a schema that it must not match"
         if "if" in schema:
             branch = "then" if self._fits(schema["if"], value, depth) else "else"
             return self.problem(schema.get(branch, True), value, place, depth + 1)
@@ -219,7 +219,7 @@ class _Check:
             if problem is not None:
                 return problem
         if "contains" in schema and not any(self._fits(schema["contains"], each, depth) for each in value):
-            return f"{place} lacks an item it must contain"
+            return f"{place} does not contain a required item"
         return None
 
     def _object(self, schema: Mapping[str, Any], value: Mapping[str, Any], place: str, depth: int) -> str | None:
@@ -230,12 +230,12 @@ class _Check:
             if problem is not None:
                 return problem
             if "propertyNames" in schema and not self._fits(schema["propertyNames"], name, depth):
-                return f"{place} has a name that may not be there"
+                return f"{place} has a property name that is not allowed"
         for name, needs in schema.get("dependencies", {}).items():
             if name not in value:
                 continue
             if isinstance(needs, list) and not set(needs) <= value.keys():
-                return f"{place} lacks what {name} needs"
+                return f"{place} lacks properties that {name} requires"
             if not isinstance(needs, list):
                 problem = self.problem(needs, value, place, depth + 1)
                 if problem is not None:
@@ -249,9 +249,9 @@ def _simple(schema: Mapping[str, Any], value: Any) -> str | None:
     if types is not None and not any(_is_a(value, each) for each in ([types] if isinstance(types, str) else types)):
         return f"is not of type {types if isinstance(types, str) else ' or '.join(types)}"
     if "enum" in schema and not any(_equal(value, each) for each in schema["enum"]):
-        return "is none of the values it may be"
+        return "is not one of the allowed values"
     if "const" in schema and not _equal(value, schema["const"]):
-        return "is not the value it must be"
+        return "is not the required value"
     return _number(schema, value) if _is_number(value) else _sized(schema, value)
 
 

@@ -120,11 +120,13 @@ def _cloud_events(fields: Fields) -> CloudEvents | None:
         return None
     mode = given.raw("mode")
     if mode not in list(Mode):
-        raise given.refuse(f"The mode is one of {', '.join(Mode)}", "mode")
+        raise given.refuse(f"The mode must be one of {', '.join(Mode)}", "mode")
     callback = given.flag("callback", default=False)
     consent = given.flag("consent", default=callback)
     if callback and not consent:
-        raise given.refuse("Who is not asked for consent cannot give it later", "callback")
+        raise given.refuse(
+            "callback needs consent: only an endpoint that is asked for consent can give it later", "callback"
+        )
     return CloudEvents(mode=Mode(mode), consent=consent, callback=callback)
 
 
@@ -141,11 +143,11 @@ def _filter(fields: Fields, value: Any, place: str) -> PayloadFilter:
     given = value if isinstance(value, dict) else {}
     path, operator, against = given.get("path"), given.get("operator"), given.get("value")
     if not isinstance(path, str) or not 1 <= len(path) <= MAX_FILTER_TEXT:
-        raise fields.refuse("A filter has a path such as order.status", "payloadFilters", place)
+        raise fields.refuse("A filter must have a path such as order.status", "payloadFilters", place)
     if operator not in list(Operator):
-        raise fields.refuse(f"A filter's operator is one of {', '.join(Operator)}", "payloadFilters", place)
+        raise fields.refuse(f"A filter's operator must be one of {', '.join(Operator)}", "payloadFilters", place)
     if not _comparable(Operator(operator), against):
-        raise fields.refuse("The filter's value does not go with its operator", "payloadFilters", place)
+        raise fields.refuse("The filter's value does not fit its operator", "payloadFilters", place)
     return PayloadFilter(path=path, operator=Operator(operator), value=against)
 
 
@@ -256,11 +258,11 @@ def parse_headers(fields: Fields, name: str = "headers") -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise fields.refuse("An object of texts is required", name)
+        raise fields.refuse("An object whose values are strings is required", name)
     for header, text in value.items():
         _check_header(fields, name, header)
         if not isinstance(text, str) or len(text.encode(errors="replace")) > HEADER_BYTES:
-            raise fields.refuse(f"A header's value is a text of up to {HEADER_BYTES} bytes", name, header)
+            raise fields.refuse(f"A header's value must be a string of up to {HEADER_BYTES} bytes", name, header)
         if _HEADER_VALUE.fullmatch(text) is None:
             raise fields.refuse("A header's value contains control characters", name, header)
     return checked_together(fields, dict(value))
@@ -273,10 +275,12 @@ def checked_together(fields: Fields, headers: dict[str, str]) -> dict[str, str]:
         Unprocessable: A name is there twice, or there are too many.
     """
     if len({each.lower() for each in headers}) != len(headers):
-        raise fields.refuse("A header is there twice", "headers")
+        raise fields.refuse("A header is given twice", "headers")
     size = sum(len(name) + len(text.encode(errors="replace")) for name, text in headers.items())
     if len(headers) > MAX_HEADERS or size > ALL_HEADERS_BYTES:
-        raise fields.refuse(f"At most {MAX_HEADERS} headers of {ALL_HEADERS_BYTES} bytes together", "headers")
+        raise fields.refuse(
+            f"At most {MAX_HEADERS} headers of {ALL_HEADERS_BYTES} bytes together are allowed", "headers"
+        )
     return headers
 
 
@@ -319,14 +323,14 @@ def parse_header_change(fields: Fields) -> HeaderChange:
     """
     value = fields.raw("headers")
     if value is not None and not isinstance(value, dict):
-        raise fields.refuse("An object of texts is required", "headers")
+        raise fields.refuse("An object whose values are strings is required", "headers")
     given: dict[str, Any] = value or {}
     nulls = {name for name, text in given.items() if text is None}
     for name in nulls:
         _check_header(fields, "headers", name)
     listed = fields.raw("deleteHeaders")
     if listed is not None and (not isinstance(listed, list) or not all(isinstance(each, str) for each in listed)):
-        raise fields.refuse("A list of texts is required", "deleteHeaders")
+        raise fields.refuse("A list of strings is required", "deleteHeaders")
     kept = Fields({"headers": {name: text for name, text in given.items() if text is not None}})
     return HeaderChange(set=parse_headers(kept), removed=frozenset(each.lower() for each in (*nulls, *(listed or ()))))
 

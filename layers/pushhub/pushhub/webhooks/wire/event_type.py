@@ -81,14 +81,14 @@ def _flags(fields: Fields) -> tuple[str, ...]:
         return several
     one = fields.optional_text("featureFlag")
     if one is not None and _FLAG.fullmatch(one) is None:
-        raise fields.refuse("A feature flag has letters, digits, hyphens, underscores and dots", "featureFlag")
+        raise fields.refuse("A feature flag may have letters, digits, hyphens, underscores and dots", "featureFlag")
     return () if one is None else (one,)
 
 
 def _group(fields: Fields) -> str | None:
     name = fields.optional_text("groupName")
     if name is not None and _GROUP.fullmatch(name) is None:
-        raise fields.refuse("A group name has letters, digits, hyphens, underscores and dots", "groupName")
+        raise fields.refuse("A group name may have letters, digits, hyphens, underscores and dots", "groupName")
     return name
 
 

@@ -199,7 +199,7 @@ class Fields:
             return default
         value = self.optional_text(name, least=least, most=most)
         if value is None:
-            raise self.refuse("A text is required", name)
+            raise self.refuse("A string is required", name)
         return value
 
     def optional_text(self, name: str, *, least: int = 0, most: int = 65_536) -> str | None:
@@ -212,11 +212,11 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, str):
-            raise self.refuse("A text is required", name)
+            raise self.refuse("A string is required", name)
         if not least <= len(value) <= most:
-            raise self.refuse(f"The text must have {least} to {most} characters", name)
+            raise self.refuse(f"The string must have {least} to {most} characters", name)
         if _CONTROL.search(value):
-            raise self.refuse("The text contains control characters", name)
+            raise self.refuse("The string contains control characters", name)
         return value
 
     def whole(self, name: str, *, least: int, most: int) -> int | None:
@@ -255,7 +255,7 @@ class Fields:
         """
         value = self.raw(name)
         if not isinstance(value, str) or NAME.fullmatch(value) is None:
-            raise self.refuse("A name has 1 to 256 letters, digits, hyphens, underscores and dots", name)
+            raise self.refuse("A name must have 1 to 256 letters, digits, hyphens, underscores and dots", name)
         return value
 
     def uid(self, name: str, kind: Kind) -> str | None:
@@ -268,7 +268,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, str) or NAME.fullmatch(value) is None:
-            raise self.refuse("A uid has 1 to 256 letters, digits, hyphens, underscores and dots", name)
+            raise self.refuse("A uid must have 1 to 256 letters, digits, hyphens, underscores and dots", name)
         if value.startswith(kind):
             raise self.refuse(f"A uid may not begin with {kind}", name)
         return value
@@ -288,7 +288,7 @@ class Fields:
             raise self.refuse("The list has an item with characters that are not allowed", name)
         found = tuple(sorted(set(value)))
         if len(found) > most:
-            raise self.refuse(f"The list may have {most} items", name)
+            raise self.refuse(f"The list may have at most {most} items", name)
         return found
 
     def texts_by_name(self, name: str) -> Mapping[str, str]:
@@ -301,9 +301,9 @@ class Fields:
         if value is None:
             return {}
         if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
-            raise self.refuse("An object of texts is required", name)
+            raise self.refuse("An object whose values are strings is required", name)
         if size_of(value) > METADATA_BYTES:
-            raise self.refuse(f"The object may take {METADATA_BYTES} bytes as JSON", name)
+            raise self.refuse(f"The object may take at most {METADATA_BYTES} bytes as JSON", name)
         return dict(value)
 
     def section(self, name: str) -> Fields | None:

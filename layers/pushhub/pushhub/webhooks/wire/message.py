@@ -107,7 +107,7 @@ def _content_type(transformations: Fields) -> str | None:
 def _deliver_at(fields: Fields, now: int) -> int | None:
     at = fields.moment("deliverAt")
     if at is not None and at > now + MAX_DELAY_MS:
-        raise fields.refuse("A message can be sent a year ahead at most", "deliverAt")
+        raise fields.refuse("A message can be scheduled at most a year ahead", "deliverAt")
     return at if at is not None and at > now else None
 
 

@@ -123,7 +123,7 @@ class _Reader:
             if not isinstance(value.get("$ref"), str):
                 return value
             value = self._target(value["$ref"], name)
-        raise Invalid(f"The references of {name} lead nowhere")
+        raise Invalid(f"The references of {name} cannot be resolved")
 
     def _target(self, reference: str, name: str) -> Any:
         value: Any = self._document
@@ -145,12 +145,12 @@ class _Reader:
                 continue
             target = self._target(reference, name)
             if not isinstance(target, dict | bool):
-                raise Invalid(f"{name} refers to a schema that is not there")
+                raise Invalid(f"{name} refers to a schema that does not exist")
             definitions[key] = self._rewritten(target, name, wanted)
         if not definitions:
             return found
         if not isinstance(found, dict) or definitions.keys() & found.get("definitions", {}).keys():
-            raise Invalid(f"The schema of {name} has definitions of the same names as the document")
+            raise Invalid(f"The schema of {name} has definitions with the same names as the document")
         return {**found, "definitions": {**found.get("definitions", {}), **definitions}}
 
     def _rewritten(self, value: Any, name: str, wanted: list[str]) -> Any:
@@ -167,7 +167,7 @@ class _Reader:
         if isinstance(reference, str) and reference.startswith("#/"):
             token = reference.removeprefix(_SCHEMAS)
             if token == reference or "/" in token:
-                raise Invalid(f"{name} refers to something else than components/schemas")
+                raise Invalid(f"{name} refers to something other than components/schemas")
             wanted.append(reference)
             written["$ref"] = f"#/definitions/{token}"
         return _as_draft_7(written)

@@ -42,7 +42,7 @@ def parse_window(query: Mapping[str, str], *, kind: Kind | None, ascending: bool
     backwards = iterator.startswith("-") and not _is_key(iterator, kind)
     after = iterator[1:] if backwards else iterator
     if iterator and not _is_key(after, kind):
-        raise unprocessable("The iterator is not one of this list", "query", "iterator")
+        raise unprocessable("The iterator does not belong to this list", "query", "iterator")
     return Window(limit=parse_limit(query), after=after or None, backwards=backwards, ascending=ascending)
 
 

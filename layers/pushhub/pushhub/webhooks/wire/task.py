@@ -37,7 +37,7 @@ def parse_replay(fields: Fields, now: int, *, filtered: bool = False) -> TaskAsk
     if since >= until and fields.raw("until") is not None:
         raise fields.refuse("since must be before until", "since")
     if until - since > MAX_SPAN_MS and not fields.flag("unlimited", default=False):
-        raise fields.refuse("since may be 14 days before until at most", "since")
+        raise fields.refuse("since must be at most 14 days before until", "since")
     ask = TaskAsk(
         since=since,
         until=until,
@@ -73,7 +73,7 @@ def parse_usage(fields: Fields) -> tuple[int, int, tuple[str, ...]]:
     """
     since, until = fields.required_moment("since"), fields.required_moment("until")
     if not 0 < until - since <= USAGE_MS:
-        raise fields.refuse("since must be before until, 28 days at most", "since")
+        raise fields.refuse("since must be before until, by at most 28 days", "since")
     named = None if fields.raw("appIds") == [] else fields.names("appIds", NAME, most=MAX_APPS)
     return since, until, named or ()
 

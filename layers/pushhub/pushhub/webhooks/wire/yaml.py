@@ -34,7 +34,7 @@ def parse_yaml(text: str) -> Any:
     import yaml  # noqa: PLC0415 (nothing else needs it)
 
     if len(text) > MOST_CHARACTERS:
-        raise Invalid(f"YAML of more than {MOST_CHARACTERS} characters has to be converted to JSON first")
+        raise Invalid(f"YAML of more than {MOST_CHARACTERS} characters must be converted to JSON first")
     events = yaml.parse(text, Loader=getattr(yaml, "CLoader", yaml.Loader))
     try:
         return _Document(events, yaml).value()
@@ -69,14 +69,14 @@ class _Document:
         found = self._of(event)
         # Behind it come its end and the stream's.
         if not isinstance((next(self._events), next(self._events))[1], self._yaml.StreamEndEvent):
-            raise Invalid("YAML of one document is expected")
+            raise Invalid("A single YAML document is expected")
         return found
 
     def _of(self, event: Any) -> Any:
         if isinstance(event, self._yaml.AliasEvent):
-            raise Invalid(f"Line {event.start_mark.line + 1}: aliases of YAML are not taken")
+            raise Invalid(f"Line {event.start_mark.line + 1}: YAML aliases are not allowed")
         if event.tag is not None:
-            raise Invalid(f"Line {event.start_mark.line + 1}: tags of YAML are not taken")
+            raise Invalid(f"Line {event.start_mark.line + 1}: YAML tags are not allowed")
         if isinstance(event, self._yaml.ScalarEvent):
             text = _checked(event)
             return _scalar(text) if event.implicit[0] else text
@@ -100,10 +100,10 @@ class _Document:
             if isinstance(event, self._yaml.MappingEndEvent):
                 break
             if not isinstance(event, self._yaml.ScalarEvent):
-                raise Invalid(f"Line {event.start_mark.line + 1}: a key must be a text")
+                raise Invalid(f"Line {event.start_mark.line + 1}: a key must be a string")
             key = _checked(event)
             if key in members:
-                raise Invalid(f"Line {event.start_mark.line + 1}: the key {key[:100]} is there twice")
+                raise Invalid(f"Line {event.start_mark.line + 1}: the key {key[:100]} is given twice")
             members[key] = self._of(next(self._events))
         return members
 
@@ -112,7 +112,7 @@ def _checked(event: Any) -> str:
     """The text of a scalar; an escape can make half a surrogate pair, which no JSON answer could hold."""
     text: str = event.value
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise Invalid(f"Line {event.start_mark.line + 1}: a text holds half a surrogate pair")
+        raise Invalid(f"Line {event.start_mark.line + 1}: a string holds half a surrogate pair")
     return text
 
 
