@@ -26,9 +26,9 @@ from urllib.parse import parse_qsl
 from botocore.exceptions import ClientError
 from greenlet import getcurrent
 
+from pushhub.base import shared_reads
 from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
-from pushhub.engine import queue_reads
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes
@@ -373,7 +373,7 @@ class Account:
         with contextmanager(_patched)(
             [(module, "ThreadPoolExecutor", executor) for module in [*pools, futures]]
             + [
-                (queue_reads, "Future", lambda: VirtualFuture(self.scheduler)),
+                (shared_reads, "Future", lambda: VirtualFuture(self.scheduler)),
                 (secrets, "token_hex", lambda size=32: random.randbytes(size).hex()),
                 (secrets, "token_bytes", lambda size=32: random.randbytes(size)),
                 (

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.fakes import FakeClock
 
+from pushhub.base import shared_reads
 from pushhub.base.errors import Unavailable
-from pushhub.engine import queue_reads
 from pushhub.engine.model.queue import Queue, QueueType
 from pushhub.engine.queue_reads import RECENT_MS, QueueReads
 
@@ -88,7 +88,7 @@ def test_first_tries_share_the_read_that_their_source_has_in_progress(
     reads: QueueReads, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a first try that reads
-    monkeypatch.setattr(queue_reads, "Future", Noting)
+    monkeypatch.setattr(shared_reads, "Future", Noting)
     source.held_up.clear()
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(reads.find, "p", "q", is_first=True, fits=fits)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
@@ -13,6 +15,7 @@ from tests.cloud.aws_services import Intercepted
 from tests.contract.samples import NOW, PROJECT, queue
 from tests.fakes import FakeClock
 
+from pushhub.base import shared_reads
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.project import Project
 from pushhub.engine.store.dynamodb_config import CACHE_TTL_MS, DynamoDBConfigStore
@@ -54,6 +57,49 @@ def test_what_exists_is_read_once_in_thirty_seconds(bench: Bench) -> None:
     assert bench.reads() == 3
     assert bench.store.queue(PROJECT, "orders")
     assert bench.reads() == 4
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda store: store.project(PROJECT),
+        lambda store: store.has_token(PROJECT, TOKEN_HASH),
+        lambda store: store.queue(PROJECT, "orders"),
+    ],
+)
+def test_threads_that_miss_the_cache_together_share_one_read(
+    look: Callable[[DynamoDBConfigStore], object], bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a project, a token and a queue, and a thread whose read takes its time
+    bench.elsewhere.put_project(Project(project_id=PROJECT, created_at=NOW))
+    bench.elsewhere.put_token(PROJECT, TOKEN_HASH, "", NOW)
+    bench.elsewhere.create_queue(queue())
+    begun, waits, goes_on = threading.Event(), threading.Event(), threading.Event()
+
+    class Waiting(Future[Any]):
+        def result(self, timeout: float | None = None) -> Any:
+            waits.set()
+            return super().result(timeout)
+
+    monkeypatch.setattr(shared_reads, "Future", Waiting)
+
+    def held_up(real: Callable[..., dict[str, Any]], parameters: dict[str, Any]) -> dict[str, Any]:
+        begun.set()
+        goes_on.wait()
+        return real(**parameters)
+
+    bench.client.next("get_item", held_up)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(look, bench.store)
+        begun.wait()
+        # When another one looks meanwhile
+        second = threads.submit(look, bench.store)
+        while not second.done() and not waits.wait(0.01):
+            pass
+        goes_on.set()
+        # Then both have what was read once
+        assert first.result() == second.result()
+    assert bench.reads() == 1
 
 
 def test_whose_a_token_is_is_read_once_in_thirty_seconds_and_whether_it_is_good_no_seldomer(bench: Bench) -> None:

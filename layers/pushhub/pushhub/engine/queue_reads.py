@@ -7,11 +7,10 @@ attempts of an execution environment share reads.
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from pushhub.base.cache import ExpiringCache
+from pushhub.base.shared_reads import SharedReads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +36,7 @@ class QueueReads:
     def __init__(self, queues: QueueSource, clock: Clock) -> None:
         self._queues = queues
         self._recent: ExpiringCache[Queue] = ExpiringCache(clock, ttl_ms=RECENT_MS, capacity=_CAPACITY)
-        self._in_progress: dict[tuple[str, str, bool], Future[Queue | None]] = {}
-        self._lock = threading.Lock()
+        self._reads: SharedReads[Queue | None] = SharedReads()
 
     def find(self, project_id: str, name: str, *, is_first: bool, fits: Callable[[Queue | None], bool]) -> Queue | None:
         """A queue that fits what it is wanted for, or the queue as it is now.
@@ -72,28 +70,10 @@ class QueueReads:
     def _shared(self, project_id: str, name: str, *, fresh: bool) -> tuple[Queue | None, bool]:
         """The result of the read in progress, or of one made now; and whether it was made now."""
         key = project_id, name, fresh
-        with self._lock:
-            others = self._in_progress.get(key)
-            if others is None:
-                own = self._in_progress[key] = Future()
-        if others is not None:
-            return others.result(), False
-        try:
-            queue = self._read(project_id, name, fresh=fresh)
-        except BaseException as error:
-            self._end(key)
-            own.set_exception(error)
-            raise
-        self._end(key)
-        own.set_result(queue)
-        return queue, True
+        return self._reads.read(key, lambda: self._read(project_id, name, fresh=fresh))
 
     def _read(self, project_id: str, name: str, *, fresh: bool) -> Queue | None:
         queue = self._queues.queue(project_id, name, fresh=fresh)
         if fresh and queue is not None:
             self._recent.put((project_id, name), queue)
         return queue
-
-    def _end(self, key: tuple[str, str, bool]) -> None:
-        with self._lock:
-            del self._in_progress[key]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.cache import ExpiringCache
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.shared_reads import SharedReads
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.project import Project, ProjectToken
@@ -39,7 +40,8 @@ _TOKEN = "TOKEN#"  # noqa: S105 (a key's prefix)
 class DynamoDBConfigStore:
     """Implements :class:`pushhub.engine.ports.ConfigStore`.
 
-    Only existing things are cached, so new ones are seen at once; so are our own writes.
+    Only existing things are cached, so new ones are seen at once; so are our own writes. Threads that miss the same
+    project, token or queue at the same time share one read.
 
     Args:
         client: Low-level DynamoDB client.
@@ -50,6 +52,9 @@ class DynamoDBConfigStore:
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
         self._table = Table(client, table, clock)
         self._part = int(clock.jitter() * TOTAL_PARTS) % TOTAL_PARTS
+        self._project_reads = SharedReads[Project | None]()
+        self._token_reads = SharedReads[ProjectToken | None]()
+        self._queue_reads: SharedReads[Queue | None] = SharedReads()
         self._projects = ExpiringCache[Project](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
         self._clock = clock
         self._tokens = ExpiringCache[ProjectToken](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
@@ -65,6 +70,9 @@ class DynamoDBConfigStore:
         """Cached."""
         if cached := self._projects.get(project_id):
             return cached
+        return self._project_reads.read(project_id, lambda: self._read_project(project_id))[0]
+
+    def _read_project(self, project_id: str) -> Project | None:
         item = self._table.get(_key(project_id, "PROJECT"))
         if item is None:
             return None
@@ -103,12 +111,17 @@ class DynamoDBConfigStore:
         """Cached, so a token revoked elsewhere may keep working for 30 s."""
         token = self._tokens.get((project_id, token_hash))
         if token is None:
-            item = self._table.get(_key(project_id, _TOKEN + token_hash))
-            if item is None:
-                return False
-            token = _decode_token(item)
-            self._tokens.put((project_id, token_hash), token)
-        return token.expires_at is None or self._clock.now() < token.expires_at
+            key = project_id, token_hash
+            token, _ = self._token_reads.read(key, lambda: self._read_token(project_id, token_hash))
+        return token is not None and (token.expires_at is None or self._clock.now() < token.expires_at)
+
+    def _read_token(self, project_id: str, token_hash: str) -> ProjectToken | None:
+        item = self._table.get(_key(project_id, _TOKEN + token_hash))
+        if item is None:
+            return None
+        token = _decode_token(item)
+        self._tokens.put((project_id, token_hash), token)
+        return token
 
     def project_of(self, token_hash: str) -> str | None:
         """Cached, because a token never moves to another project; :meth:`has_token` checks that it is still valid."""
@@ -133,8 +146,13 @@ class DynamoDBConfigStore:
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """Cached unless ``fresh``."""
-        if not fresh and (cached := self._queues.get((project_id, name))):
+        if fresh:
+            return self._read_queue(project_id, name)
+        if cached := self._queues.get((project_id, name)):
             return cached
+        return self._queue_reads.read((project_id, name), lambda: self._read_queue(project_id, name))[0]
+
+    def _read_queue(self, project_id: str, name: str) -> Queue | None:
         item = self._table.get(_key(project_id, _QUEUE + name))
         if item is None:
             self._queues.drop((project_id, name))
