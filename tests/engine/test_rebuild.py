@@ -159,7 +159,7 @@ def test_what_waits_for_a_person_waits_on_and_a_poll_does_too() -> None:
     rebuilt = rebuild(world, [*told, held, polling])
     assert (rebuilt.held, rebuilt.resumed) == (2, 0)
     assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.HELD}
-    assert [each.what for each in rebuilt.unknown if "endpoint" in each.what] != []
+    assert [each.what for each in rebuilt.unknown if "URL to poll" in each.what] != []
 
 
 def test_a_round_of_unicast_goes_on_among_those_who_subscribe_now() -> None:

@@ -73,12 +73,12 @@ def test_a_wait_stays_within_its_spread(wait_s: float, jitter: float, least: flo
 
 @pytest.mark.parametrize(("least", "greatest"), [(-0.1, 1), (1.1, 1)])
 def test_a_spread_that_makes_no_sense_is_refused(least: float, greatest: float) -> None:
-    with pytest.raises(ValueError, match="lesser factor"):
+    with pytest.raises(ValueError, match="smaller factor"):
         Schedule(waits_s=(1,), spread=(least, greatest))
 
 
 def test_a_negative_wait_is_refused() -> None:
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(ValueError, match="must not be negative"):
         Schedule(waits_s=(1, -1))
 
 
