@@ -5,7 +5,7 @@ The rule applies to addresses, never to names: a name is resolved once, all of i
 connection goes to an address that passed (:mod:`pushhub.egress.connection`).
 
 Sources: IANA special-purpose address registries (RFC 6890 and later), for ranges that ``ipaddress.is_global`` calls
-    global although they are not hosts on the internet: multicast, 6to4, Teredo, NAT64, ORCHID, site-local.
+global although they are not hosts on the internet: multicast, 6to4, Teredo, NAT64, ORCHID, site-local.
 """
 
 from __future__ import annotations

@@ -128,14 +128,14 @@ class QuotaStore(Protocol):
     """Until when the quotas of projects are spent."""
 
     def move_mark(self, project_id: str, by_us: int, *, now: int, most_us: int, ahead: bool) -> Mark:
-        """Move a project's mark onward, from now if it lies in the past, unless it would then be too far ahead.
+        """Move a project's mark ahead, starting from now if it is in the past, unless that would take it too far ahead.
 
         Args:
             project_id: The project.
             by_us: How far, microseconds; at most ``most_us``.
             now: Epoch microseconds.
-            most_us: How far it may be ahead of now.
-            ahead: Whether it is likely to lie ahead now; a wrong guess costs a write.
+            most_us: How far ahead of now it may be, microseconds.
+            ahead: Whether it is probably ahead of now; a wrong guess costs a write.
         """
         ...
 

@@ -116,7 +116,7 @@ class Projects:
 
         Args:
             project_id: The project.
-            token_id: See :attr:`pushhub.engine.model.queue.ProjectToken.token_id`.
+            token_id: See :attr:`pushhub.engine.model.project.ProjectToken.token_id`.
             overlap_ms: How long the old one keeps working, unless it expires sooner.
 
         Raises:

@@ -1,7 +1,7 @@
 """Looks up the queues of deliveries, without one read for each delivery.
 
-When an outage ends, retries of one queue come by the thousand a second. A queue's settings are one item under one key,
-which DynamoDB allows to be read 3,000 units a second, and with a hundred subscribers a read is several units. So the
+When an outage ends, one queue may have thousands of retries per second. A queue's settings are one item under one key,
+of which DynamoDB allows 3,000 read units per second, and with a hundred subscribers a read takes several units. So the
 attempts of an execution environment share reads.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import QueueSource
 
 RECENT_MS = 1_000
-"""How long a retry may go without noticing an owner's change, milliseconds."""
+"""Maximum age of the settings that a retry uses, milliseconds."""
 
 _CAPACITY = 2_000
 
@@ -39,14 +39,14 @@ class QueueReads:
         self._reads: SharedReads[Queue | None] = SharedReads()
 
     def find(self, project_id: str, name: str, *, is_first: bool, fits: Callable[[Queue | None], bool]) -> Queue | None:
-        """A queue that fits what it is wanted for, or the queue as it is now.
+        """A cached queue that fits, otherwise the queue as it is now.
 
         Args:
             project_id: Its project.
             name: Its name.
-            is_first: Whether a remembered one will do; otherwise it is at most :data:`RECENT_MS` old.
-            fits: Whether it does. What is remembered may be older than a message, so that a subscriber missing from it
-                is not taken for deleted.
+            is_first: Whether any cached copy will do; otherwise it is at most :data:`RECENT_MS` old.
+            fits: Whether a cached queue can be used. It may be older than the message, so a subscriber missing from it
+                must not be treated as deleted.
 
         Raises:
             Unavailable: It could not be read.

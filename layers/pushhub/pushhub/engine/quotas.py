@@ -1,7 +1,7 @@
 """Quotas of projects on what producers post, shared by all execution environments (decision 0052).
 
-An environment leases messages of a project's quota ahead, as many as it has lately used, so most posts touch nothing
-but memory.
+An environment leases part of a project's quota in advance, as many messages as it has recently used, so most posts
+touch nothing but memory.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import ProjectStore, QuotaStore
 
 LEASE_MS = 10_000
-"""How long leased messages may be used."""
+"""How long a lease is valid."""
 
 LEASES_OF_A_BURST = 10
 """A lease is at most this fraction of the burst, so that a few environments cannot hold all of it."""
 
 FREE_SHARE = 1_000
-"""Fraction of a lease time's messages, and at least one, that an environment accepts unasked in each lease time.
-
-So a project that posts little costs no write, and a thousand environments are off by no more than the quota itself.
+"""An environment accepts this fraction of the messages that the rate allots to a lease's time, but at least one,
+without a lease. So a project that posts little costs no write, and a thousand environments together exceed the quota by
+no more than the quota itself.
 """
 
 STRICT_MS = 60_000
-"""How long an environment that refused a post accepts nothing unasked."""
+"""How long an environment that refused a post accepts nothing without a lease."""
 
 REFUSED_MS = 1_000
-"""How long an environment that refused a post at least waits before it asks again; doubles up to four times this."""
+"""Minimum wait of an environment that refused a post before it asks for a lease again; doubles up to four times this.
+"""
 
 _DOUBLINGS = 2
 _FORGET_MS = 3_600_000
@@ -48,14 +49,14 @@ class _Lease:
 
     Attributes:
         size: Messages that the next lease is for.
-        left: Messages of the current one that are not used.
-        used: Messages that were.
-        until: When that lapses.
+        left: Unused messages of the current lease.
+        used: Messages used from it.
+        until: When it lapses.
         mark: The project's mark when it was last seen, epoch microseconds.
-        free_at: When the next message is accepted unasked.
-        asks_at: When a refused post is asked for again.
-        refused: Messages of the smallest post that was refused until then.
-        refusals: Refusals in a row.
+        free_at: When the next message is accepted without a lease.
+        asks_at: When a lease is asked for again after a refusal.
+        refused: Size of the refused post, in messages; until then, posts at least as large are refused unasked.
+        refusals: Consecutive refusals.
     """
 
     size: int = 1
@@ -69,7 +70,7 @@ class _Lease:
     refusals: int = 0
 
     def spare_us(self, quota: Quota, now: int) -> int:
-        """How far the mark may be moved, microseconds."""
+        """How far the mark may still be moved, in microseconds."""
         return now * 1000 + quota.us(quota.burst) - max(self.mark, now * 1000)
 
 
@@ -77,9 +78,11 @@ class Quotas:
     """Decides whether a project may post; for one thread at a time.
 
     Args:
-        projects: Quotas of their own.
+        projects: Projects, some with a quota of their own.
         marks: Until when each project's quota is spent.
-        default: Messages per second for projects without a quota of their own; 0 for no bound.
+        default: Messages per second for projects without a quota of their own; 0 for no limit.
+        clock: Time.
+        telemetry: Reports refusals, and quotas that could not be read.
     """
 
     def __init__(
@@ -99,15 +102,15 @@ class Quotas:
         self._leases = ExpiringCache[_Lease](clock, ttl_ms=_FORGET_MS, capacity=_KNOWN)
 
     def take(self, project_id: str, count: int) -> None:
-        """Count messages that a producer posts; call this before anything of them is stored.
+        """Count the messages of a producer's post; call this before any of them is stored.
 
         Raises:
-            QuotaExceeded: They are over the project's quota.
+            QuotaExceeded: They exceed the project's quota.
         """
         try:
             self._take(project_id, count)
         except Unavailable as error:
-            # The quota guards neighbours; a failed call of our own is no reason to refuse a message.
+            # The quota protects other projects; a failed call of our own is no reason to refuse a message.
             self._telemetry.count("CallsFailed")
             self._telemetry.event("quota_unknown", error=str(error), project=project_id)
         except QuotaExceeded:
@@ -140,10 +143,10 @@ class Quotas:
         return own or Quota.of(self._default())
 
     def _renew(self, project_id: str, quota: Quota, lease: _Lease, count: int) -> None:
-        """Lease as many messages as a post needs, and those that are expected after it.
+        """Lease as many messages as a post needs, plus those expected after it.
 
         Raises:
-            QuotaExceeded: Not even the post's own are to be had.
+            QuotaExceeded: There are not even enough for the post itself.
         """
         now = self._clock.now()
         most = max(1, quota.burst // LEASES_OF_A_BURST)
@@ -163,7 +166,7 @@ class Quotas:
         lease.used, lease.until, lease.refusals = count, now + LEASE_MS, 0
 
     def _move(self, project_id: str, quota: Quota, lease: _Lease, messages: int) -> bool:
-        """Take messages out of a project's quota; returns whether they were to be had."""
+        """Take messages out of a project's quota; returns whether there were enough."""
         now = self._clock.now() * 1000
         mark = self._marks.move_mark(
             project_id, quota.us(messages), now=now, most_us=quota.us(quota.burst), ahead=lease.mark > now
@@ -172,7 +175,7 @@ class Quotas:
         return mark.moved
 
     def _refuse(self, project_id: str, quota: Quota, lease: _Lease, count: int, need: int) -> None:
-        """Refuse a post, and for some time all that are not smaller; only the first is an event in the log."""
+        """Refuse a post and, for some time, all others that are not smaller; only the first one is logged."""
         now = self._clock.now()
         spent_ms = -((lease.spare_us(quota, now) - quota.us(need)) // 1000)
         waits_ms = max(REFUSED_MS << min(lease.refusals, _DOUBLINGS), spent_ms)
@@ -184,7 +187,7 @@ class Quotas:
 
 
 def _is_free(quota: Quota, lease: _Lease, count: int, now: int) -> bool:
-    """Whether a post is so small, and the last such one so long ago, that it is accepted unasked."""
+    """Whether a post is so small, and the last one like it so long ago, that it needs no lease."""
     return now >= lease.free_at and count <= max(1, quota.per_second * LEASE_MS // 1000 // FREE_SHARE)
 
 

@@ -34,7 +34,7 @@ _INCOMING = IncomingPush(
 
 
 class HubQueues:
-    """Knows the internal queues.
+    """Looks up the internal queues.
 
     Args:
         settings: Mappings.

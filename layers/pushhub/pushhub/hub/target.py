@@ -44,7 +44,7 @@ MAX_TOLD = 1_000
 """Longest text about the routing of a message, in characters."""
 
 INLINE_ANSWER_LIMIT = 8_192
-"""Bodies of answers up to this many bytes lie in the table; larger ones in the bodies bucket."""
+"""Bodies of answers up to this many bytes are stored in the table; larger ones in the bodies bucket."""
 
 
 class HubTarget:
@@ -101,7 +101,7 @@ class HubTarget:
         """Route, post or poll.
 
         Raises:
-            Unavailable: A call of ours failed; the stored state tells what is left to do.
+            Unavailable: One of our own calls failed; the stored state tells what is left to do.
         """
         if not isinstance(order.push, ServicePush):
             return self._route(order)

@@ -52,7 +52,7 @@ class HubTicks:
             The number of ticks made.
 
         Raises:
-            Unavailable: The next run goes on.
+            Unavailable: The next run continues.
         """
         made: set[tuple[str, int]] = set()
         while remaining_ms() > MARGIN_MS:

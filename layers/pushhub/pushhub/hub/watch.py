@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class HubWatch:
-    """Implements :class:`pushhub.engine.deliver.Watcher`.
+    """Implements :class:`pushhub.engine.ports.Watcher`.
 
     Args:
         log: The log to update.

@@ -41,7 +41,7 @@ class PullSink(Protocol):
     """Accepts messages of pull queues, by the queue's ``pull_uid`` (which :class:`Message` carries as ``queue_uid``).
 
     Order: first in, first out; timed-out and released messages return to their old place, which is the front. A message
-        whose reservation timed out counts as available, an expired message as gone.
+    whose reservation timed out counts as available, an expired message as gone.
     """
 
     def put(self, messages: Sequence[Message]) -> None:

@@ -1,7 +1,8 @@
-"""How many messages a project may post: a rate with a burst, as a mark that moves along with time. Pure.
+"""How many messages a project may post: a rate with a burst, kept as a single point in time. Pure.
 
-The mark says until when a project's quota is spent (the generic cell rate algorithm, which is a token bucket in one
-number). Each message moves it by the time that the rate gives to one; it may be ahead of now by the burst's time.
+The *mark* says until when a project's quota is spent (the generic cell rate algorithm, a token bucket in one number).
+Each message moves it ahead by the interval between two messages at the given rate; it may be as far ahead of now as the
+burst takes at that rate.
 """
 
 from __future__ import annotations
@@ -9,19 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BURST_S = 10
-"""Seconds' worth of messages that may come at once when no burst is set."""
+"""The default burst: as many messages as the rate allows in this many seconds."""
 
 LEAST_BURST = 100
-"""The least such burst: the messages of the largest batch."""
+"""The smallest default burst: the messages of the largest batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """A bound on what producers post.
+    """A limit on what producers post.
 
     Attributes:
-        per_second: Messages per second on average; 0 for no bound.
-        burst: Messages that may come at once.
+        per_second: Messages per second on average; 0 for no limit.
+        burst: Messages that may arrive at once.
 
     Raises:
         ValueError: The rate is negative, or the burst is not positive.
@@ -40,11 +41,11 @@ class Quota:
         return cls(per_second=per_second, burst=burst or max(LEAST_BURST, BURST_S * per_second))
 
     def us(self, messages: int) -> int:
-        """The time that the rate gives to a number of messages, microseconds."""
+        """Microseconds that this many messages take at the rate."""
         return messages * 1_000_000 // self.per_second
 
     def messages(self, us: int) -> int:
-        """Number of messages that fit into a time."""
+        """Number of messages that the rate allows in this many microseconds."""
         return max(0, us) * self.per_second // 1_000_000
 
 
@@ -54,7 +55,7 @@ class Mark:
 
     Attributes:
         until: Epoch microseconds.
-        moved: Whether the call that returned it has moved it.
+        moved: Whether the call that returned this value has moved the mark.
     """
 
     until: int

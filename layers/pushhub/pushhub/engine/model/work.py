@@ -21,8 +21,8 @@ PACK_BYTES = 60_000
 """Maximum size of a pack of several orders: SQS bills each 64 KB of payload as a request."""
 
 GROUPS_OF_A_PROJECT = 4
-"""Message groups of a project. SQS counts a group as noisy from a tenth of all messages in flight, so that each of a
-project's groups is when the project is alone with its backlog.
+"""Message groups of a project. SQS considers a group noisy from a tenth of all messages in flight, so with this few
+groups, each group of a project that alone has a backlog is noisy.
 """
 
 
@@ -70,8 +70,8 @@ class WorkOrder:
     def group(self) -> str:
         """``MessageGroupId``: the project, and one of a few parts of its subscribers.
 
-        SQS fair queues thus see one neighbour in a project, however many queues it has, and a busy subscriber delays a
-        part of the others of its own project at most (decision 0052).
+        SQS fair queues thus see a project as a few tenants, however many queues it has, and a busy subscriber delays at
+        most a part of the project's other subscribers (decision 0052).
         """
         part = zlib.crc32("/".join(self.addressee).encode()) % GROUPS_OF_A_PROJECT
         return f"{self.key.project}.{part}"

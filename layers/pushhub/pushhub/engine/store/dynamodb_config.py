@@ -30,7 +30,7 @@ TOTAL_PARTS = 8
 """Number of keys that a queue's total is spread over; one takes 1,000 writes a second."""
 
 MARK_ROUNDS = 5
-"""How often a quota's mark is tried to be moved while others move it past the present."""
+"""How often moving a quota's mark is tried again after other writers have moved it."""
 
 _CACHE_ENTRIES = 2_000
 _QUEUE = "QUEUE#"
@@ -214,7 +214,9 @@ class DynamoDBConfigStore:
         return sum(int(each["posted"]["N"]) for each in parts)
 
     def move_mark(self, project_id: str, by_us: int, *, now: int, most_us: int, ahead: bool) -> Mark:
-        """Two conditional updates, as an expression knows no greater of two numbers; the stored mark says which."""
+        """Tries two conditional updates, because an update expression has no maximum of two numbers; the stored mark
+        shows which one applies.
+        """
         key, names = _key(project_id, "QUOTA"), {"#until": "until"}
         for _ in range(MARK_ROUNDS):
             condition, after = "attribute_not_exists(#until) OR #until <= :now", ":after"

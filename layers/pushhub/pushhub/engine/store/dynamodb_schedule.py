@@ -82,7 +82,10 @@ class DynamoDBSchedule:
         return [stored.get(shard) or self._begun(Position(shard=shard, minute=start)) for shard in range(SHARDS)]
 
     def _begun(self, position: Position) -> Position:
-        """Store a shard's first position. If each run chose it anew, runs that fail would pass by what was due."""
+        """Store a shard's first position.
+
+        If each run chose its own, a run after failed ones would start too late and skip what was due.
+        """
         try:
             self._table.put(_encode_position(position), ConditionExpression="attribute_not_exists(pk)")
         except ConditionRefused as refused:

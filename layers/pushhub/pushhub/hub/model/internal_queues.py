@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 DIALECT = "hub"
-"""What services of the hub are sent, in the word of the delivery records;
-and the scheme of the internal queues' subscribers.
+"""The dialect of the hub's services, as delivery records name it; also the scheme of the internal queues' subscribers.
 """
 
 SERVICE_QUEUES = f"{DIALECT}/"

@@ -9,8 +9,8 @@ from typing import Any
 from pushhub.cloud.table import Item, text
 
 SHARDS = 16
-"""Partitions that each list of a store is spread over: one takes 1,000 writes a second, and a message changes its place
-some four times. There may be more of them at any time, as an item says itself where it stands, but not fewer.
+"""Partitions that each list of a store is spread over: one takes 1,000 writes a second, and a message changes lists
+about four times. The number may be raised at any time, because each item stores its own partition, but never lowered.
 """
 
 

@@ -40,8 +40,8 @@ MAX_DELAY_S = 31_536_000
 """The longest delay taken: a year. The shortest is one second, so that nothing spins."""
 
 MAX_POSTPONEMENTS = 100
-"""How often a message may be put off before that counts as a failure,
-with which it is tried again or parked as its mapping says.
+"""How often a message may be postponed before that counts as a failure: it is then retried or parked, as its mapping
+says.
 """
 
 QUICK_DEFERRALS = 4
@@ -263,7 +263,7 @@ def read_child(item: Any) -> Child:
     """A message that an answer (or, without delay, a producer) asks for.
 
     Raises:
-        Invalid: It is none.
+        Invalid: It is not a valid message.
     """
     if not isinstance(item, dict):
         raise Invalid("is not an object")

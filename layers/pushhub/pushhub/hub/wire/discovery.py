@@ -29,7 +29,7 @@ DESCRIPTION_LIMIT = 262_144
 MAX_SERVICES = 100
 
 MAX_STORED = 300_000
-"""Most characters of JSON that a description may come to: it is kept in one item of at most 400 KB."""
+"""Maximum size of a stored description, in characters of JSON: it is kept in one item of at most 400 KB."""
 
 
 def description_url(base_url: str) -> str:

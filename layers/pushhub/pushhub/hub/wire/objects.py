@@ -28,7 +28,7 @@ def read_pushed(body: bytes) -> tuple[HubMessage, dict[str, Any]]:
     The admin client's test tool nests the whole message under ``message``.
 
     Raises:
-        InvalidObject: It is none.
+        InvalidObject: It is not a valid message.
     """
     try:
         submitted = parse_object(body)

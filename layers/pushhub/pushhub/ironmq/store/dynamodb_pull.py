@@ -124,7 +124,7 @@ class _Crowd:
 
 
 class DynamoDBPullStore:
-    """Implements :class:`pushhub.engine.ports.PullStore`.
+    """Implements :class:`pushhub.ironmq.ports.PullStore`.
 
     The order is exact as long as at most a thousand messages that came back are waiting; beyond that, those that came
     back first are considered.

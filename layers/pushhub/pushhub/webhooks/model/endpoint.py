@@ -89,7 +89,7 @@ class Endpoint:
         headers: Sent with each message; names are kept as given.
         allowed_rate: Requests per minute that it consented to; None for any number.
         question: The request for consent that it may answer, or has answered, by a callback; None if there is none.
-        sealed: Its signing keys, encrypted (:class:`pushhub.webhooks.ports.Vault`).
+        sealed: Its signing keys, encrypted (:class:`pushhub.base.ports.Vault`).
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
         deleted: Whether it is deleted and kept only for the record of what it received.
