@@ -1,4 +1,4 @@
-"""Reads that threads share: of those that want the same thing at the same time, one reads it for all."""
+"""Shared reads: when several threads want the same thing at the same time, one of them reads it for all."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ V = TypeVar("V")
 
 
 class SharedReads(Generic[V]):
-    """Reads in progress, by what they read. Thread-safe.
+    """Shares reads in progress, by key. Thread-safe.
 
-    A cache alone does not spare a store its rush: when an entry expires, or in a new process, a hundred threads miss it
-    together.
+    A cache alone does not prevent a rush on a store: when an entry expires, or in a new process, a hundred threads may
+    miss it together.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class SharedReads(Generic[V]):
             make: Reads it.
 
         Raises:
-            Exception: Whatever the read raised, for all who waited for it.
+            Exception: Whatever the read raised, in every thread that waited for it.
         """
         with self._lock:
             others = self._in_progress.get(key)

@@ -1,4 +1,4 @@
-"""Puts the hub protocol together: what it brings to the engine, and its API."""
+"""Puts the hub protocol together: its contributions to the engine, and its API."""
 
 # ruff: noqa: PLC0415 (a function imports only what it uses)
 
@@ -131,7 +131,7 @@ class Hub:
     """The hub's use cases, each created on first use.
 
     Args:
-        ports: Its own.
+        ports: The hub protocol's own ports.
         engine: The engine.
     """
 
@@ -162,7 +162,7 @@ class Hub:
 
     @cached_property
     def protocol(self) -> WireProtocol:
-        """What the hub plugs into the engine."""
+        """The hub protocol's contributions to the engine."""
         return WireProtocol(
             name=DIALECT,
             targets=(TargetOffer((DIALECT,), self._target, public=False),),

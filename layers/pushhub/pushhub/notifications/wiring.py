@@ -1,4 +1,4 @@
-"""Puts Notifications 2.0 together: what it plugs into the engine, its API, and the use cases of its own functions."""
+"""Puts Notifications 2.0 together: its contributions to the engine, its API, and the use cases of its own functions."""
 
 # ruff: noqa: PLC0415 (a function imports only what it uses)
 
@@ -213,7 +213,7 @@ class Notifications:
     """The use cases of notifications, each created on first use.
 
     Args:
-        ports: Its own.
+        ports: The protocol's own ports.
         engine: The engine.
     """
 
@@ -249,7 +249,7 @@ class Notifications:
 
     @cached_property
     def protocol(self) -> WireProtocol:
-        """What notifications plug into the engine."""
+        """Notifications' contributions to the engine."""
         return WireProtocol(
             name="notifications",
             targets=(TargetOffer(("notification2",), self._topic_target),),

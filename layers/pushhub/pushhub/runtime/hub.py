@@ -27,7 +27,7 @@ class Part(typing.Protocol):
 
     @property
     def protocol(self) -> Protocol:
-        """What it plugs into the engine."""
+        """Its contributions to the engine."""
         ...
 
 

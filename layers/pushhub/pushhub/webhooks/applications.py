@@ -76,7 +76,7 @@ class WebhooksApplications:
         """Store a new application.
 
         Raises:
-            UidTaken: Its uid is.
+            UidTaken: Another application has its uid.
         """
         now = self._clock.now()
         made = Application(
@@ -89,7 +89,7 @@ class WebhooksApplications:
         return self._store.put_application(made, None)
 
     def page(self, project_id: str, window: Window) -> Page[Application]:
-        """A part of the project's applications."""
+        """A page of the project's applications."""
         found = self._store.applications(project_id, span_of(window, above=OPERATIONAL_APP))
         return page_of(found, window, lambda each: each.app_id)
 

@@ -53,7 +53,7 @@ class AttemptQuery:
     status_class: int | None = None
 
     def wants(self, attempt: LoggedAttempt) -> bool:
-        """Whether an attempt is one of them."""
+        """Whether an attempt matches."""
         return (
             self.messages.wants(attempt.event_type, attempt.channels, attempt.tags)
             and self.status in (None, attempt.status)
@@ -67,7 +67,7 @@ class AttemptedMessage:
 
     Attributes:
         message: The message.
-        status: How it stands there.
+        status: Its status there.
         next_at: When it is tried next, epoch milliseconds; None for not any more.
     """
 

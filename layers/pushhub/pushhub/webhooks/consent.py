@@ -17,7 +17,7 @@ TIMEOUT_S = 10
 """Seconds that an endpoint has to answer; the caller who registers it waits for that."""
 
 MOST_A_MINUTE = 60_000_000
-"""More requests a minute than this are no limit."""
+"""A higher rate, in requests per minute, counts as no limit."""
 
 
 def origin_of(base_url: str) -> str:
@@ -31,7 +31,7 @@ class Consent:
 
     Attributes:
         given: Whether it consents; if not, it may still do so by a callback.
-        rate: Requests a minute that it allows; None for any number.
+        rate: Requests per minute that it allows; None for any number.
     """
 
     given: bool
@@ -39,7 +39,7 @@ class Consent:
 
 
 class Consents:
-    """Asks.
+    """Asks endpoints for their consent.
 
     Args:
         sender: Makes the request.
@@ -57,7 +57,7 @@ class Consents:
 
         Args:
             project_id: Owner of the endpoint.
-            url: The endpoint's, ``http`` or ``https``.
+            url: The endpoint's URL, ``http`` or ``https``.
             rate_per_s: Maximum messages per second to send to it; None leaves it to the endpoint.
             callback: URL where it may consent later; empty for none.
 
@@ -92,10 +92,10 @@ class Consents:
 
 
 def allowed_rate(text: str) -> int | None:
-    """Requests a minute of a ``WebHook-Allowed-Rate``; None for any number.
+    """Requests per minute in a ``WebHook-Allowed-Rate``; None for any number.
 
     Raises:
-        Invalid: It is neither ``*`` nor a positive number.
+        Invalid: It is neither ``*`` nor a positive whole number.
     """
     text = text.strip()
     if text == "*":

@@ -1,4 +1,6 @@
-"""Endpoints that keep failing: their owners are warned, and finally they are disabled; at once if they ask for it."""
+"""Endpoints that keep failing: their owners are warned, and finally the endpoints are disabled; at once if an endpoint
+asks for it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FoundOut(Protocol):
-    """Sends an event about something the hub found out about an endpoint."""
+    """Sends an event about an endpoint that the hub itself noticed."""
 
     def __call__(self, event: str, endpoint: Endpoint, /, *, cause: str, at: int, **more: object) -> None:
         """Send an event, once for each cause. Raises ``Unavailable`` when the caller has to retry."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.application import Application
 
 MAX_BYTES = 300_000
-"""An endpoint, headers and keys aside, in bytes of JSON: it is kept in one item."""
+"""Maximum size of an endpoint without its headers and keys, in bytes of JSON: it is kept in one item."""
 
 CALLBACK_MS = 86_400_000
 """How long an endpoint may consent by a callback, milliseconds: a person may have to find the URL in a log first."""
@@ -77,7 +77,7 @@ class WebhooksEndpoints:
         event_types: Knows which types an endpoint may choose.
         vault: Encrypts their signing keys.
         consents: Asks endpoints for their consent.
-        targets: Other kinds of subscribers, whose URLs are allowed for endpoints, too.
+        targets: Other kinds of subscribers, whose URLs endpoints may have, too.
         tell: Called with an event and the changed endpoint.
         base_url: Public base URL of this hub.
         clock: Time.
@@ -146,7 +146,7 @@ class WebhooksEndpoints:
         return stored
 
     def page(self, project_id: str, app: str, window: Window) -> Page[Endpoint]:
-        """A part of an application's endpoints.
+        """A page of an application's endpoints.
 
         Raises:
             NotFound: No such application.
@@ -296,7 +296,7 @@ class WebhooksEndpoints:
         return [each.public for each in self.keys(endpoint).live(self._clock.now()) if each.public]
 
     def _by_ids(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint:
-        """An endpoint named by a caller without a token."""
+        """An endpoint by its ids only, for callers without a token."""
         named = _PROJECT.fullmatch(project_id) and is_id(Kind.APPLICATION, app_id) and is_id(Kind.ENDPOINT, endpoint_id)
         endpoint = self._store.endpoint(project_id, app_id, endpoint_id) if named else None
         if endpoint is None:
@@ -311,7 +311,7 @@ class WebhooksEndpoints:
 
         Raises:
             NotFound: No such application or endpoint.
-            Refused: Too many old keys still sign (400).
+            Refused: Too many old keys are still valid (400).
         """
         key = rotation.key or new_key()
 

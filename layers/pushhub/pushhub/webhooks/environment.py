@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 MAX_IMPORTED = 1_000
-"""The most event types in one request."""
+"""Maximum number of event types in one request."""
 _PAGE = 250
 
 
@@ -28,7 +28,7 @@ class TypesOfProjects(Protocol):
     def page(
         self, project_id: str, window: Window, *, include_archived: bool, flags: frozenset[str] | None
     ) -> Page[EventType]:
-        """A part of them."""
+        """A page of them."""
         ...
 
     def check(self, fields: Fields) -> None:
@@ -36,7 +36,7 @@ class TypesOfProjects(Protocol):
         ...
 
     def replace(self, project_id: str, name: str, fields: Fields) -> tuple[EventType, bool]:
-        """Replace all fields of one, or make it."""
+        """Replace all fields of one, or create it."""
         ...
 
     def delete(self, project_id: str, name: str, *, expunge: bool) -> None:
@@ -77,7 +77,10 @@ class Environments:
         self._clock = clock
 
     def export(self, project_id: str) -> dict[str, object]:
-        """All event types with their schemas, archived ones too. There are no other settings, and no connectors."""
+        """All event types with their schemas, including archived ones.
+
+        There are no other settings, and no connectors.
+        """
         return {
             "version": VERSION,
             "createdAt": iso_time(self._clock.now()),
@@ -113,7 +116,7 @@ class Environments:
             created or changed.
 
         Raises:
-            Refused: Neither ``spec`` nor ``specRaw`` is there, or both (400).
+            Refused: Neither ``spec`` nor ``specRaw`` is given, or both are (400).
             Unprocessable: The document cannot be read, or an event type in it breaks a rule; then none is imported.
         """
         if (fields.raw("spec") is None) is (fields.raw("specRaw") is None):

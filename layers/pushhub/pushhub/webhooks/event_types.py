@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.ports import EventTypes
 
 MAX_BYTES = 350_000
-"""Description and schemas of an event type, in bytes of JSON: it is kept in one item."""
+"""Maximum size of an event type's description and schemas, in bytes of JSON: it is kept in one item."""
 
 
 class WebhooksEventTypes:
@@ -56,7 +56,7 @@ class WebhooksEventTypes:
     def page(
         self, project_id: str, window: Window, *, include_archived: bool, flags: frozenset[str] | None
     ) -> Page[EventType]:
-        """A part of the project's event types."""
+        """A page of the project's event types."""
         found: Iterator[EventType] = self._store.event_types(project_id, span_of(window))
         return page_of(
             found,
@@ -77,7 +77,7 @@ class WebhooksEventTypes:
         return found
 
     def replace(self, project_id: str, name: str, fields: Fields) -> tuple[EventType, bool]:
-        """Replace all fields of an event type, or make it.
+        """Replace all fields of an event type, or create it.
 
         Returns:
             The event type, and whether it was made now.
@@ -143,9 +143,7 @@ class WebhooksEventTypes:
         self._changed(project_id, name, change, None)
 
     def missing(self, project_id: str, names: Sequence[str]) -> list[str]:
-        """Those of the given names that no endpoint may choose, because the event type does not exist or is
-        archived.
-        """
+        """The given names that no endpoint may choose, because the event type is archived or does not exist at all."""
         found = self._store.event_types_named(project_id, [each for each in names if each not in OPERATIONAL])
         there = {each.name for each in found if not each.archived} | OPERATIONAL.keys()
         return [each for each in names if each not in there]

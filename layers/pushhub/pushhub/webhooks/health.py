@@ -25,7 +25,7 @@ MOST_COUNTED = 1_000
 """Deliveries waiting for an endpoint are counted up to this number."""
 
 MOST_TROUBLED = 50
-"""The most endpoints reported, of each kind."""
+"""Maximum number of endpoints reported, of each kind."""
 
 
 class WebhooksHealth:
@@ -36,7 +36,7 @@ class WebhooksHealth:
         endpoints: Finds endpoints.
         subscribers: What the engine knows about them; created when needed.
         keys: Opens the signing keys of an endpoint.
-        clock: Says which keys still sign.
+        clock: Determines which keys are still valid.
     """
 
     def __init__(

@@ -19,19 +19,19 @@ LOCKED_MS = 5_000
 
 POLL_S = 0.2
 ROUNDS = 35
-"""How often the others check whether it is done: for a little longer than it may take."""
+"""How often the others check whether it is done: together a little longer than it may take."""
 
 LARGEST_KEPT = 300_000
-"""The most characters of an answer that is stored; a table item is limited to 400 KB."""
+"""Maximum size of a stored answer, in characters; a table item is limited to 400 KB."""
 
 
 def digest_of(authorization: str, key: str, path: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """The digest that identifies a request: of its caller, key and URL. The body does not count.
+    """The digest that identifies a request, made of its caller, key and URL. The body is not part of it.
 
     Args:
         authorization: Value of the header.
         key: Value of ``Idempotency-Key``.
-        path: Of the request.
+        path: Path of the request.
         pairs: Its query, in order.
     """
     parts = (authorization, key, path, *(part for pair in pairs for part in pair))
@@ -45,7 +45,7 @@ class Repeats:
     Args:
         keys: Remembers them.
         clock: Time.
-        kept_ms: How long.
+        kept_ms: How long an answer is kept, milliseconds.
         vault: Creates the encryption for answers that contain a secret, when the first one is stored. A function that
             only accepts messages has none.
     """
@@ -103,7 +103,9 @@ class Repeats:
         return answer
 
     def message(self, project_id: str, digest: str, message_id: str) -> str:
-        """The engine's id of the message that a request makes: the one given, or that of the first time."""
+        """The engine's id of the message that a request makes: the given one, or that of the first request with the
+        key.
+        """
         now = self._clock.now()
         return self._keys.note_message(project_id, digest, message_id, now=now, until=now + self._kept_ms)
 

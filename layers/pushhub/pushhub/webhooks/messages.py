@@ -45,7 +45,7 @@ class MessageQuery:
     tag: str = ""
 
     def wants(self, event_type: str, channels: Collection[str], tags: Collection[str]) -> bool:
-        """Whether a message is one of them."""
+        """Whether a message matches."""
         return (
             (not self.event_types or event_type in self.event_types)
             and (not self.channel or self.channel in channels)
@@ -95,7 +95,7 @@ class WebhooksMessages:
         self._clock = clock
 
     def page(self, project_id: str, app: str, window: Window, query: MessageQuery) -> Page[ListedMessage]:
-        """A part of an application's messages.
+        """A page of an application's messages.
 
         Raises:
             NotFound: No such application.

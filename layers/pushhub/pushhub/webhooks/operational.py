@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pushhub.webhooks.ports import Applications
 
 MOST_A_MINUTE = 20
-"""The most events of one kind about the messages of one endpoint that are sent within a minute: when an endpoint fails,
-a few say as much as thousands.
+"""Maximum number of events of one kind per minute about the messages of one endpoint: when an endpoint fails, a few
+events say as much as thousands.
 """
 
 FAILING_TRIES = 4
@@ -47,7 +47,7 @@ class ToldCounts(Protocol):
 
 
 class Operational:
-    """Tells projects.
+    """Sends operational events to projects.
 
     Args:
         applications: Where the application is kept.

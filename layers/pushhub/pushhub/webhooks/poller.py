@@ -43,7 +43,7 @@ class Places(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Polled:
-    """What was read.
+    """The messages read.
 
     Attributes:
         messages: Oldest first.

@@ -39,7 +39,7 @@ class PortalTokens(Protocol):
         ...
 
     def shorten_access(self, access: PortalAccess) -> None:
-        """Keep when a token ends, unless it is gone."""
+        """Store an earlier end of a token, unless the token has been deleted."""
         ...
 
     def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:
@@ -47,11 +47,11 @@ class PortalTokens(Protocol):
         ...
 
     def accesses(self, project_id: str, app_id: str) -> Iterable[PortalAccess]:
-        """All tokens of an application, in no order."""
+        """All tokens of an application, in no particular order."""
         ...
 
     def remove_accesses(self, accesses: Sequence[PortalAccess]) -> None:
-        """Forget tokens; one that is not there is no error."""
+        """Delete tokens; those that do not exist are ignored."""
         ...
 
 
@@ -73,10 +73,10 @@ class PortalAsk:
 
 
 class Portal:
-    """Makes, knows and ends tokens.
+    """Creates, finds and revokes tokens.
 
     Args:
-        tokens: Keeps them.
+        tokens: Where they are kept.
         clock: Time.
     """
 
@@ -85,7 +85,7 @@ class Portal:
         self._clock = clock
 
     def open(self, application: Application, ask: PortalAsk) -> str:
-        """Make a token. It is returned this once; only its digest is kept."""
+        """Create a token. It is returned only this once; the hub keeps its digest."""
         now = self._clock.now()
         token = portal_token(application.project, application.app_id, secrets.token_urlsafe(_SECRET_BYTES))
         self._tokens.put_access(
@@ -114,7 +114,7 @@ class Portal:
         return access if access and access.expires_at > self._clock.now() else None
 
     def close(self, token: str) -> None:
-        """End one token."""
+        """Revoke one token."""
         access = self.find(token)
         if access:
             self._tokens.remove_accesses([access])
@@ -123,9 +123,9 @@ class Portal:
         """End all tokens of an application, or those of some sessions.
 
         Args:
-            application: Whose.
+            application: The application.
             grace_s: Seconds they remain valid; no token's lifetime is extended.
-            sessions: Of which sessions only; None for all.
+            sessions: Only tokens of these sessions; None for all.
         """
         ends_at = self._clock.now() + grace_s * 1000
         found = self._tokens.accesses(application.project, application.app_id)

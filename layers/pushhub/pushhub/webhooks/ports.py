@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class UidTaken(HubError):
-    """Something else of the same owner has that uid."""
+    """Another object of the same owner has that uid."""
 
 
 class ReadApplications(Protocol):
@@ -45,8 +45,8 @@ class Applications(ReadApplications, Protocol):
         """Store an application in place of another version of it, or as a new one; returns it with its version raised.
 
         Raises:
-            Conflict: It is not as it was, or is gone.
-            UidTaken: Its uid is.
+            Conflict: It has changed or no longer exists.
+            UidTaken: Another application has its uid.
         """
         ...
 
@@ -59,7 +59,7 @@ class ReadEndpoints(Protocol):
     """Endpoints as deliveries need them."""
 
     def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
-        """The endpoint with that id or uid, or None; a deleted one is gone."""
+        """The endpoint with that id or uid, or None; deleted ones are not found."""
         ...
 
     def endpoints(self, project_id: str, app_id: str, span: Span) -> Iterator[Endpoint]:
@@ -74,8 +74,8 @@ class Endpoints(ReadEndpoints, Protocol):
         """Store an endpoint in place of another version of it, or as a new one; returns it with its version raised.
 
         Raises:
-            Conflict: It has changed or is gone, or its application is gone.
-            UidTaken: Its uid is.
+            Conflict: It has changed, or it or its application no longer exists.
+            UidTaken: Another endpoint of the application has its uid.
         """
         ...
 
@@ -120,7 +120,7 @@ class EventTypes(Protocol):
         ...
 
     def delete_event_type(self, project_id: str, name: str) -> None:
-        """Delete an event type; one that is not there is no error."""
+        """Delete an event type; does nothing if it does not exist."""
         ...
 
 
@@ -131,7 +131,7 @@ class KeptAnswer:
     Attributes:
         status: HTTP status.
         body: JSON.
-        headers: On top of the content type.
+        headers: Headers besides the content type.
     """
 
     status: int

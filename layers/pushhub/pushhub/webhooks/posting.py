@@ -57,7 +57,7 @@ class Posted:
 
 
 class WebhooksPosting:
-    """Takes messages.
+    """Accepts messages.
 
     Args:
         accept: The single entry point for messages.
@@ -66,7 +66,7 @@ class WebhooksPosting:
         applications: Applications.
         endpoints: Their endpoints.
         log: Lists messages.
-        repeats: Knows repeated requests.
+        repeats: Recognizes repeated requests.
         event_types: Event types, whose schemas may be enforced.
         quotas: Bounds what producers post; made when one does.
         telemetry: Counts payloads that do not match their schema.
@@ -107,12 +107,12 @@ class WebhooksPosting:
         )
 
     def post(self, project_id: str, app: str, body: bytes, *, digest: str = "") -> Posted:
-        """Take a message.
+        """Accept a message.
 
         Args:
             project_id: Owner.
             app: Id or uid of the application.
-            body: Of the request.
+            body: Body of the request.
             digest: Identifies repetitions of the request; empty without an idempotency key.
 
         Raises:
@@ -252,10 +252,10 @@ def webhook_message(
     """A message of the engine, as it is stored.
 
     Args:
-        application: Whose.
-        new: What was posted.
+        application: Its application.
+        new: The posted message.
         engine_id: Its id.
-        placed: Where its bytes lie.
+        placed: Where its bytes are stored.
         owed: The endpoints it is owed to.
         due_at: Not sent before this time, epoch milliseconds.
     """

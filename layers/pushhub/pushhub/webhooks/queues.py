@@ -69,7 +69,7 @@ class EndpointPush(PushSettings):
 
 
 def subscriber_of(endpoint: Endpoint, application: Application, read_at: int) -> EndpointSubscriber:
-    """An endpoint as a subscriber, as it was read then.
+    """An endpoint as a subscriber, as read at the given time.
 
     If it has no rate of its own, its application's applies; the rate it consented to always applies.
     """
@@ -88,7 +88,7 @@ def subscriber_of(endpoint: Endpoint, application: Application, read_at: int) ->
 
 
 class WebhooksQueues:
-    """Knows the internal queues.
+    """Looks up the internal queues.
 
     Args:
         applications: Applications.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.ports import ReadEndpoints
 
 BATCH = 25
-"""Messages of one step: a task that is cancelled sends no more than these."""
+"""Messages per step: a cancelled task sends at most this many more."""
 
 _SUCCESS, _FAIL, _SENDING = 0, 2, 3
 _ARRIVED = frozenset({DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED})
@@ -76,7 +76,7 @@ class StoredMessages(Protocol):
 
 
 class EngineTries:
-    """Implements :class:`Tries` by the engine.
+    """Implements :class:`Tries` with the engine.
 
     Args:
         messages: Messages.
@@ -124,7 +124,7 @@ def _advanced(task: Task, part: _Part, now: int, sent: int) -> Task:
 
 
 def is_chosen(ask: TaskAsk, message: ListedMessage) -> bool:
-    """Whether a task is about a message, as far as the message itself tells."""
+    """Whether a task is about a message, as far as the message alone shows."""
     return (
         (not ask.event_types or message.fields.event_type in ask.event_types)
         and (ask.channel is None or ask.channel in message.fields.channels)
@@ -150,7 +150,7 @@ def _standing(delivery: Delivery | None) -> int | None:
 
 
 class Replay:
-    """Sends messages again, or those that were never sent.
+    """Resends messages, or sends those that were never sent.
 
     Args:
         endpoints: Finds the endpoint.
@@ -244,7 +244,7 @@ class Erasing:
 
 
 COUNTED = 500
-"""Messages that one step counts."""
+"""Messages counted per step."""
 
 
 class Counting:

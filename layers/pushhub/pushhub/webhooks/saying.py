@@ -25,7 +25,7 @@ KEPT_MS = 90 * DAY_MS
 
 
 class Saying:
-    """Posts.
+    """Posts the hub's own messages.
 
     Args:
         accept: The single entry point for messages.

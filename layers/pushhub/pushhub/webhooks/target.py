@@ -1,4 +1,4 @@
-"""Delivering to endpoints: a signed POST, logged with what came back."""
+"""Delivers to endpoints: a signed POST, logged with its answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ JSON_TYPE = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Content:
-    """What an endpoint is sent for a message, apart from the signature."""
+    """The content sent to an endpoint for a message, apart from the signature."""
 
     body: bytes
     content_type: str
@@ -126,7 +126,7 @@ class WebhookTarget:
         return self._endpoints.endpoint(read.project, read.app_id, read.endpoint_id) or read
 
     def _content(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields) -> _Content:
-        """What an endpoint is sent of a message: the bytes as they are, or an event."""
+        """The content sent to an endpoint: the message's bytes unchanged, or an event."""
         content_type, wanted = fields.content_type or JSON_TYPE, endpoint.fields.cloud_events
         if wanted is None:
             return _Content(body=order.body, content_type=content_type)
@@ -227,7 +227,7 @@ class WebhookTarget:
 
 
 def response_text(answer: Answer) -> str:
-    """What is kept of an answer: its body as text (base64 where it is none), or what went wrong."""
+    """The stored part of an answer: its body as text (base64 if it is not text), or what went wrong."""
     if answer.error_class:
         return answer.message
     try:
@@ -249,11 +249,11 @@ def request_headers(
     then the endpoint's own.
 
     Args:
-        identifier: Of the message.
+        identifier: Id of the message.
         timestamp: Epoch seconds of the attempt.
         signature: See :func:`pushhub.base.signing.signatures`.
-        content_type: Of the body.
-        own: The endpoint's.
+        content_type: Content type of the body.
+        own: The endpoint's own headers.
         ordering: The message's place among those of its ordering key, sent if there is one.
     """
     signed = {"id": identifier, "timestamp": str(timestamp), "signature": signature}

@@ -1,5 +1,5 @@
-"""Background tasks: kept, listed, watched, cancelled, and worked on in slices,
-so that none outlives its function and each continues after a crash.
+"""Background tasks: stored, listed, cancelled, and executed in slices, so that no slice outlasts its invocation and
+each task continues after a crash.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
 
 KEPT_MS = 90 * 86_400_000
-"""Tasks are listed this long."""
+"""How long tasks are listed, milliseconds."""
 SLICE_MS = 3_000
-"""How long the request that asks for a task may work on it before it is answered."""
+"""How long the request for a task may work on it before it is answered, milliseconds."""
 LEASE_MS = 120_000
 """How long a crashed worker blocks its task for others, milliseconds; a slice is shorter."""
 MARGIN_MS = 10_000
-"""Kept free at the end of an invocation."""
+"""Time kept free at the end of an invocation, milliseconds."""
 
 
 class TaskStore(Protocol):
@@ -49,14 +49,14 @@ class TaskStore(Protocol):
         ...
 
     def running_tasks(self) -> Iterator[Task]:
-        """The tasks of all projects that are not ended, oldest first in each project."""
+        """The unfinished tasks of all projects, oldest first in each project."""
         ...
 
 
 Step = Callable[[Task], Task]
-"""Does a small part of a task and returns it as it stands then, ended when nothing is left.
+"""Does a small part of a task and returns its new state: ended when nothing is left, unchanged when it has to wait.
 
-Unchanged when it has to wait. Safe to repeat.
+Safe to repeat.
 """
 
 
@@ -131,13 +131,13 @@ class Tasks:
         return found
 
     def page(self, project_id: str, window: Window, *, kind: str = "", status: str = "") -> Page[Task]:
-        """A part of a project's tasks of the last 90 days.
+        """A page of a project's tasks of the last 90 days.
 
         Args:
             project_id: Owner.
             window: Which part.
-            kind: Of this kind only, unless empty.
-            status: Of this status only, unless empty.
+            kind: Only tasks of this kind; empty for all.
+            status: Only tasks with this status; empty for all.
         """
         span = span_of(window, above=first_id(Kind.TASK, self._clock.now() - KEPT_MS))
         found = self._store.tasks(project_id, span)
@@ -153,7 +153,7 @@ class Tasks:
 
         Raises:
             NotFound: There is none.
-            Refused: It has ended already (409).
+            Refused: It has already ended (409).
             Unavailable: It kept changing concurrently.
         """
 

@@ -1,4 +1,4 @@
-"""Puts webhooks together: what they plug into the engine, and their API."""
+"""Puts webhooks together: their contributions to the engine, and their API."""
 
 # ruff: noqa: PLC0415 (a function imports only what it uses)
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 WEBHOOKS_TABLE = text("WEBHOOKS_TABLE")
 IDEMPOTENCY_HOURS = number("IDEMPOTENCY_HOURS", least=1, most=336)
-"""Hours that a request is known by its idempotency key."""
+"""Hours for which a request is recognized by its idempotency key."""
 
 
 class WebhooksPorts(Protocol):
@@ -91,7 +91,7 @@ class WebhooksPorts(Protocol):
 
     @property
     def told_counts(self) -> ToldCounts:
-        """Counts what the hub itself told."""
+        """Counts of operational events sent."""
         ...
 
     @property
@@ -111,12 +111,12 @@ class WebhooksPorts(Protocol):
 
     @property
     def webhook_bodies(self) -> BodyStore:
-        """Bodies that stay as long as messages of webhooks may."""
+        """Bodies that are kept as long as messages of webhooks."""
         ...
 
     @property
     def idempotency_ms(self) -> int:
-        """How long a request is known by its key."""
+        """How long a request is recognized by its key, milliseconds."""
         ...
 
 
@@ -208,7 +208,7 @@ class AwsWebhooksPorts:
 
     @cached_property
     def webhook_bodies(self) -> BodyStore:
-        """On S3, under a prefix whose objects stay longer."""
+        """On S3, under a prefix whose objects are kept longer."""
         from pushhub.engine.store.s3_bodies import S3BodyStore
 
         return S3BodyStore(self._aws.clients.of("s3"), self._aws.settings[BODIES_BUCKET], prefix=PROTOCOL)
@@ -220,7 +220,7 @@ class AwsWebhooksPorts:
 
 
 class Webhooks:
-    """The use cases of webhooks, each made at its first use.
+    """The use cases of webhooks, each made on first use.
 
     Args:
         ports: Its own.
@@ -245,7 +245,7 @@ class Webhooks:
 
     @staticmethod
     def description() -> ApiDescription:
-        """What the webhooks API says of itself."""
+        """The webhooks API's descriptions for the OpenAPI document."""
         from pushhub.webhooks.api.description import DESCRIPTION
 
         return DESCRIPTION
@@ -257,7 +257,7 @@ class Webhooks:
 
     @cached_property
     def protocol(self) -> WireProtocol:
-        """What webhooks plug into the engine."""
+        """Webhooks' contributions to the engine."""
         return WireProtocol(
             name=PROTOCOL,
             targets=(TargetOffer((PROTOCOL,), self._target, public=False),),
@@ -414,7 +414,7 @@ class Webhooks:
 
     @cached_property
     def dialect(self) -> WebhooksDialect:
-        """Knows the callers."""
+        """Authenticates callers."""
         from pushhub.webhooks.api.dialect import WebhooksDialect
 
         return WebhooksDialect(
@@ -423,7 +423,7 @@ class Webhooks:
 
     @cached_property
     def posting(self) -> WebhooksPosting:
-        """Takes messages."""
+        """Accepts messages."""
         from pushhub.webhooks.posting import WebhooksPosting
 
         ports, outside = self.ports, self._outside
@@ -458,7 +458,7 @@ class Webhooks:
 
     @cached_property
     def attempts(self) -> WebhooksAttempts:
-        """What became of messages."""
+        """Attempts, and the messages sent to endpoints."""
         from pushhub.webhooks.attempts import WebhooksAttempts
 
         ports, outside = self.ports, self._outside
@@ -487,7 +487,7 @@ class Webhooks:
 
     @cached_property
     def health(self) -> WebhooksHealth:
-        """Tells how endpoints are."""
+        """Reports the health of endpoints."""
         from pushhub.webhooks.health import WebhooksHealth
 
         return WebhooksHealth(
@@ -500,7 +500,7 @@ class Webhooks:
 
     @cached_property
     def posting_api(self) -> WebhooksPostingApi:
-        """The part of the API that producers ask for."""
+        """The part of the API that producers call."""
         from pushhub.webhooks.api.posting import WebhooksPostingApi
         from pushhub.webhooks.api.use_cases import WebhooksPostingUseCases
 

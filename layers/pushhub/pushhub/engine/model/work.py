@@ -21,8 +21,8 @@ PACK_BYTES = 60_000
 """Maximum size of a pack of several orders: SQS bills each 64 KB of payload as a request."""
 
 GROUPS_OF_A_PROJECT = 4
-"""Message groups of a project. SQS considers a group noisy from a tenth of all messages in flight, so with this few
-groups, each group of a project that alone has a backlog is noisy.
+"""Message groups of a project. SQS considers a group noisy once it has a tenth of all messages in flight; with this few
+groups, each group of a project that alone has a backlog counts as noisy.
 """
 
 

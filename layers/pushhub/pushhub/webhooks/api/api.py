@@ -61,7 +61,7 @@ class WebhooksApi(Api[WebhooksUseCases, WebhooksCall]):
 
     Args:
         use_cases: Handed to every handler.
-        dialect: Knows the callers.
+        dialect: Authenticates callers.
     """
 
     def __init__(self, *, use_cases: WebhooksUseCases, dialect: WebhooksDialect) -> None:

@@ -1,4 +1,4 @@
-"""Webhooks API: what became of messages."""
+"""Webhooks API: attempts, and the messages sent to endpoints."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ENDPOINT = APP + "/endpoint/{endpoint}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asks.
+    """The caller.
 
     Attributes:
         project: The project it acts for; empty on routes without authentication.
@@ -39,7 +39,7 @@ class WebhooksCall(Call):
     """A request whose caller is known.
 
     Attributes:
-        caller: Who asks.
+        caller: The caller.
     """
 
     caller: Caller
@@ -104,6 +104,6 @@ class WebhooksCall(Call):
         """A list of names of the query.
 
         Raises:
-            Unprocessable: An item is no name.
+            Unprocessable: An item is not a valid name.
         """
         return names_in_query(self.request.pairs, name)

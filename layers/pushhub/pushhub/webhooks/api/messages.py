@@ -28,7 +28,7 @@ def message_query(call: WebhooksCall) -> MessageQuery:
     """Which messages a query looks for.
 
     Raises:
-        Unprocessable: An event type is no name.
+        Unprocessable: An event type is not a valid name.
     """
     return MessageQuery(
         event_types=call.listed("event_types"), channel=call.query.get("channel", ""), tag=call.query.get("tag", "")

@@ -47,7 +47,7 @@ class WebhooksPostingApi(Api[WebhooksPostingUseCases, WebhooksCall]):
 
     Args:
         use_cases: Handed to every handler.
-        dialect: Knows the callers.
+        dialect: Authenticates callers.
     """
 
     def __init__(self, *, use_cases: WebhooksPostingUseCases, dialect: WebhooksDialect) -> None:

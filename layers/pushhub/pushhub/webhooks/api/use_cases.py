@@ -29,7 +29,7 @@ class WebhooksPostingUseCases:
     """What producers need.
 
     Attributes:
-        posting: Takes messages.
+        posting: Accepts messages.
         messages: Shows and expunges messages.
     """
 
@@ -46,16 +46,16 @@ class WebhooksUseCases(WebhooksPostingUseCases):
         applications: Applications.
         endpoints: Endpoints.
         event_types: Event types.
-        attempts: What became of messages.
+        attempts: Attempts, and the messages sent to endpoints.
         examples: Sends examples.
-        health: Tells how endpoints are.
+        health: Reports the health of endpoints.
         repeats: Answers repeated requests.
         portal: Tokens of the owners of applications.
         environments: Exports and imports a project's configuration.
         operational: Sends operational events to projects.
         tasks: Background tasks.
         poller: Reads messages for pollers.
-        base_url: Where the hub is.
+        base_url: Public base URL of this hub.
     """
 
     clock: Clock

@@ -14,9 +14,9 @@ class ApplicationFields:
 
     Attributes:
         name: For people.
-        uid: The owner's own id of it, unique in the project; None for none.
+        uid: The owner's own id for it, unique in the project; None for none.
         throttle_rate: Messages per second to each of its endpoints; None for no limit.
-        metadata: The owner's own.
+        metadata: The owner's own data.
         redaction: What is redacted in payloads and answers.
     """
 
@@ -34,7 +34,7 @@ class Application:
     Attributes:
         project: Owner: a project is what Svix calls an organization.
         app_id: See :mod:`pushhub.webhooks.model.ids`.
-        fields: What its owner says of it.
+        fields: The fields its owner sets.
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
         version: Raised by each write.

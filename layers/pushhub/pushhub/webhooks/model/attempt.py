@@ -1,4 +1,4 @@
-"""Attempts as they are logged: one HTTP request made for a message, and what came back."""
+"""Attempts as they are logged: one HTTP request made for a message, and its answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MessageStatus(IntEnum):
 
     @property
     def text(self) -> str:
-        """In a word."""
+        """The status as a word."""
         return self.name.lower()
 
 
@@ -44,11 +44,11 @@ class LoggedAttempt:
         engine_id: The engine's id of the message.
         number: Counts the attempts of the delivery, from 1.
         manual: Whether a person requested it.
-        url: As it was called.
+        url: The URL that was called.
         status_code: HTTP status, 0 when no answer came.
-        success: Whether the message was taken.
+        success: Whether the endpoint accepted the message.
         response: Text of the answer's body, or what went wrong.
-        duration_ms: How long it took.
+        duration_ms: How long it took, milliseconds.
         started_at: Epoch milliseconds.
         event_type: Of the message.
         channels: Of the message.

@@ -20,7 +20,7 @@ STRUCTURED_TYPE = "application/cloudevents+json; charset=utf-8"
 
 
 class Mode(StrEnum):
-    """How an event goes out (HTTP binding, section 1.3)."""
+    """Whether the attributes are sent as headers or in the body (HTTP binding, section 1.3)."""
 
     BINARY = "binary"
     STRUCTURED = "structured"
@@ -31,8 +31,9 @@ class CloudEvents:
     """How an endpoint wants CloudEvents.
 
     Attributes:
-        mode: How.
-        consent: Whether it is asked for its consent, and is told who sends (CloudEvents' HTTP webhooks, section 4).
+        mode: Where the attributes go.
+        consent: Whether it is asked for its consent, and told the sender's origin (CloudEvents' HTTP webhooks, section
+            4).
         callback: Whether it may consent later, by calling a URL that it is given.
     """
 
@@ -63,7 +64,7 @@ class CloudEvent:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with the data in binary mode; its content type goes as the request's."""
+        """The attributes as headers in binary mode; the data's content type is that of the request."""
         return {f"ce-{name}": value for name, value in self._attributes().items()}
 
     @property

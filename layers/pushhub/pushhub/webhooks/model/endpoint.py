@@ -29,14 +29,14 @@ class EndpointFields:
     """The fields of an endpoint that its owner sets.
 
     Attributes:
-        url: Where it is.
+        url: Where messages are sent.
         description: For people.
-        uid: The owner's own id of it, unique in the application; None for none.
-        disabled: It gets nothing.
+        uid: The owner's own id for it, unique in the application; None for none.
+        disabled: Whether it gets no messages.
         event_types: The types of messages it gets; None for all.
         channels: It gets messages of at least one of these; None for all messages.
         throttle_rate: Messages per second; None for no limit of its own.
-        metadata: The owner's own.
+        metadata: The owner's own data.
         version: A number that the oldest clients send, returned as it was given.
         filters: It only gets messages whose payload passes all of these.
         cloud_events: How it wants messages as CloudEvents; None for plain ones.
@@ -92,7 +92,7 @@ class Endpoint:
         sealed: Its signing keys, encrypted (:class:`pushhub.base.ports.Vault`).
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
-        deleted: Whether it is deleted and kept only for the record of what it received.
+        deleted: Whether it is deleted, and kept only as a record of what it received.
         version: Raised by each write.
     """
 

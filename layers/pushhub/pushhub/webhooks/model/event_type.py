@@ -39,7 +39,7 @@ class EventType:
         project: Owner.
         name: Unique in the project.
         description: For people.
-        archived: No endpoint may newly choose it; those that have it keep it.
+        archived: No further endpoint may choose it; those that have it keep it.
         deprecated: For people.
         schemas: JSON schema of the payload by version; None for none.
         feature_flags: Application tokens see it only if they have one of these; empty for all.
@@ -73,7 +73,7 @@ class EventType:
 
     @property
     def schema(self) -> Any:
-        """The schema of the highest version; None without any."""
+        """The schema of the highest version; None if there are none."""
         schemas = self.schemas or {}
         versions = sorted(schemas, key=lambda each: (int(each) if each.isascii() and each.isdigit() else 0, each))
         return schemas[versions[-1]] if versions else None

@@ -1,4 +1,4 @@
-"""Messages of applications: what their producers specify besides the bytes that endpoints get."""
+"""Messages of applications: the fields that their producers set besides the bytes that endpoints get."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MessageFields:
         event_type: Endpoints select messages by it.
         channels: Endpoints select messages by these, too.
         tags: For searching.
-        event_id: The producer's own id of it, unique in the application; None for none.
+        event_id: The producer's own id for it, unique in the application; None for none.
         content_type: Content type of the bytes if they are not JSON.
         deliver_at: Not sent before this time, epoch milliseconds; None to send it at once.
         ordering_key: Messages with the same key are delivered to each endpoint in order; None for no order.
@@ -84,8 +84,8 @@ class ListedMessage:
     Attributes:
         project: Owner.
         app_id: Its application.
-        engine_id: The engine's id of it.
-        fields: What its producer said of it.
+        engine_id: The engine's id for it.
+        fields: The fields its producer set.
         accepted_at: Epoch milliseconds.
         ends_at: When its bytes are deleted, epoch milliseconds.
         listed_until: When it is no longer listed, epoch milliseconds.

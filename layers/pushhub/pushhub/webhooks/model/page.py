@@ -88,8 +88,7 @@ def span_of(window: Window, *, above: str | None = None, below: str | None = Non
     """The keys that a window covers.
 
     Args:
-        window: What is asked for.
-        above: An additional lower bound.
+        window: The requested part. above: An additional lower bound.
         below: An additional upper bound.
     """
     if window.after is not None and window.reads_up:
@@ -110,8 +109,7 @@ def page_of(
 
     Args:
         found: Items, in the order they are read.
-        window: What is asked for.
-        key: Of an item.
+        window: The requested part. key: Returns the key of an item.
         wanted: Tells whether an item is shown.
     """
     looked: list[T] = []

@@ -33,7 +33,7 @@ class PayloadFilter:
     Attributes:
         path: Where the value is, names and indexes separated by dots: ``order.items.0.sku``.
         operator: How it is compared.
-        value: With what.
+        value: The value to compare with.
     """
 
     path: str

@@ -76,7 +76,7 @@ class _Walk:
     """One pass over a document.
 
     Args:
-        paths: What to withhold.
+        paths: The paths to withhold.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:

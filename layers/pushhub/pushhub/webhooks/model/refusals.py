@@ -1,4 +1,4 @@
-"""Refusals of the API, with what its clients are told besides the text."""
+"""Refusals of the API, with the details its clients get besides the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Problem:
     """One thing that is wrong with a request.
 
     Attributes:
-        where: The way to it, beginning with ``body``, ``query`` or ``path``.
+        where: Its path in the request, beginning with ``body``, ``query`` or ``path``.
         text: For people.
         kind: A word for programs.
     """
@@ -62,8 +62,7 @@ def unprocessable(text: str, *where: str, kind: str = "value_error") -> Unproces
 
     Args:
         text: For people.
-        where: The way to it.
-        kind: A word for programs.
+        where: Its path in the request. kind: A word for programs.
     """
     return Unprocessable([Problem(where=where, text=text, kind=kind)])
 

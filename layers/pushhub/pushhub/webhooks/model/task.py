@@ -1,4 +1,4 @@
-"""Background tasks: work on many messages that goes on after the request that asked for it was answered."""
+"""Background tasks: work on many messages that continues after the request for it was answered."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class TaskStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskAsk:
-    """Which messages a task is about, and how fast it may go.
+    """Which messages a task is about, and how fast it may work.
 
     Attributes:
-        since: Messages made at or after this moment, epoch milliseconds.
-        until: And before this one.
+        since: Messages made at or after this time, epoch milliseconds.
+        until: Messages made before this time.
         event_types: Of these types only; empty for all.
         channel: Of this channel only.
         tag: With this tag only.
@@ -72,7 +72,7 @@ class Task:
         app_id: The application it is about; empty for none.
         endpoint_id: The endpoint it is about; empty for none.
         ask: Which messages.
-        status: How it stands.
+        status: Its status.
         cursor: Id of the last message processed; empty before the first.
         looked: Messages that were examined.
         sent: Messages that were sent, or erased.

@@ -1,4 +1,4 @@
-"""What applications list: their messages, and the attempts made at their endpoints.
+"""The lists of applications: their messages, and the attempts made at their endpoints.
 
 The items are removed by the table's time to live.
 """

@@ -192,12 +192,12 @@ class DynamoDBWebhooksSettings:
             return
 
     def _write(self, main: Write, others: Sequence[Write], *, named: bool) -> None:
-        """Write something with what follows from it.
+        """Make a write together with the others that it requires.
 
         Args:
-            main: The write of the thing itself.
-            others: Claims of uids, new ones first, and others.
-            named: The first of them claims a uid.
+            main: The write of the object itself.
+            others: Claims of uids, new ones first, and further writes.
+            named: Whether the first of them claims a uid.
         """
         try:
             self._table.write_together([main, *others])
@@ -208,7 +208,7 @@ class DynamoDBWebhooksSettings:
 
 
 def _as_before(version: int) -> dict[str, Any]:
-    """The condition that an item has a version; 0: that there is none."""
+    """The condition that an item has a version; with 0, that it does not exist."""
     if version == 0:
         return {"ConditionExpression": "attribute_not_exists(pk)"}
     return {
@@ -219,7 +219,7 @@ def _as_before(version: int) -> dict[str, Any]:
 
 
 def _claims(pk: str, prefix: str, owner: str, before: str | None, after: str | None) -> list[Write]:
-    """The writes that take a uid and give up another."""
+    """The writes that claim a uid and release another."""
     if before == after:
         return []
     mine = {"ExpressionAttributeValues": {":id": text(owner)}}
@@ -234,7 +234,7 @@ def _claims(pk: str, prefix: str, owner: str, before: str | None, after: str | N
 
 
 def _noted_as_off(before: Endpoint | None, after: Endpoint | None) -> list[Write]:
-    """The write that notes that an endpoint is disabled now, or no longer is; none when that stays."""
+    """The write that notes that an endpoint is now disabled, or no longer; none if that has not changed."""
     was, now = (each is not None and each.fields.disabled for each in (before, after))
     owner = after or before
     if was == now or owner is None:

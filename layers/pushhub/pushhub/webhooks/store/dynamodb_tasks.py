@@ -1,5 +1,5 @@
-"""Background tasks on DynamoDB, and what else is counted: ``TASK#{task id}`` in the project's partition,
-and a mark for each unfinished one in a single partition for all projects.
+"""Background tasks on DynamoDB: ``TASK#{task id}`` in the project's partition, and a mark for each unfinished one in a
+single partition for all projects. Also counts of operational events.
 """
 
 from __future__ import annotations

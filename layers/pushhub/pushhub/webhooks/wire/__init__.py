@@ -1,1 +1,1 @@
-"""What webhooks look like on the wire: the JSON of the Svix API v1, and the requests made to endpoints."""
+"""Webhooks on the wire: the JSON of the Svix API v1, and the requests made to endpoints."""

@@ -22,7 +22,7 @@ def rate(fields: Fields) -> int | None:
 
 
 def parse_application(fields: Fields) -> ApplicationFields:
-    """An application as it is created or replaced.
+    """Read an application to be created or replaced.
 
     Raises:
         Unprocessable: A field breaks a rule.
@@ -37,7 +37,7 @@ def parse_application(fields: Fields) -> ApplicationFields:
 
 
 def parse_application_patch(fields: Fields, stored: ApplicationFields) -> ApplicationFields:
-    """An application with the fields changed that were sent.
+    """Read a change of an application: the stored fields, updated with those that were sent.
 
     Raises:
         Unprocessable: A field breaks a rule.

@@ -53,7 +53,7 @@ def attempt_view(
     Args:
         attempt: The attempt.
         with_content: Whether the answer is shown.
-        message: The message, where it was asked for.
+        message: The message, if requested.
     """
     shown: dict[str, Any] = {
         "id": attempt.attempt_id,
@@ -74,7 +74,7 @@ def attempt_view(
 
 
 def status_view(status: MessageStatus, next_at: int | None) -> dict[str, Any]:
-    """How a message stands, beside the message."""
+    """The status fields shown beside a message."""
     shown: dict[str, Any] = {"status": status.value, "statusText": status.text}
     if next_at is not None:
         shown["nextAttempt"] = iso_time(next_at)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.endpoint import Endpoint
 
 CONSENT = "/api/v1/consent"
-"""What the paths begin with; project, application and endpoint follow, by their ids, and a secret."""
+"""Beginning of the paths; followed by the ids of project, application and endpoint, and a secret."""
 
 
 def consent_url(base_url: str, endpoint: Endpoint, secret: str) -> str:

@@ -62,7 +62,7 @@ _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
 
 
 def parse_endpoint(fields: Fields) -> EndpointFields:
-    """An endpoint as it is created or replaced; whether its event types exist is not known here.
+    """Read an endpoint to be created or replaced; whether its event types exist is not checked here.
 
     Raises:
         Unprocessable: A field breaks a rule.
@@ -83,7 +83,7 @@ def parse_endpoint(fields: Fields) -> EndpointFields:
 
 
 def parse_endpoint_patch(fields: Fields, stored: EndpointFields) -> EndpointFields:
-    """An endpoint with the fields changed that were sent.
+    """Read a change of an endpoint: the stored fields, updated with those that were sent.
 
     Raises:
         Unprocessable: A field breaks a rule.
@@ -178,7 +178,7 @@ def _event_types(fields: Fields) -> tuple[str, ...] | None:
 
 
 def _url(fields: Fields) -> str:
-    """The URL; whether there is a kind of subscriber for a scheme other than HTTP's is not known here."""
+    """The URL; whether there is a kind of subscriber for a scheme other than HTTP's is not checked here."""
     text = fields.text("url", least=1)
     try:
         parts = urlsplit(text)
@@ -206,15 +206,15 @@ def _as_browsers_write_it(text: str, parts: SplitResult) -> str:
 
 
 def is_http(url: str) -> bool:
-    """Whether a URL is one of HTTP; others are those of the hub's own kinds of subscribers."""
+    """Whether a URL is an HTTP one; any other belongs to another kind of subscriber."""
     return url[:8].lower().startswith(("http://", "https://"))
 
 
 def parse_secret(fields: Fields, name: str) -> SigningKey | None:
-    """A signing key that an owner gives; None when absent or null, so that one is made.
+    """A signing key given by an owner; None when absent or null, in which case one is generated.
 
     Raises:
-        Unprocessable: It is none.
+        Unprocessable: It is not a valid key.
     """
     text = fields.optional_text(name)
     if text is None:
@@ -227,11 +227,11 @@ def parse_secret(fields: Fields, name: str) -> SigningKey | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rotation:
-    """What a rotation asks for.
+    """A requested change of the signing key.
 
     Attributes:
-        key: The new key; None to have one made.
-        grace_s: Seconds that the old one still signs.
+        key: The new key; None to generate one.
+        grace_s: Seconds for which the old key also signs.
     """
 
     key: SigningKey | None
@@ -239,7 +239,7 @@ class Rotation:
 
 
 def parse_rotation(fields: Fields) -> Rotation:
-    """A rotation of the secret.
+    """Read a rotation of the secret.
 
     Raises:
         Unprocessable: A field breaks a rule.
@@ -269,10 +269,10 @@ def parse_headers(fields: Fields, name: str = "headers") -> dict[str, str]:
 
 
 def checked_together(fields: Fields, headers: dict[str, str]) -> dict[str, str]:
-    """Headers that may be sent together.
+    """Check headers that are sent together.
 
     Raises:
-        Unprocessable: A name is there twice, or there are too many.
+        Unprocessable: A name occurs twice, or there are too many.
     """
     if len({each.lower() for each in headers}) != len(headers):
         raise fields.refuse("A header is given twice", "headers")
@@ -294,10 +294,10 @@ def _check_header(fields: Fields, name: str, header: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderChange:
-    """What is to change about an endpoint's headers.
+    """A requested change of an endpoint's headers.
 
     Attributes:
-        set: To add or replace.
+        set: Headers to add or replace.
         removed: Names to remove, in lower case.
     """
 
@@ -305,10 +305,10 @@ class HeaderChange:
     removed: frozenset[str]
 
     def apply(self, fields: Fields, headers: Mapping[str, str]) -> dict[str, str]:
-        """The headers after it.
+        """The headers after the change.
 
         Raises:
-            Unprocessable: Too many.
+            Unprocessable: There are too many.
         """
         gone = self.removed | {each.lower() for each in self.set}
         kept = {name: text for name, text in headers.items() if name.lower() not in gone}
@@ -316,7 +316,7 @@ class HeaderChange:
 
 
 def parse_header_change(fields: Fields) -> HeaderChange:
-    """A change of some headers: null (1.x) or ``deleteHeaders`` (2.x) removes.
+    """Read a change of some headers: null (1.x) or ``deleteHeaders`` (2.x) removes one.
 
     Raises:
         Unprocessable: A name or value may not be sent.
@@ -336,7 +336,7 @@ def parse_header_change(fields: Fields) -> HeaderChange:
 
 
 def headers_view(headers: Mapping[str, str]) -> dict[str, Any]:
-    """Headers as their owner is shown them: sensitive ones by name only."""
+    """Headers as shown to their owner: sensitive ones by name only."""
     sensitive = [name for name in headers if name.lower() in SENSITIVE]
     return {
         "headers": {name: text for name, text in headers.items() if name not in sensitive},

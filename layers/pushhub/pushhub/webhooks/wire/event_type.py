@@ -20,7 +20,7 @@ MAX_FLAGS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventTypeFields:
-    """What an owner says of an event type; see :class:`EventType`."""
+    """The fields of an event type that its owner sets; see :class:`EventType`."""
 
     description: str
     archived: bool
@@ -32,7 +32,7 @@ class EventTypeFields:
 
 
 def parse_event_type(fields: Fields) -> EventTypeFields:
-    """An event type as it is created or replaced, but for its name.
+    """Read an event type to be created or replaced, apart from its name.
 
     Raises:
         Unprocessable: A field breaks a rule.
@@ -49,7 +49,7 @@ def parse_event_type(fields: Fields) -> EventTypeFields:
 
 
 def parse_event_type_patch(fields: Fields, stored: EventType) -> EventTypeFields:
-    """An event type with the fields changed that were sent.
+    """Read a change of an event type: the stored fields, updated with those that were sent.
 
     Raises:
         Unprocessable: A field breaks a rule.

@@ -1,4 +1,4 @@
-"""Reading JSON bodies and queries of the Svix API: each value is checked, and a refusal says where the fault is.
+"""Reads JSON bodies and queries of the Svix API: each value is checked, and a refusal names the faulty place.
 
 Unknown fields are ignored.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.ids import Kind
 
 METADATA_BYTES = 4_096
-"""Metadata as compact JSON takes this many bytes at most."""
+"""Maximum size of metadata, in bytes of compact JSON."""
 
 MAX_DEPTH = 100
 """Deepest nesting accepted."""
@@ -29,7 +29,7 @@ NAME = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 
 _OFFSET = re.compile(r"(:\S+) +([+-]?)(\d\d:?\d\d)$")
 _MOST_OF_A_TIME = 64
-"""Characters."""
+"""Maximum length of a time, in characters."""
 _CONTROL = re.compile(r"[\x00-\x08]")
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 
@@ -38,7 +38,7 @@ def parse_body(body: bytes) -> Any:
     """The JSON of a request, whatever its content type says; no body at all is an empty object.
 
     Raises:
-        Unprocessable: It is no JSON, or JSON that could not be written again.
+        Unprocessable: It is not JSON, or could not be written as JSON again.
     """
     if not body.strip():
         return {}
@@ -53,7 +53,7 @@ def parse_body(body: bytes) -> Any:
 
 
 def _shallow(body: bytes) -> bytes:
-    """The same, unless it is nested too deep."""
+    """The same bytes, unless they are nested too deeply."""
     if _too_deep(body.decode()):
         raise Invalid(f"JSON is nested deeper than {MAX_DEPTH} levels")
     return body
@@ -127,7 +127,7 @@ def moment_in_query(query: Mapping[str, str], name: str) -> int | None:
     """A time in the query, epoch milliseconds; None when absent or empty.
 
     Raises:
-        Refused: It is no time (400).
+        Refused: It is not a time (400).
     """
     given = query.get(name, "")
     if not given:
@@ -157,10 +157,10 @@ class Fields:
 
     Args:
         value: What was sent.
-        where: The way to it.
+        where: Its path in the request.
 
     Raises:
-        Unprocessable: It is no object.
+        Unprocessable: It is not an object.
     """
 
     def __init__(self, value: Any, *where: str) -> None:
@@ -189,7 +189,7 @@ class Fields:
         return next((name for name in sent if self._value[name] is not None), sent[0] if sent else names[0])
 
     def text(self, name: str, *, least: int = 0, most: int = 65_536, default: str | None = None) -> str:
-        """A text that may not be null.
+        """A string that must not be null.
 
         Raises:
             Unprocessable: Of another type, too short or long, with control characters; or absent although there is no
@@ -203,7 +203,7 @@ class Fields:
         return value
 
     def optional_text(self, name: str, *, least: int = 0, most: int = 65_536) -> str | None:
-        """A text, or None when absent or null.
+        """A string, or None when absent or null.
 
         Raises:
             Unprocessable: As :meth:`text`.
@@ -235,7 +235,7 @@ class Fields:
         return value
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """A boolean that may not be null.
+        """A boolean that must not be null.
 
         Raises:
             Unprocessable: Something else.
@@ -292,7 +292,7 @@ class Fields:
         return found
 
     def texts_by_name(self, name: str) -> Mapping[str, str]:
-        """Metadata: texts by name; empty when absent or null.
+        """Metadata: strings by name; empty when absent or null.
 
         Raises:
             Unprocessable: Something else, or too large.
@@ -342,12 +342,12 @@ class Fields:
 
 
 def names_in_query(pairs: Sequence[tuple[str, str]], name: str) -> tuple[str, ...]:
-    """A list in the query, in each of the forms that clients write: ``a=x,y``, ``a[]=x``, ``a[0]=x``, ``a=x&a=y``.
+    """A list in the query, in any of the forms that clients write: ``a=x,y``, ``a[]=x``, ``a[0]=x``, ``a=x&a=y``.
 
     Empty when absent.
 
     Raises:
-        Unprocessable: An item is no name.
+        Unprocessable: An item is not a valid name.
     """
     form = re.compile(re.escape(name) + r"(?:\[\d{0,4}\])?")
     found = [each for key, value in pairs if form.fullmatch(key) for each in value.split(",")]

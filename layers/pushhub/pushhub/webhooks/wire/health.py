@@ -1,4 +1,4 @@
-"""How endpoints are, on the wire. Svix has no such route; the format follows its other answers."""
+"""The health of endpoints on the wire. Svix has no such route; the format follows its other answers."""
 
 from __future__ import annotations
 

@@ -37,12 +37,12 @@ class NewWebhook:
     """A message that is posted.
 
     Attributes:
-        fields: What its producer says of it.
+        fields: The fields its producer set.
         payload: The JSON object, parsed.
-        payload_text: The same as it was sent.
+        payload_text: The same, exactly as it was sent.
         body: The exact bytes that endpoints get.
         retention_ms: How long its bytes are kept from when it is due.
-        application: The application that is made if there is none; None for none.
+        application: The application to create if it does not exist; None for none.
     """
 
     fields: MessageFields
@@ -57,7 +57,7 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
     """A message that is posted.
 
     Args:
-        body: Of the request. What endpoints get is the payload's very text in it.
+        body: Body of the request. Endpoints get the payload exactly as it is written there.
         now: Epoch milliseconds.
 
     Raises:
@@ -114,8 +114,7 @@ def _deliver_at(fields: Fields, now: int) -> int | None:
 def _ordering_key(fields: Fields) -> str | None:
     """An addition to Svix.
 
-    It travels in a header. Svix's clients drop fields that they do not know, but for those of the transformation's
-    parameters.
+    Svix's clients drop unknown fields, except among the transformation's parameters.
     """
     transformations = fields.section("transformationsParams")
     if transformations is not None and not fields.has("orderingKey"):
@@ -141,7 +140,7 @@ def payload_view(content: bytes | None, redaction: Redaction) -> Mapping[str, An
 
     Args:
         content: The bytes that endpoints get; None when they are gone.
-        redaction: What is withheld. Then it is written anew, with its numbers as they were sent.
+        redaction: What is withheld. A redacted payload is written anew, with its numbers as they were sent.
     """
     if content is None:
         return EXPIRED

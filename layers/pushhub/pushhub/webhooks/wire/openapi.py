@@ -16,13 +16,13 @@ from pushhub.webhooks.wire.fields import Fields, parse_body
 from pushhub.webhooks.wire.yaml import parse_yaml
 
 MAX_EVENT_TYPES = 1_000
-"""Event types that one document brings."""
+"""Maximum number of event types in one document."""
 
 MAX_NODES = 300_000
-"""Values looked at in one document: references can make a small one stand for a huge one."""
+"""Maximum number of values read in one document: references can make a small document stand for a huge one."""
 
 MOST_REFERENCES = 10
-"""References that lead to one another."""
+"""Maximum number of references followed in a row."""
 
 _SCHEMAS = "#/components/schemas/"
 _BOUNDS = ("exclusiveMaximum", "exclusiveMinimum")
@@ -32,8 +32,8 @@ def parse_openapi(fields: Fields) -> Mapping[str, Any]:
     """The document of a request: ``spec``, or ``specRaw`` as text, JSON or YAML.
 
     Raises:
-        Refused: Neither or both of them are there (400).
-        Unprocessable: It is no object, or cannot be read.
+        Refused: Neither of them is given, or both are (400).
+        Unprocessable: It is not an object, or cannot be read.
     """
     given, raw = fields.raw("spec"), fields.optional_text("specRaw", most=2_097_152)
     if raw is not None:
@@ -48,11 +48,11 @@ def parse_openapi(fields: Fields) -> Mapping[str, Any]:
 
 
 def _parsed(text: str) -> Any:
-    """Parse a document given as text. Text that begins with a brace or bracket is taken as JSON; nobody writes such
-    YAML.
+    """Parse a document given as text. Text that begins with a brace or bracket is read as JSON, because nobody writes
+    YAML like that.
 
     Raises:
-        Invalid: It is neither JSON nor YAML that can be taken.
+        Invalid: It is neither JSON nor acceptable YAML.
     """
     if not text.lstrip().startswith(("{", "[")):
         return parse_yaml(text)
@@ -63,7 +63,7 @@ def _parsed(text: str) -> Any:
 
 
 def event_types_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The event types that a document describes, as the API takes them.
+    """The event types that a document describes, in the format of API requests.
 
     Raises:
         Invalid: It describes none, too many, or one that cannot be read.
@@ -81,7 +81,7 @@ class _Reader:
     """Reads one document.
 
     Args:
-        document: As parsed.
+        document: The parsed document.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -154,7 +154,7 @@ class _Reader:
         return {**found, "definitions": {**found.get("definitions", {}), **definitions}}
 
     def _rewritten(self, value: Any, name: str, wanted: list[str]) -> Any:
-        """A schema as draft 7 has it; what it refers to is noted in ``wanted``."""
+        """A schema converted to draft 7; what it refers to is added to ``wanted``."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise Invalid("The document's schemas are too large together")
@@ -174,7 +174,7 @@ class _Reader:
 
 
 def _as_draft_7(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without what only OpenAPI 3.0 has."""
+    """A schema without the features that only OpenAPI 3.0 has."""
     if schema.get("nullable") is True and isinstance(schema.get("type"), str):
         schema = {**schema, "type": [schema["type"], "null"]}
     for bound in _BOUNDS:
@@ -189,7 +189,7 @@ def _as_draft_7(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json_media(content: Mapping[str, Any]) -> Iterator[Any]:
-    """What is described for JSON, then for anything else."""
+    """The media types described: JSON first, then any others."""
     is_json = {each: each.partition(";")[0].strip().endswith(("/json", "+json")) for each in content}
     yield from (content[each] for each in content if is_json[each])
     yield from (content[each] for each in content if not is_json[each])

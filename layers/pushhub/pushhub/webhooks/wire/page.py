@@ -24,14 +24,14 @@ def parse_window(query: Mapping[str, str], *, kind: Kind | None, ascending: bool
     """Which part of a list a query asks for.
 
     Args:
-        query: Of the request.
-        kind: What the list's keys name; None for names.
+        query: Query of the request.
+        kind: What the list's keys identify; None for names.
         ascending: The list's order unless the query says otherwise.
         ordered: Whether the query may say otherwise.
 
     Raises:
-        Refused: A limit that is no number, or an unknown order (400).
-        Unprocessable: A limit out of bounds, or an iterator that this list cannot have given (422).
+        Refused: A limit that is not a number, or an unknown order (400).
+        Unprocessable: A limit out of bounds, or an iterator that cannot come from this list (422).
     """
     order = query.get("order", "")
     if order not in ("", "ascending", "descending"):
@@ -47,17 +47,17 @@ def parse_window(query: Mapping[str, str], *, kind: Kind | None, ascending: bool
 
 
 def parse_times(query: Mapping[str, str], window: Window, now: int) -> Window:
-    """Which part of a list of what happened, newest first, a query asks for, and from when.
+    """Which part of a list of events, newest first, a query asks for, and for which time.
 
     A list goes back 90 days from its end. If only the beginning is given, it shows the oldest items from there on.
 
     Args:
-        query: Of the request: ``before``, ``after``.
-        window: Which part otherwise.
+        query: Query of the request: ``before``, ``after``.
+        window: The part requested by the rest of the query.
         now: Epoch milliseconds.
 
     Raises:
-        Refused: No time (400).
+        Refused: Not a time (400).
     """
     before, since = moment_in_query(query, "before"), moment_in_query(query, "after")
     if since is not None and before is None and window.after is None:
@@ -77,7 +77,7 @@ def parse_limit(query: Mapping[str, str]) -> int:
     """How many items a query asks for.
 
     Raises:
-        Refused: It is no number (400).
+        Refused: It is not a number (400).
         Unprocessable: It is out of bounds (422).
     """
     given = query.get("limit", "")

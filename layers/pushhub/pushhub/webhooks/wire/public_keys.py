@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.endpoint import Endpoint
 
 PUBLIC_KEYS = "/api/v1/public-key"
-"""What the paths begin with; project, application and endpoint follow, by their ids."""
+"""Beginning of the paths; followed by the ids of project, application and endpoint."""
 
 
 def public_keys_url(base_url: str, endpoint: Endpoint) -> str:
-    """Where the public keys of an endpoint are. It needs no token; the endpoint's random id makes it hard to guess."""
+    """The URL of an endpoint's public keys. It needs no token; the endpoint's random id makes it hard to guess."""
     return f"{base_url}{PUBLIC_KEYS}/{endpoint.project}/{endpoint.app_id}/{endpoint.endpoint_id}"
 
 
@@ -29,7 +29,7 @@ def key_set(keys: Iterable[bytes]) -> dict[str, object]:
 
 def _key(public: bytes) -> dict[str, str]:
     needed = {"crv": "Ed25519", "kty": "OKP", "x": _base64url(public)}
-    # The thumbprint of RFC 7638: of the required members alone, in the order of their names, without a space.
+    # The thumbprint of RFC 7638: of the required members only, in the order of their names, without spaces.
     digest = hashlib.sha256(json.dumps(needed, separators=(",", ":")).encode()).digest()
     whpk = "whpk_" + base64.b64encode(public).decode()
     return {**needed, "use": "sig", "alg": "EdDSA", "kid": _base64url(digest), "whpk": whpk}

@@ -25,7 +25,7 @@ def parse_replay(fields: Fields, now: int, *, filtered: bool = False) -> TaskAsk
     ``unlimited``, ``rate`` and ``dryRun`` are the hub's own; Svix's API has no such fields.
 
     Args:
-        fields: What was sent.
+        fields: The fields sent.
         now: Epoch milliseconds.
         filtered: Whether it may choose by types, channel, tag and status.
 

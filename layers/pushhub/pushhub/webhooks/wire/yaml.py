@@ -1,7 +1,7 @@
-"""YAML as OpenAPI documents are written in it (3.1, section 4.3): what JSON can say, as text of YAML 1.2.
+"""The YAML of OpenAPI documents (3.1, section 4.3): the values that JSON has, written as YAML 1.2.
 
-PyYAML reads the text; the meaning of its events is decided here: words such as ``yes`` and dates are texts, and aliases
-are refused, as they can make a small document expand to a huge one.
+PyYAML reads the text; the meaning of its events is decided here: words such as ``yes`` and dates are strings, and
+aliases are refused, as they can make a small document expand to a huge one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pushhub.base.errors import Invalid
 from pushhub.webhooks.wire.fields import MAX_DEPTH
 
 MOST_CHARACTERS = 500_000
-"""Of a document; where the parser is Python's, so much takes some seconds."""
+"""Longest document accepted: with the parser written in Python, it takes some seconds."""
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE, _FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
@@ -23,13 +23,13 @@ _FRACTION = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+
 
 
 def parse_yaml(text: str) -> Any:
-    """What a document says.
+    """The value of a document.
 
     Args:
         text: One document.
 
     Raises:
-        Invalid: It is no YAML, too long, too deep, several documents, or says what JSON cannot.
+        Invalid: It is not YAML, too long, nested too deeply, several documents, or has values that JSON cannot express.
     """
     import yaml  # noqa: PLC0415 (nothing else needs it)
 
@@ -46,10 +46,10 @@ def parse_yaml(text: str) -> Any:
 
 
 class _Document:
-    """Makes a value of events.
+    """Builds a value from events.
 
     Args:
-        events: Of the parser.
+        events: Events of the parser.
         yaml: PyYAML, which only the function that needs it imports.
     """
 
@@ -67,7 +67,7 @@ class _Document:
         if isinstance(event, self._yaml.StreamEndEvent):
             return None
         found = self._of(event)
-        # Behind it come its end and the stream's.
+        # What follows are its end and the stream's end.
         if not isinstance((next(self._events), next(self._events))[1], self._yaml.StreamEndEvent):
             raise Invalid("A single YAML document is expected")
         return found
@@ -109,7 +109,10 @@ class _Document:
 
 
 def _checked(event: Any) -> str:
-    """The text of a scalar; an escape can make half a surrogate pair, which no JSON answer could hold."""
+    """The text of a scalar.
+
+    An escape can produce half a surrogate pair, which no JSON answer could contain, so that is refused.
+    """
     text: str = event.value
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise Invalid(f"Line {event.start_mark.line + 1}: a string holds half a surrogate pair")
@@ -117,7 +120,7 @@ def _checked(event: Any) -> str:
 
 
 def _scalar(text: str) -> Any:
-    """What a text without quotes stands for: YAML's core schema, without what no JSON number is."""
+    """The value of a scalar without quotes: YAML's core schema, except numbers that JSON does not have."""
     if text in _NULL:
         return None
     if text in _TRUE or text in _FALSE:
