@@ -117,7 +117,7 @@ class Operational:
             more: On top of the ids.
 
         Raises:
-            Unavailable: Tell again.
+            Unavailable: The event may not have been sent; report it again.
         """
         operational = self._applications.application(endpoint.project, OPERATIONAL_APP)
         if operational is not None and endpoint.app_id != OPERATIONAL_APP:
@@ -148,7 +148,7 @@ class Operational:
         and limited in number.
 
         Raises:
-            Unavailable: Tell again.
+            Unavailable: The event may not have been sent; report it again.
         """
         event, last = _told_of(delivery), delivery.last
         if event is None or last is None or message.queue.endswith(OPERATIONAL_APP):

@@ -68,7 +68,7 @@ def unprocessable(text: str, *where: str, kind: str = "value_error") -> Unproces
 
 
 def conflict(detail: str, code: str = "conflict") -> Refused:
-    """Something that must be unique already exists."""
+    """A 409: something that must be unique already exists, or another request made a change at the same time."""
     return Refused(409, code, detail)
 
 

@@ -21,7 +21,7 @@ def parse_status(query: Mapping[str, str]) -> MessageStatus | None:
     """The status in a query; None when absent.
 
     Raises:
-        Refused: There is none such (400).
+        Refused: It is not a known status (400).
     """
     given = query.get("status", "")
     if not given:
@@ -35,7 +35,7 @@ def parse_status_class(query: Mapping[str, str]) -> int | None:
     """The class of HTTP statuses in a query; None when absent.
 
     Raises:
-        Refused: There is none such (400).
+        Refused: It is not a class of statuses (400).
     """
     given = query.get("status_code_class", "")
     if not given:
