@@ -3,8 +3,9 @@
     .venv/bin/python -m bench.cost [--save docs/bench-cost.md]
 
 The functions' own handlers run in this process against moto, and every SDK call they make is metered
-(bench/metering.py). What AWS does around them is added by rule: one HTTP API request per post; one SQS receive and one
-delete per batch handed to a function; Lambda requests and GB-seconds. A duration is: the CPU time of our own code here,
+(bench/metering.py). What AWS does around them is added by rule: one HTTP API request per post (none at the producers'
+URL, a function URL, which is billed as the run); one SQS receive and one delete per batch handed to a function; Lambda
+requests and GB-seconds. A duration is: the CPU time of our own code here,
 stretched by the share of a core that the function's memory buys (1,769 MB are one); 1 ms of CPU for each SDK call
 (measured apart from moto's work); 5 ms of waiting for each AWS call in a row; in push the endpoint's 50 ms, and for
 webhooks the 30 ms in which attempts that end together are gathered. Log bytes are those really written, plus 26 per
@@ -171,16 +172,22 @@ def logged() -> Iterator[io.StringIO]:
         handler.stream = kept
 
 
-def post_event(project: str, token: str, bodies: list[str]) -> dict[str, Any]:
-    """API Gateway's event for one post."""
+DOMAINS = {"gateway": "a1b2c3d4e5.execute-api.us-east-1.amazonaws.com", "url": "q7xk2mz4v5.lambda-url.us-east-1.on.aws"}
+"""Where producers post: behind the gateway, and to ingest's function URL."""
+
+
+def post_event(project: str, token: str, bodies: list[str], *, domain: str = DOMAINS["gateway"]) -> dict[str, Any]:
+    """The event of one post."""
     path = f"/3/projects/{project}/queues/orders/messages"
     return {
         "version": "2.0",
-        "routeKey": "POST /3/projects/{project}/queues/{queue}/messages",
         "rawPath": path,
         "rawQueryString": "",
-        "headers": {"authorization": f"OAuth {token}", "content-type": "application/json", "host": "hub.example"},
-        "requestContext": {"http": {"method": "POST", "path": path, "sourceIp": "203.0.113.9"}},
+        "headers": {"authorization": f"OAuth {token}", "content-type": "application/json", "host": domain},
+        "requestContext": {
+            "domainName": domain,
+            "http": {"method": "POST", "path": path, "sourceIp": "203.0.113.9"},
+        },
         "body": json.dumps({"messages": [{"body": body} for body in bodies]}),
         "isBase64Encoded": False,
     }
@@ -199,7 +206,8 @@ def run(hub: Hub, posted: Iterable[dict[str, Any]], urls: dict[str, str], *, pus
     for event in posted:
         answer = hub.invoke(account, "ingest", event)
         assert answer["statusCode"] in (201, 202), answer
-        account.add("ingest", http_api_request=1)
+        if event["requestContext"].get("domainName") != DOMAINS["url"]:
+            account.add("ingest", http_api_request=1)
     items = [each for each in scan(hub.dynamodb) if each["kind"]["S"] == "message"]
     assert len(items) == MESSAGES
     for start in range(0, MESSAGES, 100):
@@ -260,6 +268,8 @@ def keep(hub: Hub, account: Account) -> None:
     stored = stored_gb_months(items, now)
     account.add("tables", dynamodb_gb_month=stored, dynamodb_history_gb_month=stored)
     posts = account.units["ingest"]["http_api_request"]
+    if not posts:
+        return
     log_class = hub.source["Parameters"]["AccessLogClass"]["Default"]
     ingested = posts * access_log_bytes(hub.source) / 1e9
     account.add("gateway", **{{"STANDARD": "logs_gb", "INFREQUENT_ACCESS": "logs_infrequent_gb"}[log_class]: ingested})
@@ -401,16 +411,21 @@ def main() -> None:
         outside.config.create_queue(queue)
         hub = Hub(meter, sqs, dynamodb)
 
-        def queued(per_post: int) -> Iterable[dict[str, Any]]:
-            return [post_event(project, token, [BODY] * per_post)] * (MESSAGES // per_post)
+        def queued(per_post: int, domain: str) -> Iterable[dict[str, Any]]:
+            return [post_event(project, token, [BODY] * per_post, domain=domain)] * (MESSAGES // per_post)
 
-        run(hub, queued(1), urls)  # warms caches
+        run(hub, queued(1, DOMAINS["gateway"]), urls)  # warms caches
         parts: list[str] = []
         plain = 0.0
-        for per_post, aim in ((1, 3.00), (100, 1.50)):
-            told = shown(least([run(hub, queued(per_post), urls) for _ in range(ROUNDS)]))
+        ways = (
+            (1, "gateway", "Posted 1 at a time", 3.00),
+            (1, "url", "Posted 1 at a time to the producers' URL (`ProducersUrl=true`)", 3.00),
+            (100, "gateway", "Posted 100 at a time", 1.50),
+        )
+        for per_post, door, way, aim in ways:
+            told = shown(least([run(hub, queued(per_post, DOMAINS[door]), urls) for _ in range(ROUNDS)]))
             plain = plain or told.calls
-            heading = f"Posted {per_post} at a time, a million messages: {told.heading} (aim: under ${aim:.2f})"
+            heading = f"{way}, a million messages: {told.heading} (aim: under ${aim:.2f})"
             parts += [heading, told.text]
             print(f"{heading}\n\n{told.text}\n")
         unmetered = Account(messages=1)

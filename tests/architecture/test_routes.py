@@ -11,6 +11,7 @@ from tests.fakes.ports import FakePorts
 from tests.template.test_functions import routes_of
 
 from pushhub.hub.api.posting import ROUTES as HUB_POSTING
+from pushhub.ironmq.api.api import POSTING as IRON_POSTING
 from pushhub.notifications.api.publishing import ROUTES as PUBLISHING
 from pushhub.runtime.apis import handle
 from pushhub.runtime.routes import all_routes
@@ -101,5 +102,8 @@ def test_the_gateway_sends_producers_to_ingest_and_everyone_else_to_control() ->
 
 
 def test_ingest_serves_what_the_gateway_sends_it() -> None:
-    served = {each for each in ROUTES if each.function is Function.INGEST and protocol(each) != "ironmq"}
-    assert served == {*HUB_POSTING, *PUBLISHING, *WEBHOOKS_POSTING}
+    sent = {each for each in ROUTES if each.function is Function.INGEST}
+    assert {*IRON_POSTING, *HUB_POSTING, *PUBLISHING, *WEBHOOKS_POSTING} >= sent
+    assert {*HUB_POSTING, *PUBLISHING, *WEBHOOKS_POSTING} == {each for each in sent if protocol(each) != "ironmq"}
+    # A method override reaches every method of a path
+    assert {each.path for each in IRON_POSTING} == {each.path for each in sent if protocol(each) == "ironmq"}

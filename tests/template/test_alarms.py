@@ -87,6 +87,7 @@ def test_waiting_work_is_watched() -> None:
     assert watching("AWS/SQS", "ApproximateNumberOfMessagesNotVisible") == {"RetryQueue", "SlowQueue", "PollQueue"}
     assert watching("AWS/ApiGateway", "5xx") == {"HttpApi"}
     assert watching("AWS/ApiGateway", "IntegrationError") == {"WebSocketApi"}
+    assert watching("AWS/Lambda", "Url5xxCount") == {"IngestFunction"}
 
 
 def test_a_schedule_that_stops_is_noticed() -> None:

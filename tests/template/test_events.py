@@ -46,6 +46,8 @@ def triggers() -> set[tuple[str, str]]:
     for route in of_type("AWS::ApiGatewayV2::Route").values():
         integration = route["Target"]["Fn::Sub"].removeprefix("integrations/${").removesuffix("}")
         found.add((called_by(integration), route["RouteKey"]))
+    for url in of_type("AWS::Lambda::Url").values():
+        found.add((url["TargetFunctionArn"]["Fn::GetAtt"][0], "$default"))
     for name, schedule in of_type("AWS::Scheduler::Schedule").items():
         found.add((schedule["Target"]["Arn"]["Fn::GetAtt"][0], name))
     return found

@@ -136,3 +136,20 @@ def test_api_gateway_waits_for_no_run_whose_failure_it_would_tell_a_consumer() -
         assert event["isBase64Encoded"] is True
     # And no route of the WebSocket API answers
     assert not of_type("AWS::ApiGatewayV2::RouteResponse")
+
+
+def test_producers_get_a_url_of_ingest_only_on_request_and_anyone_may_call_it() -> None:
+    kinds = {"AWS::Lambda::Url", "AWS::CloudWatch::Alarm", "AWS::Lambda::Permission"}
+    without, having = deployed(), deployed(ProducersUrl="true")
+    made = {name: each for name, each in having.items() if name not in without}
+    assert {each["Type"] for each in made.values()} == kinds
+    # The hub authenticates producers itself, as it does behind the gateway
+    (url,) = (each["Properties"] for each in made.values() if each["Type"] == "AWS::Lambda::Url")
+    assert url == {"AuthType": "NONE", "TargetFunctionArn": {"Fn::GetAtt": ["IngestFunction", "Arn"]}}
+    # Since October 2025 a URL needs both, and the second lets nobody run the function any other way
+    permissions = [each["Properties"] for each in made.values() if each["Type"] == "AWS::Lambda::Permission"]
+    common = {"FunctionName": {"Ref": "IngestFunction"}, "Principal": "*"}
+    assert permissions == [
+        {"Action": "lambda:InvokeFunctionUrl", **common, "FunctionUrlAuthType": "NONE"},
+        {"Action": "lambda:InvokeFunction", **common, "InvokedViaFunctionUrl": True},
+    ]

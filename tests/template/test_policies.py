@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.template.cloudformation import Resource, of_type, references, resolved, resources, walk
+from tests.template.cloudformation import Resource, deployed, of_type, references, resolved, resources, walk
 
 ROLES = of_type("AWS::IAM::Role")
 
@@ -148,7 +148,8 @@ def test_the_alarm_key_is_for_its_account_and_the_alarms_only() -> None:
 
 
 def test_only_these_apis_and_schedules_may_call_functions() -> None:
-    permissions = of_type("AWS::Lambda::Permission").values()
+    made = deployed().values()
+    permissions = [each["Properties"] for each in made if each["Type"] == "AWS::Lambda::Permission"]
     callers = {each["FunctionName"]["Ref"]: references(each["SourceArn"]) - WHERE for each in permissions}
     assert callers == {
         "IngestFunction": {"HttpApi"},
@@ -160,8 +161,12 @@ def test_only_these_apis_and_schedules_may_call_functions() -> None:
         assert each["Principal"] == "apigateway.amazonaws.com"
 
 
-def test_nothing_allows_everyone() -> None:
-    for resource in resources().values():
-        for each in walk(resource.get("Properties")):
-            if isinstance(each, dict) and each.get("Principal") == "*":
-                assert each["Effect"] == "Deny"
+def test_nothing_allows_everyone_but_the_producers_url_on_request() -> None:
+    open_to_all = {
+        name
+        for name, resource in resources().items()
+        for each in walk(resource.get("Properties"))
+        if isinstance(each, dict) and each.get("Principal") == "*" and each.get("Effect") != "Deny"
+    }
+    assert open_to_all == {"IngestUrlPermission", "IngestUrlRunPermission"}
+    assert open_to_all.isdisjoint(deployed())

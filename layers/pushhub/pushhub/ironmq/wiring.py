@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.api.api import IronApi
+    from pushhub.ironmq.api.call import IronCall
+    from pushhub.ironmq.api.use_cases import IronUseCases
     from pushhub.ironmq.error_queue import ErrorQueuePost
     from pushhub.ironmq.ports import PullStore, Waits
     from pushhub.ironmq.post import Post
@@ -143,9 +145,7 @@ class Ironmq:
             exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
             apis={"": lambda: self.api},
-            # Producers' paths have other methods besides POST, and clients reach those with a method override, which
-            # needs the whole API.
-            producer_apis={"": lambda: self.api},
+            producer_apis={"": lambda: self.posting_api},
         )
 
     @cached_property
@@ -183,10 +183,23 @@ class Ironmq:
     @cached_property
     def api(self) -> IronApi:
         """The queue API."""
+        from pushhub.ironmq.api.api import ROUTES
+
+        return self._api(ROUTES)
+
+    @cached_property
+    def posting_api(self) -> IronApi:
+        """The part of the queue API that producers call."""
+        from pushhub.ironmq.api.api import POSTING
+
+        return self._api(POSTING)
+
+    def _api(self, routes: Sequence[Route[IronUseCases, IronCall]]) -> IronApi:
         from pushhub.ironmq.api.api import IronApi
 
         outside = self._outside
         return IronApi(
+            routes=routes,
             post=self.post,
             targets=self._engine.targets,
             config=outside.config,

@@ -74,7 +74,7 @@ def build(ports: EnginePorts, own_ports: Callable[[type[Any]], Any]) -> Pushhub:
 
 
 WARM: dict[str, Callable[[Pushhub], object]] = {
-    "ingest": lambda hub: hub.part(Ironmq).api,
+    "ingest": lambda hub: hub.part(Ironmq).posting_api,
     "control": lambda hub: hub.part(Ironmq).api,
     "dispatch": lambda hub: hub.engine.dispatch,
     "push": lambda hub: (hub.engine.push, hub.engine.targets.of("https:")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pushhub.runtime.apis import handle
 
@@ -11,6 +12,21 @@ if TYPE_CHECKING:
     from pushhub.runtime.invocation import LambdaContext
 
 
+FUNCTION_URL = ".lambda-url."
+"""In the domain name of every Lambda function URL, and of no API Gateway."""
+
+
 def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
-    """Answer an HTTP API event with the API that its path belongs to."""
+    """Answer an HTTP API's event, or a function URL's, with the API that its path belongs to."""
+    if FUNCTION_URL in event["requestContext"].get("domainName", ""):
+        event = {**event, "rawPath": _decoded(event.get("rawPath") or "/")}
     return handle((each.producer_apis for each in hub.engine.protocols), event)
+
+
+def _decoded(raw_path: str) -> str:
+    """The path as an HTTP API hands it over: a function URL leaves it percent-encoded (decision 0055).
+
+    What is not UTF-8 becomes U+FFFD, which is refused. Percent signs stay encoded, each of them, so that the path's
+    reader cannot take one for the start of another escape.
+    """
+    return unquote(raw_path, errors="replace").replace("%", "%25")

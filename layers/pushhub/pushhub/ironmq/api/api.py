@@ -19,12 +19,12 @@ from pushhub.ironmq.queues import Queues
 from pushhub.ironmq.replay import Replay
 from pushhub.ironmq.subscribers import Registration, Subscribers
 from pushhub.ironmq.wire.errors import FAULT_MESSAGE, status_of
-from pushhub.web.api import Api, Auth, Body, Dialect, Route
+from pushhub.web.api import Api, Auth, Body, Dialect, Function, Route
 from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pushhub.base.ports import CheckUrl, Clock
     from pushhub.engine.activity import ProjectActivity
@@ -52,6 +52,11 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     *policy_routes.ROUTES,
 )
 """Every route of the queue API."""
+
+POSTING = tuple(
+    each for each in ROUTES if each.path in {posted.path for posted in ROUTES if posted.function is Function.INGEST}
+)
+"""The paths that producers post to, with their other methods: a POST reaches those with a method override."""
 
 
 class IronDialect(Dialect[IronCall]):
@@ -98,6 +103,7 @@ class IronApi(Api[IronUseCases, IronCall]):
     """The queue API.
 
     Args:
+        routes: What it serves: all of it, or what producers call.
         post: Posts messages.
         targets: All kinds of subscribers.
         config: Projects, tokens, queues.
@@ -116,6 +122,7 @@ class IronApi(Api[IronUseCases, IronCall]):
     def __init__(
         self,
         *,
+        routes: Iterable[Route[IronUseCases, IronCall]],
         post: Post,
         targets: Targets,
         config: ConfigStore,
@@ -145,4 +152,4 @@ class IronApi(Api[IronUseCases, IronCall]):
             report=report,
             history=history,
         )
-        super().__init__(routes=ROUTES, use_cases=use_cases, dialect=IronDialect(Tokens(config)))
+        super().__init__(routes=routes, use_cases=use_cases, dialect=IronDialect(Tokens(config)))
