@@ -1,10 +1,10 @@
-"""Cold start: importing each handler and building what it needs, against bare boto3 with the same clients.
+"""Cold start: importing each handler and building what it needs, compared with bare boto3 and the same clients.
 
     .venv/bin/python -m bench.imports [--rounds 7] [--save docs/bench-imports.md]
 
-Each measurement is the CPU time of a fresh interpreter (an import waits for nothing else); rounds alternate between the
-two, and the least of each are compared, so that a busy moment of the machine touches both. All code is compiled
-beforehand, as installed packages are. The time of an interpreter that imports nothing is taken off both.
+Each measurement is the CPU time of a fresh interpreter, because an import waits for nothing else. Rounds alternate
+between the two, and the minimum of each is compared, so that a busy moment of the machine affects both. All code is
+compiled beforehand, as installed packages are. The time of an interpreter that imports nothing is subtracted from both.
 """
 
 from __future__ import annotations
@@ -39,15 +39,17 @@ CLIENTS = {
     "notify": ["dynamodb", "sqs", "secretsmanager", "apigatewaymanagementapi"],
     "console": [],
 }
-"""The clients that each function makes at its start (tests/functions/test_cold_start.py); with none, boto3 alone."""
+"""The clients that each function makes at its start (tests/functions/test_cold_start.py); boto3 alone where there are
+none.
+"""
 
 
 VALUES = ("https://sqs.us-east-1.amazonaws.com/1/queue", "100000", "1000", "36", "1", "all")
-"""What settings may be: the first that one can read is its value."""
+"""Candidate values for settings: each setting gets the first one that it can read."""
 
 
 def environment(function: str) -> dict[str, str]:
-    """Every setting that a function must have, with a value of its kind."""
+    """A value for every setting that a function must have."""
     made = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
     return made | {each.name: _value(each) for each in settings_of(function) if not each.optional}
 

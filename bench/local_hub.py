@@ -1,4 +1,4 @@
-"""The running local stack as its clients see it: projects, queues, posts."""
+"""The running local stack as a client sees it: projects, queues, posts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Tenant:
         return answer.json()
 
     def push_queue(self, name: str, url: str, **push: Any) -> None:
-        """Make a push queue with one subscriber, or make it anew."""
+        """Create a push queue with one subscriber, replacing an existing queue of that name."""
         self.session.delete(f"{self.base_url}/3/projects/{self.project_id}/queues/{name}", timeout=60)
         settings = {"subscribers": [{"name": "only", "url": url}], "retries": 2, "retries_delay": 30, **push}
         self.call("PUT", f"/{name}", {"queue": {"type": "multicast", "push": settings}})
@@ -49,7 +49,7 @@ class Tenant:
 
 
 def tenant(name: str) -> Tenant:
-    """A new project in the stack that runs here (``PUSHHUB_HOME``)."""
+    """A new project in the running stack (``PUSHHUB_HOME``)."""
     place = Place.from_environment()
     description = stack.describe(place)
     made = projects.make(
@@ -59,7 +59,7 @@ def tenant(name: str) -> Tenant:
 
 
 def forget_work() -> None:
-    """Purge the queues of work, so that one run does not leave its orders to the next."""
+    """Purge the work queues, so that no run leaves its orders to the next one."""
     place = Place.from_environment()
     description = stack.describe(place)
     sqs = boto3.client("sqs", **stack.aws(description).arguments)

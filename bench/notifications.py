@@ -1,23 +1,23 @@
-"""Notifications per second to one and to fifty consumers, time from publishing to receiving,
-and what acknowledging costs.
+"""Notifications per second to one and to fifty consumers, time from publishing to receiving, and what acknowledging
+costs.
 
     make up && .venv/bin/python -m bench.notifications [--save docs/bench-notifications.md]
 
-Against the running local stack, from outside: HTTP to publish, WebSockets to consume, all through its front door.
-Everything runs on the same machine, the emulator with one process, so rates are the machine's and the emulator's more
-than the hub's. Beside it stands a bare echo on the same path: a WebSocket API with a function that returns each frame,
-on the same emulator behind a front door of its own.
+Runs against the running local stack, from outside: HTTP to publish, WebSockets to consume, all through its front door.
+Everything runs on the same machine, and the emulator has only one process, so the rates say more about the machine and
+the emulator than about the hub. For comparison there is a bare echo on the same path: a WebSocket API with a function
+that returns each frame, on the same emulator, behind a front door of its own.
 
-Two habits of the emulator show. After a run that logged nothing it waits 50 ms for a log line before it hands the
-answer on: so a publisher (whose function logs nothing) has its 201 after its consumers have the notification, and posts
-that one publisher makes in a row are 50 ms apart at least; the echo logs a line and a second one does not, to show
-both. (For the function that answers frames this is shortened to 5 ms.) And it runs the function that answers frames one
-at a time: the front door hands on acknowledgements together that come together. On AWS each has a run of its own, side
-by side. It also gets slower as its tables grow: start from an empty stack.
+Two habits of the emulator are visible. After a run that logged nothing, it waits 50 ms for a log line before it returns
+the answer. So a publisher, whose function logs nothing, gets its 201 after its consumers have the notification, and
+consecutive posts of one publisher are at least 50 ms apart. One echo logs a line and another does not, to show both.
+(For the function that answers frames, the wait is shortened to 5 ms.) And the emulator runs the function that answers
+frames one at a time, so the front door forwards acknowledgements that arrive together in one event. On AWS, each has a
+run of its own, in parallel. The emulator also gets slower as its tables grow: start from an empty stack.
 
-Between the post and the frame lie two runs of functions and some ten calls to table, queue and API Gateway, two to
-three milliseconds each here. To one connection frames go one after the other, as their order is promised: one call to
-API Gateway for each.
+Between the post and the frame there are two runs of functions and about ten calls to the table, the queue and API
+Gateway, each of which takes two to three milliseconds here. Frames to one connection are sent one after the other,
+because their order is promised: one call to API Gateway for each.
 
 Cost: {cost}
 """
@@ -89,17 +89,17 @@ class Tenant:
             return await answer.json(content_type=None)
 
     async def subscribe(self) -> None:
-        """Make the topic's subscription."""
+        """Create the topic's subscription."""
         await self.post("subscriptions", {"context": "tenant", "subscription": self.topic})
 
     async def publish(self, *numbers: int) -> None:
-        """Publish in one request."""
+        """Publish these numbers in one request."""
         data = [{"api": "events", "source": "1", "data": {"n": each, "text": TEXT}} for each in numbers]
         await self.post("notifications", data)
 
     @asynccontextmanager
     async def consumer(self, subscriber: str) -> AsyncIterator[ClientConnection]:
-        """A connected consumer; its subscriber is removed in the end."""
+        """A connected consumer; its subscriber is removed at the end."""
         token = (await self.post("token", {"subscriber": subscriber, "subscription": self.topic}))["token"]
         base = self.local["base_url"].replace("http", "ws", 1)
         url = f"{base}/notification2/consumer/?token={token}"
@@ -109,7 +109,7 @@ class Tenant:
 
 
 async def take(connection: ClientConnection, count: int, *, acknowledge: bool = True) -> list[str]:
-    """Receive so many; their ack ids."""
+    """Receive this many notifications; returns their ack ids."""
     ids: list[str] = []
     for _ in range(count):
         text = await asyncio.wait_for(connection.recv(), 120)
@@ -121,7 +121,7 @@ async def take(connection: ClientConnection, count: int, *, acknowledge: bool = 
 
 
 async def latency(tenant: Tenant, count: int) -> tuple[Times, Times]:
-    """From before the post to the frame, one at a time; and the post alone."""
+    """Time from before the post to the frame, one notification at a time; and the time of the post alone."""
     received: list[float] = []
     posted: list[float] = []
     async with tenant.consumer("latency") as connection:
@@ -167,8 +167,8 @@ async def _enter(tenant: Tenant, name: str) -> tuple[Any, ClientConnection]:
 
 
 async def acknowledging(tenant: Tenant, count: int, *, together: bool) -> float:
-    """Milliseconds per acknowledgement until it is noted (the table says so): all sent at once,
-    or each after the one before was noted.
+    """Milliseconds per acknowledgement until it is noted in the table: all sent at once, or each after the previous one
+    was noted.
     """
     dynamodb = boto3.client("dynamodb")
     name = tenant.local["outputs"]["BacklogsTableName"]
@@ -185,7 +185,7 @@ async def acknowledging(tenant: Tenant, count: int, *, together: bool) -> float:
 
 
 def _unnoted(dynamodb: Any, name: str, tenant: Tenant) -> int:
-    """How many are neither absorbed nor noted."""
+    """Number of notifications that are neither absorbed nor noted."""
     from pushhub.cloud.clock import SystemClock  # noqa: PLC0415
     from pushhub.notifications.model.topic import Topic  # noqa: PLC0415
     from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore  # noqa: PLC0415
@@ -200,7 +200,7 @@ def _unnoted(dynamodb: Any, name: str, tenant: Tenant) -> int:
 
 
 async def echo(local: dict[str, Any], count: int, *, logs: bool) -> Times:
-    """Round trips of a frame through the same path with nothing behind it."""
+    """Round trips of a frame on the same path with only an echo at its end."""
     url, door = _echo_path(local, "bench-logging-echo" if logs else "bench-silent-echo", ECHO_LOG if logs else "pass")
     try:
         samples: list[float] = []
@@ -217,7 +217,7 @@ async def echo(local: dict[str, Any], count: int, *, logs: bool) -> Times:
 
 
 def _echo_path(local: dict[str, Any], name: str, log: str) -> tuple[str, subprocess.Popen[bytes]]:
-    """A WebSocket API that echoes, and a front door before it."""
+    """A WebSocket API that echoes, behind a front door."""
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
         archive.writestr("handler.py", ECHO.format(log=log))

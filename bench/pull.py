@@ -2,14 +2,14 @@
 
     .venv/bin/python -m bench.pull [--stack] [--save docs/bench-pull.md]
 
-*Counted.* Consumers, each with the memory of an execution environment of its own, reserve and delete messages of one
-queue on an in-process DynamoDB. Their calls take turns in virtual time (a query 3 to 12 ms, a write 1 to 6 ms), so the
-counts are the same on every machine and in every run. The baseline makes the same calls without keeping out of each
-other's way: every consumer reaches for the front until it has what it asked for.
+*Counted.* Consumers, each with the memory of a separate execution environment, reserve and delete messages of one queue
+on an in-process DynamoDB. Their calls take turns in virtual time (a query 3 to 12 ms, a write 1 to 6 ms), so the counts
+are the same on every machine and in every run. In the baseline, consumers make the same calls without avoiding one
+another: each tries the front of the queue until it has as many messages as it asked for.
 
-*On the running stack* (``--stack``, after ``make up``). As many threads, each with the public ``iron_mq`` client,
-reserve ten messages at a time and delete them until the queue is empty; the baseline is one such consumer in the same
-run. The emulator runs on the same cores as the consumers, so only the ratio says something.
+*On the running stack* (``--stack``, after ``make up``). The same number of threads, each with the public ``iron_mq``
+client, reserve ten messages at a time and delete them until the queue is empty; the baseline is one such consumer in
+the same run. The emulator runs on the same cores as the consumers, so only the ratio is meaningful.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SEED = 1
 
 
 class EveryoneAtTheFront(DynamoDBPullStore):
-    """The baseline: no consumer knows of the others."""
+    """The baseline: no consumer knows about the others."""
 
     def _reserve(self, call: _Reserving) -> None:
         candidates = self._candidates(call, call.count + 10)
@@ -95,7 +95,7 @@ def counted(messages: int, at_a_time: int) -> str:
 
 @dataclass
 class Pace:
-    """What the consumers of one run met."""
+    """What the consumers of one run experienced."""
 
     messages: int
     seconds: float
@@ -153,7 +153,7 @@ def on_the_stack(local: dict[str, str], consumers: int, messages: int) -> Pace:
 
 
 def stack_table(counts: Sequence[int], messages: int) -> str:
-    """Consumers of the running stack against one."""
+    """Several consumers of the running stack, compared with one."""
     home = Path(os.environ.get("PUSHHUB_HOME", ROOT / ".pushhub"))
     local = json.loads((home / "local.json").read_text())
     rows: list[list[str]] = []
@@ -187,7 +187,7 @@ def stack_table(counts: Sequence[int], messages: int) -> str:
 
 
 def main() -> None:
-    """Count, and measure if asked to; print, save."""
+    """Count, and measure on the stack if requested; print, save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=400)
     parser.add_argument("--at-a-time", type=int, default=10)

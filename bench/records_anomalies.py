@@ -1,11 +1,10 @@
-"""How well the report finds what is odd: a labelled set of subscribers,
-and the precision and recall of the anomalies found in it.
+"""How well the report finds anomalies: precision and recall on a labelled set of subscribers.
 
 Subscribers of many kinds (steady, by day, office hours with quiet weekends, a batch each hour or each night, bursts,
-next to nothing, chronically failing, a maintenance each night) live five weeks; something happens to half of them in
-the last one: an outage of 5, 10 or 60 minutes, a failing part, 62 hours of rising or of lasting failures, flapping,
-silence, stopping for good. *Recall*: what happened and was told, by an anomaly that overlaps it (an hour more at either
-end). *Precision*: anomalies told that overlap something that happened.
+hardly any traffic, chronically failing, a maintenance window each night) live for five weeks. Something happens to half
+of them in the last week: an outage of 5, 10 or 60 minutes, a share of failures, 62 hours of rising or of constant
+failures, flapping, silence, stopping for good. *Recall*: the share of events that an anomaly overlaps (with a tolerance
+of an hour at either end). *Precision*: the share of reported anomalies that overlap an event.
 
     .venv-glue/bin/python -m bench.records_anomalies --seeds 1 2 3
 """
@@ -36,7 +35,7 @@ from pyspark.sql.types import StructType
 Floats = NDArray[np.float64]
 
 UNTIL = datetime(2026, 11, 21, tzinfo=UTC)
-"""A Saturday's first moment."""
+"""End of the last week: midnight at the start of a Saturday."""
 
 DAYS, REPORTED = 35, 7
 SLOTS = DAYS * 288
@@ -45,7 +44,7 @@ BEGIN = UNTIL - timedelta(days=DAYS)
 SINCE = UNTIL - timedelta(days=REPORTED)
 
 WELL, OUT = 0.002, 0.97
-"""Share of failures, usually and in an outage."""
+"""Share of failures: normally, and in an outage."""
 
 HAPPENINGS: Mapping[str, tuple[float, ...]] = {
     "outage of 5 minutes": (240, 600, 1200),
@@ -58,7 +57,7 @@ HAPPENINGS: Mapping[str, tuple[float, ...]] = {
     "silent for 3 hours": (30, 120),
     "stopped": (15, 60, 240),
 }
-"""What happens, at which deliveries an hour."""
+"""The kinds of events, and the deliveries per hour at which each is tried."""
 
 RHYTHMS = ("steady", "by day", "office hours", "quiet weekends")
 
@@ -73,7 +72,7 @@ QUIET: Mapping[str, tuple[float, ...]] = {
     "new": (60, 300),
     "growing": (60, 300),
 }
-"""Subscribers to whom nothing happens, and their deliveries an hour."""
+"""Subscribers without an event, and their deliveries per hour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +80,9 @@ class Subscriber:
     """One of the set.
 
     Attributes:
-        name: What it is and what happens to it.
-        kind: What happens to it, or what it is when nothing does.
-        event: From which slot to which it does, None when nothing does.
+        name: Its kind and its event.
+        kind: Its event, or its kind if it has none.
+        event: First and last slot of the event; None if it has none.
         tried: First tries by slot of five minutes.
         failed: Those that failed.
     """
@@ -97,14 +96,14 @@ class Subscriber:
 
 @dataclass(slots=True)
 class Score:
-    """What was found of one kind.
+    """How well one kind of event was found.
 
     Attributes:
-        happened: Events.
-        found: Those of them that were told.
-        told: Anomalies.
-        right: Those of them that overlap an event.
-        wrong: What was told without reason.
+        happened: Number of events.
+        found: Events that an anomaly overlaps.
+        told: Number of anomalies.
+        right: Anomalies that overlap an event.
+        wrong: Anomalies without an event, described.
     """
 
     happened: int = 0
@@ -119,7 +118,7 @@ def labelled(seed: int, every: int = 1) -> Iterator[Subscriber]:
 
     Args:
         seed: The same seed makes the same set.
-        every: Only each so manieth of its subscribers.
+        every: Take only every n-th subscriber.
     """
     for number, subscriber in enumerate(_everybody(np.random.default_rng(seed))):
         if number % every == seed % every:
@@ -161,7 +160,7 @@ def measure(spark: SparkSession, seed: int, folder: Path, every: int = 1) -> dic
 
 
 def score(subscribers: Sequence[Subscriber], told: Sequence[Mapping[str, Any]]) -> dict[str, Score]:
-    """Hold what was told against what happened.
+    """Compare the reported anomalies with the events.
 
     Args:
         subscribers: The set.
@@ -187,17 +186,17 @@ def score(subscribers: Sequence[Subscriber], told: Sequence[Mapping[str, Any]]) 
 
 
 def precision(scores: Mapping[str, Score]) -> float:
-    """Share of what was told that did happen."""
+    """Share of reported anomalies that overlap an event."""
     return sum(each.right for each in scores.values()) / max(1, sum(each.told for each in scores.values()))
 
 
 def recall(scores: Mapping[str, Score]) -> float:
-    """Share of what happened that was told."""
+    """Share of events that were reported."""
     return sum(each.found for each in scores.values()) / max(1, sum(each.happened for each in scores.values()))
 
 
 def _usual(randomness: np.random.Generator, rhythm: str, volume: float) -> tuple[Floats, Floats]:
-    """Deliveries due and share of failures, by slot."""
+    """Expected deliveries and share of failures, by slot."""
     slot = np.arange(SLOTS)
     of_day, day = slot % 288 / 12.0, slot // 288
     weekend = np.isin((BEGIN.weekday() + day) % 7, (5, 6))
@@ -238,9 +237,9 @@ def _with_event(randomness: np.random.Generator, kind: str, rhythm: str, volume:
     latest = SLOTS - (144 if kind == "stopped" else int(lasts) + 2)
     busy = np.flatnonzero(due[FIRST_REPORTED:latest] >= 0.8 * volume / 12) + FIRST_REPORTED
     if kind in ("silent for 3 hours", "stopped"):
-        # It begins while much is expected, and goes on while much is.
+        # It begins and continues while much traffic is expected.
         busy = np.array([each for each in busy if due[each : each + 36].sum() >= 2 * volume])
-    # Nothing begins on the mark: an outage of five minutes lies in two slots.
+    # Events do not begin at a slot's start: an outage of five minutes spans two slots.
     start = float(randomness.choice(busy)) + randomness.random()
     end = float(SLOTS) if kind == "stopped" else start + lasts
     slot = np.arange(SLOTS)

@@ -2,8 +2,8 @@
 all kinds of ends.
 
 Every life is simulated with the hub's rules (tries, fixed waits, 202 and acknowledgement, expiry, pull queues), cut off
-at the end of the last day, and written as the records function files it. The counts that a correct report must arrive
-at are returned and written to ``truth.json``.
+at the end of the last day, and written in the layout of the records function. The counts that a correct report must
+produce are returned and written to ``truth.json``.
 
     python -m bench.records_generate --records 1000000 --days 7 --out /tmp/records
 """
@@ -26,10 +26,10 @@ __all__ = ["Plan", "Subscriber", "generate"]
 HOUR = 3_600_000
 DAY = 24 * HOUR
 RECORDS_PER_MESSAGE = 2.36
-"""Measured over the default mix."""
+"""Records per message, measured over the default mix."""
 
 SMALL_QUEUES = 50
-"""Queues of a project when there are very many subscribers."""
+"""Queues per project when there are very many subscribers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +37,12 @@ class Plan:
     """What to generate.
 
     Attributes:
-        records: About how many.
-        days: Over how many days.
-        last_day: The last of them; lives are cut off at its end.
+        records: Approximate number of records.
+        days: Number of days.
+        last_day: The last day; lives are cut off at its end.
         seed: The same seed makes the same records.
         projects: Number of projects; the first is the busiest.
-        subscribers: When not 0: so many queues of one subscriber each, all alike busy, instead of projects of few and
+        subscribers: If not 0, this many queues of one subscriber each, all equally busy, instead of projects with a few
             busy queues.
         part: This process's share of the projects, of ``parts``.
     """
@@ -80,7 +80,7 @@ class Subscriber:
         failing: Share of attempts that fail on a good day.
         acknowledges: Share of messages it answers with 202 and acknowledges later.
         outages: Times in which every attempt fails.
-        slow_from: From then on it takes three times as long, epoch milliseconds.
+        slow_from: Time from which on it takes three times as long, epoch milliseconds.
     """
 
     subscriber_id: str
@@ -93,7 +93,7 @@ class Subscriber:
     slow_from: int | None = None
 
     def is_out(self, at: int) -> bool:
-        """Whether it answers nothing well at that time."""
+        """Whether every attempt fails at that time."""
         return any(start <= at < end for start, end in self.outages)
 
 
@@ -163,12 +163,12 @@ class _Files:
 
 
 def generate(plan: Plan, out: Path, *, processes: int = 1) -> dict[str, int]:
-    """Write the records of a plan below ``out`` (``dt=.../hour=...``); the counts a correct report arrives at.
+    """Write the records of a plan below ``out`` (``dt=.../hour=...``); returns the counts of a correct report.
 
     Args:
-        plan: What to make.
-        out: Folder; made when absent.
-        processes: How many to share the work.
+        plan: What to generate.
+        out: Folder; created if it does not exist.
+        processes: Number of processes that share the work.
     """
     out.mkdir(parents=True, exist_ok=True)
     parts = [
@@ -226,13 +226,13 @@ def _generate_part(plan: Plan, out: Path) -> Counter[str]:
 
 
 def _load(hour: int) -> float:
-    """Relative load of an hour: nights are quiet, afternoons busy, weekends half."""
+    """Relative load of an hour: nights are quiet, afternoons busy, and weekends have half the load."""
     daily = 1 + 0.75 * math.sin((hour % 24 - 9) / 24 * 2 * math.pi)
     return daily * (0.55 if hour // 24 % 7 in (1, 2) else 1.0)
 
 
 def _moments(randomness: random.Random, hour_ms: int, count: int) -> list[int]:
-    """When messages of an hour are accepted; one hour in twelve has most of them in a burst of a minute."""
+    """When the messages of an hour are accepted; one hour in twelve has most of them in a burst of one minute."""
     if randomness.random() < 1 / 12:
         burst = hour_ms + randomness.randrange(HOUR - 60_000)
         return sorted(
@@ -243,7 +243,7 @@ def _moments(randomness: random.Random, hour_ms: int, count: int) -> list[int]:
 
 
 def _queues(plan: Plan) -> list[_Queue]:
-    """The same queues in every process."""
+    """The queues; the same in every process."""
     randomness = random.Random(plan.seed)
     queues = []
     for number in range(plan.projects):
@@ -268,7 +268,7 @@ def _queues(plan: Plan) -> list[_Queue]:
 
 
 def _small_queue(plan: Plan, number: int) -> _Queue:
-    """One of very many queues, the same whenever it is asked for."""
+    """One of very many queues; always the same for a number."""
     randomness = random.Random(number)
     return _Queue(
         project=f"{number // SMALL_QUEUES:024x}",
@@ -287,10 +287,10 @@ def _subscriber(randomness: random.Random, plan: Plan, project: int, queue: int,
         start = plan.start_ms + randomness.randrange(plan.days * DAY)
         outages.append((start, start + randomness.choice((20, 60, 300)) * 60_000))
     if project == 1 and number == 0:
-        # One that is out as the plan ends, so that its deliveries wait.
+        # One that is out when the plan ends, so that its deliveries wait.
         outages.append((plan.end_ms - 50 * 60_000, plan.end_ms))
     if project == 2 and number == 0:
-        # One that flips between well and sick every two hours of a day.
+        # One that alternates between healthy and failing every two hours of a day.
         day = plan.start_ms + (plan.days - 1) * DAY
         outages += [(day + n * 4 * HOUR, day + n * 4 * HOUR + 2 * HOUR) for n in range(6)]
     return Subscriber(
@@ -350,7 +350,7 @@ class _Life:
                 self._deliver(queue, message_id, common, at, at + delayed, each.subscriber_id, [each], size)
 
     def _consume(self, queue: _Queue, message_id: str, common: str, at: int) -> None:
-        """A pull queue's message: reserved, now and then given back or timed out, then deleted by its consumer."""
+        """A message of a pull queue: reserved, now and then released or timed out, then deleted by its consumer."""
         table, delivery = self._files["lines"], f"{message_id}.line"
         now, count = at, 0
         while True:

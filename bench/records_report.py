@@ -42,7 +42,7 @@ FLOORS = 4
 """How many times as long as the floor the job may take."""
 
 LINEAR = 0.15
-"""By how much more than its share a larger input may take."""
+"""How much more than its proportional share of time a larger input may take."""
 
 
 def run_spark_floor(records: Path, _: Path) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def run_spark_floor(records: Path, _: Path) -> dict[str, Any]:
 
 
 def report_of(spark: Any, records: Path, out: Path, *, days: int, now: datetime) -> tuple[Any, float, dict[str, float]]:
-    """The whole job over so many days, as ``make report`` runs it: its results, its seconds,
-    and those of each stage.
+    """The whole job over this many days, as ``make report`` runs it: its results, its seconds, and the seconds of each
+    stage.
     """
     from glue_jobs.delivery_report import job  # noqa: PLC0415 (Java first)
     from glue_jobs.delivery_report.arguments import Arguments  # noqa: PLC0415
@@ -225,7 +225,7 @@ def _statements(records: Path, out: Path) -> dict[str, str]:
 
 
 def spark_session() -> Any:
-    """Spark as the job has it, with so many threads."""
+    """Spark as the job uses it, with a fixed number of threads."""
     from glue_jobs.delivery_report.session import open_session  # noqa: PLC0415
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
 
@@ -273,7 +273,7 @@ def measure(name: str, records: Path, work: Path) -> dict[str, Any]:
 
 
 def measure_size(size: int, work: Path, rounds: int) -> dict[str, Any]:
-    """All runs over so many records, in turns, the fastest of each; its counts are held against the generator's."""
+    """All runs over this many records, in turns, the fastest of each; its counts are compared with the generator's."""
     records = work / f"records-{size}"
     shutil.rmtree(records, ignore_errors=True)
     print(f"{size:,} records", flush=True)
@@ -376,7 +376,7 @@ def aims(sizes: list[dict[str, Any]]) -> str:
 
 
 def growth(small: dict[str, Any], large: dict[str, Any]) -> str:
-    """What a run costs whatever its size, and what each million records adds: the line through both sizes.
+    """The cost of a run regardless of size, and of each further million records: the line through both sizes.
 
     Then growth per record; 1.00 is linear.
     """

@@ -1,13 +1,13 @@
-"""The delivery report over very many subscribers and three weeks: whether it finishes within its memory,
-and what a second run over the same days costs.
+"""The delivery report over very many subscribers and three weeks: whether it finishes within its memory, and what a
+second run over the same days costs.
 
     PYTHONPATH=layers/pushhub:. .venv-glue/bin/python -m bench.records_wide [--records 4000000] [--subscribers 1000000]
         [--save docs/bench-records-wide.md]
 
 Two threads and the 2 GB of heap that the job has on one machine. Records are generated (bench/records_generate.py), one
-queue and one subscriber after the other, all alike busy: the widest tables that so many records can make. The counts
-must be the generator's, and everything must be conserved. The second run is given a later ``--now`` and finds all its
-days unchanged.
+queue and one subscriber after the other, all equally busy: the widest tables that this many records can produce. The
+counts must be the generator's, and everything must be conserved. The second run is given a later ``--now`` and finds
+all its days unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DAYS = 21
 
 
 def run(spark: Any, records: Path, out: Path, now: datetime) -> dict[str, Any]:
-    """One run of the job; its seconds by stage, and what it counted."""
+    """One run of the job: its seconds by stage, and its counts."""
     results, seconds, stages = report_of(spark, records, out, days=DAYS, now=now)
     page = Path(results.page.removeprefix("file://")).stat().st_size
     counted = {each: results.verdict[each] for each in (*STANDINGS, "messages")}

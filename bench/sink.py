@@ -1,9 +1,10 @@
-"""An endpoint in a process of its own: answers 200 after a set time (``/in``),
-after eight seconds (``/hang``) or never (``/never/...``).
+"""An endpoint in a separate process: answers 200 after a set time (``/in``), after eight seconds (``/hang``) or never
+(``/never/...``).
 
-``/stamp`` notes when each body came, for the set time too; ``GET /stamps`` tells (epoch seconds by body), and forgets.
+``/stamp`` also answers after the set time and records when each body arrived; ``GET /stamps`` returns these times
+(epoch seconds by body) and forgets them.
 
-python -m bench.sink PORT DELAY_MS
+    python -m bench.sink PORT DELAY_MS
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from aiohttp import web
 __all__ = ["main", "sink"]
 
 HANG_SECONDS = 8
-"""Below the push timeout of ten seconds, so that the slow endpoint is slow and not dead."""
+"""Below the push timeout of ten seconds, so that the endpoint counts as slow and not as dead."""
 
 
 def main(port: int, delay_ms: int) -> None:

@@ -22,13 +22,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def save(path: Path | None, title: str, about: str, *tables: str) -> None:
-    """Write a page with what was measured, how, where and when.
+    """Write a page with the results, and how, where and when they were measured.
 
     Args:
-        path: Where; None saves nothing.
+        path: Path of the page; None saves nothing.
         title: Heading.
         about: What is measured and how (a module's docstring).
-        tables: Markdown tables, with whatever text belongs to them.
+        tables: Markdown tables, and the text that belongs to them.
     """
     if path is None:
         return

@@ -2,11 +2,12 @@
 
     .venv/bin/python -m bench.wake [--deliveries 20000] [--save docs/bench-wake.md]
 
-The use case runs on the real adapters and the real SDK; calls are answered inside the SDK, before anything is sent, so
-that only our own and the SDK's CPU is measured. Once all deliveries are for one subscriber (an outage: ten orders share
-an SQS message), once each is for one of its own. What AWS takes to answer is not in the figures: a run looks at a page
-of a thousand, then sends ten slices of it side by side, so at 20 ms a call it waits some 0.3 s a page. A function of
-1,024 MB has 0.58 of a processor; 32 shards have a run each.
+The use case runs on the real adapters and the real SDK. Calls are answered inside the SDK before anything is sent, so
+only the CPU time of our own code and of the SDK is measured. In one measurement all deliveries are for one subscriber
+(an outage: ten orders share an SQS message), in the other each delivery is for a different subscriber. The time that
+AWS takes to answer is not included: a run reads a page of a thousand, then sends ten slices of it in parallel, so at 20
+ms a call it waits about 0.3 s per page. A function of 1,024 MB has 0.58 of a processor; each of the 32 shards has a run
+of its own.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from pushhub.engine.store.sqs_work import SqsWorkQueue
 from pushhub.engine.wake import PAGE, Wake
 
 PROCESSOR = 0.58
-"""What 1,024 MB have of a processor."""
+"""Share of a processor that 1,024 MB buy."""
 
 WAITING_S = 0.3
-"""Waited for AWS for each page."""
+"""Seconds waited for AWS per page."""
 
 
 class Raw:
-    """The body of an answer as the SDK reads it."""
+    """The body of an answer, as the SDK reads it."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -66,7 +67,7 @@ class Services:
         self.pages: list[bytes] = []
 
     def client(self, service: str) -> Any:
-        """A client whose calls are answered here."""
+        """A client whose calls are answered in memory."""
         made = boto3.client(
             cast(Any, service),
             region_name="us-east-1",
@@ -104,7 +105,7 @@ class Quiet:
 
 
 class NoRuns:
-    """The run measured does all itself."""
+    """Starts no further runs: the measured run does everything itself."""
 
     def start(self, shard: int) -> None:
         """Not asked for."""
@@ -112,7 +113,7 @@ class NoRuns:
 
 
 def pages(deliveries: int, subscribers: int) -> list[bytes]:
-    """Pages of entries as DynamoDB answers with them."""
+    """Pages of entries in the format of DynamoDB's answers."""
     numbers = itertools.count()
     made = []
     for _ in range(deliveries // PAGE):
@@ -132,7 +133,7 @@ def pages(deliveries: int, subscribers: int) -> list[bytes]:
 
 
 def measured(deliveries: int, subscribers: int) -> tuple[float, Counter[str]]:
-    """CPU seconds and calls of a run that wakes so many."""
+    """CPU seconds and calls of a run that wakes this many deliveries."""
     services, clock = Services(), SystemClock()
     services.pages = pages(deliveries, subscribers)
     sqs = services.client("sqs")

@@ -1,14 +1,13 @@
-"""A webhook endpoint that is dead, among healthy ones: what it is spared, what its neighbours notice,
-and how it catches up.
+"""A dead webhook endpoint among healthy ones: what it is spared, what its neighbours notice, and how it catches up.
 
     make up && .venv/bin/python -m bench.webhooks [--messages 2000] [--rate 15] [--save docs/bench-webhooks.md]
 
-Against the running local stack. Messages go to an application with three healthy endpoints and, at the same pace, to
-one with the same and a fourth, which has died after the first fifty and answers 503 to everything; in turn, in blocks,
-so that both have the machine as it is. Half of the messages have one of twenty ordering keys. A neighbour's time is
-from the request that posts a message until the endpoint has it. When all are posted and the neighbours have theirs, the
-fourth endpoint is mended, and everything that it is owed is awaited; what it was sent in each minute is read out of its
-own list of attempts.
+Runs against the running local stack. Messages are posted at the same pace to two applications: one with three healthy
+endpoints, and one with three healthy endpoints and a fourth, which dies after the first fifty messages and answers 503
+to everything. The two take turns in blocks, so that both see the machine in the same state. Half of the messages have
+one of twenty ordering keys. A neighbour's time is measured from the request that posts a message until the endpoint has
+it. When all messages are posted and the neighbours have theirs, the fourth endpoint recovers, and the run waits until
+it has everything that it is owed. What it was sent in each minute is read from its list of attempts.
 """
 
 from __future__ import annotations
@@ -34,26 +33,26 @@ from bench.tables import save, table
 HEALTHY = 3
 KEYS = 20
 BASELINE = 4
-"""For so many messages to the dead endpoint one is posted without it."""
+"""One message is posted to the application without the dead endpoint for every so many to the other one."""
 
 BLOCKS = 5
 
 WARM_UP = 50
-"""Messages to each application before anything is measured, and before the fourth endpoint dies."""
+"""Messages to each application before anything is measured and before the fourth endpoint dies."""
 
 PATIENCE_S = 900
-"""How long a part of the run is awaited."""
+"""How long to wait for one part of the run, seconds."""
 
 
 @dataclass
 class Receiver:
-    """Takes deliveries.
+    """Receives deliveries.
 
     Attributes:
         down: Whether the fourth endpoint is dead.
-        refused: Requests made to it meanwhile.
-        got: When each endpoint had each message first, by path and id; monotonic seconds.
-        order: By ordering key: the sequences that the fourth endpoint took, in order.
+        refused: Requests made to it while it was.
+        got: When each endpoint first had each message, by path and id; monotonic seconds.
+        order: By ordering key: the sequence numbers that the fourth endpoint accepted, in order of arrival.
     """
 
     down: bool = False
@@ -63,7 +62,7 @@ class Receiver:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, path: str, headers: Any) -> int:
-        """A delivery; the status of the answer."""
+        """Handle a delivery; returns the status of the answer."""
         message = headers["webhook-id"]
         with self.lock:
             if path == "/fourth" and self.down:
@@ -76,7 +75,7 @@ class Receiver:
         return 200
 
     def count(self, path: str) -> int:
-        """Messages that an endpoint has."""
+        """Number of messages that an endpoint has."""
         with self.lock:
             return sum(each == path for each, _ in self.got)
 
@@ -91,7 +90,7 @@ class Api:
         self._session.headers["Authorization"] = f"Bearer {description['token']}"
 
     def ask(self, method: str, path: str, body: object = None, **query: Any) -> Any:
-        """A request that must go well; its body."""
+        """Make a request that must succeed; returns the body of the answer."""
         answer = self._session.request(method, self._base + path, json=body, params=query, timeout=30)
         answer.raise_for_status()
         return answer.json()
@@ -119,21 +118,21 @@ def posted(api: Api, app: str, count: int, rate: float) -> Posted:
         at = time.monotonic()
         begun[api.ask("POST", f"/app/{app}/msg", body)["id"]] = at
 
-    # One after the other as far as the pace allows: so the order of a key is that of its numbers.
+    # Posted one after the other as far as the pace allows, so that the order of a key is that of its numbers.
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(post, range(count)))
     return Posted(app, begun)
 
 
 def times(receiver: Receiver, made: Posted) -> list[float]:
-    """Seconds until each healthy endpoint had each message; all of them are awaited."""
+    """Seconds until each healthy endpoint had each message; waits for all of them."""
     owed = [(f"/{made.app}/{number}", each) for number in range(HEALTHY) for each in made.begun]
     awaited(lambda: all(each in receiver.got for each in owed), "the healthy endpoints")
     return [receiver.got[path, each] - made.begun[each] for path, each in owed]
 
 
 def awaited(done: Any, what: str) -> float:
-    """Wait for something; seconds it took."""
+    """Wait for a condition; returns the seconds that it took."""
     start = time.monotonic()
     while time.monotonic() - start < PATIENCE_S:
         if done():
@@ -148,7 +147,7 @@ def p95(seconds: list[float]) -> float:
 
 
 def per_minute(api: Api, app: str, endpoint: str) -> list[tuple[int, int, int]]:
-    """What the list of attempts says of an endpoint: minute, failures, successes."""
+    """The attempts at an endpoint according to its list of attempts: minute, failures, successes."""
     counts: Counter[tuple[int, bool]] = Counter()
     query: dict[str, Any] = {"limit": 250, "with_content": "false"}
     first = 0.0
@@ -165,7 +164,7 @@ def per_minute(api: Api, app: str, endpoint: str) -> list[tuple[int, int, int]]:
 
 
 def application(api: Api, port: int, *, fourth: bool) -> tuple[str, str]:
-    """A new application with its endpoints; the ids of it and of the fourth endpoint."""
+    """Create an application with its endpoints; returns its id and that of the fourth endpoint."""
     app = str(api.ask("POST", "/app", {"name": "bench"})["id"])
     for number in range(HEALTHY):
         api.ask("POST", f"/app/{app}/endpoint", {"url": f"http://127.0.0.1:{port}/{app}/{number}"})
