@@ -104,9 +104,9 @@ def test_what_is_known_is_put_back_and_what_is_not_is_listed(capsys: pytest.Capt
     assert gone is not None
     assert (on.state, on.scheduled, on.version) == (DeliveryState.RETRYING, True, kept.version + 1)
     assert (gone.state, gone.reason) == (DeliveryState.CANCELLED, "body_lost")
-    assert {each["message"]: each["not known"].split(",")[0] for each in told} == {
-        kept.message_id: "its headers",
-        lost.message_id: "its body",
+    assert {each["message"]: each["not known"].split(":")[0] for each in told} == {
+        kept.message_id: "its headers and the message it follows from",
+        lost.message_id: "its body, which was in the table",
     }
     assert {each["project"] for each in told} == {PROJECT}
     assert kept.queue_uid == QUEUE_UID
