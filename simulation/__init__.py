@@ -1,3 +1,3 @@
-"""The whole hub in a simulator: the real functions on a model of AWS in memory,
-a virtual clock and one seed (``docs/simulation.md``).
+"""The whole hub in a simulator: the real functions on an in-memory model of AWS, with a virtual clock and a single seed
+(``docs/simulation.md``).
 """

@@ -1,6 +1,6 @@
-"""``make simulate``: runs of one world, one seed after the other.
+"""``make simulate``: runs of one world, one seed after another.
 
-The first that breaks a promise is shrunk, and its trace printed.
+The first run that breaks a promise is shrunk, and its trace printed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from simulation.shrink import shrunk
 from simulation.totals import Totals
 
 SHOWN_LINES = 60
-"""Lines of a trace that are printed."""
+"""Maximum number of lines of a trace that are printed."""
 
 SHOWN_VIOLATIONS = 10
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what the command line says; 1 when a promise was broken."""
+    """Make the runs that the command line asks for; returns 1 when a promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, one after the other")
@@ -70,7 +70,7 @@ def _summary(result: Result) -> str:
 
 
 def _explain(result: Result) -> None:
-    """Say what was broken, find a smaller run that breaks a promise too, and show its trace."""
+    """Print what was broken, find a smaller run that also breaks a promise, and print its trace."""
     for each in result.violations[:SHOWN_VIOLATIONS]:
         print(f"  {each}")
     print("looking for a smaller run that breaks a promise too ...", flush=True)
@@ -93,7 +93,7 @@ def _explain(result: Result) -> None:
 
 if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != "0":
-        # The order of sets of strings is the process's own otherwise, and no run would be the same in another process.
+        # Otherwise the order of sets of strings would differ from process to process, and no run could be repeated.
         again = [sys.executable, "-m", "simulation", *sys.argv[1:]]
         os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606 (this very program)
     sys.exit(main(sys.argv[1:]))

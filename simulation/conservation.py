@@ -1,8 +1,8 @@
 """Judges by the delivery records alone whether everything that was accepted is accounted for.
 
-The nightly job proves the same on Spark (``glue_jobs/delivery_report``), which a simulation of seconds cannot start.
-This is a second, independent reading of the rules in docs/records.md, on plain Python: balance, no gap in versions and
-attempts, no two ends, nothing that was never owed.
+The nightly job proves the same on Spark (``glue_jobs/delivery_report``), but a simulation that takes seconds cannot
+start Spark. This is a second, independent reading of the rules in docs/records.md, in plain Python: balance, no gap in
+versions and attempts, no delivery with two ends, no record of anything that was never owed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ WAITS_FOR_A_PERSON = frozenset({"held", "parked"})
 
 
 def judged(records: Iterable[dict[str, Any]]) -> tuple[dict[tuple[str, str], str], list[Violation]]:
-    """How each delivery stands by its records, by queue generation and delivery id; and what is wrong with them.
+    """The state of each delivery according to its records, by queue generation and delivery id; and the violations
+    found.
 
     Args:
-        records: All of them, in any order, some perhaps twice.
+        records: All of them, in any order; some may occur twice.
     """
     known: dict[str, dict[str, Any]] = {}
     violations: list[Violation] = []
@@ -36,7 +37,7 @@ def judged(records: Iterable[dict[str, Any]]) -> tuple[dict[tuple[str, str], str
         if each["kind"] == "accepted":
             owed.update((each["queue_uid"], delivery) for delivery in each["owed"])
             if each.get("manual"):
-                # Owed since later than its message was accepted: that is the delivery's first version.
+                # Added after its message was accepted: the record shows the delivery's first version.
                 added |= {(each["queue_uid"], delivery): each["version"] for delivery in each["owed"]}
         else:
             events[each["queue_uid"], each["delivery_id"]].append(each)
@@ -55,7 +56,7 @@ def judged(records: Iterable[dict[str, Any]]) -> tuple[dict[tuple[str, str], str
 def _standing(lives: list[dict[str, Any]]) -> str:
     ends = [each for each in lives if each["state"] in ENDS]
     if ends:
-        # What had ended may have been sent again by hand, and arrived.
+        # A delivery that had ended may have been retried manually, and delivered.
         return str(max(ends, key=lambda each: each.get("version", 0))["state"])
     if not lives:
         return "unheard of"
@@ -74,9 +75,9 @@ def _wrongs(lives: list[dict[str, Any]], added: int | None) -> Iterable[tuple[st
     counts = sorted({each["reservations"] for each in lives if each["kind"] == "reserved" and "reservations" in each})
     if counts and counts != list(range(counts[0], counts[-1] + 1)):
         yield "record missing", f"reservations {counts}"
-    # What a person asked for may follow an end, and arrive a second time.
+    # A manual try may follow an end, and deliver a second time.
     ends = [each for each in lives if each["state"] in ENDS and not each.get("manual")]
-    # An acknowledgement may come before the answer of the attempt it belongs to: then both say so.
+    # An acknowledgement may come before the answer of its attempt: then both records say that it arrived.
     different = {each["state"] for each in ends}
     settled = [each for each in ends if not (each["kind"] == "attempt" and each["state"] == "acknowledged")]
     if len(different) > 1 or len(settled) > 1:

@@ -1,5 +1,5 @@
-"""Models of other people's endpoints: outages, slow days, flapping, redirects, lies; and what each of them saw,
-which is the truth.
+"""Models of other people's endpoints: outages, slow days, flapping, redirects, invalid answers; and what each of them
+received, which is the truth.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Reply:
 
     Attributes:
         status: HTTP status.
-        takes: Microseconds until it is there.
-        error_class: What went wrong in place of an answer.
+        takes: Microseconds until it arrives.
+        error_class: What went wrong if there is no answer.
         body: Its body.
         headers: Its headers, names in lower case.
         reason: Its reason phrase.
@@ -44,32 +44,32 @@ class Reply:
 
 
 class Mood(StrEnum):
-    """How an endpoint is doing."""
+    """The condition of an endpoint."""
 
     WELL = "well"
     DOWN = "down"
-    """Nobody listens there."""
+    """Nothing listens there."""
     ERRORS = "errors"
-    """500, mostly."""
+    """Mostly 500."""
     BUSY = "busy"
     """503 with ``Retry-After``, or 429."""
     SLOW = "slow"
-    """It takes seconds to a minute, and sometimes longer than is waited."""
+    """Answers take seconds to a minute, sometimes longer than the hub waits."""
     RACES = "races"
-    """It answers 202 and acknowledges at the same moment, so that the two meet at the hub."""
+    """It answers 202 and acknowledges at the same moment, so that both arrive at the hub together."""
     HANGS = "hangs"
-    """It takes the request and never answers."""
+    """It accepts requests and never answers."""
     FLAPPING = "flapping"
     """Down every other minute."""
     REDIRECTS = "redirects"
     GONE = "gone"
     """410."""
     LIES = "lies"
-    """It does its work, then the answer is cut short or its length is a lie."""
+    """It does its work, then the answer is cut short or its length is wrong."""
     LATER = "later"
-    """202: it works on it and acknowledges when it is done, mostly."""
+    """202: it works on the message, and usually acknowledges when done."""
     FORGETS = "forgets"
-    """202, and nothing more."""
+    """202, but never an acknowledgement."""
 
 
 @dataclass
@@ -77,17 +77,17 @@ class Asked:
     """One request as the endpoint saw it.
 
     Attributes:
-        at: When it came, microseconds.
+        at: When it arrived, microseconds.
         headers: Its headers, names in lower case.
         body: Its body.
         message_id: Which message it is for, by the hub's own id.
-        known_at: When the environment that sent it had last read the delivery; what it did not know then, it could not
-            heed.
-        environment: Who sent it.
-        status: What was answered; 0 when it was no answer, or nobody listened.
+        known_at: When the environment that sent it had last read the delivery; it could not take later changes into
+            account.
+        environment: The environment that sent it.
+        status: Status of the answer; 0 when there was none, or nothing listened.
         wait_s: What ``Retry-After`` asked for, seconds; 0 for nothing.
-        answered_at: When the hub had the whole answer, microseconds; None when it never had.
-        ended_at: When the connection was over, microseconds; None while it is not.
+        answered_at: When the hub had the whole answer, microseconds; None if it never had.
+        ended_at: When the connection ended, microseconds; None while it is open.
     """
 
     at: int
@@ -107,16 +107,15 @@ class Endpoint:
 
     Args:
         account: Where it lives.
-        name: Of its host.
-        moods: How it is doing from when on (microseconds), in order.
+        name: Name of its host.
+        moods: Its conditions in order, each with the time from which on it applies (microseconds).
 
     Attributes:
-        log: Every request that was made to it, also while nobody listened.
+        log: Every request made to it, even while nothing listened.
         about_message: The same, by message.
         later: Told of each request that was answered with 202.
-        about: Says of headers and body of a request which delivery it is for: message and subscriber, by the hub's own
-            ids.
-        answers: What it answers when it is well; None for any 2xx.
+        about: Finds the delivery of a request from its headers and body: message and subscriber, by the hub's own ids.
+        answers: Makes its answer when it is well; None for any 2xx.
     """
 
     def __init__(self, account: Account, name: str, moods: Sequence[tuple[int, Mood]]) -> None:
@@ -134,18 +133,18 @@ class Endpoint:
         self._random = Random(f"{account.seed}/{name}")
 
     def mood(self) -> Mood:
-        """How it is doing now."""
+        """Its current condition."""
         now = self.account.scheduler.now
         found = bisect.bisect_right(self.moods, now, key=lambda each: each[0])
         return self.moods[found - 1][1] if found else Mood.WELL
 
     def well_between(self, begins: int, ends: int) -> bool:
-        """Whether it is well from a time to another (microseconds)."""
+        """Whether it is well during the whole time between two moments (microseconds)."""
         spells = zip(self.moods, [*self.moods[1:], (10**18, Mood.WELL)], strict=True)
         return all(mood is Mood.WELL or until <= begins or since >= ends for (since, mood), (until, _) in spells)
 
     def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
-        """A request comes in: what is noted of it, and the reply."""
+        """Handle a request: returns what is recorded of it, and the reply."""
         now = self.account.scheduler.now
         mood = self.mood()
         self.account.asked += 1
@@ -185,7 +184,7 @@ class Endpoint:
         if mood in {Mood.LATER, Mood.FORGETS} and "iron-reservation-id" in seen.headers:
             if mood is Mood.LATER:
                 self.later(seen)
-            # Some are done before they answer, or as they do.
+            # Some finish before they answer, or at the same moment.
             return Reply(status=202, takes=random.choice((quick, quick + SECOND, quick // 8 + 30_000)))
         if mood is Mood.SLOW:
             quick = round(min(random.expovariate(1 / (8 * SECOND)), 200 * SECOND))
@@ -203,17 +202,17 @@ class Endpoints:
         self.known: dict[str, Endpoint] = {}
 
     def add(self, name: str, moods: Sequence[tuple[int, Mood]]) -> Endpoint:
-        """Another endpoint; its host is its name."""
+        """Add an endpoint; its host is its name."""
         self.known[name] = Endpoint(self._account, name, moods)
         return self.known[name]
 
     def at(self, url: str) -> Endpoint:
-        """The endpoint that a URL belongs to."""
+        """The endpoint of a URL."""
         return self.known[urlsplit(url).hostname or ""]
 
 
 def life(random: Random, hours: float, favourite: Sequence[Mood] = tuple(Mood)) -> list[tuple[int, Mood]]:
-    """How an endpoint does over some hours: well, with spells of something else, and well at the end."""
+    """The conditions of an endpoint over some hours: well, with spells of something else, and well at the end."""
     moods: list[tuple[int, Mood]] = [(0, Mood.WELL)]
     at, end = 0, round(hours * HOUR)
     while True:

@@ -1,7 +1,8 @@
-"""DynamoDB's condition, filter, key and update expressions, as far as the hub uses them, read once each and kept.
+"""DynamoDB's condition, filter, key and update expressions, as far as the hub uses them; each is parsed once and
+cached.
 
-Rules: the Amazon DynamoDB Developer Guide, "Expressions in DynamoDB". What is not known here is an error, so that
-nothing is taken for granted.
+Rules: the Amazon DynamoDB Developer Guide, "Expressions in DynamoDB". Anything unknown here is an error, so that
+nothing is silently accepted.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def found_at(item: Item, path: Path, names: Names) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """An attribute value as Python compares it: numbers by size, strings and bytes by their UTF-8 bytes."""
+    """An attribute value as Python compares it: numbers by value, strings and bytes by their UTF-8 bytes."""
     if "N" in value:
         return int(value["N"])
     if "S" in value:
@@ -155,7 +156,7 @@ def _comparison(reader: _Reader) -> Condition:
     def compared(item: Item, names: Names, values: Values) -> bool:
         one, other = left(item, names, values), right(item, names, values)
         if one is None or other is None:
-            # What does not exist compares with nothing, and differs from everything.
+            # A missing value fails every comparison except "differs".
             return comparator == "<>"
         if comparator in {"=", "<>"}:
             return compare(one, other)
@@ -220,7 +221,7 @@ def _operand(reader: _Reader) -> Operand:
 
 @cache
 def update(text: str) -> Callable[[Item, Names, Values], Item]:
-    """An update expression: makes the new item of the old one. Operands are read from the old one, as DynamoDB does."""
+    """An update expression: makes the new item from the old one. Operands are read from the old one, as in DynamoDB."""
     reader = _Reader(text)
     changes: list[Change] = []
     while reader.peek:
@@ -288,12 +289,12 @@ def _without(value: Any, less: Any) -> Any:
         return None
     ((kind, members),) = less.items()
     left = sorted(set(value[kind]) - set(members))
-    # DynamoDB has no empty sets: the attribute goes with its last member.
+    # DynamoDB has no empty sets: the attribute is removed with its last member.
     return {kind: left} if left else None
 
 
 def _put(item: Item, path: Path, names: Names, value: Any) -> None:
-    """Change a copy in place, copying what lies between it and the path's end."""
+    """Change a copy in place, copying everything on the way to the path's end."""
     here = item
     for part in path[:-1]:
         name = names[part] if part.startswith("#") else part
@@ -320,6 +321,6 @@ def _partition_of(text: str) -> tuple[str, str]:
 
 
 def key_values(text: str, names: Names, values: Values) -> tuple[str, Any]:
-    """The partition key's name and value in a key condition: ``name = :value`` stands in every one."""
+    """Name and value of the partition key in a key condition: every condition contains ``name = :value``."""
     name, value = _partition_of(text)
     return (names[name] if name.startswith("#") else name), values[value]

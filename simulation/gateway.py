@@ -1,5 +1,5 @@
-"""A model of a WebSocket API: handshakes, frames that a function gets asynchronously,
-ends that it may not be told of.
+"""A model of a WebSocket API: handshakes, frames that a function gets asynchronously, and connections whose end the
+function may not be told of.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from simulation.account import Account
 
 LONGEST_S = 7_200
-"""A connection ends after two hours."""
+"""Seconds after which a connection ends: two hours."""
 
 IDLE_S = 600
-"""A connection without traffic ends after ten minutes."""
+"""Seconds without traffic after which a connection ends: ten minutes."""
 
 ASYNCHRONOUS_TRIES = 3
-"""Lambda makes an asynchronous run that failed twice again, after one minute and then two."""
+"""Lambda repeats a failed asynchronous run twice, after one minute and after two more."""
 
 
 class WebSocketGateway:
     """Connections between clients and the function ``consumers``.
 
     Args:
-        account: Where it is.
+        account: The account it belongs to.
     """
 
     def __init__(self, account: Account) -> None:
@@ -43,7 +43,7 @@ class WebSocketGateway:
         """A handshake, in the current task: its status, and the connection's id when it is 200.
 
         Args:
-            query: Of the URL.
+            query: Query of the URL.
             heard: Called with the connection's id and each frame; with an empty frame when it was closed.
         """
         account = self._account
@@ -79,7 +79,7 @@ class WebSocketGateway:
         self._account.scheduler.spawn(lambda: self._asynchronously(event, done), after=self._delay())
 
     def cut(self, connection_id: str) -> None:
-        """A client is gone. The function is told, mostly."""
+        """A client disconnects. Usually the function is told."""
         if self._account.sockets.open.pop(connection_id, None) is None:
             return
         self._account.note(f"{connection_id} is cut")
@@ -108,7 +108,7 @@ class WebSocketGateway:
             with suppress(RunFailed):
                 account.functions["consumers"].invoke(event)
                 if account.weather.strikes(Kind.REPLAY, "consumers", account.scheduler.now):
-                    # An asynchronous event may be handed over more than once.
+                    # An asynchronous event may be delivered more than once.
                     account.functions["consumers"].invoke(event)
                 done()
                 return

@@ -1,4 +1,4 @@
-"""Items of a table as they are kept and as they are counted: packed, as a run may have millions of them, and by their
+"""Items of a table as they are kept and counted: packed, because a run may have millions of them, and measured by their
 size.
 """
 
@@ -11,12 +11,12 @@ from typing import Any
 
 
 def pack(item: Mapping[str, Any]) -> bytes:
-    """An item in few bytes: a tenth of what it takes as dictionaries, and nothing for the garbage collector."""
+    """An item in few bytes: a tenth of its size as dictionaries, and nothing for the garbage collector to visit."""
     return pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
 
 
 def unpack(packed: bytes) -> dict[str, Any]:
-    """What was packed, made anew: nobody changes what is stored by changing what he was given."""
+    """The packed item, newly made: a caller that changes it does not change what is stored."""
     item: dict[str, Any] = pickle.loads(packed)  # noqa: S301 (packed by this process)
     return item
 
@@ -44,13 +44,13 @@ def _value_bytes(value: Mapping[str, Any]) -> int:
 
 
 class Pace:
-    """How much comes to each of some keys, and the most that came to one within a second of the clock.
+    """How much arrives at each key, and the most that arrived at one key within one second.
 
     Attributes:
-        total: What came to all keys.
-        most: The most to one key within a second.
+        total: Sum over all keys.
+        most: The most for one key within a second.
         key: That key.
-        at: That second, of the epoch.
+        at: That second, since the epoch.
     """
 
     __slots__ = ("_second", "_within", "at", "key", "most", "total")
@@ -62,7 +62,7 @@ class Pace:
         self._within: dict[str, float] = {}
 
     def within(self, key: str, now_ms: int) -> float:
-        """How much has come to a key in this second; times only go forward."""
+        """How much has arrived at a key within this second; time only moves forward."""
         second = now_ms // 1000
         if second != self._second:
             self._second = second
@@ -70,7 +70,7 @@ class Pace:
         return self._within.get(key, 0)
 
     def add(self, key: str, now_ms: int, count: float = 1) -> None:
-        """Count something that comes to a key now."""
+        """Count something that arrives at a key now."""
         here = self._within[key] = self.within(key, now_ms) + count
         self.total += count
         if here > self.most:

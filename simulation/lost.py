@@ -1,5 +1,5 @@
-"""Orders that were lost: whenever the sweeper queues a delivery again, this looks where its order may be,
-and if nowhere, whether there is a reason.
+"""Lost orders: whenever the sweeper requeues a delivery, this looks for its order, and if there is none, for a valid
+reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Lost:
         account: The account.
 
     Attributes:
-        swept: How many deliveries were queued again.
+        swept: Number of deliveries requeued.
     """
 
     def __init__(self, account: Account) -> None:
@@ -34,7 +34,7 @@ class Lost:
         account.sweeps.append(self._swept)
 
     def violations(self) -> Iterator[Violation]:
-        """Deliveries whose order was lost without a reason."""
+        """Deliveries whose order was lost without a valid reason."""
         for at, key in self._unexplained:
             told = f"to {key.subscriber_id}: swept at {at / SECOND:.0f} s, and nobody had purged it"
             yield Violation("lost without a reason", key.message_id, told)
@@ -57,7 +57,9 @@ class Lost:
         return any(key.message_id in told for told in self._account.streamed())
 
     def _waits(self, key: DeliveryKey) -> bool:
-        """Whether an order for a delivery waits in the schedule, on its subscriber, or behind another one."""
+        """Whether an order for a delivery waits in the schedule, in its subscriber's backlog, or behind another
+        delivery.
+        """
         positions: dict[str, int] = {}
         waits: list[tuple[str, Item]] = []
         name = "#".join(key)
@@ -73,7 +75,7 @@ class Lost:
                     return True
                 continue
             minute, _, shard = pk.partition("#")
-            # Who has passed an entry by has queued it first.
+            # A run that has moved past an entry has queued it first.
             if int(minute) >= positions.get(shard, 0):
                 return True
         return False

@@ -1,8 +1,7 @@
-"""Rules that hold wherever a subscriber has a circuit, limits, or answers that are obeyed,
-and where messages have ordering keys.
+"""Rules for subscribers with a circuit, with limits, or whose answers are obeyed, and for messages with ordering keys.
 
-They are read off what endpoints saw and what was written; ``known_at`` of a request excuses its sender for what it
-could not know.
+They are checked against what endpoints received and what was written; ``known_at`` of a request excuses a sender that
+could not know better.
 """
 
 from __future__ import annotations
@@ -21,20 +20,21 @@ from simulation.scheduler import SECOND
 from simulation.truth import Truth, Violation, Written
 
 UNDER_WAY = FRESH_MS * 1000 + 30 * SECOND
-"""A request may begin so long (microseconds) after its sender read that the circuit is closed:
-what is known counts ten seconds, and calls take their time.
+"""A request may begin this long (microseconds) after its sender read that the circuit is closed: cached state is used
+for ten seconds, and calls take their time.
 """
 
 A_RUN = 50 * SECOND
-"""Within so long there is one run of wake at most that lets orders go; one that is slow may reach into the next."""
+"""Within this time there is at most one run of wake that releases orders; a slow one may reach into the next."""
 
 RATE_WINDOW = 60 * SECOND
 
 
 def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_ms: int) -> Iterator[Violation]:
-    """While a circuit is open there are probes alone, one at a time and none before its time.
+    """While a circuit is open, only probes are made, one at a time and none before its time.
 
-    What waited goes by the ramp. Whoever asks for a try by hand knows about the circuit: such requests do not count.
+    Waiting orders follow the ramp. A person who asks for a manual try knows about the circuit, so such requests do not
+    count.
     """
     history = truth.circuits.get(subscriber_id, [])
     log = [each for each in endpoint.log if not truth.asked_by_hand((each.message_id, subscriber_id), each.known_at)]
@@ -62,13 +62,13 @@ def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_
 
 
 def _claims(before: Health, after: Health) -> bool:
-    """Whether a write takes the probe of an open circuit."""
+    """Whether a write claims the probe of an open circuit."""
     still = before.state is CircuitState.OPEN and after.state is CircuitState.OPEN
     return still and after.probe_at > before.probe_at and after.probes == before.probes
 
 
 def _open(history: Sequence[tuple[int, Health]]) -> Iterator[tuple[int, int]]:
-    """From when until when a circuit was open, microseconds."""
+    """The periods in which a circuit was open, microseconds."""
     since: int | None = None
     for at, health in history:
         if health.state is CircuitState.OPEN:
@@ -91,7 +91,7 @@ def _ramp(
             continue
         most = 2 * (1 if health.state is CircuitState.OPEN else 10 * 2**health.ramped)
         count = bisect.bisect_right(times, at) - bisect.bisect_left(times, at - A_RUN)
-        # What a closed circuit let go a moment before it opened again is not the ramp's.
+        # Requests that a closed circuit allowed just before it opened again are not part of the ramp.
         if count > most and (place < 2 or at - history[place - 1][0] > A_RUN):
             told = (
                 f"{endpoint.name}: {count} let go within a minute at {_told(at)}, {health.state} for {health.ramped} "
@@ -109,7 +109,7 @@ def in_order(
 
     Args:
         truth: What was written.
-        messages: Those that have an ordering key.
+        messages: The messages that have an ordering key.
         requests: By message and subscriber's id, in order of time.
     """
     places: dict[tuple[str, str, int], str] = {}
@@ -124,7 +124,7 @@ def in_order(
                 continue
             began = asked[0].at
             if any(each.asked for each in truth.deliveries.get((message.message_id, subscriber_id), ())):
-                # A try by hand keeps no order; what is known of the others is when the first of them was written.
+                # A manual try keeps no order; for the others it is known when the first of them was written.
                 history = truth.deliveries[message.message_id, subscriber_id]
                 tried = next((each.at for each in history if each.tries), None)
                 if tried is None:
@@ -144,23 +144,23 @@ def in_order(
 def waits_obeyed(
     endpoint: Endpoint, histories: Mapping[str, Sequence[Written]], clocks_off_ms: int
 ) -> Iterator[Violation]:
-    """What ``Retry-After`` asked for is waited, once the answer that asked was written.
+    """The wait requested by ``Retry-After`` is respected once the answer with it was written.
 
     Args:
-        endpoint: Who asked.
-        histories: What was written of each delivery to it, by message.
-        clocks_off_ms: How far clocks may be apart.
+        endpoint: The endpoint that asked.
+        histories: What was written about each delivery to it, by message.
+        clocks_off_ms: The most by which clocks may differ.
     """
     for message_id, asked in endpoint.about_message.items():
         history = histories.get(message_id, ())
-        # A try by hand leaves the automatic ones where they are, whatever it is answered.
+        # A manual try does not move the automatic ones, whatever its answer.
         by_hand = {after.attempts for before, after in pairwise(history) if before.asked and not after.asked}
         for place, (earlier, later) in enumerate(pairwise(asked)):
             answered = earlier.answered_at
             if answered is None or not earlier.wait_s or later.known_at < answered or place + 1 in by_hand:
                 continue
             known = [each for each in history if each.at <= later.known_at]
-            # Each answer was written before the next request's sender looked, so none of them is lost or another one's.
+            # Each answer was written before the sender of the next request looked, so none is missing or mixed up.
             if not known or known[-1].asked or known[-1].attempts != place + 1 or known[-1].at < answered:
                 continue
             if later.at < answered + earlier.wait_s * SECOND - clocks_off_ms * 1000:
@@ -172,14 +172,14 @@ def waits_obeyed(
 
 
 def within_limits(endpoint: Endpoint, limits: Limits, *, window: int = RATE_WINDOW) -> Iterator[Violation]:
-    """No more requests at a time, and no more in a window, than the subscriber wants.
+    """The subscriber's limits on concurrent requests and on requests per window are respected.
 
-    Of the latter one more for each environment that asks.
+    The latter may be exceeded by one request for each environment that makes requests.
 
     Args:
-        endpoint: Whose.
-        limits: What it wants.
-        window: Microseconds that requests are counted within.
+        endpoint: The subscriber's endpoint.
+        limits: Its limits.
+        window: Length of the window, microseconds.
     """
     if limits.concurrency is not None:
         ends: list[int] = []

@@ -1,4 +1,6 @@
-"""One run: an account, its weather, a world, some hours; then everything ends, and the promises are checked."""
+"""One run: an account, its weather, a world, some hours of traffic; then everything comes to an end, and the promises
+are checked.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,10 @@ WORLDS: dict[str, type[World]] = {
 """Worlds by name."""
 
 SETTLES_WITHIN = 40
-"""Hours after the last storm within which everything has ended: the longest retries, and a day of sweeping."""
+"""Hours after the last storm within which everything ends: the longest retries, and a day of sweeping."""
 
 LONGEST_EXPIRY = 8 * 24
-"""Hours until the last message has expired, if nothing else ends it."""
+"""Hours until the last message expires, if nothing else ends it."""
 
 PURGEABLE = ("PushQueue", "RetryQueue", "SlowQueue", "PollQueue", "RouteQueue")
 
@@ -45,9 +47,9 @@ class Plan:
 
     Attributes:
         seed: Decides everything.
-        world: Which.
-        hours: How long producers post and storms rage.
-        rate: Posts an hour of each producer.
+        world: Name of the world.
+        hours: How long there are posts and storms.
+        rate: Posts per hour of each producer.
         only: Names of the storms and producers that take part; None for all.
     """
 
@@ -67,14 +69,14 @@ class Result:
     """What came of a run.
 
     Attributes:
-        plan: What was run.
+        plan: Its plan.
         violations: Promises that were not kept.
         fingerprint: The same for every run of the same plan.
         parts: Names of the storms and producers that took part.
         storms: Those storms.
-        simulated_hours: How long it was for those inside.
-        seconds: How long it took.
-        figures: What happened, counted.
+        simulated_hours: Its length in virtual time.
+        seconds: Its length in real time.
+        figures: Counts of what happened.
         lines: The trace, if it was kept.
     """
 
@@ -89,8 +91,8 @@ class Result:
     lines: list[tuple[int, str]] = field(default_factory=list)
 
     def about(self, violation: Violation) -> list[tuple[int, str]]:
-        """The lines of the trace that matter for a violation: those that name what it is about,
-        and what went wrong with whom they name.
+        """The lines of the trace that matter for a violation: those that name its subject, and the failures of whatever
+        they name.
         """
         naming = [(at, line) for at, line in self.lines if violation.about in line]
         who = {line.split(" ", 1)[0] for _, line in naming}
@@ -170,14 +172,14 @@ def _announce(account: Account, storm: Storm) -> None:
 
 
 def _settle(account: Account, world: World, progress: Callable[[str], None]) -> None:
-    """Go on in good weather until everything has ended, and its records are written."""
+    """Continue in good weather until everything has ended and its records are written."""
     waited = 0
     while waited < LONGEST_EXPIRY + SETTLES_WITHIN and (world.open() or account.undelivered_records):
         account.scheduler.run(account.scheduler.now + HOUR)
         waited += 1
         if waited % 24 == 0:
             progress(f"{waited} hours of good weather: {world.open()} open")
-    # Late duplicates, errors on their way to their queues, records of the last minute.
+    # For late duplicates, errors on their way to their queues, and records of the last minute.
     account.scheduler.run(account.scheduler.now + HOUR)
 
 
@@ -202,15 +204,17 @@ def _conservation(truth: Truth) -> list[Violation]:
 
 
 TROUBLED_WITHIN = 120 * SECOND
-"""Who had a call fail so long ago (microseconds) may let orders wait in flight until it is known what came of it."""
+"""An environment that had a call fail within this time (microseconds) may keep orders in flight until it knows the
+outcome.
+"""
 
 WORKERS = {"PushQueue": "push", "RetryQueue": "push", "SlowQueue": "push", "RouteQueue": "push", "PollQueue": "poll"}
-"""Who works on a queue."""
+"""The function that works on each queue."""
 
 
 def _queues(account: Account) -> list[Violation]:
-    """What the queues saw: orders that wore out, came back before their time, waited long in flight,
-    or were too many there.
+    """Violations seen by the queues: orders that wore out, came back too early, were in flight for too long, or were
+    too many.
     """
     violations = [
         Violation("a fault of the hub's own", name, f"{count} times")

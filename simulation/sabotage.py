@@ -1,7 +1,7 @@
-"""Real defects, put back one at a time, to see whether the simulator finds them: ``python -m simulation.sabotage``.
+"""Real defects, put back one at a time to see whether the simulator finds them: ``python -m simulation.sabotage``.
 
-Each is a small change of the hub's code while a run is made. Some are defects that the hub once had and outsiders
-found, others are those that its design is there to avoid.
+Each is a small change of the hub's code for the length of a run. Some are defects that the hub once had and that were
+found from outside; the others are those that its design is meant to avoid.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Sabotage:
     """A defect.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         told: What is wrong, in a sentence.
-        changes: Module or class, attribute, and what it becomes.
-        world: Where it shows.
-        seed: One that finds it.
-        found_by: Rules that it breaks there, one of which at least is told.
-        rate: Posts an hour of each producer.
+        changes: Module or class, attribute, and its replacement.
+        world: The world in which it shows.
+        seed: A seed that finds it.
+        found_by: Rules that it breaks there, at least one of which is reported.
+        rate: Posts per hour of each producer.
     """
 
     name: str
@@ -268,10 +268,10 @@ def _asked_and_not_queued() -> Sequence[Change]:
 
 
 class _Nowhere:
-    """A queue that orders do not come out of."""
+    """A queue that swallows its orders."""
 
     def send(self, orders: object) -> None:
-        """Forget them."""
+        """Discard them."""
 
 
 def _clears_unheard() -> Sequence[Change]:
@@ -580,14 +580,16 @@ ALL: tuple[Sabotage, ...] = (
 
 
 def found(sabotage: Sabotage, seed: int) -> tuple[Result, list[str]]:
-    """A run with the defect in it, and those of its rules that were broken, in the order they were found."""
+    """A run with the defect, and those of its rules that were broken, in the order in which they were found."""
     with sabotage.installed():
         result = simulate(Plan(seed, sabotage.world, HOURS, sabotage.rate))
     return result, [*dict.fromkeys(each.rule for each in result.violations if each.rule in sabotage.found_by)]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Look for each defect from its seed on, and print the table of docs/simulation.md; 1 when one is not found."""
+    """Look for each defect, starting from its seed, and print the table of docs/simulation.md; returns 1 when one is
+    not found.
+    """
     parser = argparse.ArgumentParser(prog="python -m simulation.sabotage", description=__doc__)
     parser.add_argument("--most", type=int, default=20, help="seeds to try for each")
     parser.add_argument("--only", default="", help="those to look for, by name, with commas between; all if empty")

@@ -1,9 +1,8 @@
-"""Virtual time: everything that runs is a task, one at a time, and the seed decides who is next among those whose time
-has come.
+"""Virtual time: everything that runs is a task, one at a time, and the seed decides which of the due tasks is next.
 
 A task is a greenlet, so the hub's own code runs unchanged: where it would wait for a service, a future or a clock, its
-task gives way and goes on when that moment has come. Nothing else in the process waits, so a run is the same each time
-it is made from the same seed.
+task yields and continues when that moment has come. Nothing else in the process waits, so runs with the same seed are
+identical.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ SECOND = 1_000_000
 
 
 class Killed(BaseException):
-    """The process this task belongs to is gone. No handler of the hub's may catch it."""
+    """The process this task belongs to is gone. No handler in the hub may catch this."""
 
 
 class Scheduler:
     """Runs tasks in virtual time.
 
     Args:
-        seed: Decides between tasks whose moment is the same.
+        seed: Decides between tasks that are due at the same moment.
 
     Attributes:
         now: Microseconds since the start.
-        lines: What happened, if it is kept.
+        lines: The trace, if it is kept.
         switches: Tasks resumed so far.
     """
 
@@ -50,12 +49,12 @@ class Scheduler:
         self._hash = hashlib.blake2b(digest_size=16)
 
     def at(self, moment: int, action: Callable[[], object]) -> None:
-        """Do something at a moment (microseconds): outside of any task, so it must not wait."""
+        """Do something at a given moment (microseconds), outside of any task, so it must not wait."""
         self._number += 1
         heapq.heappush(self._moments, (max(moment, self.now), self._order.random(), self._number, action))
 
     def spawn(self, work: Callable[[], object], *, after: int = 0) -> None:
-        """Begin a task, some microseconds from now."""
+        """Begin a task after this many microseconds."""
 
         def run() -> None:
             try:
@@ -66,7 +65,7 @@ class Scheduler:
         self.at(self.now + after, greenlet(run, self._main).switch)
 
     def sleep(self, duration: int) -> None:
-        """Let the current task wait some microseconds.
+        """Make the current task wait for this many microseconds.
 
         Raises:
             Killed: The simulation is over.
@@ -75,14 +74,14 @@ class Scheduler:
             raise Killed
         moment = self.now + max(0, duration)
         if moment <= self._until and (not self._moments or self._moments[0][0] > moment):
-            # Nobody else would run meanwhile.
+            # No other task would run meanwhile.
             self.now = moment
             return
         self.at(moment, getcurrent().switch)
         self.give_way()
 
     def give_way(self) -> None:
-        """Let others run until something resumes the current task.
+        """Let other tasks run until something resumes the current one.
 
         Raises:
             Killed: The simulation is over.
@@ -94,7 +93,7 @@ class Scheduler:
             raise Killed
 
     def run(self, until: int) -> None:
-        """Run everything whose moment comes up to a time (microseconds)."""
+        """Run everything that is due up to a moment (microseconds)."""
         self._until = until
         while self._moments and self._moments[0][0] <= until:
             moment, _, _, action = heapq.heappop(self._moments)
@@ -104,19 +103,19 @@ class Scheduler:
         self.now = max(self.now, until)
 
     def end(self) -> None:
-        """Nothing runs any more; tasks that are left end where they wait."""
+        """Stop everything; the remaining tasks end where they wait."""
         self._over = True
         moments, self._moments = self._moments, []
         for _, _, _, action in sorted(moments, key=lambda each: each[2]):
-            # A task that waits is told so that its stack is unwound now, not when Python collects it.
+            # A waiting task is ended explicitly, so that its stack is unwound now and not when Python collects it.
             task = getattr(action, "__self__", None)
             if isinstance(task, greenlet) and task:
                 task.switch()
         self._moments = []
 
     def note(self, line: str, more: Callable[[], str] = str) -> None:
-        """Tell what happened: it goes into the run's fingerprint, and into :attr:`lines` if they are kept,
-        with what else there is to tell.
+        """Record an event: it becomes part of the run's fingerprint and, together with further details, of
+        :attr:`lines` if they are kept.
         """
         self._hash.update(f"{self.now} {line}\n".encode())
         if self.lines is not None:
@@ -124,7 +123,7 @@ class Scheduler:
 
     @property
     def fingerprint(self) -> str:
-        """The same for two runs if and only if the same things happened in them at the same moments."""
+        """Equal for two runs if and only if the same events happened in both at the same moments."""
         return self._hash.hexdigest()
 
 
@@ -141,14 +140,14 @@ class Signal:
         return self._set
 
     def set(self) -> None:
-        """It has happened: whoever waits goes on."""
+        """It has happened: all waiting tasks continue."""
         self._set = True
         waiting, self._waiting = self._waiting, []
         for wake in waiting:
             self._scheduler.at(self._scheduler.now, wake)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it has happened, some seconds at most; whether it has."""
+        """Wait until it has happened, or for this many seconds; returns whether it has."""
         if self._set:
             return True
         scheduler, task, over = self._scheduler, getcurrent(), [False]
@@ -166,7 +165,7 @@ class Signal:
 
 
 class VirtualFuture(Future[Any]):
-    """A future whose waiting is virtual: whoever waits for it, by itself or among others, gives way to other tasks."""
+    """A future that is waited for in virtual time: tasks that wait for it, even among others, yield to other tasks."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__()
@@ -193,12 +192,12 @@ class _Waiters(list[Any]):
 
 
 class VirtualExecutor(Executor):
-    """Runs each call as a task of its own.
+    """Runs each call in a task of its own.
 
     Args:
-        scheduler: Runs them.
-        threads: How many run at a time.
-        begin: Called in each task first, and given what to run.
+        scheduler: Runs the tasks.
+        threads: How many run at the same time.
+        begin: Called first in each task, with the call to make.
     """
 
     def __init__(self, scheduler: Scheduler, threads: int, begin: Callable[[Callable[[], None]], None]) -> None:
@@ -208,7 +207,7 @@ class VirtualExecutor(Executor):
         self._queued: list[Callable[[], None]] = []
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run a call side by side with the caller."""
+        """Run a call concurrently with the caller."""
         future = VirtualFuture(self._scheduler)
 
         def work() -> None:

@@ -1,4 +1,4 @@
-"""A smaller run that breaks a promise too: storms and producers are left out, as long as it still does."""
+"""Finds a smaller run that breaks a promise, too: storms and producers are left out as long as it still does."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import replace
 from simulation.run import Result, simulate
 
 MOST_RUNS = 40
-"""Runs made at most to shrink one."""
+"""Maximum number of runs made to shrink one."""
 
 
 def shrunk(result: Result, *, most_runs: int = MOST_RUNS) -> Result:
-    """A run of as few storms and producers as can be found, with its trace.
+    """A run with as few storms and producers as can be found, with its trace.
 
-    Half of what is left is left out at a time, then a quarter, and so on to single ones: what fails without it does not
-    need it.
+    Half of what remains is left out at a time, then a quarter, and so on down to single ones: a run that also fails
+    without a part does not need it.
 
     Args:
         result: A run that broke a promise.
-        most_runs: How many runs may be made for it.
+        most_runs: Maximum number of runs to make.
     """
     rules = {each.rule for each in result.violations}
     parts, runs, best = [*result.parts], 0, result

@@ -1,4 +1,4 @@
-"""Models of S3, KMS, Secrets Manager and the management side of a WebSocket API, as far as the hub uses them."""
+"""Models of S3, KMS, Secrets Manager and the management API of WebSocket connections, as far as the hub uses them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class SecretsManager:
 
 
 class Kms:
-    """One key. What it seals is only good for the context it was sealed for."""
+    """One key. Its ciphertexts can only be decrypted with the context that they were encrypted with."""
 
     def encrypt(self, *, Plaintext: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
         """Encrypt."""
@@ -88,7 +88,7 @@ class Socket:
 
     Attributes:
         opened_at: When its handshake ended, epoch milliseconds.
-        active_at: When something last went over it.
+        active_at: When it was last used, epoch milliseconds.
         heard: Called with each frame that arrives.
         closed: Called when the hub's side ends it.
     """
@@ -100,7 +100,7 @@ class Socket:
 
 
 class Sockets:
-    """Connections of a WebSocket API, from its management side.
+    """Connections of a WebSocket API, as the management API sees them.
 
     Args:
         now_ms: Its clock, epoch milliseconds.
@@ -111,7 +111,7 @@ class Sockets:
         self.open: dict[str, Socket] = {}
 
     def post_to_connection(self, *, ConnectionId: str, Data: bytes) -> dict[str, Any]:  # noqa: N803
-        """PostToConnection: the frame is with the client when the call returns."""
+        """PostToConnection: the client has the frame when the call returns."""
         socket = self._socket(ConnectionId, "PostToConnection")
         socket.active_at = self._now_ms()
         socket.heard(Data.decode("utf-8", "surrogatepass"))

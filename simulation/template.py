@@ -1,5 +1,5 @@
-"""What template.yaml deploys, read for the simulator: tables, queues, functions with their settings,
-and what calls them.
+"""Reads from template.yaml what the simulator deploys: tables, queues, functions with their settings, and their event
+sources.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PARAMETERS = {"PublicBaseUrl": BASE_URL}
 
 @dataclass(frozen=True)
 class QueueEvents:
-    """A queue whose messages call a function.
+    """A queue whose messages invoke a function.
 
     Attributes:
         queue: Its name.
-        batch: Messages at most in a batch.
-        concurrency: Runs at most at a time.
+        batch: Maximum number of messages in a batch.
+        concurrency: Maximum number of concurrent runs.
     """
 
     queue: str
@@ -39,14 +39,14 @@ class QueueEvents:
 
 @dataclass(frozen=True)
 class StreamEvents:
-    """A table's stream that calls a function.
+    """A table's stream that invokes a function.
 
     Attributes:
         table: Its name.
-        batch: Records at most in a batch.
-        window_s: Seconds that a batch is gathered.
-        parallel: Batches of one shard at a time; records of one partition key stay in order.
-        filters: Patterns, one of which a record must match; none for all records.
+        batch: Maximum number of records in a batch.
+        window_s: Seconds for which a batch is gathered.
+        parallel: Concurrent batches per shard; records of one partition key stay in order.
+        filters: Patterns, at least one of which a record must match; none for all records.
     """
 
     table: str
@@ -65,11 +65,11 @@ class FunctionSettings:
     """A function.
 
     Attributes:
-        name: Of its folder.
-        timeout_s: Seconds a run may take.
+        name: Name of its folder.
+        timeout_s: Seconds that a run may take.
         environ: Its environment variables.
-        queues: Queues that call it.
-        streams: Streams that call it.
+        queues: Queues that invoke it.
+        streams: Streams that invoke it.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Stack:
 
 
 class _Resolver:
-    """Values of the template, with functions like ``Ref`` and ``Fn::If`` worked out."""
+    """Resolves values of the template that use functions like ``Ref`` and ``Fn::If``."""
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
         self._template = template
@@ -149,7 +149,7 @@ class _Resolver:
 
 
 def named(resource: str, kind: str) -> str:
-    """What a resource of the template is called in the simulator: queues by their URLs, all else by logical id."""
+    """The simulator's name for a resource of the template: the URL of a queue, otherwise the logical id."""
     return f"https://sqs.example/{resource}" if kind == "AWS::SQS::Queue" else resource
 
 
@@ -159,7 +159,7 @@ def _template() -> dict[str, Any]:
 
 
 def stack(**parameters: Any) -> Stack:
-    """The stack that the template makes of some parameters."""
+    """The stack that the template describes with these parameters."""
     template = _template()
     resolver = _Resolver(template, {**PARAMETERS, **parameters})
     resources = {name: (each["Type"], each) for name, each in template["Resources"].items()}
@@ -236,7 +236,7 @@ def _function(properties: Mapping[str, Any], resolver: _Resolver, common: Mappin
 
 
 def _matches(pattern: Any, value: Any) -> bool:
-    """Event filtering: every name of a pattern is there, and each list of a pattern holds the value."""
+    """Event filtering: every name of a pattern exists, and each list of a pattern contains the value."""
     if isinstance(pattern, list):
         if any(not isinstance(each, str) for each in pattern):
             raise ValueError("a filter of a kind that the simulator does not have")

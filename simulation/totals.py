@@ -1,4 +1,4 @@
-"""What many runs came to together: what was run, what went wrong in it, which states of the hub were reached."""
+"""Totals of many runs: what was run, what went wrong, and which states of the hub were reached."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pushhub.engine.model.delivery import DeliveryState
 from simulation.run import Result
 
 MOST = "most "
-"""Figures whose names begin so are the highest of all runs, the others are added up."""
+"""Figures whose names begin with this are the maximum over all runs; the others are summed."""
 
 
 class Totals:
     """Adds up runs.
 
     Attributes:
-        figures: What happened in all of them.
+        figures: Figures of all runs.
         broken: Runs that broke a promise, by world and seed.
     """
 
@@ -30,7 +30,7 @@ class Totals:
         self._cpu_s: dict[str, float] = {}
 
     def add(self, result: Result, cpu_s: float) -> None:
-        """Count a run in, which took so many seconds of CPU."""
+        """Add a run that took this many seconds of CPU time."""
         world = result.plan.world
         self._runs[world] += 1
         self._hours[world] = self._hours.get(world, 0.0) + result.simulated_hours
@@ -41,7 +41,7 @@ class Totals:
             self.figures[name] = max(self.figures[name], count) if name.startswith(MOST) else self.figures[name] + count
 
     def lines(self) -> Iterator[str]:
-        """The totals as people read them."""
+        """The totals as text."""
         kept = f"promises broken in {', '.join(self.broken)}" if self.broken else "all promises kept"
         yield f"{_amount(self._runs.total(), sum(self._hours.values()), sum(self._cpu_s.values()))}; {kept}"
         for world, runs in self._runs.items():
@@ -54,7 +54,7 @@ class Totals:
             yield f"  {name}: {count}"
 
     def _reached(self, kind: str, states: type[StrEnum], whose: str) -> str:
-        """How many states of something were reached, which ones never, and by how many different steps."""
+        """How many states of a kind were reached, which ones never were, and through how many different transitions."""
         steps = [name.split(" ") for name in self.figures if name.startswith(f"{kind} ")]
         seen = {state for _, before, _, after in steps for state in (before, after)}
         never = [each.value for each in states if each.value not in seen]

@@ -1,5 +1,5 @@
-"""What really happened, watched from outside: every write of the tables as it is made, what producers were told,
-what endpoints saw.
+"""What really happened, watched from outside: every write to the tables as it is made, what producers were told, and
+what endpoints received.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Violation:
     """A promise that was not kept.
 
     Attributes:
-        rule: Which.
-        about: Whom or what it is about: an id that the trace can be searched for.
+        rule: The rule that was broken.
+        about: Its subject: an id that can be searched for in the trace.
         told: What happened.
     """
 
@@ -57,9 +57,9 @@ class Written:
     """A delivery as one write left it.
 
     Attributes:
-        at: When, microseconds.
-        state: Where it stood.
-        settled: Whether for good.
+        at: Time of the write, microseconds.
+        state: Its state.
+        settled: Whether that is final.
         due_at: When it is looked at next, epoch milliseconds.
         tries: Tries used up.
         attempts: Requests made.
@@ -83,10 +83,10 @@ class Accepted:
 
     Attributes:
         message: As it was stored.
-        at: When, microseconds.
-        pull: Whether it stands in a pull queue.
+        at: When it was stored, microseconds.
+        pull: Whether it is in a pull queue.
         gone_at: When its item was removed, microseconds.
-        ended: How it left a pull queue: what was stored last.
+        ended: How it left a pull queue: its last stored state.
     """
 
     message: Message
@@ -103,10 +103,12 @@ class Truth:
     Attributes:
         accepted: Messages by queue generation and id.
         pushed: Messages that the hub delivers, by id.
-        deliveries: What was written of each delivery, by message id and subscriber's id.
-        queues: Each queue as it was from when on (microseconds), by name; None while there was none.
-        circuits: What was known to all of each subscriber that failed, from when on, by the subscriber's id.
-        let_go: When orders left the list of those that wait on a subscriber, by its id.
+        deliveries: The writes of each delivery, by message id and subscriber id.
+        queues: The versions of each queue by name, each with the time from which on it applied (microseconds); None
+            while there was none.
+        circuits: The stored health of each subscriber that failed, with the times of its changes, by the subscriber's
+            id.
+        let_go: When orders left a subscriber's backlog, by its id.
     """
 
     def __init__(self, account: Account) -> None:
@@ -125,13 +127,13 @@ class Truth:
         return next((each.at for each in self.deliveries[message_id, subscriber_id] if each.settled), None)
 
     def asked_by_hand(self, owed: tuple[str, str], at: int) -> bool:
-        """Whether a delivery (message and subscriber), as it was then (microseconds), has a try that a person wants."""
+        """Whether a delivery (message and subscriber) had, at a given time (microseconds), a manual try to be made."""
         history = self.deliveries.get(owed, [])
         place = bisect.bisect_right(history, at, key=lambda each: each.at)
         return bool(place) and history[place - 1].asked
 
     def queue_at(self, name: str, at: int) -> Queue | None:
-        """A queue as it was at a time (microseconds)."""
+        """A queue as it was at a given time (microseconds)."""
         history = self.queues[name]
         place = bisect.bisect_right(history, at, key=lambda each: each[0])
         return history[place - 1][1] if place else None
@@ -144,7 +146,7 @@ class Truth:
                     yield json.loads(line)
 
     def quarantined(self) -> Sequence[str]:
-        """Stream records that no delivery record could be made of."""
+        """Stream records that could not be turned into delivery records."""
         return [
             f"{key}: {content.decode()[:300]}"
             for (bucket, key), content in self._account.s3.objects.items()

@@ -1,6 +1,4 @@
-"""What goes wrong, and when: storms made from the seed, each of which can be left out to see whether a failure needs
-it.
-"""
+"""What goes wrong, and when: storms derived from the seed. Each can be left out, to see whether a failure needs it."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ class Kind(StrEnum):
     LOST = "lost"
     """Calls of a service take effect, but their answers do not arrive, after the SDK's own retries."""
     REPEATED = "repeated"
-    """Calls of a service take effect twice: the SDK repeated what it had no answer to."""
+    """Calls of a service take effect twice: the SDK repeated a call that it got no answer to."""
     SLOW = "slow"
     """Calls of a service take seconds."""
     UNDONE = "undone"
@@ -36,11 +34,11 @@ class Kind(StrEnum):
     RECYCLED = "recycled"
     """Execution environments are replaced, as after a deployment."""
     DUPLICATES = "duplicates"
-    """SQS hands messages out once more."""
+    """SQS delivers messages a second time."""
     LAG = "lag"
     """Indexes show writes minutes late."""
     REPLAY = "replay"
-    """Streams hand batches out again after they were done."""
+    """Streams deliver batches again that were already handled."""
     STOPPED = "stopped"
     """A function is broken: each of its runs fails at its start."""
     PURGED = "purged"
@@ -54,12 +52,12 @@ class Storm:
     """Something that goes wrong for a while.
 
     Attributes:
-        name: What it is called in a trace, and to leave it out.
+        name: Identifies it in a trace, and to leave it out.
         kind: What goes wrong.
         where: Service, function or queue; empty for all.
         begins: Microseconds since the start.
-        ends: Likewise.
-        rate: Share of calls it strikes (0..1), or a number that its kind explains.
+        ends: Microseconds since the start.
+        rate: Share of calls that it strikes (0..1), or a number that its kind explains.
     """
 
     name: str
@@ -92,8 +90,8 @@ def forecast(seed: str, hours: float, functions: Sequence[str], queues: Sequence
     """The storms of a run.
 
     Args:
-        seed: Of the run.
-        hours: How long it is.
+        seed: Seed of the run.
+        hours: Its length.
         functions: Names of all functions.
         queues: Names of the queues that may be purged.
     """
@@ -117,7 +115,8 @@ def forecast(seed: str, hours: float, functions: Sequence[str], queues: Sequence
             where, rate = random.choice(functions), random.choice((0.1, 0.5, 1.0))
         elif kind is Kind.STOPPED:
             where, rate = random.choice(functions), 1.0
-            # Now and then longer than a stream keeps its records; but without any records nothing could be proved.
+            # Sometimes longer than a stream keeps its records, except for the records function: without records nothing
+            # could be proved.
             lasts = round(random.choice((0.3, 1, 4, 4 if where == "records" else 26)) * HOUR)
         elif kind is Kind.LAG:
             where, rate = "dynamodb", random.choice((5, 60, 300))
@@ -131,16 +130,16 @@ def forecast(seed: str, hours: float, functions: Sequence[str], queues: Sequence
 
 
 class Weather:
-    """The storms of a run at work.
+    """The storms of a run in effect.
 
     Args:
-        storms: Which.
-        seed: Of the run; each storm strikes by random numbers of its own, so that leaving one out leaves the others as
-            they are.
+        storms: The storms.
+        seed: Seed of the run; each storm has random numbers of its own, so that leaving one out does not change the
+            others.
 
     Attributes:
         struck: How often each kind struck.
-        over: When the last of them ends, microseconds: from then on the weather is good.
+        over: When the last storm ends, microseconds; the weather is good from then on.
     """
 
     def __init__(self, storms: Sequence[Storm], seed: str) -> None:
@@ -167,5 +166,5 @@ class Weather:
         return False
 
     def worst(self, kind: Kind, now: int) -> float:
-        """The highest number that a storm of a kind has now; 0 when there is none."""
+        """The highest rate among the current storms of a kind; 0 when there is none."""
         return max((each.rate for each in self._of_kind[kind] if each.begins <= now < each.ends), default=0.0)

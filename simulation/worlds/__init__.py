@@ -1,3 +1,3 @@
-"""What lives in a simulated account: tenants, their producers, endpoints and consumers,
-and the promises made to them.
+"""The inhabitants of a simulated account: tenants, their producers, endpoints and consumers, and the promises made to
+them.
 """

@@ -1,5 +1,5 @@
-"""The hub protocol: a store with mappings, services that answer at once, later, or with further messages,
-and what was promised.
+"""The hub protocol: a store with mappings; services that answer at once, later, or with further messages; and the
+promises made to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SERVICES = 5
 HELD = "held"
 PAUSES_AN_HOUR = 0.5
 REMEMBERED = 60 * SECOND
-"""For so long routing may go by mappings as they were."""
+"""Routing may use mappings that are this old (microseconds)."""
 
 FOREVER = 10**18
 
@@ -39,12 +39,12 @@ class Service:
 
     Attributes:
         name: Its name.
-        settings: Of its mapping.
-        endpoint: Where it is.
-        mapping_id: As the hub calls it.
+        settings: Settings of its mapping.
+        endpoint: The endpoint.
+        mapping_id: Id of its mapping.
         behaviour: What it does with a message when it is well.
-        polls: How often each message was asked about.
-        off: From when until when its owner had turned it off, microseconds.
+        polls: How often it was polled for each message.
+        off: The periods for which its owner had turned it off, microseconds.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Service:
     off: list[list[int]] = field(default_factory=list)
 
     def was_off(self, begins: int, ends: int) -> bool:
-        """Whether it was off, or perhaps off, at any time between two."""
+        """Whether it was off, or may have been, at any time between two moments."""
         return any(began <= ends and begins <= ended for began, ended in self.off)
 
 
@@ -110,7 +110,7 @@ class HubWorld(PushWorld):
         )
 
     def _answer(self, service: Service, seen: Asked, random: Random) -> Reply:
-        """What a service says when it is well; the same children each time it is asked about the same message."""
+        """The answer of a service when it is well; the same children each time for the same message."""
         fields = json.loads(seen.body)
         message_id = fields["message_id"]
         said: dict[str, Any] = {"message_id": message_id}
@@ -125,8 +125,8 @@ class HubWorld(PushWorld):
         return Reply(200, body=json.dumps(said).encode(), takes=0)
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
-        """A producer for each type of message, the person who decides about what is held,
-        and the owner who pauses services.
+        """A producer for each type of message, the person who decides about held messages, and the owner who pauses
+        services.
         """
         acts: dict[str, Callable[[], object]] = {}
         for number, kind in enumerate(TYPES):
@@ -147,8 +147,8 @@ class HubWorld(PushWorld):
             self.pushed.append(answer.body["message_id"])
 
     def _pause(self, random: Random) -> None:
-        """The owner turns a service off, and on again after a while: what comes meanwhile is not for it,
-        what came before is.
+        """The owner turns a service off, and on again after a while: messages of that time are not for it, earlier ones
+        are.
         """
         service = random.choice(self.services)
         if service.off and service.off[-1][1] == FOREVER:
@@ -166,7 +166,7 @@ class HubWorld(PushWorld):
         self._account.note(f"owner turns {service.name} {'on' if enabled else 'off'}")
 
     def _decide(self) -> None:
-        """A person looks at what is held every two hours or so, and has it tried again or archives it."""
+        """About every two hours, a person looks at held messages and has each retried, or archives it."""
         random = self._chance("person")
         while True:
             self._account.scheduler.sleep(round(random.expovariate(1 / 2) * HOUR))
@@ -234,7 +234,7 @@ class HubWorld(PushWorld):
             for service in self.services:
                 wanted = kind in service.settings["messages"]
                 if wanted and service.was_off(accepted.at, routed_at):
-                    # One copy or none, as it was on or off when the message was compared with it.
+                    # One copy or none, depending on whether it was on when the message was compared with it.
                     wanted = bool(made[message_id, service.mapping_id])
                 if made[message_id, service.mapping_id] != wanted:
                     told = f"{made[message_id, service.mapping_id]} copies of {kind} for {service.name}"

@@ -1,5 +1,5 @@
-"""IronMQ: push queues of every kind with their producers, endpoints and an owner who changes his mind,
-and what they were promised.
+"""IronMQ: push queues of every kind with their producers, endpoints, and an owner who changes them; and the promises
+made to them.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from simulation.truth import Accepted, Violation, Written
 from simulation.worlds.world import Owed, PushWorld, moment
 
 EARLY_MS = 1_100
-"""How much before its time a delivery may be tried: nothing, but for whole seconds of streams and clocks that are off,
+"""How much earlier than due a delivery may be tried: only by the whole seconds of streams and the difference of clocks,
 see ``_clocks_off``.
 """
 
 CACHED = CACHE_TTL_MS * 1000
-"""For so long (microseconds) a first attempt goes by what was remembered of its queue."""
+"""A first attempt may use a cached queue that is this old (microseconds)."""
 
 CHANGES_AN_HOUR = 1.5
-"""How often the owner does something."""
+"""How often per hour the owner changes something."""
 
 QUEUES = 6
 MOODS = (*Mood, Mood.LATER, Mood.LATER)
 RACING = 3
-"""The endpoints of this queue acknowledge what they were sent while the hub still writes down that they got it."""
+"""The endpoints of this queue acknowledge a message while the hub is still recording that they got it."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class PushQueue:
     Attributes:
         name: Its name.
         kind: ``multicast`` or ``unicast``.
-        settings: As first asked for.
+        settings: The settings it was created with.
         endpoints: By name of the subscriber.
     """
 
@@ -61,10 +61,10 @@ class Posted:
     """A message that a producer was told was accepted.
 
     Attributes:
-        queue: Where to.
-        message_id: What it was told.
-        began: When it was first asked for, microseconds.
-        at: When the answer came.
+        queue: Its queue.
+        message_id: The id in the answer.
+        began: When it was first posted, microseconds.
+        at: When the answer came, microseconds.
         key: Its ordering key, if it has one.
     """
 
@@ -80,8 +80,8 @@ class Acknowledged:
     """An acknowledgement that was answered.
 
     Attributes:
-        message_id: Of what.
-        subscriber: By whom.
+        message_id: The acknowledged message.
+        subscriber: The subscriber that acknowledged it.
         at: When the answer came, microseconds.
     """
 
@@ -122,7 +122,7 @@ class IronMqWorld(PushWorld):
             "push": push,
         }
         if number == 1:
-            # Many short waits: what wears an order out.
+            # Many short waits, which wear an order out.
             push |= {"retries": 100, "retries_delay": 3}
             queue.settings["message_expiration"] = 86_400
         return queue
@@ -145,14 +145,14 @@ class IronMqWorld(PushWorld):
         return self._account.http(method, whole, body, token=self._token)
 
     def _delivery_of(self, message_id: str, name: str) -> Owed:
-        """The delivery of a message to the subscriber of a name, whom it was owed to when it was accepted."""
+        """The delivery of a message to the subscriber that had this name when the message was accepted."""
         message = self._truth.pushed[message_id]
         return message_id, next(
             (each for each in message.delivery_subscribers if self._name(message.queue, each) == name), "*"
         )
 
     def _name(self, queue: str, subscriber_id: str) -> str:
-        """What the owner calls a subscriber, also one that he removed; ``*`` for any one of several."""
+        """The owner's name for a subscriber, even a removed one; ``*`` for any one of several."""
         if subscriber_id == "*":
             return "*"
         settings = (each.push for _, each in self._truth.queues[queue] if each is not None and each.push is not None)
@@ -205,7 +205,7 @@ class IronMqWorld(PushWorld):
         self._note("changes", queue, self._ask("PATCH", queue, "", {"queue": {"push": push}}))
 
     def _remove_subscriber(self, queue: PushQueue, random: Random) -> None:
-        """Take one away, and later have it back: it is another one then."""
+        """Remove a subscriber, and add it again later: it is then a different one."""
         given = random.choice(queue.settings["push"]["subscribers"])
         gone = {"subscribers": [{"name": given["name"]}]}
         self._note(f"removes {given['name']} from", queue, self._ask("DELETE", queue, "/subscribers", gone))
@@ -222,14 +222,14 @@ class IronMqWorld(PushWorld):
             self._note(f"deletes {message_id} in", queue, self._ask("DELETE", queue, f"/messages/{message_id}", {}))
 
     def _delete_queue(self, queue: PushQueue, random: Random) -> None:
-        """Delete a queue, and make it anew under its name: nothing of it may be seen there."""
+        """Delete a queue, and create it again under its name: the new one must show nothing of the old one."""
         self._note("deletes", queue, self._ask("DELETE", queue, ""))
         self._account.scheduler.sleep(random.choice((0, 5, 300)) * SECOND)
 
         def make() -> HttpAnswer:
             answer = self._ask("PUT", queue, "", {"queue": queue.settings})
             if answer.status == 403:
-                # Somebody posted meanwhile, and a pull queue was made for him.
+                # A post in between created a pull queue.
                 self._ask("DELETE", queue, "")
             return answer
 
@@ -276,7 +276,7 @@ class IronMqWorld(PushWorld):
             if count > 1:
                 yield Violation("an identifier twice", message_id, f"told {count} producers")
         for each in self.posted:
-            # A producer may post to a queue that was just deleted, which is made for him as a pull queue then.
+            # A producer may post to a queue that was just deleted; the post then creates it as a pull queue.
             stored = self._truth.pushed.get(each.message_id)
             if stored is None and not any(key[1] == each.message_id for key in self._truth.accepted):
                 yield Violation("accepted and not stored", each.message_id, f"{each.queue} at {moment(each.at)}")
@@ -303,7 +303,7 @@ class IronMqWorld(PushWorld):
         return sorted(found, key=lambda seen: seen.at)
 
     def _settings_of(self, message: Message, until: int) -> list[PushSettings]:
-        """The settings that a message may have been delivered by, up to a time (microseconds)."""
+        """The settings that a message may have been delivered with, up to a time (microseconds)."""
         return [
             each.push
             for at, each in self._truth.queues[message.queue]
@@ -335,11 +335,11 @@ class IronMqWorld(PushWorld):
             yield Violation("began anew", message_id, str([(each.version, each.state) for each in history]))
         wanted = any(each.error_queue for each in self._settings_of(message, last.at))
         wanted = wanted and last.state in {"exhausted", "expired"}
-        # A subscriber that was removed before any attempt was recorded has no name there.
+        # A subscriber that was removed before any attempt was recorded has no name in the error message.
         nameless = wanted and not last.attempts and errors[message_id, ""] > 0
         told = errors[message_id, name] or int(nameless)
-        # Who wrote the end may have died before it queued the error message, and the order that would have made up for
-        # it may have been purged.
+        # The environment that wrote the end may have died before it queued the error message, and the order that would
+        # have made up for it may have been purged.
         forgiven = accepted.deleted or void is not None or message_id in self._account.purged
         if told != wanted and not (told < wanted and forgiven):
             yield Violation("error queue", message_id, f"{told} error messages about {name}, which is {last.state}")
@@ -372,7 +372,7 @@ class IronMqWorld(PushWorld):
 
     @property
     def _clocks_off(self) -> int:
-        """How far two clocks may be apart, milliseconds."""
+        """The most by which two clocks may differ, milliseconds."""
         worst = max((each.rate for each in self._account.weather.storms if each.kind == "clocks"), default=0)
         return EARLY_MS + round(2_000 * worst)
 
