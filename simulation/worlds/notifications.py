@@ -1,5 +1,5 @@
-"""Notifications 2.0: publishers that repeat, consumers that come and go, exclusive and shared;
-and what they were promised.
+"""Notifications 2.0: publishers that repeat requests, consumers that come and go, exclusive and shared; and the
+promises made to them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ TOPICS = ("orders", "machines")
 SOURCES = ("111", "222", "333")
 PUBLISHERS = 3
 CONSUMERS = 3
-"""Of the shared subscriber."""
+"""Consumers of the shared subscriber."""
 
 FASTER = 6
-"""Publishers post so many times as often as producers of other worlds."""
+"""Publishers post this many times as often as producers of other worlds."""
 
 
 @dataclass
@@ -35,10 +35,10 @@ class Published:
     """A notification that its publisher was told was accepted.
 
     Attributes:
-        publisher: Whose.
+        publisher: Its publisher.
         number: Its number, rising with time.
-        topic: Where to.
-        source: What it is about.
+        topic: Its topic.
+        source: The object it is about.
         began: When it was first posted, microseconds.
     """
 
@@ -54,12 +54,12 @@ class Frame:
     """A frame as a client got it.
 
     Attributes:
-        at: When, microseconds.
-        connection: On which connection.
-        opened: When that was opened, microseconds.
-        position: In the topic.
+        at: When it arrived, microseconds.
+        connection: The connection.
+        opened: When that connection was opened, microseconds.
+        position: Position in the topic.
         key: Publisher and number.
-        source: What it is about.
+        source: The object it is about.
     """
 
     at: int
@@ -72,7 +72,7 @@ class Frame:
 
 @dataclass
 class Subscriber:
-    """A subscriber, and what its consumers saw.
+    """A subscriber, and what its consumers received.
 
     Attributes:
         name: Its name.
@@ -81,7 +81,7 @@ class Subscriber:
         since: When its first connection was open, microseconds.
         frames: All frames of all its connections, in order.
         noted: When the hub had each acknowledgement, by position, microseconds.
-        token: What its consumers connect with.
+        token: The token of its consumers.
     """
 
     name: str
@@ -144,7 +144,7 @@ class NotificationsWorld(World):
         }
 
     def begin(self, names: Collection[str]) -> None:
-        """Let everybody act from now on."""
+        """Let all actors act from now on."""
         for subscriber in self.subscribers:
             for place in range(CONSUMERS if subscriber.shared else 1):
                 random = self._chance(f"{subscriber.name}-{place}")
@@ -152,7 +152,7 @@ class NotificationsWorld(World):
         super().begin(names)
 
     def _publish(self, publisher: int, random: Random) -> None:
-        """One request after the other, each repeated under its key until it is taken."""
+        """Make one request after the other, each repeated with its key until it is accepted."""
         scheduler = self._account.scheduler
         end, number, request = scheduler.now + round(self._hours * HOUR), 0, 0
         while True:
@@ -174,7 +174,7 @@ class NotificationsWorld(World):
                 self.published += told
 
     def _consume(self, subscriber: Subscriber, name: str, random: Random) -> None:
-        """Connect, receive, acknowledge, go away, and again."""
+        """Connect, receive, acknowledge, disconnect, and start again."""
         scheduler = self._account.scheduler
         while True:
             query = {"token": subscriber.token} | ({"consumer": name} if subscriber.shared else {})
@@ -213,12 +213,12 @@ class NotificationsWorld(World):
             self._account.scheduler.spawn(lambda: self._gateway.send(connection, ack_id, noted), after=after)
 
     def _noted(self, subscriber: Subscriber, position: int, connection: str) -> None:
-        # One that is under way as its connection ends counts or not.
+        # One in progress when its connection ends may or may not count.
         if connection in self._account.sockets.open:
             subscriber.noted.setdefault(position, self._account.scheduler.now)
 
     def open(self) -> int:
-        """Notifications that have not come to a subscriber."""
+        """Number of notifications that have not reached a subscriber."""
         count = 0
         for subscriber in self.subscribers:
             got = {each.key for each in subscriber.frames}
@@ -248,8 +248,8 @@ class NotificationsWorld(World):
                 yield Violation("never arrived", f"p{each.publisher}n{each.number}", f"at {subscriber.name}")
 
     def _in_order(self, subscriber: Subscriber) -> Iterator[Violation]:
-        """On one connection positions rise (shared: those of one source),
-        but for what a sender that failed sends again.
+        """On one connection positions rise (shared subscribers: those of one source), except for what a failed sender
+        sends again.
         """
         seen: dict[tuple[str, int], Frame] = {}
         highest: dict[tuple[str, str], int] = {}
@@ -267,7 +267,7 @@ class NotificationsWorld(World):
             highest[key] = max(highest.get(key, 0), each.position)
 
     def _once_acknowledged(self, subscriber: Subscriber) -> Iterator[Violation]:
-        """What the hub had the acknowledgement of before a connection was opened does not come on it."""
+        """A notification whose acknowledgement the hub had before a connection was opened does not arrive on it."""
         for each in subscriber.frames:
             noted = subscriber.noted.get(each.position)
             if noted is not None and noted < each.opened - SECOND:
@@ -278,9 +278,7 @@ class NotificationsWorld(World):
                 yield Violation("sent after its acknowledgement", f"p{each.key[0]}n{each.key[1]}", told)
 
     def _one_order(self) -> Iterator[Violation]:
-        """A topic has one order, the same for all, in which what one publisher published one after the other stays
-        so.
-        """
+        """A topic has one order, the same for all, which keeps the order of each publisher's requests."""
         at: dict[tuple[str, int], tuple[int, int]] = {}
         positions: dict[tuple[str, tuple[int, int]], set[int]] = defaultdict(set)
         for subscriber in self.subscribers:

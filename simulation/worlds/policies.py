@@ -1,5 +1,4 @@
-"""Queues with what a subscriber is spared: ordering keys, circuits, limits, answers that are obeyed;
-and an owner who empties them.
+"""Queues with protection: ordering keys, circuits, limits, answers that are obeyed; and an owner who empties them.
 
 IronMQ's API has no words for these settings, so an operator writes them, and producers of ordered messages are programs
 inside the hub.
@@ -34,30 +33,30 @@ from simulation.worlds.world import Owed, moment
 MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS, Mood.RACES, Mood.GONE})
 
 BURST = 40
-"""Messages that come in one request now and then: more than a ramp lets go in its first minutes."""
+"""Messages that now and then arrive in one request: more than a ramp releases in its first minutes."""
 
 KEYS = ("a", "b", "c", "stuck")
 STUCK = "stuck"
-"""Messages of this key are refused by the endpoints of the first queue, however well they are."""
+"""Messages with this key are always refused by the endpoints of the first queue."""
 
 FASTER = 4
-"""Producers post so many times as often as those of other worlds: a circuit needs traffic."""
+"""Producers post this many times as often as those of other worlds: a circuit needs traffic."""
 
 CIRCUIT = Circuit(failures=3, share=0.6, least=6, window_s=60, probe_s=60, most_probe_s=900, disable_after_s=None)
 RULES = AnswerRules(retry_after=True, slow_down_s=20)
 LIMITS = (Limits(concurrency=2), Limits(rate_per_s=0.1))
 
 PROMPT = 15 * MINUTE
-"""Within so long a message is delivered whose endpoint is well and which waits for no other."""
+"""A message whose endpoint is well and which waits for no other one is delivered within this time."""
 
 LATE_AT_MOST = 4
-"""Deliveries that may be late in a run without heavy storms: environments die now and then,
-which hides their orders for three quarters of an hour.
+"""Deliveries that may be late in a run without heavy storms: environments die now and then, which hides their orders
+for three quarters of an hour.
 """
 
 DEATHS_A_LATE_ONE = 4
-"""Where many environments die, one delivery more may be late for so many deaths: a third of them are those of push, and
-not each one holds an order whose endpoint is well.
+"""Where many environments die, one more delivery may be late for this many deaths: a third of them are those of push,
+and not each one holds an order whose endpoint is well.
 """
 
 FOREVER = 10**18
@@ -67,13 +66,13 @@ HEAVY = frozenset({"purged", "stopped", "throttled", "crash", "refused", "lost",
 
 
 class PoliciesWorld(IronMqWorld):
-    """Queues in order; with a circuit; with both; with limits on requests at a time, and a second."""
+    """Queues with ordering keys; with a circuit; with both; with limits on concurrency and rate."""
 
     name = "policies"
     producers = 5
 
     def set_up(self) -> None:
-        """Make the queues, and have an operator write what IronMQ has no words for."""
+        """Create the queues, and have an operator write the settings that IronMQ has no words for."""
         super().set_up()
         config = self._operator.config
         for number, queue in enumerate(self.queues):
@@ -141,9 +140,9 @@ class PoliciesWorld(IronMqWorld):
             self.posted.append(Posted(queue.name, message_id, began, self._account.scheduler.now))
 
     def _post_ordered(self, queue: PushQueue, random: Random) -> None:
-        """Post messages of one key, as a program of the hub in an environment of ingest.
+        """Post messages of one key, as a program inside the hub in an environment of ingest.
 
-        Again until it is known that they are stored.
+        Repeats until they are known to be stored.
         """
         key, count = random.choice(KEYS), random.choice((1, 1, 2, 4))
         new = [NewMessage(body=json.dumps({"key": key}).encode(), order_key=key) for _ in range(count)]
@@ -186,8 +185,8 @@ class PoliciesWorld(IronMqWorld):
         }
         if number in (1, 2):
             for subscriber_id in ids:
-                # A subscriber that was taken away and made anew is another one at the same place: only one of them can
-                # be judged by it.
+                # A subscriber that was removed and added again is a different one at the same endpoint: only one of
+                # them can be judged by it.
                 if len(ids) == 1:
                     yield from left_alone(self._truth, endpoint, subscriber_id, clocks_off)
             histories = {owed[0]: each for owed, each in self._truth.deliveries.items() if owed[1] in ids}
@@ -218,8 +217,8 @@ class PoliciesWorld(IronMqWorld):
                     )
 
     def _prompt(self) -> Iterator[Violation]:
-        """Nothing holds up a message whose endpoint is well and which waits behind none of its key:
-        not another key that is stuck, nor a ramp.
+        """Nothing holds up a message whose endpoint is well and which waits behind no other one of its key: neither
+        another key that is stuck, nor a ramp.
         """
         late: list[tuple[str, str]] = []
         last: dict[tuple[str, str, str], str] = {}
@@ -227,7 +226,7 @@ class PoliciesWorld(IronMqWorld):
         for accepted, owed in by_place:
             message, name = accepted.message, self._name(accepted.message.queue, owed[1])
             number = int(message.queue.removeprefix("queue-"))
-            # The key as its producer said it, not as it was stored.
+            # The key as its producer gave it, not as it was stored.
             key = json.loads(self._body(message))["key"] if number == 0 else ""
             before = last.get((message.queue_uid, owed[1], key)) if key else None
             last[message.queue_uid, owed[1], key] = message.message_id

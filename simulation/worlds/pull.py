@@ -1,5 +1,5 @@
-"""Pull queues: consumers that reserve, touch, release, delete, forget and die; dead letters;
-and what they were promised.
+"""Pull queues: consumers that reserve, touch, release, delete, forget and die; dead letters; and the promises made to
+them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Handed:
     """A message as a consumer got it.
 
     Attributes:
-        message_id: Which.
+        message_id: The message.
         asked_at: When the consumer asked, microseconds.
-        at: When the answer came.
-        until: When the reservation ends at the earliest, microseconds; moved when it is given back or extended.
+        at: When the answer came, microseconds.
+        until: Earliest end of the reservation, microseconds; moved when it is given back or extended.
         reservation_id: Its reservation.
-        consumer: Who got it.
+        consumer: The consumer that got it.
     """
 
     message_id: str
@@ -78,7 +78,7 @@ class PullWorld(World):
         return self._account.http(method, whole, body, token=self._token)
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
-        """A producer for each queue, and an owner who empties one now and then."""
+        """A producer for each queue, and an owner who now and then empties one."""
         acts: dict[str, Callable[[], object]] = {}
         for number, name in enumerate(NAMES):
             random = self._chance(f"producer-{number}")
@@ -105,7 +105,7 @@ class PullWorld(World):
         self.posted += [(began, each) for each in answer.body["ids"]] if answer else []
 
     def _clear(self, random: Random) -> None:
-        """Empty a queue between two posts: what comes before is taken back, what comes after is not."""
+        """Empty a queue between two posts: earlier messages are removed, later ones are not."""
         queue = random.choice(NAMES)
         self._post(queue, random)
         answer = self._ask("DELETE", queue, "/messages", {})
@@ -116,7 +116,7 @@ class PullWorld(World):
         account = self._account
         while True:
             now = account.scheduler.now
-            # Those of one queue ask by the clock, all at the full minute.
+            # The consumers of one queue all ask at the full minute.
             sleeps = MINUTE - now % MINUTE if queue == BY_THE_CLOCK else round(random.expovariate(1 / (90 * SECOND)))
             account.scheduler.sleep(sleeps)
             timeout = random.choice((30, 60, 120))
@@ -137,7 +137,7 @@ class PullWorld(World):
                 self.handed[each["id"]].append(handed)
                 account.note(f"{name} gets {each['id']} reserved {each['reserved_count']}")
             if random.random() < 0.1:
-                # The consumer dies with all it has.
+                # The consumer dies with everything it holds.
                 account.scheduler.sleep(random.randrange(300) * SECOND)
                 continue
             for each in answer.body["messages"]:
@@ -159,17 +159,17 @@ class PullWorld(World):
             extend = {"reservation_id": handed.reservation_id, "timeout": timeout}
             answer = self._ask("POST", queue, f"{path}/touch", extend)
             if answer.status != 200:
-                # It may be extended under a reservation that nobody knows.
+                # It may have been extended with a reservation that nobody knows.
                 return
             handed.reservation_id, handed.until = answer.body["reservation_id"], now + timeout * SECOND
         began = account.scheduler.now
         answer = self._ask("DELETE", queue, path, {"reservation_id": handed.reservation_id})
         if answer.status in (0, 200, 404, 500, 503):
-            # Not found: the SDK repeated a deletion that was made, and then met nothing.
+            # Not found: the SDK repeated a deletion that had taken effect.
             self.deletions[handed.message_id].append((began, answer.status))
 
     def open(self) -> int:
-        """Messages that no consumer has deleted, whose time is not over, and which their owner did not clear."""
+        """Number of messages that no consumer has deleted, that have not expired, and that their owner did not clear."""
         now = self._account.now_ms()
         return sum(
             each.gone_at is None and each.message.expires_at > now and self._cleared_at(each) is None
@@ -180,8 +180,8 @@ class PullWorld(World):
         return (each for each in self._truth.accepted.values() if each.pull and each.message.queue in NAMES)
 
     def _cleared_at(self, accepted: Accepted) -> int | None:
-        """When the owner emptied the queue that a message was in, microseconds:
-        from then on the queue has another generation of messages.
+        """When the owner emptied the queue that a message was in, microseconds: the queue then got a new generation of
+        messages.
         """
         history = self._truth.queues[accepted.message.queue]
         own = [
@@ -225,7 +225,7 @@ class PullWorld(World):
             yield Violation("gone and nobody deleted it", message_id, told)
 
     def _not_cleared(self, accepted: Accepted, handed: list[Handed]) -> Iterator[Violation]:
-        """What its owner has cleared is handed out to nobody, once all have read of it."""
+        """Cleared messages are handed out to nobody, once all environments have read of the clearing."""
         cleared_at = self._cleared_at(accepted)
         for each in handed:
             if cleared_at is not None and each.asked_at > cleared_at + self._off:
@@ -233,12 +233,12 @@ class PullWorld(World):
                 yield Violation("handed out after it was cleared", each.message_id, told)
 
     def _handed_to_one(self, message_id: str, handed: list[Handed]) -> Iterator[Violation]:
-        """Whoever has a message reserved has it alone until his time is over."""
+        """A consumer that has reserved a message has it exclusively until the reservation ends."""
         in_order = sorted(handed, key=lambda each: each.at)
         for index, each in enumerate(in_order):
             for earlier in in_order[:index]:
-                # The later one was answered before the time of the one that was asked for, and answered, before was
-                # over.
+                # The later one was answered before the reservation of the earlier one, asked for and answered before
+                # it, had ended.
                 if (
                     earlier.at < each.asked_at
                     and each.at < earlier.until - self._off

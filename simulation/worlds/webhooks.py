@@ -1,7 +1,7 @@
-"""Webhooks: applications with endpoints of their own, and what they were promised.
+"""Webhooks: applications with their own endpoints, and the promises made to them.
 
-Producers repeat under a key and order by one, owners pause, change and delete endpoints, and people have messages
-sent again.
+Producers repeat requests with an idempotency key and order messages with an ordering key; owners pause, change and
+delete endpoints; people have messages resent.
 """
 
 from __future__ import annotations
@@ -39,42 +39,42 @@ TYPES = ("user.created", "user.deleted")
 MOODS = tuple(each for each in Mood if each not in {Mood.LATER, Mood.FORGETS, Mood.RACES})
 
 MOST_TRIES = 8
-"""The first, and seven more over some 28 hours."""
+"""Maximum number of tries: the first, and seven more within about 28 hours."""
 
 REMEMBERED = 3 * SECOND
-"""For so long what was read of an endpoint counts: two seconds, and clocks."""
+"""How long cached data of an endpoint may be used: two seconds, plus the difference of clocks."""
 
 CHANGES_AN_HOUR = 4.0
 LOOKS_AN_HOUR = 24.0
-"""How often an owner looks how one of the endpoints does."""
+"""How often per hour an owner looks at the state of one of the endpoints."""
 
 READ_BEFORE = 60 * SECOND
-"""Whom a message is owed to was read so long before it was stored, at most."""
+"""The endpoints that a message is owed to were read at most this long before it was stored."""
 
 BURST = 30
-"""Messages that come at once now and then: what opens a circuit, and what a rate has to spread."""
+"""Messages that now and then arrive at once: enough to open a circuit, and for a rate limit to spread."""
 
 KEYS = ("a", "b")
 """Ordering keys of each application."""
 
 RATES = {1: 1}
-"""``throttleRate`` of applications, by number; it counts for endpoints without a rate of their own."""
+"""``throttleRate`` of applications, by number; it applies to endpoints without a rate of their own."""
 
 OWN_RATE = 2
-"""``throttleRate`` of each second endpoint of the others."""
+"""``throttleRate`` of every second endpoint of the others."""
 
 UNSURE = (0, 500, 503)
-"""Answers that leave open whether a request was heard."""
+"""Answers that leave open whether a request took effect."""
 
 COUNTED = 10 * SECOND
-"""A rate is counted within so long."""
+"""Window for counting the requests of a rate."""
 
 RESENDS_AN_HOUR = 24.0
 OFTEN_AGAIN = 0.5
-"""How often it is one of the newest messages that a person has sent again: what is still tried."""
+"""How often a person resends one of the newest messages, which are still being tried."""
 
 IN_LINE = 0.6
-"""How often it is one that waits in line, or that others wait for, where there is any."""
+"""How often a person resends a message that waits behind another one, or that others wait for, if there is one."""
 
 
 @dataclass
@@ -83,12 +83,12 @@ class Customer:
 
     Attributes:
         app: Its application's number.
-        endpoint: Where it is.
-        endpoint_id: As the hub calls it.
-        secrets: What it checks signatures with, each with when its owner knew that it counts, microseconds; None while
-            he does not.
+        endpoint: The simulated endpoint.
+        endpoint_id: The hub's id for it.
+        secrets: The secrets it checks signatures with, each with the time when its owner knew that it is valid,
+            microseconds; None until then.
         changing: Whether its owner is about to change it.
-        rate: Requests a second that it wants at most; 0 for no limit.
+        rate: Maximum requests per second that it wants; 0 for no limit.
     """
 
     app: int
@@ -101,13 +101,13 @@ class Customer:
 
 @dataclass
 class Resent:
-    """A message that a person had sent again.
+    """A message that a person had resent.
 
     Attributes:
-        message_id: Which, by the engine's id.
-        endpoint_id: Whereto.
-        began: When that was asked for, microseconds.
-        times: Requests it took until there was an answer: each may have been heard.
+        message_id: The engine's id of the message.
+        endpoint_id: The endpoint it was resent to.
+        began: When that was requested, microseconds.
+        times: Requests it took until there was an answer: each may have taken effect.
         accepted: Whether it was accepted.
     """
 
@@ -125,9 +125,9 @@ class Placed:
     Attributes:
         app: Its application's number.
         key: Its ordering key.
-        message_id: By the engine's id.
-        began: When it was first asked for, microseconds.
-        at: When the answer came.
+        message_id: The engine's id.
+        began: When it was first posted, microseconds.
+        at: When the answer came, microseconds.
     """
 
     app: int
@@ -143,7 +143,7 @@ class WebhooksWorld(PushWorld):
     name = "webhooks"
 
     def set_up(self) -> None:
-        """Make applications and endpoints, before any weather."""
+        """Create applications and endpoints, before any weather."""
         self._apps: list[str] = []
         self.customers: list[Customer] = []
         self.posted: list[tuple[str, str]] = []
@@ -177,7 +177,9 @@ class WebhooksWorld(PushWorld):
                 assert self._make_endpoint(app, self._random)
 
     def _make_endpoint(self, app: int, random: Random) -> bool:
-        """Make an endpoint with a secret of its owner's; False when that is not known to have been done."""
+        """Create an endpoint with a secret chosen by its owner; returns False when it is unknown whether that
+        succeeded.
+        """
         place = sum(each.app == app for each in self.customers)
         name, own_rate = f"e{app}-{place}", OWN_RATE if app not in RATES and place % 2 else 0
         endpoint = self._account.endpoints.add(f"{name}.example", life(random, self._hours, MOODS))
@@ -190,7 +192,7 @@ class WebhooksWorld(PushWorld):
             fields["filterTypes"] = [random.choice(TYPES)]
         answer = self._ask("POST", f"/app/{self._apps[app]}/endpoint", fields)
         if answer.status != 201:
-            # It may have been made all the same: an endpoint that nobody speaks of, but messages may be owed to it.
+            # It may have been created all the same: then nobody refers to it, but messages may be owed to it.
             return False
         customer.endpoint_id = answer.body["id"]
         customer.secrets.append((self._account.scheduler.now, secret))
@@ -199,7 +201,9 @@ class WebhooksWorld(PushWorld):
         return True
 
     def actors(self) -> Mapping[str, Callable[[], object]]:
-        """A producer for each application, the owner of the endpoints, who watches them too, and who sends again."""
+        """A producer for each application, the owner of the endpoints, who also watches them, and the person who
+        resends messages.
+        """
         acts: dict[str, Callable[[], object]] = {}
         for number, app_id in enumerate(self._apps):
             random = self._chance(f"producer-{number}")
@@ -227,7 +231,7 @@ class WebhooksWorld(PushWorld):
             self._account.scheduler.spawn(partial(self._post, number, app_id, body, key), after=place * apart)
 
     def _post(self, number: int, app_id: str, body: dict[str, Any], key: str) -> None:
-        """Post, and repeat under the same key until there is an answer."""
+        """Post, and repeat with the same key until there is an answer."""
         began = self._account.scheduler.now
         post = partial(self._ask, "POST", f"/app/{app_id}/msg", body, **{"idempotency-key": key})
         answer = self._until(202, post, tries=8)
@@ -239,9 +243,10 @@ class WebhooksWorld(PushWorld):
                 self.placed.append(Placed(number, body["orderingKey"], message_id, began, now))
 
     def _resend(self, random: Random) -> None:
-        """Have a message sent to an endpoint again: what arrived, what is tried or waits in line, what was never owed.
+        """Have a message resent to an endpoint: one that arrived, is being tried, waits behind another one, or was
+        never owed.
 
-        Where the answer is unsure, ask again.
+        If the answer is unsure, ask again.
         """
         if not self.posted:
             return
@@ -260,7 +265,7 @@ class WebhooksWorld(PushWorld):
         self._account.unqueued.add(resent.message_id)
 
     def _sent_again_next(self, random: Random) -> tuple[str, Customer]:
-        """What a person sends again, and to whom: what waits in line rather than what arrived long ago."""
+        """The next message to resend, and its endpoint: rather one that waits than one that arrived long ago."""
         if random.random() < IN_LINE:
             waiting = self._still_sending()[-10:]
             if waiting:
@@ -271,7 +276,7 @@ class WebhooksWorld(PushWorld):
         return message, random.choice(failing if failing and random.random() < 0.7 else own)
 
     def _still_sending(self) -> list[tuple[str, Customer]]:
-        """Messages with an ordering key that have not arrived somewhere, and where."""
+        """Messages with an ordering key that have not arrived at an endpoint, each with that endpoint."""
         waiting: list[tuple[str, Customer]] = []
         for _, message in self.posted[-60:]:
             stored = self._truth.pushed.get(engine_id(message) or "")
@@ -285,8 +290,8 @@ class WebhooksWorld(PushWorld):
         return waiting
 
     def _own(self, random: Random) -> None:
-        """The owner pauses an endpoint and goes on, chooses other types, rotates a secret,
-        deletes an endpoint for another, enables what was disabled.
+        """The owner pauses and resumes an endpoint, chooses other event types, rotates a secret, replaces an endpoint,
+        or enables a disabled one.
         """
         customer = random.choice(self.customers)
         if customer.changing or self._settings[customer.endpoint_id][-1][1] is None:
@@ -313,7 +318,7 @@ class WebhooksWorld(PushWorld):
         customer.changing = False
 
     def _watch(self, random: Random) -> None:
-        """The owner pauses what fails, with tries still to come, until it is well again perhaps."""
+        """The owner pauses failing endpoints that still have tries to come, until they may be well again."""
         customer = random.choice(self.customers)
         settings = self._settings[customer.endpoint_id][-1][1]
         if customer.changing or settings is None or settings.fields.disabled or customer.endpoint.mood() is Mood.WELL:
@@ -335,7 +340,7 @@ class WebhooksWorld(PushWorld):
         return message.queue.startswith("webhooks/")
 
     def _settings_between(self, endpoint_id: str, begins: int, ends: int) -> Sequence[Settings | None]:
-        """What an endpoint was between two times (microseconds); None where it was not there."""
+        """The settings of an endpoint between two times (microseconds); None for when it did not exist."""
         history = self._settings[endpoint_id]
         place = bisect.bisect_right(history, begins, key=lambda each: each[0])
         before: list[Settings | None] = [history[place - 1][1] if place else None]
@@ -365,7 +370,7 @@ class WebhooksWorld(PushWorld):
                 yield from within_limits(customer.endpoint, Limits(rate_per_s=customer.rate), window=COUNTED)
 
     def _ordered(self) -> Iterator[Violation]:
-        """Messages of one ordering key come in order to each endpoint, and say which place they have."""
+        """Messages of one ordering key reach each endpoint in order, and state their position."""
         stored = [each.message for each in self._truth.accepted.values() if self._is_own(each.message)]
         messages = [each for each in stored if each.ordering is not None]
         requests: dict[Owed, list[Asked]] = {}
@@ -392,14 +397,14 @@ class WebhooksWorld(PushWorld):
                     yield Violation("placed before what was posted before it", earlier.message_id, str(later))
 
     def _sent_again(self) -> Iterator[Violation]:
-        """What a person has sent again is sent, and no more often than it was asked for."""
+        """A resent message is sent, and no more often than requested."""
         endpoints = {each.endpoint_id: each.endpoint for each in self.customers}
         wanted: Counter[Owed] = Counter()
         for each in self.resent:
             owed = each.message_id, each.endpoint_id
             wanted[owed] += each.times
             asked = endpoints[each.endpoint_id].about_message.get(each.message_id, [])
-            # A try that was under way as it was asked for once more is the one that was wanted.
+            # A try in progress when another one was requested is the requested one.
             made = any(seen.ended_at is None or seen.ended_at >= each.began for seen in asked)
             off = any(
                 found is None or not found.active
@@ -428,9 +433,7 @@ class WebhooksWorld(PushWorld):
         return 1_100 + round(2_000 * worst)
 
     def _as_its_owner_said(self, customer: Customer) -> Iterator[Violation]:
-        """Nothing is sent to an endpoint that was disabled or deleted, and each request is signed with its secret as it
-        was.
-        """
+        """Nothing is sent to a disabled or deleted endpoint, and each request is signed with the secret of that time."""
         late = REMEMBERED + self._clocks_off_ms * 1000
         for seen in customer.endpoint.log:
             before = self._settings_between(customer.endpoint_id, seen.known_at - late, seen.at)
@@ -443,7 +446,7 @@ class WebhooksWorld(PushWorld):
                 yield Violation("signature", seen.message_id, f"{customer.endpoint.name} at {moment(seen.at)}")
 
     def _once(self) -> Iterator[Violation]:
-        """What was repeated under its key is one message, owed to each endpoint that wants its type."""
+        """A post repeated with its key is a single message, owed to each endpoint that wants its type."""
         markers: Counter[str] = Counter()
         for accepted in self._truth.accepted.values():
             if self._is_own(accepted.message):
@@ -479,12 +482,12 @@ class WebhooksWorld(PushWorld):
         statuses = [each.status for each in asked]
         if customer and last.state == "delivered" and not any(200 <= each < 300 for each in statuses):
             yield Violation("delivered to nobody", message_id, f"{where}: {statuses}")
-        # When it ended first: a person may have had it tried since.
+        # Its first end counts: a person may have had it retried since.
         ended_at = next(each.at for each in self._truth.deliveries[owed] if each.state == last.state)
         since = max((each.at for each in asked if each.at <= ended_at), default=ended_at - HOUR)
         off = any(each is None or not each.active for each in self._settings_between(endpoint_id, since, ended_at))
         if last.state == "exhausted" and last.tries < MOST_TRIES and not off:
-            # 410 disables, and that is written before the attempt is.
+            # 410 disables the endpoint, which is written before the attempt is.
             yield Violation("given up too soon", message_id, f"{where}: {last.tries} tries, {statuses}")
         if last.state not in {"delivered", "exhausted"}:
             yield Violation("ended otherwise", message_id, f"{where}: {last.state}")
@@ -500,7 +503,7 @@ def _new_secret(random: Random) -> str:
 
 
 def _signed(seen: Asked, secret: str) -> bool:
-    """Whether a request is signed as Standard Webhooks has it."""
+    """Whether a request is signed as Standard Webhooks specifies."""
     signed = f"{seen.headers['webhook-id']}.{seen.headers['webhook-timestamp']}.".encode() + seen.body
     key = base64.b64decode(secret.removeprefix("whsec_"))
     own = base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()

@@ -1,4 +1,4 @@
-"""What all worlds have in common: a project, people and programs that act in it, and promises that are checked."""
+"""The common part of all worlds: a project, people and programs that act in it, and promises that are checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class World(ABC):
     """Tenants of an account, and the promises made to them.
 
     Args:
-        account: Where it lives.
+        account: The account they belong to.
         truth: Watches the account.
         hours: How long there is traffic.
         rate: Posts per hour of each producer, on average.
@@ -41,7 +41,7 @@ class World(ABC):
         self._project = self._token = ""
 
     def _chance(self, who: str) -> Random:
-        """Random numbers of somebody's own, so that leaving others out changes nothing for him."""
+        """Random numbers for one actor, so that leaving out others changes nothing for it."""
         return Random(f"{self._account.seed}/{who}")
 
     @abstractmethod
@@ -50,7 +50,7 @@ class World(ABC):
 
     @abstractmethod
     def actors(self) -> Mapping[str, Callable[[], object]]:
-        """Who begins something, by name, each with what it does; a run may leave some out."""
+        """Those who begin something, by name, each with what it does; a run may leave some out."""
 
     def begin(self, names: Collection[str]) -> None:
         """Let those act from now on."""
@@ -60,7 +60,7 @@ class World(ABC):
 
     @abstractmethod
     def open(self) -> int:
-        """How much has not ended."""
+        """The number of things that have not ended."""
 
     @abstractmethod
     def check(self) -> Iterable[Violation]:
@@ -72,14 +72,14 @@ class World(ABC):
         self._token = projects.make_token(self._project)
 
     def _in_good_weather(self, *works: Callable[[], object], seconds: int = 60) -> None:
-        """Do some things side by side before there is any weather."""
+        """Do several things concurrently before there is any weather."""
         for work in works:
             self._account.scheduler.spawn(work)
         self._account.scheduler.run(self._account.scheduler.now + seconds * SECOND)
 
     def _each_while_traffic(self, random: Random, act: Callable[[], object], *, an_hour: float) -> None:
-        """Do something at random moments, so often an hour, each time side by side with the time before,
-        until the hours of traffic are over.
+        """Do something at random moments, this often per hour, each time concurrently with the previous time, until the
+        hours of traffic are over.
         """
         scheduler = self._account.scheduler
         end = scheduler.now + round(self._hours * HOUR)
@@ -113,10 +113,10 @@ class PushWorld(World):
 
     @abstractmethod
     def _is_own(self, message: Message) -> bool:
-        """Whether a message is one that is owed to this world's subscribers."""
+        """Whether a message is owed to subscribers of this world."""
 
     def _waits_for_a_person(self, owed: Owed) -> bool:  # noqa: ARG002 (for those where it may)
-        """Whether a delivery has come as far as it can without somebody's decision."""
+        """Whether a delivery cannot continue without a person's decision."""
         return False
 
     def _owed(self) -> Iterator[tuple[Accepted, Owed]]:
@@ -131,7 +131,7 @@ class PushWorld(World):
         return bool(history and history[-1].settled) or self._waits_for_a_person(owed)
 
     def open(self) -> int:
-        """Deliveries that have not ended."""
+        """Number of deliveries that have not ended."""
         return sum(not self._has_ended(owed) for _, owed in self._owed())
 
     def _never_ended(self, owed: Owed, where: str) -> Violation:
@@ -149,7 +149,7 @@ class PushWorld(World):
 
 
 def moment(at: int) -> str:
-    """A time (microseconds since the start) as people read it."""
+    """A time (microseconds since the start) as text for people."""
     return f"{at / SECOND:.3f} s"
 
 
