@@ -169,7 +169,7 @@ class PullWorld(World):
             self.deletions[handed.message_id].append((began, answer.status))
 
     def open(self) -> int:
-        """Number of messages that no consumer has deleted, that have not expired, and that their owner did not clear."""
+        """Number of messages that were not deleted by a consumer, not cleared by their owner, and have not expired."""
         now = self._account.now_ms()
         return sum(
             each.gone_at is None and each.message.expires_at > now and self._cleared_at(each) is None
@@ -237,8 +237,8 @@ class PullWorld(World):
         in_order = sorted(handed, key=lambda each: each.at)
         for index, each in enumerate(in_order):
             for earlier in in_order[:index]:
-                # The later one was answered before the reservation of the earlier one, asked for and answered before
-                # it, had ended.
+                # The earlier one was asked for and answered first, and the later one was answered while the earlier
+                # reservation was still valid.
                 if (
                     earlier.at < each.asked_at
                     and each.at < earlier.until - self._off

@@ -433,7 +433,7 @@ class WebhooksWorld(PushWorld):
         return 1_100 + round(2_000 * worst)
 
     def _as_its_owner_said(self, customer: Customer) -> Iterator[Violation]:
-        """Nothing is sent to a disabled or deleted endpoint, and each request is signed with the secret of that time."""
+        """Nothing is sent to a disabled or deleted endpoint, and each request is signed with its current secret."""
         late = REMEMBERED + self._clocks_off_ms * 1000
         for seen in customer.endpoint.log:
             before = self._settings_between(customer.endpoint_id, seen.known_at - late, seen.at)
