@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, Any
 from ministack.core import lambda_runtime  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
-    from local.emulator_turns import BACKLOG
+    from local.emulator_turns import BACKLOG, NICENESS
 else:
     # Put there by the emulator's process, which has no package "local".
-    BACKLOG = sys.modules["pushhub_emulator_turns"].BACKLOG
+    _turns = sys.modules["pushhub_emulator_turns"]
+    BACKLOG, NICENESS = _turns.BACKLOG, _turns.NICENESS
 
 PROGRAM = Path(__file__).with_name("fork_server.py")
 UNFIT = 3
@@ -38,8 +39,6 @@ ANSWER_S = 20.0
 """How long it may take to answer. It may be importing something, on a busy machine."""
 AT_START = ("PYTHON", "LD_", "MALLOC_", "LANG", "LC_")
 """Variables that an interpreter reads when it starts, so that a fork would not notice them."""
-NICENESS = 10
-"""Of processes for those who have runs already: a tenth of the CPU of others that want it at the same time."""
 UNKNOWN = 255
 """What is said of how a fork ended: only its parent could tell."""
 _log = logging.getLogger("pushhub.forks")

@@ -44,8 +44,11 @@ class Batch:
     """What a function is run for; until it is through, its partition keys wait."""
 
     entries: list[_Entry]
-    backlog: bool = False
-    """Whether it is of owners who have batches at work already."""
+
+    @property
+    def owners(self) -> set[str]:
+        """Whose records they are."""
+        return {each.owner for each in self.entries}
 
     @property
     def records(self) -> list[Record]:
@@ -59,7 +62,7 @@ class Batch:
         for half in (first, set(keys) - first):
             entries = [each for each in self.entries if each.key in half]
             if entries:
-                yield Batch(entries, self.backlog)
+                yield Batch(entries)
 
 
 class Lanes:
@@ -118,7 +121,7 @@ class Lanes:
                 left = deque(each for each in self._waiting.pop(owner) if each.position not in taken)
                 if left:
                     self._waiting[owner] = left
-            self._begin(found, Batch(entries, backlog=all(self._owners[each.owner] for each in entries)))
+            self._begin(found, Batch(entries))
         return found
 
     def through(self, batch: Batch, now: float, *, done: bool) -> None:

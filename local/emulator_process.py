@@ -13,8 +13,7 @@ or delay accepted messages, and for some that clients would notice:
   Here ``POST /_pushhub/stop`` hands no more work to functions, waits ``PUSHHUB_DRAIN_SECONDS`` at most for those under
   way, gives the messages of the others back to their queues, and saves; then it may be ended.
 * MiniStack answers that an object is stored in S3 when it could not be written to the disk. Here that is a failure.
-* MiniStack hands out a queue's messages in their order. AWS has fair queues: of messages with groups, those of a group
-  that has many in flight come after those of others. Here those of the group with the fewest in flight come first.
+* MiniStack hands out a queue's messages in their order. AWS has fair queues: :mod:`local.emulator_groups`.
 * MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub
   answers browsers itself.
 * MiniStack hands work to functions from one thread that waits for them: :mod:`local.emulator_sources`.
@@ -35,7 +34,6 @@ import sys
 import threading
 import time
 import warnings
-from collections import Counter
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,11 +44,12 @@ from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, 
 
 if TYPE_CHECKING:
     from local.emulator_forks import fork_functions
+    from local.emulator_groups import SPARE_RUNS, For, in_turn, owner
     from local.emulator_server import serve_by_uvicorn
     from local.emulator_shortcuts import take_shortcuts
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
-    from local.emulator_sources import hand_out_at_once
-    from local.emulator_turns import BACKLOG
+    from local.emulator_sources import answer_long_polls_at_once, hand_out_at_once
+    from local.emulator_turns import OWNERS
     from local.emulator_workers import ask_directly, share_code, take_turns
 else:
 
@@ -65,11 +64,14 @@ else:
         return module
 
     _sibling("snapshots")
-    BACKLOG = _sibling("emulator_turns").BACKLOG
+    OWNERS = _sibling("emulator_turns").OWNERS
     _snapshots = _sibling("emulator_snapshots")
     EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
     _sibling("emulator_lanes")
-    hand_out_at_once = _sibling("emulator_sources").hand_out_at_once
+    _groups = _sibling("emulator_groups")
+    SPARE_RUNS, For, in_turn, owner = _groups.SPARE_RUNS, _groups.For, _groups.in_turn, _groups.owner
+    _sources = _sibling("emulator_sources")
+    answer_long_polls_at_once, hand_out_at_once = _sources.answer_long_polls_at_once, _sources.hand_out_at_once
     _workers = _sibling("emulator_workers")
     ask_directly, share_code, take_turns = _workers.ask_directly, _workers.share_code, _workers.take_turns
     fork_functions = _sibling("emulator_forks").fork_functions
@@ -121,45 +123,35 @@ def stream_insertions() -> None:
     dynamodb._partiql_insert = insert_and_tell
 
 
-SPARE_RUNS = 2
-"""Runs of a mapping beyond its limit, for groups that have nothing in flight. The limit is low here, as each run is a
-process; on AWS, with the template's, nobody who has few messages waits for others' runs to end."""
-
-MANY = 10
-"""Messages in flight from which on a group's further ones do not share a run with those of a group that has none."""
-
-_spare = threading.local()
+_taken = threading.local()
+"""What the messages are taken for that this thread takes now."""
 
 
 def hand_out_fairly() -> None:
-    """Hand out messages of standard queues as AWS's fair queues do: nobody stands behind another group's backlog."""
-    collect, limit = sqs._collect_msgs, lambda_svc._sqs_esm_concurrency
+    """Hand out messages of standard queues as AWS's fair queues do: nobody stands behind another one's backlog."""
+    collect, limit, hand_out = sqs._collect_msgs, lambda_svc._sqs_esm_concurrency, sqs._receive_messages_for_esm
 
     def collect_fairly(queue: dict[str, Any], most: int, *rest: Any) -> Any:
-        spare, _spare.run = getattr(_spare, "run", False), False
-        messages = queue["messages"]
-        if queue["is_fifo"] or not (spare or len(messages) > most):
-            return collect(queue, most, *rest)
-        now = time.time()
-        held = [each for each in messages if each.get("receive_count") and each["visible_at"] > now]
-        in_flight = Counter(each.get("group_id") for each in held)
-        due = sorted(
-            (each for each in messages if each["visible_at"] <= now),
-            key=lambda each: in_flight[each.get("group_id")],
-        )
-        if due and not in_flight[due[0].get("group_id")]:
-            least = 0 if spare else MANY
-            due = [each for each in due if in_flight[each.get("group_id")] <= least]
-        elif spare:
-            due = []
-        return collect({**queue, "messages": due}, most, *rest)
+        if not queue["is_fifo"]:
+            taken_for = getattr(_taken, "taken_for", For.CALLER)
+            queue = {**queue, "messages": in_turn(queue["messages"], taken_for, time.time())}
+        return collect(queue, most, *rest)
+
+    def hand_out_for_run(*queue: Any) -> Any:
+        _taken.taken_for = For.SPARE_RUN if _taken.spare else For.RUN
+        try:
+            return hand_out(*queue)
+        finally:
+            _taken.taken_for = For.CALLER
 
     def limit_with_spare_runs(mapping: dict[str, Any], *about: Any) -> int:
         allowed: int = limit(mapping, *about)
-        _spare.run = lambda_svc._esm_inflight.get(mapping["UUID"], 0) >= allowed > 1
+        # It is asked before each run.
+        _taken.spare = lambda_svc._esm_inflight.get(mapping["UUID"], 0) >= allowed > 1
         return allowed + SPARE_RUNS * (allowed > 1)
 
     sqs._collect_msgs, lambda_svc._sqs_esm_concurrency = collect_fairly, limit_with_spare_runs
+    sqs._receive_messages_for_esm = hand_out_for_run
 
 
 def hand_on_preflights() -> None:
@@ -175,6 +167,20 @@ def hand_on_preflights() -> None:
     apigateway._handle_execute_in_scope = handle
 
 
+def let_backlogs_of_requests_give_way() -> None:
+    """Let requests of those who have runs in progress go to processes of lower priority."""
+    invoke = apigateway._invoke_lambda_proxy
+
+    async def invoke_for_owner(integration: dict[str, Any], *request: Any, **more: Any) -> Any:
+        _, _, path, _, headers, *_ = request
+        _, *parts = path.split("/", 4)
+        project = parts[2] if parts[:2] == ["3", "projects"] and len(parts) > 2 else ""
+        with OWNERS.run(integration["integrationUri"], {project or headers.get("authorization", "")} - {""}):
+            return await invoke(integration, *request, **more)
+
+    apigateway._invoke_lambda_proxy = invoke_for_owner
+
+
 def pause_work_when_draining() -> None:
     """Let every source of work look empty once draining has begun, and know which SQS messages are with a function."""
     hand_out_at_once(_draining.is_set)
@@ -183,15 +189,12 @@ def pause_work_when_draining() -> None:
     run = lambda_svc._run_sqs_batch
 
     def run_sqs_batch(esm: Any, function: Any, event: Any, batch: list[dict[str, Any]], *queue: Any) -> None:
-        # Of groups that have runs already.
-        with_runs = {each.get("group_id") for other in list(_batches.values()) for each in other}
-        groups = {each.get("group_id") for each in batch}
-        backlog = BACKLOG.set(None not in groups and groups <= with_runs)
+        owners = set(map(owner, batch))
         _batches[id(batch)] = batch
         try:
-            run(esm, function, event, batch, *queue)
+            with OWNERS.run(esm["FunctionName"], owners - {""}):
+                run(esm, function, event, batch, *queue)
         finally:
-            BACKLOG.reset(backlog)
             _batches.pop(id(batch), None)
 
     lambda_svc._run_sqs_batch = run_sqs_batch
@@ -284,6 +287,8 @@ def main() -> None:
     stream_insertions()
     hand_out_fairly()
     hand_on_preflights()
+    let_backlogs_of_requests_give_way()
+    answer_long_polls_at_once()
     pause_work_when_draining()
     every_s = float(os.environ.get("PUSHHUB_SNAPSHOT_SECONDS", EVERY_S))
     taken = Snapshots(Path(persistence.STATE_DIR), every_s, give_back)

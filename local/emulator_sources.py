@@ -9,12 +9,14 @@ partition key, and after ``MaximumBatchingWindowInSeconds``.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ministack.core import concurrency  # type: ignore[import-not-found]
@@ -22,17 +24,19 @@ from ministack.services import dynamodb, lambda_svc, sqs  # type: ignore[import-
 
 if TYPE_CHECKING:
     from local.emulator_lanes import Batch, Lanes
-    from local.emulator_turns import BACKLOG
+    from local.emulator_turns import OWNERS
 else:
     # Put there by the emulator's process, which has no package "local".
     _lanes = sys.modules["pushhub_emulator_lanes"]
     Batch, Lanes = _lanes.Batch, _lanes.Lanes
-    BACKLOG = sys.modules["pushhub_emulator_turns"].BACKLOG
+    OWNERS = sys.modules["pushhub_emulator_turns"].OWNERS
 
 WINDOW_S = 2.0
 """The longest batching window here: who looks for a record on a machine of their own does not wait a minute."""
 LOOK_S = 1.0
 """How often mappings are looked at without a reason."""
+HANDED_OUT_S = 0.01
+"""How long a long poll leaves a message that comes to those who hand it out: a process of its own is better."""
 READ = 10_000
 """Records read at a time."""
 _log = logging.getLogger("pushhub.sources")
@@ -183,9 +187,11 @@ class Streams:
     def _run(self, reader: _Reader, batch: Batch) -> None:
         """Run one batch."""
         name, failed = reader.mapping["FunctionName"], True
-        BACKLOG.set(batch.backlog)
+        # Nobody waits for what waits for more.
+        urgent = not reader.mapping.get("MaximumBatchingWindowInSeconds")
         try:
-            result = lambda_svc._execute_function(reader.function, {"Records": batch.records})
+            with OWNERS.run(name, batch.owners, urgent=urgent):
+                result = lambda_svc._execute_function(reader.function, {"Records": batch.records})
             failed = bool(result.get("error"))
             if failed:
                 _log.warning("%s failed: %s\n%s", name, result.get("body"), result.get("log", ""))
@@ -216,6 +222,42 @@ def hand_out_at_once(paused: Callable[[], bool]) -> None:
     lambda_svc._iter_all_esms = queues.worth_a_look
     # What is written to a table concerns the streams alone.
     dynamodb.esm_wake = streams.wake
+
+
+class Arrivals:
+    """Wakes those who wait for a message: the thread that hands them out, and long polls."""
+
+    def __init__(self) -> None:
+        self._polls: set[asyncio.Future[None]] = set()
+
+    def set(self) -> None:
+        """A message has come. May be called from any thread."""
+        concurrency.esm_wake.set()
+        for poll in list(self._polls):
+            poll.get_loop().call_soon_threadsafe(_done, poll)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until a message comes, or for some seconds."""
+        poll = asyncio.get_running_loop().create_future()
+        self._polls.add(poll)
+        try:
+            done, _ = await asyncio.wait({poll}, timeout=seconds)
+            if done:
+                await asyncio.sleep(HANDED_OUT_S)
+        finally:
+            self._polls.discard(poll)
+
+
+def _done(poll: asyncio.Future[None]) -> None:
+    if not poll.done():
+        poll.set_result(None)
+
+
+def answer_long_polls_at_once() -> None:
+    """Let a long poll of a queue end as soon as a message comes. MiniStack looks ten times a second."""
+    arrivals = Arrivals()
+    sqs.esm_wake = arrivals
+    sqs.asyncio = SimpleNamespace(**{**vars(asyncio), "sleep": arrivals.sleep})
 
 
 def _queue(account: str, region: str, mapping: dict[str, Any]) -> dict[str, Any] | None:

@@ -4,8 +4,8 @@ On AWS a run that finds no environment free has one started, for which there are
 others, and most runs are over sooner. So one process of a function starts at a time, and not before a run has waited a
 moment for one; and whoever waits takes what is free first, started for them or not.
 
-On AWS one tenant's backlog takes no CPU from another's runs. Here runs for those who have runs already go to processes
-of lower priority, so that cores are theirs as far as nobody else wants them.
+On AWS one tenant's backlog takes no CPU from another's runs. Here runs for those who have runs already, of whatever
+function, go to processes of lower priority, so that cores are theirs as far as nobody else wants them.
 
 Nothing here knows MiniStack; :mod:`local.emulator_workers` has its workers take these turns.
 """
@@ -14,15 +14,61 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 PATIENCE_S = 0.02
 """How long a run waits for another of its function to end before a process is started for it: about what that takes."""
 
+MANY = 3
+"""Runs of an owner's from which on further ones are a backlog. One message has two at a time: the next function begins
+before the one before has quite ended."""
+
+NICENESS = 15
+"""Of processes for a backlog: a thirtieth of the CPU of others that want it at the same time."""
+
 BACKLOG = ContextVar("BACKLOG", default=False)
 """Whether what is run now is for those who have runs already."""
+
+
+class Owners:
+    """Who has runs in progress."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: Counter[tuple[str, str]] = Counter()
+
+    @contextmanager
+    def run(self, function: str, owners: set[str], *, urgent: bool = True) -> Iterator[None]:
+        """Tell by :data:`BACKLOG` whether a run is of a backlog.
+
+        Args:
+            function: What is run.
+            owners: Those it is for. It is of a backlog if each of them has another run of the function, or
+                :data:`MANY` of any. A run for nobody is of none.
+            urgent: Whether somebody waits for it. If not, it is treated as a backlog's, and does not make others so.
+        """
+        counted = [(each, name) for each in owners for name in ("", function)] if urgent else []
+        with self._lock:
+            backlog = not urgent or (
+                bool(owners) and all(self._runs[each, function] or self._runs[each, ""] >= MANY for each in owners)
+            )
+            self._runs.update(counted)
+        outer = BACKLOG.set(backlog)
+        try:
+            yield
+        finally:
+            BACKLOG.reset(outer)
+            with self._lock:
+                self._runs.subtract(counted)
+                self._runs = +self._runs
+
+
+OWNERS = Owners()
+"""Of all functions of this emulator."""
 
 
 class Turns:

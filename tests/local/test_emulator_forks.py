@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from local.aws import Aws
+from local.emulator_turns import NICENESS
 from local.place import Place
 from local.processes import wait_until
 
@@ -40,10 +42,9 @@ def handler(event, context):
         (Path(event["waits_for"]) / me).touch()
         while len(list(Path(event["waits_for"]).iterdir())) < 2:
             time.sleep(0.01)
-    for record in event.get("Records", []):
-        folder = Path(record["body"]).parent
-        Path(record["body"]).write_text(str(os.nice(0)))
-        while not (folder / "enough").exists():
+    for body in [each["body"] for each in event.get("Records", [event]) if "body" in each]:
+        Path(body).write_text(str(os.nice(0)))
+        while not (Path(body).parent / "enough").exists():
             time.sleep(0.01)
     return {
         "found": found, "me": me, "runs": runs, "process": os.getpid(), "parent": os.getppid(),
@@ -162,7 +163,17 @@ def test_what_starts_a_thread_when_imported_is_never_forked_from(aws: Aws, place
     assert anew(aws, "threaded")["parent"] == emulator_pid
 
 
-def test_runs_for_groups_that_have_runs_already_give_way_to_others(aws: Aws, tmp_path: Path) -> None:
+def told_by(file: Path) -> int:
+    """What the priority of a run is lower by, which it writes."""
+    assert wait_until(lambda: file.exists() and file.read_text() != "", 30)
+    return int(file.read_text())
+
+
+def lower(usual: int) -> int:
+    return min(19, usual + NICENESS)
+
+
+def test_runs_for_owners_who_have_runs_already_give_way_to_others(aws: Aws, tmp_path: Path) -> None:
     # Given a function whose runs last, and one of them for a group
     function(aws, "nice")
     url = aws.sqs().create_queue(QueueName="nice")["QueueUrl"]
@@ -170,17 +181,57 @@ def test_runs_for_groups_that_have_runs_already_give_way_to_others(aws: Aws, tmp
     aws.functions().create_event_source_mapping(FunctionName="nice", EventSourceArn=arn, BatchSize=1)
 
     def run_of(group: str, name: str) -> int:
-        """What the priority of a run for a group is lower by."""
         aws.sqs().send_message(QueueUrl=url, MessageBody=str(tmp_path / name), MessageGroupId=group)
-        assert wait_until(lambda: (tmp_path / name).exists() and (tmp_path / name).read_text() != "", 30)
-        return int((tmp_path / name).read_text())
+        return told_by(tmp_path / name)
 
-    usual = run_of("busy", "first")
-    # When there are more runs for it, then they are of lower priority, and another group's is not
-    assert run_of("busy", "second") == min(19, usual + 10)
-    assert run_of("busy", "third") == min(19, usual + 10)
-    assert run_of("other", "fourth") == usual
+    usual = run_of("busy.0", "first")
+    # When there are more runs for its owner, then they are of lower priority, and another owner's is not
+    assert run_of("busy.0", "second") == lower(usual)
+    assert run_of("busy.1", "third") == lower(usual)
+    assert run_of("other.0", "fourth") == usual
     (tmp_path / "enough").touch()
+
+
+def test_requests_of_those_who_have_requests_already_give_way_to_others(aws: Aws, place: Place, tmp_path: Path) -> None:
+    # Given an API of a function whose runs last, and a request that it works on
+    function(aws, "asked")
+    arn = aws.functions().get_function(FunctionName="asked")["Configuration"]["FunctionArn"]
+    gateway = aws.apigatewayv2()
+    api = gateway.create_api(Name="asked", ProtocolType="HTTP")["ApiId"]
+    integration = gateway.create_integration(
+        ApiId=api, IntegrationType="AWS_PROXY", IntegrationUri=arn, PayloadFormatVersion="2.0"
+    )["IntegrationId"]
+    gateway.create_route(ApiId=api, RouteKey="$default", Target=f"integrations/{integration}")
+    gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
+    base = f"{place.aws_endpoint_url}/_aws/execute-api/{api}/$default"
+
+    with ThreadPoolExecutor() as pool:
+        answers = []
+
+        def request(path: str, token: str, name: str) -> int:
+            answers.append(
+                pool.submit(
+                    requests.post,
+                    f"{base}{path}",
+                    data=str(tmp_path / name),
+                    headers={"Authorization": token, "Content-Type": "text/plain"},
+                    timeout=60,
+                )
+            )
+            return told_by(tmp_path / name)
+
+        try:
+            usual = request("/3/projects/one/queues/q/messages", "OAuth a", "first")
+            # When the project has another one, by whatever token, then that is of lower priority
+            assert request("/3/projects/one/queues/r/messages", "OAuth b", "second") == lower(usual)
+            # And those of others are not, who are told apart by their tokens where no project is named
+            assert request("/3/projects/two/queues/q/messages", "OAuth a", "third") == usual
+            assert request("/api/v1/app", "Bearer a", "fourth") == usual
+            assert request("/api/v1/app", "Bearer b", "fifth") == usual
+            assert request("/api/v1/app", "Bearer b", "sixth") == lower(usual)
+        finally:
+            (tmp_path / "enough").touch()
+        assert [each.result(60).status_code for each in answers] == [200] * len(answers)
 
 
 def test_nothing_is_left_of_an_emulator_that_is_killed(aws: Aws, place: Place) -> None:

@@ -37,13 +37,12 @@ def test_an_owner_does_not_stand_behind_another_ones_backlog() -> None:
     several.read([record(f"busy#{each}", each) for each in range(5_000)], now=0)
     batches = several.ready(0)
     assert [len(each.records) for each in batches] == [100, 100, 100]
-    # The first of which makes the others its backlog
-    assert [each.backlog for each in batches] == [False, True, True]
+    assert [each.owners for each in batches] == [{"busy"}] * 3
     # When another one's come, then they are handed out at once
     several.read([record("quiet#0", 7_000), record("busy#7", 7_001), record("quiet#1", 7_002)], now=1)
     (batch,) = several.ready(1)
     assert numbers(batch) == [7_000, 7_002]
-    assert not batch.backlog
+    assert batch.owners == {"quiet"}
 
 
 def test_owners_that_wait_together_share_batches() -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from local.emulator_turns import Turns
+from local.emulator_turns import BACKLOG, MANY, Owners, Turns
 
 
 class Worker:
@@ -91,3 +91,50 @@ def test_runs_for_those_who_have_runs_already_have_workers_of_their_own() -> Non
     # And its worker is for the next one of a backlog
     given.give_back(other)
     assert given.take("function", Worker, backlog=True) == (other, "reused")
+
+
+def test_a_further_run_of_the_same_function_is_of_its_owners_backlog_until_the_first_has_ended() -> None:
+    owners = Owners()
+    with owners.run("push", {"busy"}):
+        assert not BACKLOG.get()
+        with owners.run("push", {"busy"}):
+            assert BACKLOG.get()
+        # And a run for others too is not
+        with owners.run("push", {"busy", "quiet"}):
+            assert not BACKLOG.get()
+    with owners.run("push", {"busy"}):
+        assert not BACKLOG.get()
+    assert not BACKLOG.get()
+
+
+def test_runs_of_several_functions_for_one_message_are_no_backlog_and_many_are() -> None:
+    # Given a message on its way, whose runs overlap
+    owners = Owners()
+    assert MANY == 3
+    with owners.run("ingest", {"one"}), owners.run("dispatch", {"one"}), owners.run("push", {"one"}):
+        # Then the third is of none, and a fourth is
+        assert not BACKLOG.get()
+        with owners.run("errors", {"one"}):
+            assert BACKLOG.get()
+
+
+def test_what_nobody_waits_for_gives_way_and_makes_nobody_else_do_so() -> None:
+    owners = Owners()
+    with owners.run("records", {"one"}, urgent=False):
+        assert BACKLOG.get()
+        with owners.run("records", {"one"}):
+            assert not BACKLOG.get()
+
+
+def test_a_run_for_nobody_is_of_no_backlog() -> None:
+    owners = Owners()
+    with owners.run("wake", set()), owners.run("wake", set()):
+        assert not BACKLOG.get()
+
+
+def test_a_run_that_fails_has_ended() -> None:
+    owners = Owners()
+    with pytest.raises(ValueError, match="on purpose"), owners.run("push", {"one"}):
+        raise ValueError("on purpose")
+    with owners.run("push", {"one"}):
+        assert not BACKLOG.get()
