@@ -213,7 +213,7 @@ def _written(
     if sort.startswith("D#"):
         due = after.get("due_at")
         watch.due[message_id][numbers[sort[2:]]] = int(due["N"]) if due else 0
-    elif message_id not in watch.due:
+    elif after["kind"]["S"] == "message" and message_id not in watch.due:
         watch.accepted_at[message_id] = account.now_ms()
         watch.due[message_id] = array("q", bytes(8 * len(numbers)))
 

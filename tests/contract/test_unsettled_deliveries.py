@@ -86,5 +86,19 @@ def test_unsettled_deliveries_come_in_pages(message_store: Failing) -> None:
     assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 7
 
 
+def test_many_that_fail_within_seconds_are_one_list_in_pages(message_store: Failing) -> None:
+    # Given more deliveries than a store may care to keep in one place
+    waiting = [first(message(), Verdict.FAILED) for _ in range(45)]
+    for each in waiting:
+        message_store.save(each)
+    # When read in pages while some of them arrive
+    page, cursor = message_store.unsettled(PROJECT, QUEUE_UID, limit=20)
+    message_store.save(tried(waiting[30], Verdict.DELIVERED))
+    rest, end = message_store.unsettled(PROJECT, QUEUE_UID, limit=30, after=cursor)
+    # Then the others come, oldest first, and are counted
+    assert (page + rest, end) == (waiting[:30] + waiting[31:], None)
+    assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 44
+
+
 def _due_at(delivery: Delivery) -> int:
     return delivery.due_at or 0

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 from tests.cloud import aws_services as aws
-from tests.cloud.aws_services import Intercepted
+from tests.cloud.aws_services import Intercepted, fails
 from tests.contract.samples import NOW, POLICY, PROJECT, QUEUE_UID, answer, first, full_message, message, order, tried
 from tests.fakes import FakeClock
 
@@ -25,6 +25,7 @@ from pushhub.engine.model.delivery import Delivery, DeliveryState, after_attempt
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
+from pushhub.engine.store._unsettled_spread import BURST
 from pushhub.engine.store.dynamodb_changes import record_of_change
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore, decode_message
 from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
@@ -38,13 +39,23 @@ class Bench:
 
     def __init__(self, client: DynamoDBClient) -> None:
         self.client = Intercepted(client)
-        intercepted, clock = cast(DynamoDBClient, self.client), FakeClock()
-        schedule = DynamoDBSchedule(intercepted, aws.SCHEDULE_TABLE, clock)
-        self.store = DynamoDBMessageStore(intercepted, aws.MESSAGES_TABLE, clock, lambda: schedule)
+        self.clock = FakeClock()
+        intercepted = cast(DynamoDBClient, self.client)
+        self.schedule = DynamoDBSchedule(intercepted, aws.SCHEDULE_TABLE, self.clock)
+        self.store = DynamoDBMessageStore(intercepted, aws.MESSAGES_TABLE, self.clock, lambda: self.schedule)
         self._tables = client
 
     def stored(self) -> list[dict[str, Any]]:
         return self._tables.scan(TableName=aws.MESSAGES_TABLE)["Items"]
+
+    def another(self) -> DynamoDBMessageStore:
+        """The store of another environment, whose calls are not recorded."""
+        return DynamoDBMessageStore(self._tables, aws.MESSAGES_TABLE, FakeClock(), lambda: self.schedule)
+
+    def deliveries(self) -> list[dict[str, Any]]:
+        """Their items, oldest message first."""
+        found = (item for item in self.stored() if item["kind"]["S"] == "delivery")
+        return sorted(found, key=lambda item: str(item["pk"]["S"]))
 
     def index_keys(self) -> list[str]:
         (item,) = self.stored()
@@ -164,11 +175,12 @@ def test_a_first_success_writes_no_index(bench: Bench) -> None:
 
 
 def test_the_failures_of_a_queue_are_spread_over_partitions_and_read_as_one_list(bench: Bench) -> None:
-    # Given an outage: many deliveries of one queue fail, some milliseconds after each other
+    # Given an outage: many deliveries of one queue fail, a second after each other
     ids = MessageIds(7)
     failed = [first(message(message_id=ids.next(NOW + 13 * number)), Verdict.FAILED) for number in range(60)]
     for each in failed:
         bench.store.save(each)
+        bench.clock.advance(seconds=1)
     # Then no partition of the index takes the writes of all
     sizes = Counter(item["unsettled_queue"]["S"] for item in bench.stored())
     assert len(sizes) == 8
@@ -177,6 +189,90 @@ def test_the_failures_of_a_queue_are_spread_over_partitions_and_read_as_one_list
     found, cursor = bench.store.unsettled(PROJECT, QUEUE_UID, limit=25)
     rest, end = bench.store.unsettled(PROJECT, QUEUE_UID, limit=60, after=cursor)
     assert (found + rest, end) == (failed, None)
+
+
+def fail_many(store: DynamoDBMessageStore, count: int, **fields: Any) -> list[Delivery]:
+    """That many deliveries of one queue, just failed."""
+    failed = [first(message(**fields), Verdict.FAILED) for _ in range(count)]
+    for each in failed:
+        store.save(each)
+    return failed
+
+
+def test_a_queue_whose_deliveries_fail_by_the_dozen_is_spread_further_and_still_read_as_one_list(bench: Bench) -> None:
+    # Given a queue, some of whose deliveries an older version placed in its eight partitions
+    older = fail_many(bench.another(), BURST)
+    # When many more fail within seconds
+    failed = older + fail_many(bench.store, BURST + 60)
+    # Then those beyond the first few are spread over 32 partitions, and one mark tells so, whatever their number
+    spread = Counter(item["unsettled_queue"]["S"] for item in bench.deliveries()[2 * BURST :])
+    assert len(spread) > 8
+    assert {item["unsettled_queue"]["S"] for item in bench.deliveries()[: 2 * BURST]} <= {
+        f"{PROJECT}#{QUEUE_UID}#{shard}" for shard in range(8)
+    }
+    assert len(bench.stored()) == len(failed) + 1
+    assert bench.client.count("put_item") == BURST + 60 + 1
+    # And every environment reads all of them in order, in pages too
+    for store in (bench.store, bench.another()):
+        assert store.unsettled_count(PROJECT, QUEUE_UID) == len(failed)
+        page, cursor = store.unsettled(PROJECT, QUEUE_UID, limit=50)
+        rest, end = store.unsettled(PROJECT, QUEUE_UID, limit=900, after=cursor)
+        assert (page + rest, end) == (failed, None)
+    # And what fails elsewhere is not
+    fail_many(bench.store, 1, queue_uid="another00000")
+    assert bench.store.unsettled_count(PROJECT, "another00000") == 1
+
+
+def test_an_entry_that_another_environment_moves_is_there_once(bench: Bench) -> None:
+    # Given deliveries spread over many partitions
+    failed = fail_many(bench.store, BURST + 30)
+    # When they fail again in environments that have seen few failures
+    again = [tried(each, Verdict.FAILED) for each in failed]
+    for each in again:
+        bench.another().save(each)
+    # Then each is listed once
+    assert bench.store.unsettled(PROJECT, QUEUE_UID, limit=100) == (again, None)
+    assert bench.store.unsettled_count(PROJECT, QUEUE_UID) == len(again)
+
+
+def test_the_mark_of_a_spread_queue_outlives_every_entry_and_is_not_moved_for_each(bench: Bench) -> None:
+    # Given a queue that is spread
+    fail_many(bench.store, BURST + 1)
+    writes = bench.client.count("put_item")
+    # When messages fail that are kept up to a day longer, then the mark will do
+    fail_many(bench.store, 10, expires_at=message().expires_at + 3_600_000)
+    assert bench.client.count("put_item") == writes + 10
+    # When they are kept for a month, then it is moved once
+    fail_many(bench.store, 10, expires_at=message().expires_at + 30 * 86_400_000)
+    assert bench.client.count("put_item") == writes + 21
+    (mark,) = (item for item in bench.stored() if item["sk"]["S"] == "K")
+    assert int(mark["ttl"]["N"]) > max(int(item["ttl"]["N"]) for item in bench.deliveries())
+    # And never back, by an environment that knows only of short-lived ones
+    fail_many(bench.another(), BURST + 1)
+    assert [item for item in bench.stored() if item["sk"]["S"] == "K"] == [mark]
+
+
+def test_without_its_mark_a_queue_keeps_to_its_eight_partitions(bench: Bench) -> None:
+    # Given a mark that cannot be written
+    for _ in range(BURST):
+        bench.store.save(first(message(), Verdict.FAILED))
+    bench.client.next("put_item", fails)
+    # When another delivery fails, then it is saved all the same, and found
+    bench.store.save(first(message(), Verdict.FAILED))
+    assert len(bench.stored()) == BURST + 1
+    assert bench.store.unsettled_count(PROJECT, QUEUE_UID) == BURST + 1
+
+
+def test_the_mark_of_a_spread_queue_is_neither_work_nor_recorded(bench: Bench) -> None:
+    failed = fail_many(bench.store, BURST + 1)
+    bench.store.accept([message()])
+    # Then who reads the whole table does not meet it
+    assert len(failed) == BURST + 1
+    assert [deliveries for _, deliveries in bench.store.outstanding(0, 1)] == [[]]
+    # And it makes no record
+    (mark,) = (item for item in bench.stored() if item["sk"]["S"] == "K")
+    stream = {"ApproximateCreationDateTime": NOW // 1000, "NewImage": mark}
+    assert record_of_change({"dynamodb": stream}) is None
 
 
 def test_index_keys_come_and_go_with_the_state(bench: Bench) -> None:

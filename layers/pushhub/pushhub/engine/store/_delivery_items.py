@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
 
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Item, number, numbers, text, texts
@@ -11,11 +10,9 @@ from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, Targ
 from pushhub.engine.store._keys import delivery_key, key_of
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-UNSETTLED_SHARDS = 8
-"""Partitions of a queue in the unsettled index.
+UNSETTLED_SHARDS, MANY_SHARDS = 8, 32
+"""Partitions of a queue in the unsettled index, and of one whose deliveries fail by the thousand
+(:mod:`pushhub.engine.store._unsettled_spread`). The eight are among the 32.
 
 One partition takes 1,000 writes a second, and when the index is throttled, so are the table's own writes. The outage of
 one busy subscriber must not slow the others down.
@@ -27,6 +24,15 @@ WAITING = "1#"
 GIVEN_UP = "2#"
 """Prefix of ``unsettled_key`` once a delivery was given up."""
 
+_GROUPS = {
+    DeliveryState.RETRYING: WAITING,
+    DeliveryState.RESERVED: WAITING,
+    DeliveryState.POLLING: WAITING,
+    DeliveryState.EXHAUSTED: GIVEN_UP,
+    DeliveryState.HELD: GIVEN_UP,
+}
+"""Where deliveries of these states stand in the unsettled index; those of others have no entry."""
+
 SCHEDULED = "parked"
 """Attribute of a delivery that waits in the schedule. Stored items still use an older word for it."""
 
@@ -34,13 +40,28 @@ _FORMER_STATES = {"parked": DeliveryState.HELD.value}
 """Names of states in items written before records had schema version 2."""
 
 
-def unsettled_partitions(project: str, queue_uid: str) -> tuple[str, ...]:
+def unsettled_partitions(project: str, queue_uid: str, shards: int) -> tuple[str, ...]:
     """Partition keys of a queue in the unsettled index."""
-    return tuple(f"{project}#{queue_uid}#{shard}" for shard in range(UNSETTLED_SHARDS))
+    return tuple(f"{project}#{queue_uid}#{shard}" for shard in range(shards))
 
 
-def encode_delivery(delivery: Delivery) -> Item:
-    """The whole item."""
+def is_unsettled(delivery: Delivery) -> bool:
+    """Whether a delivery has an entry in the unsettled index."""
+    return delivery.state in _GROUPS
+
+
+def kept_until_s(delivery: Delivery) -> int:
+    """When a delivery's item goes by its time to live, epoch seconds."""
+    return delivery.expires_at // 1000 + KEPT_AFTER_EXPIRY_S
+
+
+def encode_delivery(delivery: Delivery, shards: int = UNSETTLED_SHARDS) -> Item:
+    """The whole item.
+
+    Args:
+        delivery: The delivery.
+        shards: How many partitions of the unsettled index its entry is to be placed in one of.
+    """
     item = delivery_key(delivery.key)
     item |= {
         "kind": text("delivery"),
@@ -51,7 +72,7 @@ def encode_delivery(delivery: Delivery) -> Item:
         "expires_at": number(delivery.expires_at),
         "tries": number(delivery.tries),
         "attempts": number(delivery.attempts),
-        "ttl": number(delivery.expires_at // 1000 + KEPT_AFTER_EXPIRY_S),
+        "ttl": number(kept_until_s(delivery)),
     }
     optional = {
         "due_at": delivery.due_at,
@@ -79,7 +100,7 @@ def encode_delivery(delivery: Delivery) -> Item:
         item["update_url"] = text(delivery.update_url)
     if delivery.scheduled:
         item[SCHEDULED] = {"BOOL": True}
-    return item | _unsettled_keys(delivery)
+    return item | _unsettled_keys(delivery, shards)
 
 
 def decode_delivery(image: Item) -> Delivery:
@@ -121,25 +142,16 @@ def _decode_state(value: str) -> DeliveryState:
     return DeliveryState(_FORMER_STATES.get(value, value))
 
 
-def _unsettled_keys(delivery: Delivery) -> Item:
+def _unsettled_keys(delivery: Delivery, shards: int) -> Item:
     # A first success must not write to the index, so a delivery enters it with its first failure or reservation. Its
-    # key stays the same while it waits, so further attempts cost no index write.
-    if delivery.state in (DeliveryState.RETRYING, DeliveryState.RESERVED, DeliveryState.POLLING):
-        group = WAITING
-    elif delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.HELD):
-        group = GIVEN_UP
-    else:
+    # key stays the same while it waits, so further attempts cost no index write, unless its queue was spread meanwhile.
+    if not is_unsettled(delivery):
         return {}
-    partitions = unsettled_partitions(delivery.project, delivery.queue_uid)
+    shard = zlib.crc32(delivery.delivery_id.encode()) % shards
     return {
-        "unsettled_queue": text(_spread(partitions, delivery)),
-        "unsettled_key": text(f"{group}{delivery.message_id}#{delivery.subscriber_id}"),
+        "unsettled_queue": text(unsettled_partitions(delivery.project, delivery.queue_uid, shards)[shard]),
+        "unsettled_key": text(f"{_GROUPS[delivery.state]}{delivery.message_id}#{delivery.subscriber_id}"),
     }
-
-
-def _spread(partitions: Sequence[str], delivery: Delivery) -> str:
-    """The partition a delivery belongs to; always the same one."""
-    return partitions[zlib.crc32(delivery.delivery_id.encode()) % len(partitions)]
 
 
 def _encode_status(status: TargetStatus) -> Item:

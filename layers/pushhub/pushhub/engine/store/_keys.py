@@ -11,6 +11,7 @@ message    ``{project}#{queue_uid}#{id}``     ``M``
 delivery   the same                           ``D#{subscriber}``
 listed     ``{project}#{queue_uid}#{part}``   ``{id}``
 delivery   the same                           ``{id}#D#{subscriber}``
+others     ``{project}#{queue_uid}#...``      ``K``
 =========  =================================  ========================
 """
 
@@ -24,6 +25,11 @@ from pushhub.engine.model.keys import LISTED, DeliveryKey, MessageKey
 
 LISTED_PARTS = 4
 """Partitions of a listed queue. One takes 1,000 writes a second; listing reads them all."""
+
+APART, APART_KIND = "K", "order"
+"""Sort key and ``kind`` of items that are neither messages nor deliveries, so that scans, records and the report leave
+them out: the state of an ordering key, and the mark of a queue whose failing deliveries are spread further.
+"""
 
 _MESSAGE, _DELIVERY = "M", "D#"
 _BEHIND_IDS = ":"

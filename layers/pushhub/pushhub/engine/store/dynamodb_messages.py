@@ -27,6 +27,8 @@ from pushhub.engine.store._delivery_items import (
     unsettled_partitions,
 )
 from pushhub.engine.store._keys import (
+    APART,
+    APART_KIND,
     LISTED_PARTS,
     delivery_key,
     key_of,
@@ -36,6 +38,7 @@ from pushhub.engine.store._keys import (
     together,
 )
 from pushhub.engine.store._message_items import decode_fields, encode_fields
+from pushhub.engine.store._unsettled_spread import UnsettledSpread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,9 +48,6 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.keys import DeliveryKey, MessageKey
-
-_ORDER = "K"
-"""Sort key of the state of an ordering key."""
 
 ORDER_KEPT_S = 400 * 86_400
 """Seconds that an ordering key is remembered after its last message; then its numbers start again."""
@@ -63,6 +63,9 @@ _MESSAGE = "message"
 
 LISTED_PAGE = 50
 """Items that one list call reads in each part of a queue, including deliveries."""
+
+LEAST_ENTRIES = 20
+"""Entries of the unsettled index that one call reads at least in each partition: fewer cost as much."""
 
 _DELETED = "deleted"
 """Marks what remains of a deleted message: its keys, its times, and its cause."""
@@ -95,6 +98,7 @@ class DynamoDBMessageStore:
     ) -> None:
         self._table = Table(client, table, clock)
         self._schedule = schedule
+        self._spread = UnsettledSpread(self._table, clock)
         self._inserts = Inserts(self._table, executor) if executor else None
 
     def accept(self, messages: Sequence[Message]) -> None:
@@ -179,7 +183,7 @@ class DynamoDBMessageStore:
         """
         if delivery.scheduled:
             self._schedule().enter(delivery)
-        item = encode_delivery(delivery)
+        item = encode_delivery(delivery, self._spread.shards_for(delivery))
 
         def alone() -> None:
             self._table.put_version(item, read=decode_delivery)
@@ -208,7 +212,7 @@ class DynamoDBMessageStore:
         return [each for each in found if each.state in (DeliveryState.EXHAUSTED, DeliveryState.HELD)], cursor
 
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
-        partitions = unsettled_partitions(project_id, queue_uid)
+        partitions = self._unsettled_partitions(project_id, queue_uid)
         return sum(page["Count"] for partition in partitions for page in self._waiting_counts(partition))
 
     def _waiting_counts(self, partition: str) -> Iterator[Item]:
@@ -228,7 +232,7 @@ class DynamoDBMessageStore:
             message: Message | None = None
             deliveries: list[Delivery] = []
             for item in group:
-                if _DELETED in item or item["sk"]["S"] == _ORDER:
+                if _DELETED in item or item["sk"]["S"] == APART:
                     continue
                 if item["kind"]["S"] == _MESSAGE:
                     message = decode_message(item)
@@ -296,10 +300,14 @@ class DynamoDBMessageStore:
         return None
 
     def _unsettled_entries(self, project_id: str, queue_uid: str, after: str, page: int) -> Iterator[Item]:
-        """Entries of all partitions, merged in key order."""
-        partitions = unsettled_partitions(project_id, queue_uid)
-        entries = (self._unsettled_in(each, after, math.ceil(page / len(partitions))) for each in partitions)
-        return heapq.merge(*entries, key=lambda entry: str(entry["unsettled_key"]["S"]))
+        """Entries of all partitions, merged in key order; one for a delivery that is moving to another partition."""
+        partitions = self._unsettled_partitions(project_id, queue_uid)
+        limit = max(LEAST_ENTRIES, math.ceil(page / len(partitions)))
+        entries = heapq.merge(*(self._unsettled_in(each, after, limit) for each in partitions), key=_unsettled_key)
+        return (next(same) for _, same in groupby(entries, key=_unsettled_key))
+
+    def _unsettled_partitions(self, project_id: str, queue_uid: str) -> Sequence[str]:
+        return unsettled_partitions(project_id, queue_uid, self._spread.shards_of(project_id, queue_uid))
 
     def _unsettled_in(self, partition: str, after: str, page: int) -> Iterator[Item]:
         return self._table.items(
@@ -312,6 +320,10 @@ class DynamoDBMessageStore:
             },
             Limit=page,
         )
+
+
+def _unsettled_key(entry: Item) -> str:
+    return str(entry["unsettled_key"]["S"])
 
 
 def _by_order_key(messages: Sequence[Message]) -> Iterator[list[Message]]:
@@ -328,7 +340,7 @@ def _by_order_key(messages: Sequence[Message]) -> Iterator[list[Message]]:
 def _order_key(message: Message) -> Item:
     """The item key for the state of a message's ordering key."""
     name = message.ordering.key if message.ordering else ""
-    return {"pk": text(f"{message.project}#{message.queue_uid}#{_ORDER}#{name}"), "sk": text(_ORDER)}
+    return {"pk": text(f"{message.project}#{message.queue_uid}#{APART}#{name}"), "sk": text(APART)}
 
 
 def _in_their_places(messages: Sequence[Message], known: Item) -> tuple[list[Message], Item]:
@@ -345,7 +357,7 @@ def _in_their_places(messages: Sequence[Message], known: Item) -> tuple[list[Mes
         placed.append(replace(message, ordering=Ordering(key=key, sequence=sequence, previous=before)))
     until = max(each.expires_at for each in messages) // 1000 + ORDER_KEPT_S
     after = {
-        "kind": text("order"),
+        "kind": text(APART_KIND),
         "sequence": number(sequence),
         "last": {"M": {subscriber: text(each) for subscriber, each in last.items()}},
         "ttl": number(until),
