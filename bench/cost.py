@@ -1,6 +1,6 @@
 """What a million messages cost: every AWS call counted, every billable unit priced from one table.
 
-    .venv/bin/python -m bench.cost [--save docs/bench-cost.md]
+    .venv/bin/python -m bench.cost [--rounds 3] [--save docs/bench-cost.md]
 
 The functions' own handlers run in this process against moto, and every SDK call they make is metered
 (bench/metering.py). What AWS does around them is added by rule: one HTTP API request per post (none at the producers'
@@ -9,8 +9,8 @@ requests and GB-seconds. A duration is: the CPU time of our own code here,
 stretched by the share of a core that the function's memory buys (1,769 MB are one); 1 ms of CPU for each SDK call
 (measured apart from moto's work); 5 ms of waiting for each AWS call in a row; in push the endpoint's 50 ms, and for
 webhooks the 30 ms in which attempts that end together are gathered. Log bytes are those really written, plus 26 per
-line. Caches are warm, as they are in steady traffic; batches are full, as they are under load. Of three runs each
-function's shortest counts: a busy machine makes CPU time dearer. Prices: glue_jobs/delivery_report/list_prices.py.
+line. Caches are warm, as they are in steady traffic; batches are full, as they are under load. Of several runs (rounds)
+each function's shortest counts: a busy machine makes CPU time dearer. Prices: glue_jobs/delivery_report/list_prices.py.
 
 *Kept* is what the template's defaults keep, until it is deleted: the gateway's access log (ingested; its storage is
 compressed and small), the log events (*attempts*: those of the attempts), messages and deliveries in the table until
@@ -60,7 +60,6 @@ KEPT = frozenset({"records", "tables", "gateway", "attempts"})
 OPTIONAL = frozenset({("attempts", "logs_gb"), ("tables", "dynamodb_history_gb_month")})
 """What the parameters AttemptEvents and PointInTimeRecovery take off when every first try delivers."""
 MESSAGES = 400
-ROUNDS = 3
 BODY = json.dumps({"order": {"number": "R154085346", "email": "käufer@example.org", "total": 12.5, "n": "x" * 300}})
 
 
@@ -159,17 +158,8 @@ def _ingested_gb(lines: Sequence[str]) -> float:
 @contextlib.contextmanager
 def logged() -> Iterator[io.StringIO]:
     """Catch what a function writes to its log."""
-    from pushhub.cloud.observability import logger  # noqa: PLC0415 (after the environment is set)
-
-    log = io.StringIO()
-    handler: Any = logger.registered_handler
-    kept = handler.stream
-    handler.stream = log
-    try:
-        with contextlib.redirect_stdout(log):
-            yield log
-    finally:
-        handler.stream = kept
+    with contextlib.redirect_stdout(io.StringIO()) as log:
+        yield log
 
 
 DOMAINS = {"gateway": "a1b2c3d4e5.execute-api.us-east-1.amazonaws.com", "url": "q7xk2mz4v5.lambda-url.us-east-1.on.aws"}
@@ -237,9 +227,7 @@ def run(hub: Hub, posted: Iterable[dict[str, Any]], urls: dict[str, str], *, pus
     keep(hub, account)
     stored = scan(hub.dynamodb)
     delivered = sum(item["kind"]["S"] == "delivery" and item["state"]["S"] == "delivered" for item in stored)
-    assert delivered == MESSAGES, (
-        f"{delivered} of {MESSAGES} delivered: the machine is too busy, and endpoints seem slow"
-    )
+    assert delivered == MESSAGES, f"{delivered} of {MESSAGES} delivered: the machine is too busy"
     for item in stored:
         hub.dynamodb.delete_item(TableName=aws.MESSAGES_TABLE, Key={"pk": item["pk"], "sk": item["sk"]})
     return account
@@ -367,6 +355,7 @@ def shown(account: Account) -> Shown:
 def main() -> None:
     """Count, print, save."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     with (
@@ -389,10 +378,13 @@ def main() -> None:
         s3.create_bucket(Bucket="records")
         urls = {name: sqs.create_queue(QueueName=name.lower())["QueueUrl"] for name in names}
         set_up({**urls, "VAULT_KEY": key})
+        from pushhub.engine import windows  # noqa: PLC0415 (after the environment is set)
         from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber  # noqa: PLC0415
         from pushhub.engine.projects import Projects  # noqa: PLC0415
         from pushhub.runtime.hub import start  # noqa: PLC0415
 
+        # On a busy machine an attempt takes long enough to be one that holds up others, and would be put off.
+        windows.HOLD_MS = 3_600_000
         outside = start("push").engine.ports
         projects = Projects(config=outside.config, clock=outside.clock)
         project = projects.make("bench").project_id
@@ -423,7 +415,7 @@ def main() -> None:
             (100, "gateway", "Posted 100 at a time", 1.50),
         )
         for per_post, door, way, aim in ways:
-            told = shown(least([run(hub, queued(per_post, DOMAINS[door]), urls) for _ in range(ROUNDS)]))
+            told = shown(least([run(hub, queued(per_post, DOMAINS[door]), urls) for _ in range(options.rounds)]))
             plain = plain or told.calls
             heading = f"{way}, a million messages: {told.heading} (aim: under ${aim:.2f})"
             parts += [heading, told.text]
@@ -440,7 +432,7 @@ def main() -> None:
                     urls,
                     push_ms=ENDPOINT_MS + GATHER_MS,
                 )
-                for _ in range(1 + ROUNDS)
+                for _ in range(1 + options.rounds)
             ]
             # The first one warms caches.
             told = shown(least(rounds[1:]))

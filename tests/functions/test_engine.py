@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -15,7 +14,7 @@ from tests.functions.conftest import ROOT, Context, Functions, Sink, as_json, tu
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.clock import SystemClock
-from pushhub.cloud.observability import logger, telemetry
+from pushhub.cloud.observability import telemetry
 from pushhub.cloud.settings import MissingSettingError, Settings
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import NewMessage
@@ -211,8 +210,6 @@ def test_an_attempt_that_could_outlast_the_function_is_not_started(functions: Fu
 def test_one_event_is_logged_for_an_attempt_and_no_secret_with_it(
     functions: Functions, sink: Sink, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = io.StringIO()
-    monkeypatch.setattr(logger.registered_handler, "stream", log)
     # The name of the service is in the environment when a function starts
     monkeypatch.setattr(telemetry._metrics, "service", "push")
     a_push_queue(f"{sink.url}?auth=TOPSECRET")
@@ -220,11 +217,12 @@ def test_one_event_is_logged_for_an_attempt_and_no_secret_with_it(
     functions.invoke("dispatch", functions.stream_event())
     capsys.readouterr()
     functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL"))
-    lines = [json.loads(line) for line in (log.getvalue() + capsys.readouterr().out).splitlines()]
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     [attempt] = [line for line in lines if line.get("message") == "attempt"]
     assert attempt["status_code"] == 200
     assert attempt["state"] == "delivered"
-    assert attempt["request_id"] == "request-1"
+    # CloudWatch has the time and the function of each line, and its stream leads to the run
+    assert attempt.keys().isdisjoint({"timestamp", "service", "level", "request_id"})
     assert "TOPSECRET" not in str(lines)
     assert "BODYBYTES" not in str(lines)
     [metrics] = [line for line in lines if "_aws" in line]
@@ -234,12 +232,10 @@ def test_one_event_is_logged_for_an_attempt_and_no_secret_with_it(
     assert (directive["Namespace"], directive["Dimensions"], metrics["service"]) == ("Pushhub", [["service"]], "push")
 
 
-def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason(
-    functions: Functions, sink: Sink, monkeypatch: pytest.MonkeyPatch
+def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason_and_its_run(
+    functions: Functions, sink: Sink, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Given an exhausted delivery, and a table that is gone
-    log = io.StringIO()
-    monkeypatch.setattr(logger.registered_handler, "stream", log)
     a_push_queue(sink.url, retries=0)
     sink.status = 500
     [message_id] = post(b"x")
@@ -250,7 +246,8 @@ def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason(
     # When its turn comes, then it is kept, and the log says which it is and why
     kept = functions.invoke("errors", event)
     assert [each["itemIdentifier"] for each in kept["batchItemFailures"]] == [event["Records"][0]["messageId"]]
-    [told] = [json.loads(line) for line in log.getvalue().splitlines() if "exhausted_unhandled" in line]
+    [told] = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "exhausted_unhandled" in line]
+    assert told["request_id"] == "request-1"
     assert (told["project"], told["queue"], told["message_id"]) == (PROJECT, "orders", message_id)
     assert told["error"] == "Unavailable: dynamodb:BatchGetItem failed: ResourceNotFoundException"
 

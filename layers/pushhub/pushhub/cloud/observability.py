@@ -5,26 +5,26 @@ Ids are log fields, never metric dimensions: each distinct set of dimensions is 
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
 import os
+import sys
 from collections import Counter
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
-logger = Logger(
-    location=None,
-    json_serializer=functools.partial(json.dumps, separators=(",", ":"), ensure_ascii=False, default=str),
-)
-"""The only logger; its service name and level come from Powertools' own environment variables.
+_as_line = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=str).encode
 
-Its output is compact because log bytes are one of the larger items on the bill.
-"""
+logger = Logger(location=None, json_serializer=_as_line)
+"""The only logger, for errors; its service name and level come from Powertools' own environment variables."""
+
+OFTEN: Final = frozenset({"attempt"})
+"""Events of which there is one for each message at least, without the id of their run: the log stream, which has one
+run at a time, leads to it (decision 0053)."""
 
 # Debug logs of third-party loggers (boto3, urllib3) would contain whole requests, including tokens.
 logging.getLogger("botocore").setLevel(logging.WARNING)
@@ -39,13 +39,27 @@ class PowertoolsTelemetry:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._lock = Lock()
+        self._request_id = ""
         # The template sets a name per stack, so that the metrics of two hubs in an account stay separate.
         self._metrics = AmazonCloudWatchEMFProvider(namespace=os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Pushhub"))
 
+    def start(self, request_id: str) -> None:
+        """Put a run's id on the lines that follow."""
+        self._request_id = request_id
+        logger.append_keys(request_id=request_id)
+
     def event(self, name: str, /, **fields: object) -> None:
-        """One structured log line; fields without information (None, empty, False) are left out."""
-        told: dict[str, Any] = {key: value for key, value in fields.items() if value or type(value) is int}
-        logger.info(name, **told)
+        """One structured log line; fields without information (None, empty, False) are left out.
+
+        So are its time and function, which CloudWatch has for each line, and its level, which is INFO for a line
+        without one: log bytes are one of the larger items on the bill.
+        """
+        told: dict[str, Any] = {"message": name}
+        told |= {key: value for key, value in fields.items() if value or type(value) is int}
+        if name not in OFTEN and self._request_id:
+            told["request_id"] = self._request_id
+        with self._lock:
+            sys.stdout.write(_as_line(told) + "\n")
 
     def count(self, metric: str, value: int = 1) -> None:
         """Add to a metric; written when the invocation ends."""

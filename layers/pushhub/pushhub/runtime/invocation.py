@@ -1,4 +1,4 @@
-"""What all invocations share: the request id on every log line, and metrics written at the end."""
+"""What all invocations share: the request id on log lines, and metrics written at the end."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class LambdaContext(Protocol):
 
 
 def observed(handler: Callable[[dict[str, Any], LambdaContext], R]) -> Callable[[dict[str, Any], LambdaContext], R]:
-    """Wrap a handler: put the request id on every log line, flush metrics, log unexpected errors before raising
+    """Wrap a handler: put the request id on log lines, flush metrics, log unexpected errors before raising
     them.
     """
 
     @functools.wraps(handler)
     def wrapper(event: dict[str, Any], context: LambdaContext) -> R:
-        logger.append_keys(request_id=context.aws_request_id)
+        telemetry.start(context.aws_request_id)
         try:
             return handler(event, context)
         except Exception:
