@@ -19,11 +19,11 @@ FOUNDATION = {
     "web": {"base", "cloud"},
     "engine": {"base", "cloud", "egress", "web"},
 }
-"""What everything stands on: which packages each may import besides itself."""
+"""The packages that everything else builds on, and which packages each of them may import besides itself."""
 PROTOCOLS = {
     path.name for path in LAYER.iterdir() if path.is_dir() and path.name not in {*FOUNDATION, "runtime", "__pycache__"}
 }
-"""Every other package is a protocol: it may import all of the foundation, and no other protocol."""
+"""Every other package is a protocol: it may import the whole foundation, but no other protocol."""
 
 INNER = {
     "model": {"model"},
@@ -36,7 +36,7 @@ INNER = {
 
 
 def imports(path: Path) -> set[str]:
-    """Every module a file imports, type-checking blocks and late imports included."""
+    """Every module a file imports, including those in type-checking blocks and late imports."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -48,7 +48,7 @@ def imports(path: Path) -> set[str]:
 
 
 def module_of(module: str, name: str) -> str:
-    """What ``from module import name`` imports: a module of ours below it, or the module itself."""
+    """What ``from module import name`` imports: one of our submodules, or the module itself."""
     below = LAYER.parent / Path(*module.split("."), f"{name}.py")
     return f"{module}.{name}" if module.startswith("pushhub") and below.exists() else module
 
@@ -58,7 +58,7 @@ def modules() -> list[Path]:
 
 
 def part(parts: tuple[str, ...]) -> str:
-    """The part of its package that a module lies in: ``model``, ``wire``, ``store``, ``api``, or none for the root."""
+    """The part of its package that a module is in: ``model``, ``wire``, ``store``, ``api``, or none for the root."""
     return parts[1] if len(parts) > 2 else ""
 
 
@@ -100,7 +100,7 @@ def test_only_stores_egress_and_the_cloud_package_know_sdks(path: Path) -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """Given imports at the start of modules (late ones and those for types only aside), then they have an order."""
+    """Given the imports at the start of modules (not late ones or those for types only), then they form no circle."""
     graph = {path: {_path(module) for module in _eager(path)} - {None} for path in modules()}
     done: set[Path] = set()
 

@@ -1,4 +1,4 @@
-"""Tests lie where a newcomer looks for them: in the folder that mirrors the package."""
+"""Tests are where a newcomer looks for them: in the folder that mirrors the package."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ OF_OTHER_CODE = {
     "simulation": "simulation",
     "template": "template.yaml",
 }
-"""Folders that mirror something else than a package of the layer, and what."""
+"""Folders that mirror something other than a package of the layer, and what they mirror."""
 ACROSS = {"architecture", "browser", "contract", "fakes", "hostile", "sam", "stack"}
-"""Folders of what is said of the whole (rules, one suite for each port, pages, deployments), and what tests share."""
+"""Folders of tests of the whole (rules, one suite per port, pages, deployments), and of code shared by tests."""
 
 
 def folders(path: Path) -> set[str]:
@@ -44,7 +44,7 @@ def imported_by_tests(package: str) -> set[str]:
 
 
 def test_every_folder_of_tests_mirrors_something() -> None:
-    """Given the folders below tests, then each is that of a package, of other code that is there, or of the whole."""
+    """Given the folders below tests, then each belongs to a package, to other existing code, or to the whole."""
     assert folders(TESTS) == (OF_THE_LAYER - {"runtime"}) | OF_OTHER_CODE.keys() | ACROSS
     assert all((ROOT / place).exists() for place in OF_OTHER_CODE.values())
 
@@ -57,7 +57,7 @@ def test_folders_of_tests_are_parts_of_their_package(package: str) -> None:
 
 @pytest.mark.parametrize("package", sorted(OF_THE_LAYER - {"runtime"}))
 def test_tests_named_after_a_module_lie_where_the_module_does(package: str) -> None:
-    """Given tests called as a module is, then they are in its part of the package, or go by way of the API."""
+    """Given tests with the name of a module, then they are in its part of the package, or use the API."""
     places: dict[str, set[str]] = {}
     for path in (LAYER / package).rglob("*.py"):
         places.setdefault(path.stem.lstrip("_"), {"api"}).add(part(path.relative_to(LAYER).parts))
@@ -68,7 +68,7 @@ def test_tests_named_after_a_module_lie_where_the_module_does(package: str) -> N
 
 @pytest.mark.parametrize("path", rules(), ids=name_of)
 def test_pure_rules_have_tests_of_their_own(path: Path) -> None:
-    """Given rules that need nothing from the outside, then tests of their package try them without who uses them.
+    """Given pure rules, then tests of their package call them directly, without the code that uses them.
 
     Shapes (``wire``) are seen through the API, use cases through what they do, stores through the port's contract.
     """

@@ -29,7 +29,7 @@ def protocol(route: Route[Any, Any]) -> str:
 def test_every_protocol_has_routes_and_no_two_are_the_same() -> None:
     assert {protocol(each) for each in ROUTES} == set(BROUGHT)
     assert len({each.name for each in ROUTES}) == len(ROUTES)
-    # The names of a path's segments do not tell paths apart.
+    # Paths that differ only in the names of their segments are the same.
     assert len({(each.method, re.sub(r"\{\w+\}", "{}", each.path)) for each in ROUTES}) == len(ROUTES)
 
 
@@ -55,7 +55,7 @@ class Named:
 
 
 def owner(path: str, kind: str) -> str:
-    """Whose API of a kind a path leads to."""
+    """The protocol whose API of a kind serves a path."""
     mounted = [
         {prefix: lambda name=name: Named(name) for prefix in getattr(brought, kind)}
         for name, brought in BROUGHT.items()

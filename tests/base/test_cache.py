@@ -1,4 +1,4 @@
-"""The cache forgets by time and by size."""
+"""The cache evicts by age and by size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_value_lives_for_its_time() -> None:
     clock = FakeClock()
     cached = cache(clock)
     cached.put("a", "1")
-    # Then it is there until its time is over, however often it was used
+    # Then it stays until it expires, however often it was used
     clock.advance(ms=999)
     assert cached.get("a") == "1"
     clock.advance(ms=1)

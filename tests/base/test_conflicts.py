@@ -1,4 +1,4 @@
-"""Read, change, save: other writers are never overwritten, and there is an end."""
+"""Read, change, save: other writers are never overwritten, and retries end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times as they are written."""
+"""The format of times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One stack and one browser for all tests in this folder; a project and a tab of its own for each."""
+"""One stack and one browser for all tests in this folder; each test has its own project and tab."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ expect.set_options(timeout=60_000)
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    """The running stack. Tests keep apart by projects."""
+    """The running stack. Tests are kept apart by their projects."""
     running = RunningStack.start(tmp_path_factory.mktemp("browser"))
     yield running
     running.discard()

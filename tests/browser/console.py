@@ -20,7 +20,7 @@ AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 HOSTILE = "<img src=x onerror=\"alert('name')\">'\"&amp;"
-"""A name that would run a script where it became markup."""
+"""A name that would run a script if it were rendered as markup."""
 HOSTILE_BODY = (
     "<script>alert('body')</script><img src=x onerror=alert(1)><a href=javascript:alert(1)>click</a>\u202e\u0000"
 )
@@ -28,11 +28,11 @@ HOSTILE_BODY = (
 
 @dataclass(kw_only=True)
 class Project:
-    """A project of the stack with a token, asked as a client asks.
+    """A project of the stack with a token, called as a client would.
 
     Attributes:
-        base_url: Of the stack.
-        credentials: The project's.
+        base_url: Base URL of the stack.
+        credentials: Credentials of the project.
     """
 
     base_url: str
@@ -45,7 +45,7 @@ class Project:
 
     @property
     def token(self) -> str:
-        """Shows that one may."""
+        """The project's token."""
         return self.credentials.token
 
     def ironmq(self, method: str, path: str, body: Any = None) -> Any:
@@ -54,7 +54,7 @@ class Project:
         return self._asked(method, url, body, {"Authorization": f"OAuth {self.token}"})
 
     def ironmq_project(self, path: str) -> Any:
-        """What the project is told of itself; ``path`` is what follows its id."""
+        """Ask for information about the project; ``path`` is what follows its id."""
         url = f"{self.base_url}/3/projects/{self.id}{path}"
         return self._asked("GET", url, None, {"Authorization": f"OAuth {self.token}"})
 
@@ -99,7 +99,7 @@ class Console:
         page: The tab.
         url: Where the console is.
         project: Whose it is.
-        asked: Every address that was asked for.
+        asked: Every address that was requested.
         wrong: What must not happen: a script of a tenant's that ran, something the policy had to stop, an error of the
             console's own.
     """
@@ -124,7 +124,7 @@ class Console:
         self.asked.append(request.url)
 
     def _hear(self, kind: str, text: str) -> None:
-        # An answer that is a refusal is an error to the browser, not to a person who is told of it.
+        # The browser reports a refusal as an error, but for the person who reads it it is none.
         if kind == "error" and not text.startswith("Failed to load resource"):
             self.wrong.append(f"console: {text}")
 
@@ -143,7 +143,7 @@ class Console:
             self.page.locator("main[data-address]").wait_for()
         address = self.link(*segments)
         self.page.goto(address)
-        # The page of the address before is there until the console has seen the new one.
+        # The previous page stays until the console has noticed the new address.
         expect(self.page.locator("main")).to_have_attribute("data-address", address.removeprefix(self.url))
 
     def link(self, *segments: str) -> str:
@@ -176,7 +176,7 @@ class Console:
 
 @contextmanager
 def tab(stack: RunningStack, chromium: Browser, project: Project, **context: Any) -> Iterator[Console]:
-    """A tab of a browser that knows nothing yet; whatever went wrong in it fails the test."""
+    """A tab of a fresh browser; anything that goes wrong in it fails the test."""
     opened = chromium.new_context(**{"viewport": DESKTOP, **context})
     opened.set_default_timeout(60_000)
     try:
@@ -188,5 +188,5 @@ def tab(stack: RunningStack, chromium: Browser, project: Project, **context: Any
 
 
 def new_project(stack: RunningStack) -> Project:
-    """A project of its own for a test."""
+    """A new project for one test."""
     return Project(base_url=stack.base_url, credentials=stack.make_project(f"console-{secrets.token_hex(4)}"))

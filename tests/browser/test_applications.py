@@ -1,4 +1,4 @@
-"""Webhooks: a provider's applications, and the portal that a customer is given."""
+"""Webhooks: a provider's applications, and the portal for a customer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def application(project: Project, name: str) -> str:
 
 def test_an_application_and_an_endpoint_are_made_changed_and_paused(console: Console, recorder: Recorder) -> None:
     page, project = console.page, console.project
-    # Given an application that a person makes, of a hostile name
+    # Given an application with a hostile name, created by a person
     console.open("apps")
     page.get_by_role("button", name="New application").click()
     page.get_by_label("Name", exact=True).fill(HOSTILE)
@@ -31,7 +31,7 @@ def test_an_application_and_an_endpoint_are_made_changed_and_paused(console: Con
     page.get_by_label("Your own id").fill("acme")
     page.get_by_role("button", name="Make it").click()
     expect(page.get_by_role("heading", name=HOSTILE)).to_be_visible()
-    # And an endpoint of it, with a mistake first
+    # And an endpoint in it, with a mistake first
     page.get_by_role("button", name="New endpoint").click()
     page.get_by_label("URL").fill("ftp://acme.example")
     page.get_by_role("button", name="Create the endpoint").click()
@@ -47,7 +47,7 @@ def test_an_application_and_an_endpoint_are_made_changed_and_paused(console: Con
     assert project.webhooks("GET", f"/app/acme/endpoint/{endpoint['id']}")["disabled"] is True
     page.locator(".head").get_by_role("button", name="Resume").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
-    # And its headers are set, and its secret shown and made anew
+    # And its headers are set, and its secret shown and rotated
     page.get_by_role("button", name="Headers").click()
     page.get_by_role("dialog").get_by_label("Headers").fill("X-Team: billing")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
@@ -90,12 +90,12 @@ def test_a_customer_opens_their_portal_by_its_link_and_sees_their_own_alone(
         page.goto(f"{console.url}#key={key}")
         expect(page.get_by_role("heading", name="mine")).to_be_visible()
         expect(page.get_by_role("row")).to_have_count(2)
-        # Then their own application is all there is, whatever the address says
+        # Then only their own application is visible, whatever the address says
         expect(page.get_by_role("link", name="Queues")).to_have_count(0)
         page.goto(f"{console.url}#/apps/{other}")
         expect(page.get_by_role("heading", name="mine")).to_be_visible()
         assert [url for url in console.asked if other in url] == []
-        # And they may make endpoints and see secrets
+        # And they may create endpoints and see secrets
         page.get_by_role("button", name="New endpoint").click()
         page.get_by_label("URL").fill(recorder.endpoint(200).url)
         page.get_by_role("button", name="Create the endpoint").click()
@@ -116,7 +116,7 @@ def test_a_customer_opens_their_portal_by_its_link_and_sees_their_own_alone(
 
 def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorder: Recorder) -> None:
     page, project = console.page, console.project
-    # Given an application with one endpoint that takes its messages, and one that fails
+    # Given an application with one endpoint that accepts its messages, and one that fails
     good, bad = recorder.endpoint(200), recorder.endpoint(500)
     app = application(project, "acme")
     for each in (good, bad):
@@ -127,18 +127,18 @@ def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorde
     page.get_by_label("Event type").fill("invoice.paid")
     page.get_by_label("Payload").fill('{"note": "<script>alert(1)</script>"}')
     page.get_by_role("button", name="Send", exact=True).click()
-    # Then its life is told: each attempt with its answer, and when the next one is
+    # Then its history is shown: each attempt with its answer, and when the next one is due
     life = page.get_by_role("list", name="Its life")
     expect(life.get_by_text(f"{good.url}: HTTP 200")).to_be_visible()
     expect(life.get_by_text(f"{bad.url}: HTTP 500").first).to_be_visible()
     expect(life.get_by_text(f"{bad.url}: the next try")).to_be_visible()
     expect(page.locator("pre.body").last).to_contain_text("<script>alert(1)</script>")
-    # And it is sent again where a person asks for it
+    # And it is resent where a person requests it
     page.get_by_role("button", name=f"Send again to {good.url}").click()
     good.wait(2)
     expect(life.get_by_text("Requested by a person.")).to_be_visible()
     assert console.violations() == []
-    # When its content is expunged, then nobody reads it any more
+    # When its content is expunged, then nobody can read it any more
     page.get_by_role("button", name="Expunge").click()
     page.get_by_role("dialog").get_by_role("button", name="Expunge").click()
     expect(page.locator("pre.body").last).to_contain_text('"expired": true')
@@ -152,7 +152,7 @@ def test_an_endpoints_health_is_shown_and_a_test_is_sent(console: Console, recor
     console.open("apps", app, "endpoints", made["id"])
     # When a test is sent
     page.get_by_role("button", name="Send a test").click()
-    # Then the endpoint gets it, and its page counts and draws it
+    # Then the endpoint gets it, and its page counts it and includes it in the chart
     assert json.loads(target.wait()[0].body) == {"success": True}
     expect(page.get_by_role("region", name="Attempts").get_by_text("HTTP 200")).to_be_visible()
     expect(page.get_by_role("img", name="1 good, 0 failed")).to_be_visible()

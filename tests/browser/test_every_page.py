@@ -120,7 +120,7 @@ def test_a_dialog_has_no_violations_keeps_the_keyboard_and_closes_by_it(console:
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_be_visible()
     assert console.violations() == []
-    # Given a person with a keyboard: what they type is in the dialog, wherever they go
+    # Given a person with a keyboard: focus stays in the dialog
     for _ in range(20):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement === document.body || !!document.activeElement.closest('dialog')")
@@ -155,7 +155,7 @@ def test_the_reference_of_the_apis_has_no_violations_in_the_dark_on_a_phone(
         expect(console.page.get_by_role("heading", name="Pushhub API")).to_be_visible()
         assert not console.too_wide()
         console.page.locator("details").first.click()
-        # All operations are made alike; a few say as much as hundreds, in a tenth of the time.
+        # All operations are rendered alike; a few of them show as much as hundreds, in a tenth of the time.
         console.page.evaluate("[...document.querySelectorAll('details')].slice(5).forEach((each) => each.remove())")
         assert console.violations() == []
 

@@ -1,4 +1,4 @@
-"""The policy simulator, as a person asks it."""
+"""The policy simulator, as a person uses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.stack.project import until
 
 
 def counted(project: Project, queue: str, subscriber: str) -> bool | None:
-    """Whether the hub has counted a failure of a subscriber: it does so a moment after the attempt."""
+    """Whether the hub has counted a failure of a subscriber; it does so shortly after the attempt."""
     asked = {"replay": {"queue": queue, "subscriber": subscriber, "since": f"{datetime.now(UTC) - timedelta(days=1)}"}}
     url = f"{project.base_url}/3/projects/{project.id}/policies/simulate"
     return requests.post(url, json=asked, headers={"Authorization": f"OAuth {project.token}"}, timeout=40).ok or None
@@ -34,7 +34,7 @@ def test_a_policy_is_tried_and_its_figures_are_drawn(console: Console) -> None:
     page.get_by_label("Duration in hours").fill("0.5")
     page.get_by_label("Probe a failing endpoint").uncheck()
     page.get_by_role("button", name="Simulate").click()
-    # Then what is lost is said, the load is drawn, and the protocol's own policy stands beside it
+    # Then the losses are shown, the load is drawn, and the protocol's own policy is shown beside it
     table = page.get_by_role("region", name="In figures")
     expect(table.get_by_role("columnheader", name="Default policy")).to_be_visible()
     expect(table.get_by_role("row", name="Accepted").get_by_role("cell").nth(1)).to_have_text("1,800")
@@ -42,7 +42,7 @@ def test_a_policy_is_tried_and_its_figures_are_drawn(console: Console) -> None:
     expect(page.get_by_text("Cost is calculated from list prices")).to_be_visible()
     assert console.violations() == []
     page.set_viewport_size(DESKTOP)
-    # And a wrong field is told where it is
+    # And an error is shown at the field it belongs to
     page.get_by_label("Retries").fill("1000")
     page.get_by_role("button", name="Simulate").click()
     expect(page.get_by_label("Retries")).to_have_attribute("aria-invalid", "true")
@@ -58,18 +58,18 @@ def test_what_a_subscriber_went_through_is_the_outage(console: Console, recorder
     project.post("orders", "one")
     for queue, subscriber in ((f"webhooks/{app}", endpoint), ("orders", "billing")):
         until(partial(counted, project, queue, subscriber), 60, lambda: "no failure was counted")
-    # When another policy is to be tried against what happened to the endpoint
+    # When another policy is simulated with the endpoint's own history
     console.open("apps", app, "endpoints", endpoint)
     page.get_by_role("link", name="Try another policy against it").click()
     expect(page.get_by_label("Subscriber")).to_have_value(endpoint)
     expect(page.get_by_label("Duration in hours")).to_be_hidden()
     page.get_by_role("button", name="Simulate").click()
-    # Then its own failures are the outage; it may have been tried again by now
+    # Then its own failures are the outage; it may have been retried by now
     expect(
         page.get_by_text(re.compile(r"(\d) of \1 attempts failed, in one stretch; 1 message within"))
     ).to_be_visible()
     expect(page.get_by_role("region", name="In figures")).to_be_visible()
-    # And the same is had from the subscriber of the queue, and by the address that the page has then
+    # And the same works for the subscriber of the queue, and with the address that the page has then
     console.open("queues", "orders", "subscribers", "billing")
     page.get_by_role("link", name="Try another policy").click()
     expect(page.get_by_label("Policy", exact=True)).to_have_value("ironmq")
@@ -79,7 +79,7 @@ def test_what_a_subscriber_went_through_is_the_outage(console: Console, recorder
         page.reload()
         expect(page.get_by_label("Subscriber")).to_have_value("billing")
     assert console.violations() == []
-    # When it is asked about somebody who never failed, or about no time, then the field says so
+    # When the subscriber never failed, or no time is given, then the field says so
     page.get_by_label("Subscriber").fill("warehouse")
     page.get_by_role("button", name="Simulate").click()
     expect(page.get_by_label("Subscriber")).to_have_attribute("aria-invalid", "true")

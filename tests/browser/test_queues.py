@@ -1,4 +1,4 @@
-"""Queues and their messages, as a person makes, changes and follows them."""
+"""Queues and their messages, as a person creates, changes and follows them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_a_queue_is_made_posted_to_and_its_message_followed_to_its_subscribers(
 ) -> None:
     page = console.page
     good, bad = recorder.endpoint(200), recorder.endpoint(500)
-    # Given a queue that a person makes
+    # Given a queue created by a person
     console.open("queues")
     page.get_by_role("button", name="New queue").click()
     page.get_by_label("Name", exact=True).fill("orders")
@@ -34,7 +34,7 @@ def test_a_queue_is_made_posted_to_and_its_message_followed_to_its_subscribers(
     page.get_by_role("button", name="Post a message").click()
     page.get_by_label("Body").fill('{"order": "SO-1"}')
     page.get_by_role("button", name="Post", exact=True).click()
-    # Then its life is told: accepted, delivered to one, failed at the other, and when that is tried next
+    # Then its history is shown: accepted, delivered to one, failed at the other, and when that is retried
     life = page.get_by_role("list", name="Its life")
     expect(life.get_by_text("Accepted")).to_be_visible()
     expect(life.get_by_text("first: HTTP 200")).to_be_visible()
@@ -48,7 +48,7 @@ def test_a_queue_is_made_posted_to_and_its_message_followed_to_its_subscribers(
 
 def test_what_a_subscriber_missed_is_counted_and_sent_again(console: Console, recorder: Recorder) -> None:
     page, project = console.page, console.project
-    # Given a subscriber that refused a message, whose only try that was
+    # Given a subscriber that refused the only try of a message
     down = recorder.endpoint(500, 200)
     push = {"subscribers": [{"name": "billing", "url": down.url}], "retries": 0}
     project.ironmq("PUT", "/orders", {"queue": {"type": "multicast", "push": push}})
@@ -56,11 +56,11 @@ def test_what_a_subscriber_missed_is_counted_and_sent_again(console: Console, re
     down.wait()
     given_up = "/orders/deliveries?state=exhausted"
     until(lambda: project.ironmq("GET", given_up)["deliveries"] or None, 60, lambda: "it was not given up")
-    # When a person looks at it, then it is told what it did not take
+    # When a person opens it, then it shows what was not delivered
     console.open("queues", "orders", "subscribers", "billing")
     missed = page.get_by_role("region", name="What it has not accepted")
     expect(missed.get_by_role("link", name=posted)).to_be_visible()
-    # And what would be sent again, and when it is, that it was
+    # And what a replay would send and, after it, what was sent
     page.get_by_role("button", name="Count only").click()
     expect(page.get_by_text("1 was given up and can still be delivered.")).to_be_visible()
     page.get_by_role("button", name="Send again").click()
@@ -81,7 +81,7 @@ def test_what_the_api_refuses_is_told_beside_the_field_it_names(console: Console
     expect(field).to_have_attribute("aria-invalid", "true")
     described = (field.get_attribute("aria-describedby") or "").split()[-1]
     expect(page.locator(f"#{described}")).to_contain_text("retries_delay")
-    # When it is mended, then it is saved
+    # When it is corrected, then it is saved
     field.fill("30")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Saved.")).to_be_visible()
@@ -124,7 +124,7 @@ def test_a_queue_is_cleared_and_deleted_after_a_question(console: Console) -> No
 
 def test_names_and_bodies_are_shown_as_text_whatever_they_hold(console: Console, recorder: Recorder) -> None:
     page = console.page
-    # Given a tenant who names and posts what would be a script as markup
+    # Given a tenant whose names and messages would be scripts if rendered as markup
     hostile = HOSTILE.replace("/", "")
     console.project.push_queue(hostile, **{HOSTILE: recorder.endpoint(500).url})
     console.project.push_queue("plain", first=recorder.endpoint(200).url)
@@ -137,7 +137,7 @@ def test_names_and_bodies_are_shown_as_text_whatever_they_hold(console: Console,
     console.open("queues", hostile, "subscribers")
     expect(page.get_by_role("cell", name=HOSTILE, exact=True)).to_be_visible()
     console.open("queues", hostile, "messages", refused)
-    # Then it stands there as it came (and the fixture sees that nothing ran, and that the policy had nothing to stop)
+    # Then it is shown literally (and the fixture checks that nothing ran and that the policy had nothing to block)
     expect(page.locator("pre.body")).to_contain_text("<script>alert('body')</script><img src=x onerror=alert(1)>")
     expect(page.get_by_role("list", name="Its life").get_by_text(f"{HOSTILE}: HTTP 500")).to_be_visible()
     assert page.locator("main img, main script").count() == 0

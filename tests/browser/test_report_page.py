@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Address of a report's page, made where its charts can be drawn: in the environment of the job."""
+    """Address of a report's page, generated in the job's environment, which can draw its charts."""
     environment = (sys.executable, "local/environment.py", ".venv-glue", "requirements/glue.txt")
     subprocess.run(environment, cwd=ROOT, check=True, capture_output=True)
     made = (".venv-glue/bin/python", "-m", "tests.glue.pages")
@@ -41,7 +41,7 @@ def page(request: pytest.FixtureRequest, chromium: Browser, report: str) -> Iter
 
 
 def test_the_report_is_read_without_scrolling_the_page_sideways_and_by_a_screen_reader(page: Page) -> None:
-    # Given a report with long names and pictures
+    # Given a report with long names and charts
     assert page.locator("svg").count() >= 2
     # Then the page is no wider than the screen, and no text is cut off at its edge
     width = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")

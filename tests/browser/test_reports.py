@@ -1,4 +1,4 @@
-"""What a project is shown of the delivery report."""
+"""The part of the delivery report that a project sees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "2026-11-15_2026-11-21"
 
 def test_a_project_sees_its_own_verdict_and_rows_and_nothing_of_others(stack: RunningStack, console: Console) -> None:
     page, project = console.page, console.project
-    # Given a report of two projects, as the job leaves it
+    # Given a report about two projects, as the job writes it
     own = {
         "project": project.id,
         "messages": 3,
@@ -36,16 +36,16 @@ def test_a_project_sees_its_own_verdict_and_rows_and_nothing_of_others(stack: Ru
     latest = {"report": f"s3://b/reports/{NAME}", "verdict": {"as_of": "2026-11-22T01:30:00+00:00"}}
     for file, content in (("latest", latest), *((f"{NAME}/{table}", rows) for table, rows in tables.items())):
         s3.put_object(Bucket=bucket, Key=f"reports/{file}.json", Body=json.dumps(content).encode())
-    # When a person looks, then what is wrong is said first
+    # When a person opens it, then problems come first
     console.open("reports")
     expect(page.get_by_role("alert").get_by_text("Not everything is accounted for")).to_be_visible()
-    # And its own queues are listed, whatever they are called
+    # And its own queues are listed, whatever their names
     queues = page.get_by_role("region", name="Queues")
     expect(queues.get_by_role("cell", name=HOSTILE, exact=True)).to_be_visible()
     expect(queues.get_by_text("250 ms")).to_be_visible()
     expect(page.get_by_text("secret")).to_have_count(0)
     assert console.violations() == []
-    # And the findings say what
+    # And the findings say what they are
     page.get_by_role("alert").get_by_role("link", name="Findings").click()
     expect(page.get_by_role("region", name="Findings").get_by_text("no record since")).to_be_visible()
     s3.delete_object(Bucket=bucket, Key="reports/latest.json")

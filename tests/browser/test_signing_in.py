@@ -1,4 +1,4 @@
-"""Who is signed in, and where a token is never found."""
+"""Who is signed in, and where a token must never appear."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def test_a_wrong_token_is_told_and_not_kept(console: Console) -> None:
 
 
 def test_a_projects_token_is_in_no_address_and_stays_in_its_tab(console: Console) -> None:
-    # Given a link that brings a token, and pages that are looked at
+    # Given a link with a token, and some pages visited
     console.open("queues")
     console.page.get_by_role("heading", name="Queues").wait_for()
     console.loaded()
-    # Then the token is in the tab's own storage and nowhere else
+    # Then the token is in the tab's storage and nowhere else
     token = console.project.token
     assert token in console.page.evaluate(KEPT)
     assert token not in console.page.evaluate(ELSEWHERE)
-    # And in no address that was asked for
+    # And in no requested address
     assert [url for url in console.asked if token in url] == []
     assert any(f"/3/projects/{console.project.id}/queues" in url for url in console.asked)
-    # And going back does not find the link that brought it
+    # And going back does not lead to the link that contained it
     console.page.go_back()
     assert token not in console.page.url
     # And another tab of the same browser is not signed in
@@ -60,7 +60,7 @@ def test_a_token_that_is_revoked_meanwhile_ends_the_session(console: Console) ->
     # Given a person who is signed in
     console.open("queues")
     console.loaded()
-    # When their token is not accepted any more
+    # When their token is no longer accepted
     console.page.route("**/3/projects/**", lambda route: route.fulfill(status=401, json={"msg": "Unauthorized"}))
     console.open("queues", "any")
     # Then they are told, and the token is forgotten
@@ -69,7 +69,7 @@ def test_a_token_that_is_revoked_meanwhile_ends_the_session(console: Console) ->
 
 
 def test_a_portals_token_is_in_memory_only(stack: RunningStack, chromium: Browser, project: Project) -> None:
-    # Given a link to a portal, whose token the hub takes
+    # Given a link to a portal, with a token that the hub accepts
     found: dict[str, object] = {
         "id": "app_1",
         "name": "Shop",
@@ -86,6 +86,6 @@ def test_a_portals_token_is_in_memory_only(stack: RunningStack, chromium: Browse
         assert "portal-token-1" not in console.page.evaluate(STORED)
         assert "portal-token-1" not in console.page.evaluate(ELSEWHERE)
         assert [url for url in console.asked if "portal-token-1" in url] == []
-        # And a reload forgets it
+        # And a reload forgets the token
         console.page.reload()
         expect(console.page.get_by_role("button", name="Sign in")).to_be_visible()

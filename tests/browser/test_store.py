@@ -1,4 +1,4 @@
-"""A store: what comes in, where it goes, what a person decides."""
+"""A store: incoming messages, where they go, and what a person decides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_a_mapping_is_made_and_a_message_that_waits_for_a_person_is_tried_again(
     console: Console, recorder: Recorder
 ) -> None:
     page, project = console.page, console.project
-    # Given a service that fails, and a mapping to it that a person makes, with a mistake first
+    # Given a failing service, and a mapping to it created by a person, with a mistake first
     service = recorder.endpoint(500, 500)
     console.open("store", "mappings")
     page.get_by_role("button", name="New mapping").click()
@@ -46,7 +46,7 @@ def test_a_mapping_is_made_and_a_message_that_waits_for_a_person_is_tried_again(
     page.get_by_role("button", name="Try now").click()
     service.wait(2)
     expect(life.get_by_text("Attempt 2: HTTP 500")).to_be_visible()
-    # And on the page of today it is among what needs a person, and can be given up there
+    # And the page of today lists it among what needs a person, and it can be given up there
     console.open("today")
     needs = page.get_by_role("region", name="Needs a person")
     expect(needs.get_by_role("link", name="order:new")).to_be_visible()
@@ -100,7 +100,7 @@ def test_a_scheduler_a_parameter_and_an_integration_are_made_and_removed(console
     page.get_by_label("Every").fill("2")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("region", name="Schedulers").get_by_text("2 hours")).to_be_visible()
-    # And a parameter, whose value is shown nowhere
+    # And a parameter, whose value is never shown
     console.open("store", "parameters")
     page.get_by_role("button", name="New parameter").click()
     page.get_by_label("Name", exact=True).fill("acme.key")
@@ -128,7 +128,7 @@ def test_a_scheduler_a_parameter_and_an_integration_are_made_and_removed(console
 
 def test_who_gets_messages_is_found_by_name_or_url_whatever_the_protocol(console: Console, recorder: Recorder) -> None:
     page, project = console.page, console.project
-    # Given a subscriber of a queue, a service and an endpoint of the same address, and one of another
+    # Given a subscriber of a queue, a service and an endpoint with the same address, and one with another
     url = recorder.endpoint(500).url
     project.push_queue("orders", warehouse=url, other="http://127.0.0.1:9/elsewhere")
     project.hub("POST", "/mappings", {"mapping": {"name": "acme.ship", "url": url, "token": "k", "messages": ["a:b"]}})
@@ -151,10 +151,10 @@ def test_who_gets_messages_is_found_by_name_or_url_whatever_the_protocol(console
     for what in ("Of the queue orders", "Service of the store", "Endpoint of acme"):
         expect(found.get_by_text(what)).to_be_visible()
     expect(found.get_by_role("row")).to_have_count(4)
-    # And lead to what is not delivered there
+    # And lead to what was not delivered there
     found.get_by_role("link", name="warehouse").click()
     expect(page.get_by_role("region", name="What it has not accepted").get_by_role("link", name=posted)).to_be_visible()
-    # And by how it stands, in the queue and in the application
+    # And messages can be found by their state, in the queue and in the application
     console.open("search")
     page.get_by_label("State").select_option("failing")
     page.get_by_role("button", name="Search", exact=True).click()

@@ -1,4 +1,4 @@
-"""Today: what went on in the last day, and what needs a person, each with its button."""
+"""Today: the activity of the last day, and what needs a person, each with its button."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.stack.endpoints import Recorder
 
 def test_the_last_day_is_counted_and_drawn(console: Console, recorder: Recorder) -> None:
     page, project = console.page, console.project
-    # Given two messages that one subscriber takes and another refuses
+    # Given two messages that one subscriber accepts and another refuses
     project.push_queue("orders", good=recorder.endpoint(200).url, bad=recorder.endpoint(500).url)
     project.post("orders", "one", "two")
     # When their records are written
@@ -20,7 +20,7 @@ def test_the_last_day_is_counted_and_drawn(console: Console, recorder: Recorder)
         if sum(each["failed"] for each in counted) == 2:
             break
         time.sleep(0.5)
-    # Then the page counts them, draws the day, and says what waits longest
+    # Then the page counts them, charts the day, and shows what has waited longest
     console.open("today")
     figures = page.locator(".figures")
     expect(figures.get_by_text("Accepted, last day").locator("xpath=..")).to_contain_text("2")

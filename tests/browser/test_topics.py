@@ -8,13 +8,13 @@ from tests.browser.console import Console
 
 def test_what_is_published_comes_while_it_is_watched_and_is_acknowledged(console: Console) -> None:
     page, project = console.page, console.project
-    # Given a rule that a person makes
+    # Given a subscription created by a person
     console.open("topics")
     page.get_by_role("button", name="New rule").click()
     page.get_by_label("Topic").fill("machines")
     page.get_by_label("Takes").fill("events")
     page.get_by_role("button", name="Create the rule").click()
-    # When its topic is watched, and something is published
+    # When a person watches its topic, and something is published
     page.get_by_role("link", name="Watch").click()
     expect(page.get_by_text("connected", exact=True)).to_be_visible()
     hostile = "<img src=x onerror=alert(1)>"
@@ -24,16 +24,16 @@ def test_what_is_published_comes_while_it_is_watched_and_is_acknowledged(console
     expect(came).to_have_count(1)
     expect(came).to_contain_text(f"/{project.id}/events/111")
     expect(came).to_contain_text(hostile)
-    # And what comes while the page holds still is counted, not shown
+    # And notifications that arrive while the page is paused are counted, not shown
     page.get_by_role("button", name="Hold still").click()
     project.notifications("POST", "/notifications", {"api": "events", "source": "111", "data": {"n": 2}})
     expect(page.get_by_role("button", name="Show notifications")).to_have_attribute("aria-pressed", "true")
-    # And leaving removes the subscriber, so that the topic keeps nothing for it; a second visit sees nothing old
+    # And leaving removes the subscriber, so that the topic keeps nothing for it; a second visit shows nothing old
     page.get_by_role("link", name="Topics", exact=True).click()
     page.get_by_role("link", name="Watch").click()
     expect(page.get_by_text("connected", exact=True)).to_be_visible()
     expect(page.get_by_text("Nothing yet.")).to_be_visible()
-    # And the project's token was in no address, which a WebSocket's is
+    # And the project's token was in no address, not even the WebSocket's
     assert [url for url in console.asked if project.token in url] == []
 
 

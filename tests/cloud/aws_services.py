@@ -1,6 +1,4 @@
-"""AWS in the test's own process: tables, buckets and queues as the template makes them,
-and clients that can be made to fail.
-"""
+"""AWS in the test's own process: tables, buckets and queues as in the template, and clients that can fail."""
 
 from __future__ import annotations
 
@@ -70,9 +68,9 @@ def dynamodb() -> Iterator[DynamoDBClient]:
 
 @contextmanager
 def insertions() -> Iterator[None]:
-    """Let moto know the one statement of PartiQL that the hub makes.
+    """Teach moto the only PartiQL statement that the hub uses.
 
-    By itself it takes no parameters in an insertion, and overwrites what is there.
+    On its own, it accepts no parameters in an insertion, and overwrites existing items.
     """
 
     def inserted(backend: DynamoDBBackend, statement: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +113,7 @@ def sqs() -> Iterator[tuple[SQSClient, str]]:
 
 
 class OneCallAtATime:
-    """A client for several threads: DynamoDB makes each call atomic, its stand-in in this process does not."""
+    """A client for several threads: DynamoDB's calls are atomic, those of its stand-in are not."""
 
     def __init__(self, client: object) -> None:
         self._client = client
@@ -132,7 +130,7 @@ class OneCallAtATime:
 
 
 class Intercepted:
-    """A client of which some operations are answered by the test.
+    """A client that lets the test answer some operations.
 
     Attributes:
         calls: Operations called with their parameters, in order.
@@ -144,7 +142,7 @@ class Intercepted:
         self.calls: list[tuple[str, dict[str, Any]]] = []
 
     def next(self, operation: str, answer: Callable[[Callable[..., Any], dict[str, Any]], Any]) -> None:
-        """Answer one coming call of an operation with ``answer(real operation, parameters)``."""
+        """Answer the next call of an operation with ``answer(real operation, parameters)``."""
         self._answers.setdefault(operation, []).append(answer)
 
     def count(self, operation: str) -> int:
@@ -169,7 +167,7 @@ def client_error(code: str, **more: Any) -> ClientError:
 
 
 def passes(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
-    """The service answers as it does."""
+    """The service answers normally."""
     return real(**parameters)
 
 

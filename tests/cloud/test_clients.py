@@ -1,4 +1,4 @@
-"""The runtime's boto3 is new enough, or the function does not start; and its calls say what they come from."""
+"""A function starts only if the runtime's boto3 is new enough, and its calls name the hub."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Answer(BytesIO):
 
 @pytest.mark.parametrize("version", ["1.34.162", "1.35.1", "1.9.999"])
 def test_an_old_sdk_fails_the_start_by_name(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a runtime whose boto3 does not know what the hub writes records with
+    # Given a runtime whose boto3 lacks the parameter that the hub writes records with
     monkeypatch.setattr(botocore, "__version__", version)
-    # When a function makes its first client, then it fails, and says what is needed
+    # When a function makes its first client, then it fails with a message that names the required version
     with pytest.raises(OldSdkError, match=r"botocore .* is too old: the hub needs 1\.35\.2"):
         Clients().of("s3")
 

@@ -1,4 +1,4 @@
-"""Items that come at the same time are written in one call, and each is written or its writer knows."""
+"""Items that arrive at the same time are written in one call, and each is written or its writer is told."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALL_US = 5_000
 
 
 class Slow:
-    """The model of DynamoDB, whose calls take some time in which others run, and may fail."""
+    """The model of DynamoDB with calls that take time, during which others run, and that may fail."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -92,7 +92,7 @@ def test_items_that_come_meanwhile_go_together_at_most_as_many_as_fit(writers: W
         writers.write(name, 0)
     # When they are written
     writers.run()
-    # Then all are there, in a few calls
+    # Then all are stored, in a few calls
     assert writers.client.stored() == names
     assert set(writers.outcomes.values()) == {"written"}
     assert sum(count for _, count in writers.client.calls) == 60
@@ -101,38 +101,38 @@ def test_items_that_come_meanwhile_go_together_at_most_as_many_as_fit(writers: W
 
 
 def test_an_item_that_is_there_already_is_a_conflict_for_its_writer_alone(writers: Writers) -> None:
-    # Given an item that somebody else has stored, in other words
+    # Given an item that somebody else has stored with different content
     writers.write("i3", 0, said=text("by another"))
     writers.run()
     # When it and others are written together
     for number_ in range(6):
         writers.write(f"i{number_}", CALL_US)
     writers.run()
-    # Then its writer is told, and the others' are there
+    # Then its writer is told, and the others are stored
     assert writers.outcomes.pop("i3") == "Conflict"
     assert set(writers.outcomes.values()) == {"written"}
     assert len(writers.client.stored()) == 6
 
 
 def test_a_call_that_is_made_twice_counts_as_written(writers: Writers) -> None:
-    # Given items of which one was stored by this very call, when the client made it the first time
+    # Given items, one of which was stored by this very call when the client made it the first time
     writers.write("i1", 0)
     writers.run()
     writers.outcomes.clear()
     for number_ in range(3):
         writers.write(f"i{number_}", CALL_US)
     writers.run()
-    # Then its writer sees what it wanted to write
+    # Then its writer sees its own item
     assert writers.outcomes == {"i0": "written", "i1": "written", "i2": "written"}
 
 
 def test_items_whose_call_failed_are_written_one_by_one(writers: Writers) -> None:
-    # Given a service that takes no statements now
+    # Given a service that rejects statements now
     writers.client.failing["batch_execute_statement"] = client_error("ThrottlingException")
     for number_ in range(5):
         writers.write(f"i{number_}", 0)
     writers.run()
-    # Then all are there all the same
+    # Then all are stored all the same
     assert set(writers.outcomes.values()) == {"written"}
     assert len(writers.client.stored()) == 5
 
@@ -152,7 +152,7 @@ def test_every_writer_is_told_when_nothing_can_be_written(writers: Writers) -> N
 
 
 def test_the_service_takes_the_statements(writers: Writers) -> None:
-    # Given the service as moto knows it, When items are inserted, Then they are there as they are
+    # Given moto's service, When items are inserted, Then they are stored unchanged
     with aws.dynamodb() as client:
         table = Table(client, aws.CONFIG_TABLE, FakeClock())
         item: Item = {"pk": text("it's"), "sk": text("s"), "n": number(7), "m": {"M": {"a": {"L": [text("x")]}}}}

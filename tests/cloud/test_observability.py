@@ -1,4 +1,4 @@
-"""Metrics are counted under the name of their stack; an event is one line of JSON."""
+"""Metrics carry the name of their stack; an event is one line of JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def test_metrics_are_written_into_the_namespace_of_the_environment(
     # When it counts
     telemetry.count("AttemptsFailed", 2)
     telemetry.flush()
-    # Then its alarms find it, and no other stack's; no dimension more than before makes it a metric more
+    # Then its own alarms find it, and no other stack's; there is no further dimension, which would make it another
+    # metric
     line = json.loads(capsys.readouterr().out)
     [directive] = line["_aws"]["CloudWatchMetrics"]
     assert (directive["Namespace"], directive["Dimensions"]) == ("Pushhub/blue", [["service"]])

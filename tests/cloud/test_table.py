@@ -67,7 +67,7 @@ def test_what_a_batch_write_leaves_is_written_in_further_rounds(bench: Bench) ->
     bench.client.next("batch_write_item", writes_only(3))
     # When 30 items are written
     bench.table.put_many(items(30))
-    # Then all are there, only the rest was sent again, and it waited ever longer
+    # Then all are stored, only the rest was sent again, and the waits grew
     assert len(list(bench.table.items(**everything()))) == 30
     sizes = [len(call["RequestItems"][aws.CONFIG_TABLE]) for _, call in bench.client.calls if "RequestItems" in call]
     assert sizes == [25, 5, 2, 5]
@@ -149,7 +149,7 @@ def put(sort_key: str) -> tuple[str, dict[str, Any]]:
 def test_writes_that_belong_together_are_all_made_or_none(bench: Bench) -> None:
     # Given an item that is there already
     bench.table.write_together([put("000"), put("001")])
-    # When writes are made of which one may not be, then it is told which, and none was made
+    # When one of several writes is refused, then the error says which, and none was made
     with pytest.raises(WritesRefused) as refused:
         bench.table.write_together([put("002"), put("001")])
     assert refused.value.conditions == (False, True)
@@ -169,7 +169,7 @@ def test_writes_that_meet_others_are_made_again_under_the_same_token(bench: Benc
     # Given a service that is busy with one of the items, twice
     bench.client.next("transact_write_items", cancelled("None", "TransactionConflict"))
     bench.client.next("transact_write_items", cancelled("ThrottlingError", "None"))
-    # When they are written, then they are there in the end, and DynamoDB can tell that it was one request
+    # When they are written, then they are stored in the end, and DynamoDB can tell that it was one request
     bench.table.write_together([put("000"), put("001")])
     assert len(list(bench.table.items(**everything()))) == 2
     tokens = {call["ClientRequestToken"] for _, call in bench.client.calls if "ClientRequestToken" in call}

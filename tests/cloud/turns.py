@@ -1,5 +1,5 @@
-"""Several threads whose calls take turns in virtual time: the same seed gives the same interleaving on any machine,
-however loaded.
+"""Several threads whose calls take turns in virtual time: a seed gives the same interleaving on any machine, however
+loaded.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ WRITE_MS = (1.0, 6.0)
 
 
 class Turns:
-    """A clock and a scheduler for threads, of which one runs at a time: that whose call or sleep ends first.
+    """A clock and a scheduler for threads, of which one runs at a time: the one whose call or sleep ends first.
 
-    A call takes effect when its time is over, so whatever its caller saw before may be stale by then.
+    A call takes effect when its time is over, so what its caller read before may be stale by then.
 
     Args:
         seed: Of all random numbers.
@@ -44,7 +44,7 @@ class Turns:
         return int(self._now_ms)
 
     def sleep(self, seconds: float) -> None:
-        """Let the others run until then."""
+        """Let the other threads run until then."""
         self._wait(seconds * 1000)
 
     def jitter(self) -> float:
@@ -61,7 +61,7 @@ class Turns:
         self._wait(self._random.uniform(*(QUERY_MS if operation == "query" else WRITE_MS)))
 
     def run(self, workers: Sequence[Callable[[], None]]) -> None:
-        """Run all of them to their ends. Raises what the first of them raised that failed."""
+        """Run all of them to their end. Raises the exception of the first one that failed."""
         threads = [threading.Thread(target=self._work, args=(each,), daemon=True) for each in workers]
         for thread in threads:
             self._yielded.clear()
