@@ -1,6 +1,4 @@
-"""In-memory stand-ins for the ports, faithful enough that the contract tests cannot tell them from the real
-adapters.
-"""
+"""In-memory implementations of the ports that pass the same contract tests as the real adapters."""
 
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.clock import FakeClock

@@ -1,4 +1,4 @@
-"""What went on by project and by subscriber, hour by hour, and delivery reports, in memory."""
+"""Activity by project and by subscriber, hour by hour, and delivery reports, in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A clock that tests turn."""
+"""A clock that tests control."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 __all__ = ["START_MS", "FakeClock"]
 
 START_MS = 1_795_000_000_000
-"""Where a fake clock starts unless told otherwise (November 2026)."""
+"""The default start of a fake clock, epoch milliseconds (November 2026)."""
 
 
 class FakeClock:
@@ -15,7 +15,7 @@ class FakeClock:
 
     Args:
         now: Epoch milliseconds to start at.
-        jitter: What :meth:`jitter` answers (0..1); may be changed at any time as ``jitter_value``.
+        jitter: What :meth:`jitter` returns (0..1); can be changed at any time as ``jitter_value``.
     """
 
     def __init__(self, now: int = START_MS, jitter: float = 0.0) -> None:
@@ -29,22 +29,22 @@ class FakeClock:
         return self._now
 
     def sleep(self, seconds: float) -> None:
-        """Advance by that much at once, and remember it in ``slept``."""
+        """Advance by that much at once, and record it in ``slept``."""
         with self._lock:
             self.slept.append(seconds)
             self._now += round(seconds * 1000)
 
     def jitter(self) -> float:
-        """The number set, always the same."""
+        """The number that was set."""
         return self.jitter_value
 
     def advance(self, *, seconds: float = 0, ms: int = 0) -> int:
-        """Turn forward; returns the new time."""
+        """Move the clock forward; returns the new time, epoch milliseconds."""
         with self._lock:
             self._now += round(seconds * 1000) + ms
             return self._now
 
     def set(self, now: int) -> None:
-        """Turn to a time, forwards or backwards."""
+        """Set the clock to a time (epoch milliseconds), forwards or backwards."""
         with self._lock:
             self._now = now

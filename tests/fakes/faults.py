@@ -24,7 +24,7 @@ P = TypeVar("P")
 
 
 class Crash(BaseException):
-    """The process dies here: no handler of ours may catch it, tests start anew with the same stores."""
+    """The process dies here: none of our handlers may catch it; tests start again with the same stores."""
 
 
 class Fault(Enum):
@@ -68,7 +68,7 @@ class FaultPlan:
             self._fault, self._of, self._at, self._seen, self.struck = fault, of, 1, 0, False
 
     def next_fault(self, call: str) -> Fault | None:
-        """Note a call; returns what is to go wrong with it."""
+        """Record a call; returns the fault planned for it, if any."""
         with self._lock:
             self.calls.append(call)
             self._seen += self._of in ("", call)

@@ -1,4 +1,4 @@
-"""Messages and deliveries in memory, with the outbox that the table's stream is."""
+"""Messages and deliveries in memory, with an outbox in place of the table's stream."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class FakeMessageStore:
                 self._deliveries.setdefault(each.key, each)
 
     def lose(self) -> None:
-        """Everything is gone, and nobody hears of it."""
+        """Lose everything, without a trace in the outbox."""
         with self._lock:
             self._messages.clear()
             self._deliveries.clear()
@@ -165,18 +165,18 @@ class FakeMessageStore:
             )
 
     def drop(self, delivery: Delivery) -> None:
-        """Remove a delivery, as its time to live does, at whatever time."""
+        """Remove a delivery, as its time to live would, at any time."""
         with self._lock:
             del self._deliveries[delivery.key]
 
     def take_inserted(self) -> list[Message]:
-        """Messages inserted since the last call: what the table's stream would hand to dispatch."""
+        """Messages inserted since the last call, as the table's stream would deliver them to dispatch."""
         with self._lock:
             taken, self._stream = self._stream, []
             return taken
 
     def forget_deliveries(self) -> None:
-        """All deliveries leave by their time to live, messages not yet."""
+        """Remove all deliveries, as their time to live would, but no messages."""
         self._deliveries.clear()
 
     def all_messages(self) -> list[Message]:

@@ -82,7 +82,7 @@ class FakeTopicStore:
         requests: Where parts of requests are noted.
 
     Attributes:
-        page: Most commits a read returns, to see what short pages do.
+        page: Most commits a read returns, to test short pages.
         changes: What its table's stream would tell, in order.
     """
 

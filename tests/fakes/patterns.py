@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pushhub.hub.model.filters import PatternTimeout
 
 ENDLESS = "(a|aa)+$"
-"""The pattern that takes for ever on a text that almost fits."""
+"""A pattern that takes for ever on a text that almost matches."""
 
 
 def re_matches(pattern: str, texts: Sequence[str]) -> list[bool]:
-    """Runs patterns here, but for the one that takes for ever."""
+    """Runs patterns in this process, except the one that takes for ever."""
     if pattern == ENDLESS:
         raise PatternTimeout(pattern)
     return [re.search(pattern, text) is not None for text in texts]

@@ -72,7 +72,7 @@ STRUCK = {
     "idempotency_keys": "idempotency_keys",
     "message_log": "message_log",
 }
-"""Ports that faults strike, and what a plan calls them."""
+"""Ports that faults can strike, and their names in a plan."""
 
 
 class InlineExecutor(Executor):
@@ -90,11 +90,11 @@ class InlineExecutor(Executor):
 
 
 class FakePorts:
-    """Everything the hub needs from the outside. Tests change what they want otherwise before they build the hub.
+    """All ports of the hub. Tests replace what they want to be different before they build the hub.
 
     Args:
-        config: Another configuration store than the plain fake.
-        clock: Another clock than one that stands still.
+        config: A configuration store other than the plain fake.
+        clock: A clock other than one that stands still.
     """
 
     pull_table = "lines"
@@ -192,7 +192,7 @@ class FakePorts:
 
         Args:
             plan: Which call goes wrong.
-            only: Ports that the plan is about.
+            only: Ports that the plan applies to.
         """
         struck = copy.copy(self)
         for port in only if plan else ():

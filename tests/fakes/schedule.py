@@ -1,4 +1,4 @@
-"""The schedule in memory: entries stay where they are, positions move past them."""
+"""The schedule in memory: entries stay, positions move past them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class FakeSchedule:
     """A list for each shard.
 
     Args:
-        clock: Says which minutes may still be written to.
-        shards: How many there are; those of a message depend on its id.
+        clock: Determines which minutes may still be written to.
+        shards: Number of shards; a message's shard depends on its id.
     """
 
     def __init__(self, clock: FakeClock, shards: int = 4) -> None:
@@ -72,7 +72,7 @@ class FakeSchedule:
             self._positions[before.shard] = after
 
     def waiting(self) -> list[ScheduleEntry]:
-        """What was not passed by yet, void or not, for assertions."""
+        """Entries that no position has passed, void or not, for assertions."""
         return [
             entry
             for position in self._positions
@@ -81,13 +81,13 @@ class FakeSchedule:
         ]
 
     def lose(self) -> None:
-        """All entries are gone."""
+        """Lose all entries."""
         for entries in self._entries.values():
             entries.clear()
 
 
 class FakeShardRuns:
-    """Notes which runs were started.
+    """Records which runs were started.
 
     Attributes:
         started: Shards, in order.

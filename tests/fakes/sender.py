@@ -25,7 +25,7 @@ class Reply:
         headers: The answer's headers, names in lower case.
         error_class: As in :class:`pushhub.base.verdict.Answer`.
         message: One line; made from the status when empty.
-        takes_ms: How long the exchange takes; the clock is turned by that.
+        takes_ms: How long the exchange takes; the clock advances by that.
         meanwhile: Called while the request is open (e.g. to acknowledge before answering).
     """
 
@@ -42,8 +42,8 @@ class FakeSender:
     """Answers each URL by its script; the script's last reply repeats for ever.
 
     Args:
-        clock: Stamps the answers, and is turned by ``takes_ms``.
-        default: Answer of URLs without a script.
+        clock: Provides the answers' times, and advances by ``takes_ms``.
+        default: Answer for URLs without a script.
 
     Attributes:
         requests: Every request made, in order.

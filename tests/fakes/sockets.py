@@ -1,4 +1,4 @@
-"""The management side of a WebSocket API in memory, with the clients on the other ends."""
+"""The management API of WebSocket connections in memory, with the clients at the other ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class FakeSockets:
 
     Attributes:
         closed: Connections the hub closed, in order.
-        meanwhile: Called after each frame that arrives, with its connection: what else happens while a sender sends.
+        meanwhile: Called after each frame that arrives, with its connection; for events that happen while a sender
+            sends.
     """
 
     def __init__(self, clock: FakeClock) -> None:
@@ -35,22 +36,22 @@ class FakeSockets:
         self.meanwhile: Callable[[str], None] = lambda _: None
 
     def opened(self, connection_id: str) -> None:
-        """The handshake of a connection is finished."""
+        """Finish the handshake of a connection."""
         with self._lock:
             socket = _Socket(self._clock.now())
             self._open[connection_id] = socket
             self._frames[connection_id] = socket.frames
 
     def cut(self, connection_id: str) -> None:
-        """The client is gone."""
+        """Cut the client's connection."""
         self._open.pop(connection_id, None)
 
     def heard(self, connection_id: str) -> None:
-        """The client sent something, if only a ping."""
+        """The client sends something, if only a ping."""
         self._open[connection_id].active_at = self._clock.now()
 
     def frames(self, connection_id: str) -> list[str]:
-        """Every frame that reached a client, also after it was cut."""
+        """Every frame that reached a client, readable even after the connection was cut."""
         return self._frames.get(connection_id, [])
 
     def is_open(self, connection_id: str) -> bool:

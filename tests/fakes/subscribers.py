@@ -1,4 +1,4 @@
-"""What is known of subscribers, and what waits on them, in memory."""
+"""The state of subscribers and their backlogs, in memory."""
 
 from __future__ import annotations
 

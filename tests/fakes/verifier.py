@@ -1,4 +1,4 @@
-"""Verifies signatures as a receiver does who was given a key, without any code of the hub (Standard Webhooks 1.0.0)."""
+"""Verifies signatures like a receiver with the key, without any code of the hub (Standard Webhooks 1.0.0)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that wait, in memory."""
+"""Waiting requests, in memory."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import itertools
 
 
 class FakeWaits:
-    """Counts those who wait for each project.
+    """Counts the waiting requests of each project.
 
     Args:
-        places: How many may.
+        places: How many requests of a project may wait.
     """
 
     def __init__(self, places: int = 10) -> None:

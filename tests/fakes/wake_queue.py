@@ -25,11 +25,11 @@ class FakeWakeQueue:
     """Models groups (one message of a group in flight at a time), visibility, and deduplication.
 
     Args:
-        clock: The time it goes by.
+        clock: Time.
         visibility_s: Seconds a received message is hidden unless deferred.
 
     Attributes:
-        sent: Every wake-up sent, dropped ones too.
+        sent: Every wake-up sent, including dropped ones.
     """
 
     def __init__(self, clock: FakeClock, *, visibility_s: int = 90) -> None:
@@ -59,7 +59,7 @@ class FakeWakeQueue:
                     stored.visible_at = self._clock.now() + waits[stored.handle] * 1000
 
     def receive(self) -> ReceivedWake | None:
-        """Hand out the first visible message of a group of which none is in flight."""
+        """Deliver the first visible message of a group that has none in flight."""
         with self._lock:
             now = self._clock.now()
             for stored in self._heads():

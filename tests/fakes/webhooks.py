@@ -1,4 +1,4 @@
-"""What webhooks keep, in memory."""
+"""The stores of webhooks, in memory."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class FakeWebhooksSettings:
 
 
 class FakeIdempotencyKeys:
-    """Keeps keys in a dictionary: until when each counts, and its answer or message."""
+    """Keeps keys in a dictionary: until when each is valid, and its answer or message."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -178,7 +178,7 @@ class FakeIdempotencyKeys:
 
 
 class FakeVault:
-    """Mixes up bytes, so that nothing is found in clear; opens them for their own project only."""
+    """Scrambles bytes, so that no plain text is found; opens them for their own project only."""
 
     def seal(self, project_id: str, content: bytes) -> bytes:
         """See the port."""

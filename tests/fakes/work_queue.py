@@ -1,4 +1,4 @@
-"""An SQS standard queue in memory, turned by a fake clock."""
+"""An SQS standard queue in memory, driven by a fake clock."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class FakeWorkQueue:
     Orders travel as text, as they do through SQS. A stale receipt handle changes nothing.
 
     Args:
-        clock: The time it goes by.
+        clock: Time.
         name: The queue's name.
         visibility_s: Seconds a received message is hidden unless deferred.
-        max_receive_count: Receives after which a message goes to ``dead`` instead; None for no end.
+        max_receive_count: Receives after which a message goes to ``dead`` instead; None for never.
 
     Attributes:
         sent: Every order sent with its delay in seconds, for assertions.
@@ -92,7 +92,7 @@ class FakeWorkQueue:
             return {handle for handle, seconds in waits if not self._defer(handle, seconds)}
 
     def receive(self, wait_s: int = 0, *, limit: int = 10) -> list[Received]:
-        """Hands out those visible longest first."""
+        """Delivers those that have been visible longest first."""
         with self._lock:
             now = self._clock.now()
             self._drop_old(now)
@@ -119,7 +119,7 @@ class FakeWorkQueue:
         """Let SQS deliver a received message once more, even if it is in flight or was deleted.
 
         Args:
-            handle: Of any receive that ever happened.
+            handle: Handle of any receive that ever happened.
             after_s: Seconds from now until the copy can be received.
         """
         with self._lock:

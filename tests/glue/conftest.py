@@ -1,4 +1,4 @@
-"""Tests of the delivery report. They need Spark, so they run in its own environment: ``make test-report``."""
+"""Tests of the delivery report. They need Spark, so they run in a separate environment: ``make test-report``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# In the main environment, which has no Spark, this folder is left to the other one.
+# The main environment has no Spark, so it skips this folder.
 collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["test_*.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Py4J leaves the sockets of fetched results to the garbage collector, which warns of each."""
+    """Py4J leaves the sockets of fetched results to the garbage collector, which warns about each."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
@@ -37,7 +37,7 @@ SMALL = {
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One session for all tests, on the Java of the wheel: the machine's own is out of reach."""
+    """One session for all tests, on the wheel's Java, because the machine may have none."""
     from glue_jobs.delivery_report.session import open_session  # noqa: PLC0415 (absent from the main environment)
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
 

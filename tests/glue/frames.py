@@ -18,13 +18,13 @@ __all__ = ["records_frame", "rows_frame", "rows_of", "utc"]
 
 
 def records_frame(spark: SparkSession, records: Sequence[DeliveryRecord], source: str = "a") -> DataFrame:
-    """Delivery records as they are kept, with their day."""
+    """Delivery records as stored, with their day."""
     rows = [{**each.as_fields(), "source": source} for each in records]
     return rows_frame(spark, rows, CURATED).withColumn("dt", F.to_date("at"))
 
 
 def rows_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType) -> DataFrame:
-    """Rows of a schema; what a row does not name is null."""
+    """Rows of a schema; missing fields are null."""
     return small_table(spark, rows, schema)
 
 

@@ -1,4 +1,4 @@
-"""Lives of messages, lived by the hub's own rules, and the records they leave.
+"""Lives of messages according to the hub's own rules, and the records they leave.
 
 Written to disk as the records function does.
 """
@@ -44,7 +44,7 @@ POLICY = FixedDelay(retries=2, delay_s=60)
 
 @dataclass(frozen=True)
 class Line:
-    """A message in a line, as its store keeps it."""
+    """A message in a pull queue, as stored."""
 
     message: Message
     reserved_count: int = 0
@@ -55,11 +55,11 @@ class Line:
 
 @dataclass
 class Lives:
-    """Writes down what happens.
+    """Records what happens.
 
     Attributes:
         records: In the order they were made.
-        deliveries: Every delivery as it stands, by its id: what the records must lead to.
+        deliveries: The current state of every delivery, by its id: the report must arrive at the same.
     """
 
     project: str = "p1"
@@ -135,7 +135,7 @@ class Lives:
         return self.became(delivery, scheduled(after) if schedule and after.due_at else after, start + took)
 
     def resend(self, delivery: Delivery, status: int, *, at: int) -> Delivery:
-        """A person has it tried once, whatever became of it."""
+        """A person has it tried once, whatever its state."""
         asked = self.became(delivery, ask_for_try(delivery, at), at)
         answer = Answer(status_code=status, message="", started_at=at, finished_at=at + 100)
         verdict = Verdict.DELIVERED if status < 300 else Verdict.FAILED
@@ -161,7 +161,7 @@ class Lives:
         )
 
     def answer_late(self, acknowledged: Delivery, begun: Delivery, *, at: int) -> Delivery:
-        """The answer of an attempt that was acknowledged before it came."""
+        """The answer of an attempt that was acknowledged before it arrived."""
         answer = Answer(status_code=202, message="", started_at=at - 50, finished_at=at)
         folded = merge_attempt(acknowledged, begun, answer, Verdict.RESERVED)
         assert folded is not None
@@ -176,7 +176,7 @@ class Lives:
         return self.became(delivery, replace(scheduled(delivery), version=delivery.version + 1), at)
 
     def became(self, before: Delivery, after: Delivery, at: int) -> Delivery:
-        """Write a delivery and what its stream says of it."""
+        """Write a delivery, and the record of that change."""
         record = record_of_delivery(before if before.version else None, after, at)
         assert record is not None
         self.records.append(record)
@@ -184,7 +184,7 @@ class Lives:
         return after
 
     def put(self, at: int = NOON, *, reserved: int = 0, expires_in: int = 7 * DAY) -> Line:
-        """Put a message into a pull queue's line."""
+        """Put a message into a pull queue."""
         self.posted += 1
         message = Message(
             project=self.project,
@@ -211,24 +211,24 @@ class Lives:
         return self.lined(line, replace(line, reservation_id=None, reserved_until=0), at)
 
     def remove(self, line: Line, at: int, leaving: str | None = None) -> None:
-        """It leaves its line."""
+        """It leaves its queue."""
         record = record_of_pull(replace(line, leaving=leaving), None, at)
         assert record is not None
         self.records.append(record)
 
     def lined(self, before: Line | None, after: Line, at: int) -> Line:
-        """Write a line's item and what its stream says of it."""
+        """Write a pull queue's item, and the record of that change."""
         record = record_of_pull(before, after, at)
         assert record is not None
         self.records.append(record)
         return after
 
     def states(self) -> Counter[str]:
-        """How the pushed deliveries stand, from their state and not from records."""
+        """The states of pushed deliveries, not taken from records."""
         return Counter(each.state.value for each in self.deliveries.values())
 
     def write(self, folder: Path, *, batch: int = 1000) -> list[Path]:
-        """File the records as the records function does; the objects written."""
+        """Write the records as the records function does; returns the objects written."""
         files: list[Path] = []
         hours: dict[tuple[str, str], list[DeliveryRecord]] = {}
         for record in self.records:

@@ -1,4 +1,4 @@
-"""Results of a run that was never made: what the page says of given rows, without Spark."""
+"""Made-up results of a run: what the page shows for given rows, without Spark."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ TIMES = ("delivery_p50_ms", "delivery_p95_ms", "delivery_p99_ms", "p50_ms", "p95
 
 
 def fate(**row: Any) -> dict[str, Any]:
-    """A row of sums over deliveries; what is not given is nothing."""
+    """A row of sums over deliveries; missing fields are zero."""
     return {**dict.fromkeys(COUNTS, 0), **dict.fromkeys(TIMES), **row}
 
 
@@ -92,7 +92,7 @@ def results(now: str = "2026-11-21T01:30:00", **rows: Sequence[dict[str, Any]]) 
 
 
 def text_of(made: Results, part: str | None = None) -> str:
-    """The words of the page, or of one part of it, as they are read."""
+    """The visible text of the page, or of one part of it."""
     html = render(made)
     if part is not None:
         (html,) = re.findall(rf'<h2 id="{part}">.*?(?=<h2|<footer)', html, re.DOTALL)
@@ -101,7 +101,7 @@ def text_of(made: Results, part: str | None = None) -> str:
 
 
 def busy() -> Results:
-    """A report with a row in the tables that most people read, of names as long as names may be."""
+    """A report with a row in the most important tables, with names of maximum length."""
     whose = {"project": "5f3e" * 6, "queue": "orders-of-" + "a-very-long-name-" * 8, "subscriber_id": "s1"}
     subscriber = {**whose, "subscriber": "https://warehouse.example/" + "in" * 60}
     measured = {"attempts": 100, "failed": 50, "first_won": 40, "first_attempts": 90}

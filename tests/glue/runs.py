@@ -25,7 +25,7 @@ LAST_DAY = date(2026, 11, 18)
 
 @dataclass(frozen=True)
 class Proved:
-    """What a proof found, as plain values."""
+    """The results of a proof, as plain values."""
 
     findings: list[dict[str, Any]]
     balance: list[dict[str, Any]]
@@ -34,12 +34,12 @@ class Proved:
 
     @property
     def breaches(self) -> int:
-        """How many findings break conservation."""
+        """Number of findings that break conservation."""
         return sum(row["severity"] == "breach" for row in self.findings)
 
     @property
     def named(self) -> list[tuple[str, str | None]]:
-        """What was found, and about which delivery."""
+        """The findings, each with its delivery."""
         return sorted((row["finding"], row["delivery_id"] or "") for row in self.findings)
 
     @property
@@ -52,7 +52,7 @@ class Proved:
 
     @property
     def balanced(self) -> bool:
-        """Whether every hour does."""
+        """Whether every hour balances."""
         return all(row["balanced"] for row in self.balance)
 
 

@@ -1,6 +1,6 @@
-"""What is unlike a subscriber's own past is told, once and in words.
+"""Deviations from a subscriber's own past are reported, once and in words.
 
-Chance, thin data, quiet weekends and what happens each night are not.
+Chance, sparse data, quiet weekends and nightly events are not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WHO = {"project": "p", "queue": "q", "subscriber_id": "s", "subscriber": "erp"}
 
 @pytest.fixture(scope="module")
 def scores(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Score]:
-    """A fifth of the labelled set, judged; all of it takes a minute: ``python -m bench.records_anomalies``."""
+    """A fifth of the labelled set, judged; the whole set takes a minute: ``python -m bench.records_anomalies``."""
     return measure(spark, 11, tmp_path_factory.mktemp("labelled"), every=5)
 
 
@@ -108,7 +108,7 @@ def test_what_failed_on_days_before_does_not_hide_an_outage(spark: SparkSession)
 
 
 def test_retries_of_one_delivery_are_no_evidence(spark: SparkSession) -> None:
-    # Given a delivery of which every try fails, and others that are well
+    # Given a delivery whose tries all fail, and others that succeed
     lives = Lives()
     delivery = lives.post()[0]
     for _ in range(3):
@@ -132,7 +132,7 @@ def test_a_week_is_known_hour_by_hour_and_an_odd_one_does_not_count(spark: Spark
 
 
 def test_the_only_subscriber_stopping_is_told_to_the_end_of_the_report(spark: SparkSession) -> None:
-    # Given one that was heard of for the last time at noon, and a quiet weekend before
+    # Given one that was last seen at noon, and a quiet weekend before
     week = TODAY - timedelta(days=6)
 
     def kept(moment: datetime) -> bool:
@@ -140,7 +140,7 @@ def test_the_only_subscriber_stopping_is_told_to_the_end_of_the_report(spark: Sp
 
     past = hours(spark, 27, lambda ago, hour: {} if kept(TODAY - timedelta(days=ago) + timedelta(hours=hour)) else None)
     heard = slots(spark, lambda minute: (8, 0) if kept(week + timedelta(minutes=minute)) else None, week)
-    # Then the silence is told as lasting, and the weekend is not
+    # Then the silence is reported as lasting, and the weekend is not reported
     (row,) = rows_of(silences(heard, past, week, UNTIL))
     assert (row["started_at"].day, row["started_at"].hour, row["ended_at"].day) == (20, 12, 21)
     assert row["detail"] == "nothing since then, where some 1200 deliveries would be usual"
@@ -162,7 +162,7 @@ def test_a_burst_and_a_slow_hour_are_told_and_the_usual_ones_are_not(spark: Spar
 
 
 def test_too_little_data_is_not_judged(spark: SparkSession) -> None:
-    # Given a subscriber of yesterday, and one that has hardly been tried
+    # Given a subscriber that is new since yesterday, and one that has hardly been tried
     frame = slots(spark, lambda minute: (8, 8))
     assert rows_of(failures(frame, hours(spark, 1, lambda *_: {}))) == []
     seldom = {"first_attempts": 1, "first_won": 1}
@@ -180,7 +180,7 @@ def test_flapping(spark: SparkSession) -> None:
     # By the hour where there is not
     (row,) = rows_of(flapping(slots(spark, lambda minute: (2, 2 if minute // 180 % 2 else 0))))
     assert row["detail"] == "changed 7 times within a day between well and sick; sick in 12 of 24 hours"
-    # An outage is none, and neither is one that fails half of the time
+    # An outage is none, and neither is failing half of the time
     assert rows_of(flapping(slots(spark, lambda minute: (12, 12 if minute > 720 else 0)))) == []
     assert rows_of(flapping(slots(spark, lambda minute: (12, 4 + minute // 5 % 5)))) == []
 
@@ -193,7 +193,7 @@ def test_a_lasting_shift_of_latency(spark: SparkSession) -> None:
 
     (row,) = shifts(lambda ago, hour: {"p50_ms": 150 if (ago, hour) >= (0, 9) and ago == 0 else 50})
     assert (row["started_at"].hour, row["expected"], row["value"]) == (9, 50.0, 150.0)
-    # One slow hour is no shift, a small one is none, and every noon is slow
+    # One slow hour is not a shift, nor is a small change, nor a slow noon each day
     assert shifts(lambda ago, hour: {"p50_ms": 900 if (ago, hour) == (0, 9) else 50}) == []
     assert shifts(lambda ago, _: {"p50_ms": 3 if ago else 9}) == []
     assert shifts(lambda _, hour: {"p50_ms": 300 if 8 <= hour < 20 else 50}, days=6) == []

@@ -1,4 +1,4 @@
-"""Sums and percentiles of attempts come from cells and equal those counted one by one."""
+"""Sums and percentiles of attempts, calculated from cells, equal those counted one by one."""
 
 from __future__ import annotations
 

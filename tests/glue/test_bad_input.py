@@ -1,4 +1,4 @@
-"""Bad input gives one clear message or a counted, kept rest; never silence."""
+"""Bad input leads to one clear message, or is counted and kept; never to silence."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_empty_day_among_others_is_no_error(spark: SparkSession, tmp_path: Pa
 def test_mixed_versions_and_broken_lines_are_quarantined_counted_and_break_the_proof(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    # Given an object with a line of a later version and a line that is no JSON
+    # Given an object with a line of a later version and a line that is not JSON
     (file,) = some_lives().write(tmp_path / "records")
     lines = gzip.decompress(file.read_bytes()).decode().splitlines()
     later = {**json.loads(lines[3]), "schema_version": 3}
@@ -50,7 +50,7 @@ def test_mixed_versions_and_broken_lines_are_quarantined_counted_and_break_the_p
     file.write_bytes(gzip.compress("\n".join(spoiled).encode()))
     # When
     found = proved(spark, asked(tmp_path))
-    # Then they are counted, named with their object, and kept as they are
+    # Then they are counted, listed with their object, and kept unchanged
     (intake,) = found.intakes
     assert (intake.lines, intake.used, intake.rejected) == (6, 4, 2)
     (row,) = [row for row in found.findings if row["finding"] == "unusable_records"]
@@ -64,7 +64,7 @@ def test_mixed_versions_and_broken_lines_are_quarantined_counted_and_break_the_p
         "unknown_version": json.dumps(later),
         "malformed": "no json at all",
     }
-    # When the object is mended, nothing of it remains
+    # When the object is repaired, no trace of that remains
     file.write_bytes(gzip.compress("\n".join(lines).encode()))
     mended = proved(spark, asked(tmp_path))
     assert mended.findings == []
@@ -72,7 +72,7 @@ def test_mixed_versions_and_broken_lines_are_quarantined_counted_and_break_the_p
 
 
 def test_a_day_of_which_nothing_can_be_used(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a good day, and a bad one of which an earlier run had compacted something
+    # Given a good day, and a bad one that an earlier run had partly compacted
     folder = tmp_path / "records" / "dt=2026-11-17" / "hour=01"
     folder.mkdir(parents=True)
     (folder / "messages-1-2-2.json.gz").write_bytes(gzip.compress(b"x\ny\n"))

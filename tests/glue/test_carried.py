@@ -48,14 +48,14 @@ def settle(folder: Path, **said: str) -> None:
 
 
 def test_a_lost_delivery_is_named_every_night_until_a_person_settles_it(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a delivery of the first day that failed once and was never heard of again, and days on which all goes well
+    # Given a delivery of the first day that failed once and then has no further records, and days without problems
     lives = Lives()
     lost = lives.attempt(lives.post(NOON)[0], 503)
     every_day(lives, 6)
     lives.write(tmp_path / "records")
     # When reports on two days each are made
     nights = [night(spark, tmp_path, day) for day in (0, 2, 4)]
-    # Then every one of them names it, long after its day has left the report
+    # Then every one of them lists it, long after its day has left the report
     assert [each.named for each in nights] == [[("overdue", lost.delivery_id)]] * 3
     # When a person has settled it
     settle(tmp_path, project="p1", queue="orders", delivery_id=lost.delivery_id, why="sent again as 77")
@@ -67,7 +67,8 @@ def test_a_lost_delivery_is_named_every_night_until_a_person_settles_it(spark: S
 def test_what_lives_longer_than_the_window_is_no_finding_and_ends_as_it_should(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    # Given a long delay, a pull message fetched days later, retries over days, and a message to two of whom one is out
+    # Given a long delay, a pull message fetched days later, retries over days, and a message to two subscribers, one of
+    # which is down
     lives = Lives()
     (delayed,) = lives.post(NOON, delay=4 * DAY, expires_in=11 * DAY)
     delayed = lives.schedule(delayed, NOON + 100)
@@ -85,7 +86,7 @@ def test_what_lives_longer_than_the_window_is_no_finding_and_ends_as_it_should(
     lives.write(tmp_path / "records")
     # When reports on two days each are made
     nights = [night(spark, tmp_path, day) for day in (0, 2, 3, 5)]
-    # Then none names anything, and nothing is carried once all has ended
+    # Then none lists anything, and nothing is carried once everything has ended
     assert [each.findings for each in nights] == [[]] * 4
     carried = {day: json.loads(said)["rows"] for day, said in states(tmp_path).items()}
     assert carried == {"2026-11-17": 0, "2026-11-19": 8, "2026-11-20": 9, "2026-11-22": 0}
@@ -103,12 +104,12 @@ def test_the_same_night_again_changes_nothing_and_a_missed_night_loses_nothing(
         night(spark, tmp_path, day)
     before = states(tmp_path)
     assert sorted(before) == ["2026-11-17", "2026-11-19"]
-    # When the same night is run again, then no state is written anew
+    # When the same night is run again, then no state is written again
     assert night(spark, tmp_path, 2).named == [("overdue", lost.delivery_id)]
     assert states(tmp_path) == before
     # When three nights are missed, the next one reads the days between
     assert night(spark, tmp_path, 6).named == [("overdue", lost.delivery_id)]
-    # And its state is the one that a run over all days makes
+    # And its state is the same as that of a run over all days
     at_once = tmp_path / "at_once"
     shutil.copytree(tmp_path / "records", at_once / "records")
     night(spark, at_once, 0)
@@ -137,13 +138,13 @@ def test_a_state_that_cannot_be_used_is_said_and_made_up_for(spark: SparkSession
         newest.write_text('{"day": ')
 
     for spoil in (cut, without_its_records, no_json):
-        # When the newest state is spoiled and the next report begins behind it
+        # When the newest state is damaged and the next report begins after it
         folder = tmp_path / spoil.__name__
         for part in ("records", "out"):
             shutil.copytree(tmp_path / part, folder / part)
         spoil(folder / "out/curated/open/2026-11-20.json")
         found = night(spark, folder, 4)
-        # Then it is said, and the delivery is still named
+        # Then that is reported, and the delivery is still listed
         assert found.named == [("overdue", lost.delivery_id), ("state_made_anew", "")]
         assert [row["detail"] for row in found.findings if row["severity"] == "notice"] == [
             "what was kept of deliveries open at the end of 2026-11-20 was not as it had been written"
@@ -153,7 +154,7 @@ def test_a_state_that_cannot_be_used_is_said_and_made_up_for(spark: SparkSession
 def test_states_that_are_lost_are_a_breach_until_they_are_made_up_for_or_settled(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    # Given nights over a lost delivery, and then all states gone
+    # Given nights with a lost delivery, and then all states lost
     lives = Lives()
     lost = lives.attempt(lives.post(NOON)[0], 503)
     every_day(lives, 7)
@@ -161,11 +162,11 @@ def test_states_that_are_lost_are_a_breach_until_they_are_made_up_for_or_settled
     for day in (0, 3):
         night(spark, tmp_path, day)
     shutil.rmtree(tmp_path / "out/curated/open")
-    # Then what was open is not silently forgotten, in this night and the next
+    # Then open deliveries are not silently forgotten, in this night and the next
     nights = [night(spark, tmp_path, day) for day in (4, 5)]
     assert [each.named for each in nights] == [[("open_deliveries_lost", "")]] * 2
     assert nights[1].findings[0]["detail"].startswith("what was open before 2026-11-21 is not known")
-    # When a person settles that, it breaks nothing any more
+    # When a person settles that, it no longer breaks conservation
     settle(tmp_path, lost="2026-11-21")
     assert night(spark, tmp_path, 5).named == []
     # When one run goes back to the first day, everything is known again, and stays so
@@ -183,7 +184,7 @@ def test_a_look_back_before_all_that_is_kept_takes_nothing_away(spark: SparkSess
         night(spark, tmp_path, day)
     (tmp_path / "out/curated/open/2026-11-17.json").unlink()
     before = states(tmp_path)
-    # When somebody looks at the second day alone
+    # When somebody makes a report on the second day alone
     looked = proved(
         spark, asked(tmp_path, first=date(2026, 11, 19), last=date(2026, 11, 19), now="2026-11-24T01:30:00")
     )
@@ -205,7 +206,7 @@ def test_what_goes_on_days_after_its_end_is_named(spark: SparkSession, tmp_path:
     lives.answer_late(acknowledged, late, at=NOON + 12 * HOUR + 90)
     lives.write(tmp_path / "records")
     nights = [night(spark, tmp_path, day, window=1) for day in (0, 1, 2, 4)]
-    # Then only the first is named, on the fifth day: of what it was before, nothing is kept any more
+    # Then only the first is listed, on the fifth day: its earlier life is no longer kept
     named = [(finding, ended.delivery_id) for finding in ("never_accepted", "record_missing")]
     assert [each.named for each in nights] == [[], [], [], named]
 

@@ -1,5 +1,5 @@
-"""Findings by cause: one object that cannot be read is one cause, however many findings it makes;
-and what did not arrive, by queue and subscriber.
+"""Findings by cause: one unreadable object is one cause, however many findings it leads to; and undelivered messages,
+by queue and subscriber.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def finding(n: int, **changes: Any) -> dict[str, Any]:
 
 
 def test_one_truncated_object_is_one_cause_and_comes_first(spark: SparkSession) -> None:
-    # Given an object that lost 43 records, the findings that this made, and two that it did not make
+    # Given an object that lost 43 records, the findings caused by that, and two others
     broken = {"severity": "breach", "finding": "unusable_records", "detail": OBJECT}
     rows = [
         *(finding(n) for n in range(43)),
@@ -43,7 +43,7 @@ def test_one_truncated_object_is_one_cause_and_comes_first(spark: SparkSession) 
     ]
     # When
     causes = sorted(rows_of(by_cause(rows_frame(spark, rows, FINDING))), key=lambda row: (row["place"], row["finding"]))
-    # Then the object is the first of three, and says what follows from it
+    # Then the object is the first of three causes, with the findings that follow from it
     told = [(row["finding"], row["queue"], row["count"], row["explained"]) for row in causes]
     assert told == [
         ("unusable_records", None, 1, 43),
@@ -73,7 +73,7 @@ def test_no_object_can_be_read(spark: SparkSession) -> None:
 
 
 def test_what_was_given_up_and_what_waits_by_queue_and_subscriber(spark: SparkSession) -> None:
-    # Given two that gave up, one that expired, one taken, one that waits for its next try, and one that was never tried
+    # Given two given up, one expired, one delivered, one waiting for its next try, and one never tried
     lives = Lives()
     for n in range(2):
         delivery = lives.post(NOON + n)[0]

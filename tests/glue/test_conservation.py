@@ -1,4 +1,4 @@
-"""Every owed delivery stands somewhere, and what contradicts that is named with its ids."""
+"""Every owed delivery is accounted for, and contradictions are listed with their ids."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def findings(spark: SparkSession, lives: Lives) -> list[tuple[str, str, str]]:
 
 
 def test_standings_while_waiting_and_when_nothing_is_heard_any_more(spark: SparkSession) -> None:
-    # Given deliveries that wait in each way
+    # Given deliveries that wait in every possible way
     lives = Lives()
     (untried,) = lives.post()
     (retrying,) = lives.post()
@@ -59,11 +59,11 @@ def test_standings_while_waiting_and_when_nothing_is_heard_any_more(spark: Spark
     ids = [each.delivery_id for each in (untried, retrying, scheduled, reserved, left, far)]
     # When judged half a minute later
     now = standings(spark, lives, NOON + 30_000)
-    # Then each waits in its way
+    # Then each is classified accordingly
     assert [now[each] for each in ids] == ["pending", "retrying", "scheduled", "reserved", "held", "scheduled"]
-    # When a scheduled one's time has come but not long ago, it is on its way through a queue
+    # When a scheduled one has been due for a short time, it counts as on its way through a queue
     assert standings(spark, lives, NOON + 10 * MINUTE)[scheduled.delivery_id] == "retrying"
-    # When nothing is heard for longer than the grace, what was due is missing, and only that
+    # When there are no records for longer than the grace period, exactly the due deliveries are missing
     later = standings(spark, lives, NOON + 2 * HOUR)
     assert [later[each] for each in ids] == ["missing", "missing", "missing", "missing", "held", "scheduled"]
 
@@ -81,14 +81,14 @@ def test_standings_of_a_pull_queue(spark: SparkSession) -> None:
     assert judged(NOON + 2_000) == ["pending", "reserved"]
     # A reservation that ended puts the message back
     assert judged(NOON + 5 * MINUTE) == ["pending", "pending"]
-    # Out of time, though not yet removed
+    # Expired, though not yet removed
     assert judged(NOON + 2 * HOUR) == ["expired", "expired"]
-    # Removed long ago, and no record says so
+    # Removed long ago, without a record
     assert judged(NOON + 6 * DAY) == ["missing", "missing"]
 
 
 def test_the_balance_is_what_the_hub_has(spark: SparkSession) -> None:
-    # Given messages of two projects and two hours, each with its fate
+    # Given messages of two projects and two hours, with different outcomes
     first, second = Lives(), Lives(project="p2")
     for n in range(6):
         deliveries = first.post(NOON + n * 20 * MINUTE, subscribers=("s0", "s1"))
@@ -185,14 +185,14 @@ def test_a_lost_last_reservation_shows_in_what_the_end_tells(spark: SparkSession
 
 
 def test_a_jump_in_the_numbers_of_attempts_is_named(spark: SparkSession) -> None:
-    # Given three attempts whose versions are whole, of which the last says that it was the fifth
+    # Given three attempts with consecutive versions, the last of which says that it was the fifth
     lives = Lives()
     (delivery,) = lives.post()
     lives.attempt(lives.attempt(lives.attempt(delivery, 503), 503))
     assert findings(spark, lives) == []
     lives.records[3] = replace(lives.records[3], attempt=5)
     assert findings(spark, lives) == [("record_missing", delivery.delivery_id, "no record of attempt 3, 4 of 5")]
-    # And so is a number that is there twice
+    # And so is a number that occurs twice
     lives.records[3] = replace(lives.records[3], attempt=2)
     assert findings(spark, lives) == [("attempts_differ", delivery.delivery_id, "3 attempts, numbered 1, 2")]
 
@@ -224,7 +224,8 @@ def test_a_delivery_settled_twice_or_gone_on_with_is_named(spark: SparkSession) 
 
 
 def test_what_a_person_asked_for_contradicts_nothing(spark: SparkSession) -> None:
-    # Given deliveries that gave up, arrived or wait, each resent well and in vain, and one that was owed later
+    # Given deliveries that were given up, delivered or are waiting, each resent with and without success, and one owed
+    # later
     lives = Lives()
     (given_up,) = lives.post()
     for _ in range(3):
@@ -245,7 +246,7 @@ def test_what_a_person_asked_for_contradicts_nothing(spark: SparkSession) -> Non
     assert set(stands.values()) == {"delivered"}
     rows = rows_of(delivery_rows(records_frame(spark, lives.records)))
     assert sum(row["leads_message"] for row in rows) == 4
-    # But an automatic attempt after a person's success would be one
+    # But an automatic attempt after a successful manual try would be a finding
     lives.attempt(replace(lives.deliveries[waits.delivery_id], version=9), 503, at=NOON + DAY)
     assert "settled_twice" in {each[0] for each in findings(spark, lives)}
 
@@ -259,13 +260,13 @@ def test_two_records_of_one_id_that_differ(spark: SparkSession) -> None:
 
 
 def test_a_whole_life_with_an_early_acknowledgement_is_no_finding(spark: SparkSession) -> None:
-    # Given a suspicious delivery beside a sound one of the same message
+    # Given a suspicious delivery and a good one of the same message
     lives = Lives()
     sound, broken = lives.post(subscribers=("s0", "s1"))
     lives.answer_late(lives.acknowledge(sound, NOON + 10, 1), sound, at=NOON + 90)
     lives.attempt(lives.attempt(broken, 503))
     del lives.records[3]
-    # Then only that one is named
+    # Then only the suspicious one is listed
     assert [each[1] for each in findings(spark, lives)] == [broken.delivery_id]
 
 
@@ -277,7 +278,7 @@ def test_what_was_taken_out_of_the_table_before_its_time_is_no_expiry(
     lives = Lives()
     (delivery,) = lives.post()
     lives.close(delivery, "expired", at=delivery.expires_at - early)
-    # When expiries are looked at, then one before its time is named
+    # When expiries are checked, then one that is too early is listed
     named = [row["delivery_id"] for row in rows_of(expiry_findings(records_frame(spark, lives.records)))]
     assert named == ([delivery.delivery_id] if found else [])
 
@@ -294,7 +295,7 @@ def test_order_within_a_key(spark: SparkSession, sequences: tuple[int, ...], wro
     for row in keyed:
         row["sequence"] = int(row["message_id"]) - 10**18
         row["order_key"] = "customer 7"
-    # When looked at with their key, those that were passed are named
+    # When checked with their key, those that were overtaken are listed
     found = rows_of(order_findings(small_table(spark, keyed, CURATED)))
     assert sorted(row["message_id"] for row in found) == [deliveries[n].message_id for n in wrong]
     # And without a key no order is promised

@@ -1,5 +1,5 @@
-"""What is kept of a day is what its objects say, and nothing else: unchanged days are left alone,
-and no drop of rows is silent.
+"""What is kept of a day is exactly what its objects contain: unchanged days are left alone, and no row is dropped
+silently.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def kept_ids(spark: SparkSession, folder: Path) -> list[str]:
 
 
 def test_a_day_kept_before_schema_version_2_is_read_in_its_words(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a kept day of version 1, which called what is held, and what is scheduled, "parked"
+    # Given a kept day of version 1, which called both held and scheduled deliveries "parked"
     lives = Lives()
     lives.attempt(lives.post()[0], 503, schedule=True)
     kept = records_frame(spark, lives.records).withColumnRenamed("scheduled", "parked")
@@ -52,7 +52,7 @@ def test_a_day_kept_before_schema_version_2_is_read_in_its_words(spark: SparkSes
     write_days(former, f"{tmp_path}/out/curated/records", [LAST])
     # When it is read
     rows = rows_of(read_records(spark, Layout(f"{tmp_path}/out", "x"), FIRST))
-    # Then it says what version 2 says
+    # Then it uses the words of version 2
     assert {(row["kind"], row["state"], row["scheduled"]) for row in rows} == {
         ("accepted", None, None),
         ("attempt", "held", True),
@@ -61,7 +61,7 @@ def test_a_day_kept_before_schema_version_2_is_read_in_its_words(spark: SparkSes
 
 
 def test_an_unchanged_day_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
-    # Given two days that were reported, one with an object of which a line cannot be used and one that lies there twice
+    # Given two days that were reported, with an object that has an unusable line and one that exists twice
     lives, files = two_days(tmp_path)
     files[0].write_bytes(files[0].read_bytes()[:-30])
     copy = files[-1].with_name(files[-1].name.replace("messages-", "messages-0"))
@@ -71,14 +71,14 @@ def test_an_unchanged_day_is_taken_as_it_is(spark: SparkSession, tmp_path: Path)
     written = {file: file.stat().st_mtime_ns for file in kept_files(tmp_path)}
     # When they are reported again
     again = report(spark, tmp_path)
-    # Then nothing was written anew, and everything is said again
+    # Then nothing was written again, and everything is reported again
     assert {file: file.stat().st_mtime_ns for file in kept_files(tmp_path)} == written
     assert [each.unchanged for each in again.intakes] == [True, True]
     assert again.named == before.named
     assert [(each.day, each.lines, each.used, each.objects) for each in again.intakes] == [
         (each.day, each.lines, each.used, each.objects) for each in before.intakes
     ]
-    # When an object comes to one of them, only that one is made anew
+    # When an object is added to one of them, only that day is rewritten
     lives.posted += 1
     more = Lives(posted=900)
     more.attempt(more.post(NOON + 5_000)[0])
@@ -110,13 +110,13 @@ def emptied(file: Path) -> None:
 def test_a_spoiled_day_is_made_anew_from_its_objects(
     spark: SparkSession, tmp_path: Path, how: Callable[[Path], None]
 ) -> None:
-    # Given two days that were reported, and what was kept of the first spoiled since
+    # Given two days that were reported, the first of which has since been damaged
     lives, _ = two_days(tmp_path)
     report(spark, tmp_path)
     how(kept_files(tmp_path)[0])
     # When they are reported again
     again = report(spark, tmp_path)
-    # Then every record is there, and it is said that it was not
+    # Then every record is there, and the damage is reported, unless it hit the manifest as well
     assert kept_ids(spark, tmp_path) == sorted(each.record_id for each in lives.records)
     assert (again.sums["owed"], again.sums["delivered"], again.breaches) == (60, 60, 0)
     noticed = [row["detail"] for row in again.findings]
@@ -134,7 +134,7 @@ def test_rows_of_a_day_whose_objects_are_gone_go_and_are_missed_every_night(
         each.unlink()
     # When they are reported again, twice
     nights = [report(spark, tmp_path), report(spark, tmp_path)]
-    # Then nothing that no object says is left of it, and the objects are named both times
+    # Then nothing of it is left without an object, and the objects are listed both times
     for night in nights:
         (row,) = night.findings
         assert (row["severity"], row["finding"]) == ("breach", "objects_gone")
@@ -158,7 +158,7 @@ def test_one_object_that_is_gone_is_named_until_it_is_back(spark: SparkSession, 
 
 
 def test_rows_that_nothing_vouches_for_go(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a day kept by an earlier version, without a manifest, and its objects gone
+    # Given a day kept by an earlier version, without a manifest, whose objects are gone
     _, files = two_days(tmp_path)
     report(spark, tmp_path)
     for each in [*files[:3], tmp_path / "out/curated/records/dt=2026-11-17/_manifest.json"]:
@@ -172,7 +172,7 @@ def test_rows_that_nothing_vouches_for_go(spark: SparkSession, tmp_path: Path) -
 
 
 def test_what_the_job_wrote_itself_is_read_whole_or_not_at_all(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a kept table of which one file is cut
+    # Given a kept table with one truncated file
     two_days(tmp_path)
     report(spark, tmp_path)
     (file, *_) = sorted((tmp_path / "out/curated/deliveries").rglob("*.parquet"))
@@ -209,10 +209,10 @@ def test_days_are_replaced_whole_and_others_left_alone(spark: SparkSession, tmp_
 def test_a_platform_that_leaves_old_files_is_found_out(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a day that is there, and a store that removes nothing
+    # Given an existing day, and a store that cannot remove files
     root, days = f"file://{tmp_path}/table", [date(2026, 11, 18)]
     write_days(a_table(spark, 1), root, days)
     monkeypatch.setattr(storage, "remove", lambda path: None)
-    # When it is written again, the doubled rows are not taken for the day
+    # When it is written again, the duplicated rows do not count as the day
     with pytest.raises(OSError, match="1 rows were written, 2 can be read"):
         write_days(a_table(spark, 1), root, days)

@@ -1,4 +1,4 @@
-"""One row per delivery says how its life went, whatever order and mix of records it is rebuilt from."""
+"""One row per delivery describes its life, whatever order and mix of records it is rebuilt from."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def test_every_kind_of_life(spark: SparkSession) -> None:
     (untried,) = lives.post()
     nobody = lives.posted + 1
     lives.post(subscribers=())
-    # When rows are made of their records in any order
+    # When rows are made from their records in any order
     rows = the_rows(spark, lives)
 
-    # Then each says how its life went
+    # Then each describes its life
     def told(delivery_id: str, *names: str) -> tuple[object, ...]:
         return tuple(rows[delivery_id][name] for name in names)
 
@@ -59,7 +59,7 @@ def test_every_kind_of_life(spark: SparkSession) -> None:
     assert told(old.delivery_id, "state", "due_at") == ("expired", None)
     assert told(delayed.delivery_id, "state", "scheduled", "attempts") == ("pending", True, 0)
     assert told(untried.delivery_id, "state", "scheduled", "attempts") == ("pending", False, 0)
-    # And a message owed to nobody is a message all the same
+    # And a message owed to nobody is still a message
     assert told(f"{10**18 + nobody}.-", "owed", "leads_message") == (0, 1)
     # And nothing is suspicious
     frame = delivery_rows(records_frame(spark, lives.records))
@@ -116,7 +116,7 @@ def test_pull_queues(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_lives_end_as_the_hub_says(spark: SparkSession, seed: int) -> None:
-    # Given three hundred lives that go any way the hub's rules allow
+    # Given three hundred random lives that follow the hub's rules
     chance = random.Random(seed)
     lives = Lives()
     for _ in range(300):
@@ -137,7 +137,7 @@ def test_random_lives_end_as_the_hub_says(spark: SparkSession, seed: int) -> Non
     # When
     frame = delivery_rows(records_frame(spark, lives.records))
     rows = {row["delivery_id"]: row for row in rows_of(frame)}
-    # Then every delivery stands as the hub has it, and none is suspicious
+    # Then every delivery has the state that the hub has, and none is suspicious
     assert {key: row["state"] for key, row in rows.items()} == {
         key: each.state.value for key, each in lives.deliveries.items()
     }

@@ -1,4 +1,4 @@
-"""Records that lie in two objects are found, named by their objects, and counted once."""
+"""Records that are in two objects are found, listed with their objects, and counted once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.glue.lives import NOON, Lives
 
 
 def test_an_object_that_lies_there_twice(spark: SparkSession) -> None:
-    # Given the records of two messages in one object, those of one also in another
+    # Given the records of two messages in one object, and those of one of them also in another
     lives, again = Lives(), Lives(queue="other")
     lives.attempt(lives.attempt(lives.post()[0], 503))
     again.attempt(again.post()[0])

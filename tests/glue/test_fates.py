@@ -1,4 +1,4 @@
-"""What became of deliveries, how long it took, whether another try helped, what was waited for, and what it cost."""
+"""How deliveries ended, how long that took, whether another try helped, how long they waited, and what it cost."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 
 
 def some_lives() -> Lives:
-    """Ten deliveries to each of two subscribers: s0 takes all at once, s1 takes five at once,
-    three at the second try, one at the third, one never.
+    """Ten deliveries to each of two subscribers: s0 accepts all at once; s1 accepts five at once, three at the second
+    try, one at the third, one never.
     """
     lives = Lives()
     for n in range(10):

@@ -1,5 +1,5 @@
-"""The numbers at the top of the page and its sums: whole days, none of them skipped,
-and never the sum of a table that was cut.
+"""The numbers at the top of the page and its sums: whole days, none of them skipped, and never the sum of a truncated
+table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def test_at_half_past_one_the_headline_is_about_yesterday() -> None:
     text = text_of(results(deliveries_by_day=[BEFORE, BUSY, BEGUN]), "today")
     assert "Friday, 20 November 2026, messages by acceptance" in text
     assert "messages accepted 1,000 +25.0% on the day before" in text
-    # What has begun is told as such, and compared with nothing
+    # An unfinished day is marked as such, and not compared
     assert "Saturday, 21 November 2026 until 01:30: 34 messages" in text
     assert "-96" not in text
 
@@ -66,7 +66,7 @@ def test_hours_without_a_message_are_zero_to_the_end_of_the_report(spark: SparkS
     until = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
     # When
     filled = without_gaps(rows_frame(spark, rows, COURSE), "hour", datetime(2026, 11, 20, tzinfo=UTC), until)
-    # Then all hours are there, the last one begun, and what was not measured is not zero
+    # Then all hours are there, the last one is unfinished, and what was not measured is not zero
     found = sorted((row["hour"].hour, row["messages"], row["busy_ms"], row["p50_ms"]) for row in rows_of(filled))
     nothing = (0, 0, None)
     assert found == [
@@ -101,7 +101,7 @@ def test_a_line_of_times_breaks_where_nothing_was_measured() -> None:
 
 
 def test_the_bill_is_the_whole_one_however_many_projects_there_are() -> None:
-    # Given a table of lines that was cut, as it is beyond 166 projects
+    # Given a table that was truncated, as beyond 166 projects
     cut = [{"project": "p1", "item": "Lambda requests", "units": 1.0, "unit_usd": 1.0, "usd": 1.17}]
     whole = [{"item": "Lambda requests", "units": 3.0, "usd": 3.0}, {"item": "S3 puts", "units": 1.0, "usd": 0.5}]
     made = results(
@@ -111,7 +111,7 @@ def test_the_bill_is_the_whole_one_however_many_projects_there_are() -> None:
         cost=cut,
         cost_by_item=whole,
     )
-    # Then the page tells the sum of all lines over the messages of all projects
+    # Then the page shows the sum over the messages of all projects
     text = text_of(made, "projects")
     assert "$3.50 in all, $5.00 per million messages" in text
     assert "Lambda requests 3.00 85.7 %" in text
@@ -124,6 +124,6 @@ def test_why_attempts_failed_is_about_all_of_them(spark: SparkSession) -> None:
     timeout = {**status, "error_class": "Timeout", "status_code": 0, "attempts": 5}
     won = {**status, "verdict": "delivered", "status_code": 200, "attempts": 90}
     cells = rows_frame(spark, [status, {**status, "subscriber_id": "b"}, timeout, won], CELL)
-    # Then causes are summed over everybody
+    # Then causes are summed over all subscribers
     found = {row["cause"]: row["attempts"] for row in rows_of(failures_by_cause(cells))}
     assert found == {"status 503": 4, "Timeout": 5}

@@ -1,6 +1,4 @@
-"""Names that tenants chose break neither the report nor its readers,
-and what goes wrong in drawing costs the picture only.
-"""
+"""Names chosen by tenants break neither the report nor its readers, and a failure in drawing only costs the chart."""
 
 from __future__ import annotations
 
@@ -99,7 +97,7 @@ def html_of(made: Results) -> str:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_chart_shows_a_name_as_it_is(name: str) -> None:
-    # Given a name as label of every kind of chart that has such labels
+    # Given a name as a label in every kind of chart with such labels
     row = {"label": name, "who": 1, "p50_ms": 1, "p95_ms": 20, "p99_ms": 300, "n": 3, "share": 0.5}
     hours = [{**row, "hour": datetime(2026, 11, 18, hour, tzinfo=UTC)} for hour in (3, 9)]
     drawn = [
@@ -107,7 +105,7 @@ def test_a_chart_shows_a_name_as_it_is(name: str) -> None:
         charts.shares([row], value="n", colour=charts.BAD, title="Failed attempts by cause"),
         charts.failing_hours(hours, {1: name}),
     ]
-    # Then it is text, and what is cut of it only its middle
+    # Then it is text, and only its middle is cut
     for svg in drawn:
         seen = Elements(svg)
         assert seen.tags <= HARMLESS
@@ -131,7 +129,7 @@ def test_names_are_text_all_over_the_page(hostile: Results) -> None:
     assert "missing" not in re.findall(r'class="(\w+)"', html)
     for name in HOSTILE:
         assert shortened(name, 32) in "".join(seen.words), name
-    # Nothing turns the direction of what stands beside it
+    # Nothing reverses the direction of the text beside it
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in html
 
 
@@ -141,7 +139,7 @@ def test_names_come_out_of_the_tables_as_they_went_in(spark: SparkSession, hosti
     assert {row["queue"] for row in listed} == set(HOSTILE)
     stored = spark.read.parquet(f"{hostile.path}/queues").select("queue").collect()
     assert {row["queue"] for row in stored} == set(HOSTILE)
-    # A spreadsheet would take a name for a formula: there is nothing that one opens
+    # A spreadsheet would take a name for a formula, but there is no file for one to open
     assert {each.suffix for each in folder.rglob("*") if each.is_file() and not each.name.startswith((".", "_"))} == {
         ".parquet",
         ".json",
@@ -161,7 +159,7 @@ def test_equally_sick_subscribers_come_in_the_order_of_their_names(hostile: Resu
 def test_log_lines_are_ours(
     hostile: Results, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a picture whose error quotes a name
+    # Given a chart whose error message quotes a name
     def fail(*_: object, **__: object) -> str:
         raise ValueError("queue 'x'\nConserved: everything")
 
@@ -223,7 +221,7 @@ def test_the_newest_report_names_no_page_that_is_not_there(hostile: Results, mon
 def test_the_exit_status_is_that_of_the_verdict_without_any_picture(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given records of which one is missing, and no picture that can be drawn
+    # Given records, one of which is missing, and no chart that can be drawn
     lives = Lives()
     for n in range(3):
         lives.attempt(lives.attempt(lives.post(NOON + n)[0], 503))

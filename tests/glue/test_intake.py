@@ -1,4 +1,4 @@
-"""Each line is used or rejected with a reason; an object that gave fewer records than its key says is named."""
+"""Each line is used or rejected with a reason; an object with fewer records than its key says is listed."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def test_lines_are_used_or_rejected_with_a_reason(spark: SparkSession, tmp_path:
     # When it is read with the explicit schema
     parsed = spark.read.schema(RAW).option("columnNameOfCorruptRecord", CORRUPT).json(f"file://{file}")
     lines = parsed.withColumn("source", F.lit("x")).withColumn("rejection", rejection(F.lit(DAY)))
-    # Then the good ones are used, as they are kept
+    # Then the good ones are used, unchanged
     used = usable(lines)
     assert used.columns == CURATED.fieldNames()
     rows = rows_of(used)
     assert len(rows) == 3
-    # And those of version 1 are told in the words of today
+    # And those of version 1 are translated to today's words
     assert [(row["state"], row["scheduled"]) for row in rows if row["schema_version"] == 1] == [("held", True)]
-    # And each of the others is kept as it is, with its reason
+    # And each of the others is kept unchanged, with its reason
     texts = spark.read.text(f"file://{file}").withColumn("source", F.lit("x"))
     rejected = {row["line"]: row["reason"] for row in rows_of(rejected_lines(texts, DAY))}
     assert rejected == {LINES[name]: reason for name, reason in REASONS.items()}

@@ -24,7 +24,7 @@ DAYS = 5
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> tuple[Arguments, dict[str, int]]:
-    """Some thousand records of five days, and what is true of them."""
+    """Some thousand records of five days, and the true counts."""
     folder = tmp_path_factory.mktemp("job")
     truth = generate(Plan(records=6_000, days=DAYS, last_day=date(2026, 11, 18), projects=5), folder / "records")
     (folder / "records" / "truth.json").unlink()
@@ -119,7 +119,7 @@ def test_one_project_alone(spark: SparkSession, results: Results, plan: tuple[Ar
     # Given a report on the last day of one project only
     busiest = results.rows["projects"][0]["project"]
     alone = job.run(spark, replace(plan[0], projects=(busiest,), date_from=plan[0].date_to))
-    # Then it is about that, lies elsewhere, and agrees with the one about everything
+    # Then it covers that project only, is stored separately, and agrees with the full report
     assert [row["project"] for row in alone.rows["projects"]] == [busiest]
     same = [
         row
@@ -133,7 +133,7 @@ def test_one_project_alone(spark: SparkSession, results: Results, plan: tuple[Ar
 def test_broken_records_end_with_a_status_and_all_reports_and_names_cannot_break_the_page(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given records of which one is missing, of a queue and a subscriber with hostile names
+    # Given records, one of which is missing, of a queue and a subscriber with hostile names
     lives = Lives(queue="<script>alert(1)</script>")
     for n in range(30):
         lives.attempt(lives.attempt(lives.post(NOON + n)[0], 503, name="<b>&"), name="<b>&")
@@ -141,12 +141,12 @@ def test_broken_records_end_with_a_status_and_all_reports_and_names_cannot_break
     lives.write(tmp_path / "records")
     argv = ["--input", f"file://{tmp_path}/records", "--output", f"file://{tmp_path}/out"]
     days = ["--date-from", "2026-11-18", "--date-to", "2026-11-18", "--now", "2026-11-18T13:00:00"]
-    # When the job runs as from a command line, it ends with 2
+    # When the job runs as from a command line, its exit status is 2
     with caplog.at_level(logging.INFO), pytest.raises(SystemExit) as ended:
         job.main([*argv, *days], master="local[2]")
     assert ended.value.code == job.BROKEN
     assert "BROKEN: 30 deliveries owed for 30 messages = 30 delivered; 0 unexpected; 1 findings" in caplog.text
-    # Then the page is there, names what is wrong, and shows the names as they are
+    # Then the page exists, says what is wrong, and shows the names literally
     html = (tmp_path / "out/reports/2026-11-18_2026-11-18/report.html").read_text()
     assert "Not everything is accounted for." in html
     assert "no record of version 1 of 2" in html

@@ -1,4 +1,4 @@
-"""What the tables hold is held against the records: even a message without a single record is missed."""
+"""The tables are compared with the records: even a message without a single record is noticed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TABLES = {"messages": "m", "lines": "l", "topics": "t"}
 
 
 class Client:
-    """Tables as DynamoDB hands them out, page by page."""
+    """Tables as DynamoDB returns them, page by page."""
 
     def __init__(self, items: Mapping[str, Sequence[dict[str, Any]]], *, refuse: str = "") -> None:
         self.items = items
@@ -53,7 +53,7 @@ class Client:
 
 
 def item(record: DeliveryRecord, kind: str = "message") -> dict[str, Any]:
-    """The item of which a record of acceptance tells."""
+    """The item for a record of acceptance."""
     at = str(round(datetime.fromisoformat(record.accepted_at).timestamp() * 1000))
     keys = {
         "message": (f"{record.project}#{record.queue_uid}#{record.message_id}", "M"),
@@ -118,7 +118,7 @@ def test_a_message_of_which_every_record_is_lost_is_named(spark: SparkSession, t
             "t": [item(each, "commit") for each in noted],
         }
     )
-    # When everything is recorded, nothing is found, and no body was asked for
+    # When everything is recorded, there are no findings, and no body was read
     lives.write(tmp_path / "records")
     assert found(spark, tmp_path, client) == []
     asked_for = {(each["Select"], each["ProjectionExpression"]) for each in client.asked}
@@ -128,7 +128,7 @@ def test_a_message_of_which_every_record_is_lost_is_named(spark: SparkSession, t
     kept = [each for each in lives.records if each.message_id not in gone]
     whole = tmp_path / "lost"
     replace_records(lives, kept).write(whole / "records")
-    # Then each is named, though no record tells of it
+    # Then each is listed, although it has no record
     told = "the table holds what no record tells of: "
     assert found(spark, whole, client) == [
         ("breach", "not_recorded", pushed[3].message_id, told + pushed[3].message_id),
@@ -142,7 +142,7 @@ def replace_records(lives: Lives, records: list[DeliveryRecord]) -> Lives:
 
 
 def test_when_records_stop_all_that_was_accepted_since_is_missed(spark: SparkSession, tmp_path: Path) -> None:
-    # Given two busy hours, after which records stop while messages are accepted on
+    # Given two busy hours, after which records stop while messages are still accepted
     lives = Lives()
     for n in range(200):
         lives.attempt(lives.post(NOON - 4 * HOUR + n * MINUTE)[0])
@@ -152,7 +152,7 @@ def test_when_records_stop_all_that_was_accepted_since_is_missed(spark: SparkSes
     lives.write(tmp_path / "records")
     # When judged at two o'clock
     rows = found(spark, tmp_path, Client({"m": items, "l": [], "t": []}))
-    # Then each hour since is named with how many, and so is the silence
+    # Then each hour since is listed with its number of messages, and so is the silence
     assert [(severity, finding) for severity, finding, _, _ in rows] == [("breach", "not_recorded")] * 2 + [
         ("breach", "silence")
     ]
@@ -200,7 +200,7 @@ def hours(text: str, busy: int = BUSY) -> dict[datetime, int]:
         ("###...##", [(8, 11)]),
         ("##.##.##", [(7, 8), (10, 11)]),
         ("####....", [(9, 13)]),
-        # quiet beforehand or afterwards, so it may just have gone on
+        # quiet before or after, so the quiet may just have continued
         ("##++.####", []),
         ("####.++##", []),
         ("########", []),

@@ -1,4 +1,6 @@
-"""``make report``: the records of the running stack reach the disk once each; what is missing is said in one line."""
+"""``make report``: the records of the running stack are copied to disk once each; a missing prerequisite is reported in
+one line.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from mypy_boto3_s3 import S3Client
 
 @dataclass
 class Bucket:
-    """As much of an S3 client as syncing uses, two keys to a page."""
+    """The part of an S3 client that syncing uses, with two keys per page."""
 
     objects: dict[str, bytes]
     fetched: list[str] = field(default_factory=list)
@@ -54,7 +56,7 @@ def test_only_new_objects_are_fetched_and_gone_ones_removed(tmp_path: Path) -> N
     bucket.objects["records/quarantine/messages-7.json"] = b"{}"
     (tmp_path / keys[1].removeprefix("records/")).write_bytes(b"")
     bucket.fetched.clear()
-    # Then only what is missing is fetched, and nothing remains of what is gone
+    # Then only what is missing is fetched, and removed objects are deleted locally
     assert sync(bucket, tmp_path) == (3, 2)
     assert sorted(bucket.fetched) == [keys[1], "records/quarantine/messages-7.json"]
     assert not (tmp_path / keys[0].removeprefix("records/")).exists()

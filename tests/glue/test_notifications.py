@@ -77,9 +77,9 @@ def test_what_waits_for_its_consumer_is_not_overdue_until_long_after_its_time(
         return {row["standing"]: row["count"] for row in rows if row["standing"] not in ("acknowledged", "cancelled")}
 
     assert standings(35) == {"reserved": 3, "pending": 1}
-    # Out of time, though nobody has passed it and the table has not removed it yet
+    # Expired, though nobody has passed it and the table has not removed it yet
     assert standings(40) == {"expired": 4}
-    # Removed long ago, and no record says so
+    # Removed long ago, without a record
     assert standings(36 + 4 * 24 + 2) == {"missing": 4}
 
 
@@ -109,7 +109,7 @@ def test_the_order_on_each_connection_is_proved_and_what_breaks_it_is_named(
     world.publish(7)
     world.send_all()
     records = recorded(world)
-    # Then sending an earlier one again is in order
+    # Then resending an earlier one is in order
     assert rows_of(order_findings(records_frame(spark, records))) == []
     # And one that came on the same connection after a later one is not
     late = next(each for each in records if each.order_key == "c" and each.attempt is None)
@@ -143,7 +143,7 @@ def test_a_notification_acknowledged_after_one_sending_was_taken_at_the_first_tr
     world.send_all()
     world.acknowledge("c", 3)
     world.disconnect("c")
-    # Then two of the three that were sent were taken at the first try
+    # Then two of the three that were sent were acknowledged at the first try
     (row,) = rows_of(fates(fate_cells(judged(world, records_frame(spark, recorded(world)))), ()))
     assert {name: row[name] for name in ("acknowledged", "first_won", "tried", "retries")} == {
         "acknowledged": 3,

@@ -1,4 +1,4 @@
-"""The page leads from table to table, names the project in each row, and is read on dark screens and on phones."""
+"""The page has links from table to table, names the project in each row, and can be read on dark screens and phones."""
 
 from __future__ import annotations
 

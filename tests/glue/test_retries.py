@@ -1,4 +1,4 @@
-"""From records to what the advice on retries rests on: tries, never polls, and those that gave up too."""
+"""From records to the basis of the advice on retries: tries, never polls, including deliveries that were given up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SINCE = datetime(2026, 11, 18, tzinfo=UTC)
 
 @pytest.fixture
 def lives() -> Lives:
-    """Forty taken at once, thirty at the first retry, twenty that gave up after two, and one that is polled for."""
+    """Forty delivered at once, thirty at the first retry, twenty given up after two, and one that is polled."""
     lives = Lives()
     for n in range(40):
         lives.attempt(lives.post(NOON + n)[0])
@@ -29,7 +29,7 @@ def lives() -> Lives:
         delivery = lives.post(NOON + n)[0]
         for _ in range(3):
             delivery = lives.attempt(delivery, 503)
-    # An answer that is to be polled for, and two polls: of one try
+    # An asynchronous answer and two polls: one try
     polled = lives.attempt(lives.post(NOON)[0], 202)
     held = lives.records[-1]
     lives.records[-1] = replace(held, verdict="poll", state="polling")
@@ -44,7 +44,7 @@ def test_deliveries_that_failed_at_first_are_counted_with_what_they_waited(spark
     lives.attempt(lives.attempt(lives.post(NOON - DAY)[0], 503))
     cells = rows_of(failed_at_first(records_frame(spark, lives.records), SINCE))
     found = {(row["won"], row["waited_ms"]): (row["n"], row["given_up"]) for row in cells}
-    # Then what gave up stands beside what won, and nothing was polled for
+    # Then given-up deliveries are counted beside the successful ones, and no poll is counted
     assert found == {(True, MINUTE): (30, 0), (False, 2 * MINUTE): (20, 20)}
 
 
@@ -55,14 +55,14 @@ def test_the_setting_is_read_off_the_tries(spark: SparkSession, lives: Lives) ->
 
 
 def test_each_queue_has_its_own_advice(spark: SparkSession, lives: Lives) -> None:
-    # Given another queue, all of whose failures are taken at the first retry
+    # Given another queue, whose failures all succeed at the first retry
     other = Lives(queue="invoices")
     for n in range(25):
         other.attempt(other.attempt(other.post(NOON + n)[0], 503))
     records = records_frame(spark, [*lives.records, *other.records])
     rows = {row["queue"]: row for row in rows_of(advised(failed_at_first(records, SINCE), records))}
     assert set(rows) == {"orders", "invoices"}
-    # Then the second retry of the one, which won nothing, is saved, and the other is left alone
+    # Then the advice saves the second retry of the first queue, which never succeeded, and leaves the other queue alone
     assert (rows["orders"]["retries_now"], rows["orders"]["retries_delay_now"]) == (2, 60)
     assert (rows["orders"]["retries"], rows["orders"]["retries_delay"]) == (1, 60)
     assert (rows["orders"]["tries_saved"], rows["orders"]["given_up"]) == (20, 20)

@@ -1,4 +1,4 @@
-"""Records are dropped, doubled, cut and corrupted: the proof names exactly what is wrong, and nothing else."""
+"""Records are dropped, duplicated, truncated and corrupted: the proof lists exactly what is wrong, and nothing else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_whole_records_prove_whole(spark: SparkSession, tmp_path: Path, lives: L
     assert found.findings == []
     assert found.balanced
     assert (found.sums["messages"], found.sums["owed"]) == (20, 40)
-    # and every delivery stands as the hub says
+    # and every delivery has the state that the hub has
     assert {state: found.sums[state] for state in lives.states()} == dict(lives.states())
     assert found.sums["missing"] == found.sums["unexpected"] == 0
 
@@ -46,7 +46,7 @@ def test_whole_records_prove_whole(spark: SparkSession, tmp_path: Path, lives: L
 def test_a_dropped_record_is_named_by_its_delivery_and_its_object(
     spark: SparkSession, tmp_path: Path, lives: Lives
 ) -> None:
-    # Given objects, and one attempt in the middle of a life that is dropped from its object
+    # Given objects, one of which lacks an attempt in the middle of a life
     files = lives.write(tmp_path / "records", batch=25)
     (victim,) = [
         each
@@ -62,7 +62,7 @@ def test_a_dropped_record_is_named_by_its_delivery_and_its_object(
     file.write_bytes(gzip.compress("".join(kept).encode()))
     # When
     found = proved(spark, asked(tmp_path))
-    # Then the delivery is named with the missing number, and the object with how many it lacks
+    # Then the delivery is listed with the missing number, and the object with the number of missing records
     assert found.named == [("record_missing", victim.delivery_id), ("unusable_records", "")]
     details = [row["detail"] for row in found.findings]
     assert "no record of version 1 of 2" in details
@@ -81,7 +81,7 @@ def test_an_acceptance_dropped_with_its_whole_object_is_named(
     (file,) = [each for each in files if record_id in gzip.decompress(each.read_bytes()).decode()]
     file.unlink()
     found = proved(spark, asked(tmp_path))
-    # Then both deliveries of that message are named, and its hour does not balance
+    # Then both deliveries of that message are listed, and its hour does not balance
     assert found.named == [("never_accepted", f"{10**18 + 5}.s0"), ("never_accepted", f"{10**18 + 5}.s1")]
     assert (found.sums["unexpected"], found.balanced) == (2, False)
 
@@ -90,7 +90,7 @@ def test_a_lost_last_record_shows_as_silence(spark: SparkSession, tmp_path: Path
     # Given the settling record of the last delivery never arrived
     lost = lives.records.pop()
     lives.write(tmp_path / "records")
-    # When judged an hour and more after it was due
+    # When judged more than an hour after it was due
     found = proved(spark, asked(tmp_path))
     # Then
     assert found.named == [("overdue", lost.delivery_id)]
@@ -105,7 +105,7 @@ def test_a_duplicated_object_is_named_and_counted_once(spark: SparkSession, tmp_
     # When
     arguments = asked(tmp_path)
     found = proved(spark, arguments)
-    # Then the two are named with the number of records they share, which breaks nothing
+    # Then the two are listed with the number of records they share, which does not break conservation
     (notice,) = found.findings
     assert (notice["severity"], notice["finding"]) == ("notice", "duplicate_records")
     assert "50 records lie in each of" in notice["detail"]
@@ -141,7 +141,7 @@ def test_a_corrupt_object_is_named_with_what_could_be_read(
     )
     # When
     found = proved(spark, asked(tmp_path))
-    # Then the object is named, with how many of its records could be used, and all others are whole
+    # Then the object is listed, with the number of usable records, and all others are complete
     (row,) = [row for row in found.findings if row["finding"] == "unusable_records"]
     assert row["severity"] == "breach"
     assert f"{file.parent.name}/{file.name}: " in row["detail"]
@@ -178,9 +178,9 @@ def test_a_life_over_midnight_needs_both_days(spark: SparkSession, tmp_path: Pat
     both = (date(2026, 11, 18), date(2026, 11, 19))
     # When both days are reported, it is delivered
     assert proved(spark, asked(tmp_path, first=both[0], last=both[1], now="2026-11-19T12:00:00")).sums["delivered"] == 1
-    # When only the first is, what the second says still counts, for it was compacted before
+    # When only the first is, the second day's records still count, because it was compacted before
     assert proved(spark, asked(tmp_path, now="2026-11-19T12:00:00")).sums["delivered"] == 1
-    # When only the second is, the message is none of its own, and not missing either
+    # When only the second is, the message is neither counted in it nor missing
     second = proved(spark, asked(tmp_path, first=both[1], last=both[1], now="2026-11-19T12:00:00"))
     assert (second.findings, second.balance) == ([], [])
 

@@ -1,5 +1,5 @@
-"""Webhooks in the report: what the whole engine recorded of two days of them is accounted for, in order,
-without a finding.
+"""Webhooks in the report: two days of them, recorded by the whole engine, are accounted for, in order, without
+findings.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_webhooks_are_accounted_for_without_a_finding(
 def test_a_key_whose_messages_came_out_of_order_is_named(
     spark: SparkSession, tmp_path: Path, lived: list[DeliveryRecord]
 ) -> None:
-    # Given the same records, but two deliveries of a key at an endpoint changed places
+    # Given the same records with two deliveries of one key at an endpoint swapped
     delivered = [
         number
         for number, each in enumerate(lived)
@@ -71,5 +71,5 @@ def test_a_key_whose_messages_came_out_of_order_is_named(
     swapped[two] = replace(lived[two], sequence=lived[one].sequence)
     Lives(records=swapped).write(tmp_path / "records")
     proof = proved(spark, asked(tmp_path, first=date(2026, 11, 18), last=date(2026, 11, 20), now=NOW))
-    # Then the one that came late is named
+    # Then the late one is listed
     assert [each for each, _ in proof.named if each == "out_of_order"] == ["out_of_order"]

@@ -1,4 +1,4 @@
-"""Names that tenants chose are shown as they are, and can do nothing else."""
+"""Names chosen by tenants are shown literally, and have no other effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glue_jobs.delivery_report.wording import as_html, shortened, visible
     [
         ("orders é 注文", "orders é 注文"),
         ("two\nlines\x00", "two\N{REPLACEMENT CHARACTER}lines\N{REPLACEMENT CHARACTER}"),
-        # turned around, this would read as another queue's name
+        # reversed, this would read as another queue's name
         ("\N{RIGHT-TO-LEFT OVERRIDE}sredro", "\N{REPLACEMENT CHARACTER}sredro"),
         ("a\N{LINE SEPARATOR}b", "a\N{REPLACEMENT CHARACTER}b"),
         ("$\\foo$", "$\\foo$"),
@@ -29,5 +29,5 @@ def test_long_names_keep_both_ends() -> None:
 
 def test_a_name_is_no_markup() -> None:
     assert as_html('<b>&"') == "<bdi>&lt;b&gt;&amp;&quot;</bdi>"
-    # What is cut can be read whole, and the title's quotes hold
+    # A truncated name can be read in full, and the quotes of its title are escaped
     assert as_html('"' * 70, 9) == f'<bdi title="{"&quot;" * 70}">{"&quot;" * 4}…{"&quot;" * 4}</bdi>'
