@@ -1,4 +1,4 @@
-"""A hub on fakes that commands are run against."""
+"""A hub on fakes for commands to run against."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cli.served_hub import ServedHub, serving
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ServedHub]:
-    """A hub that the environment leads to; nobody's own profiles are looked at."""
+    """A hub that the environment points to; the developer's own profiles are ignored."""
     monkeypatch.setenv("PUSHHUB_CONFIG", str(tmp_path / "config"))
     monkeypatch.delenv("PUSHHUB_PROFILE", raising=False)
     with serving() as served:
@@ -25,7 +25,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ServedHub]:
 
 
 class Typed:
-    """What is typed, and what it printed."""
+    """Runs a typed command, and keeps what it printed."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         self._capsys = capsys

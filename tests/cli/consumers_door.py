@@ -1,5 +1,5 @@
-"""A topic with one subscriber, behind a WebSocket on this machine, as Notifications 2.0 keeps it:
-what was not acknowledged comes again.
+"""A topic with one subscriber, behind a WebSocket on this machine, that behaves like Notifications 2.0: unacknowledged
+frames are sent again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Topic:
     Attributes:
         frames: What it holds, by ack id, in order.
         acknowledged: In the order they came.
-        break_after: The connection is cut after so many frames; 0 for never.
-        connections: How many there were.
+        break_after: The connection is cut after this many frames; 0 for never.
+        connections: Number of connections made.
         url: Where consumers connect.
-        open: Connections that stand.
+        open: Open connections.
         done: Set when all is acknowledged.
     """
 
@@ -46,7 +46,7 @@ class Topic:
             self.frames[ack_id] = f"{ack_id}\n/tenant/events/source {number}\nCREATE\n\n{body}"
 
     def serve(self, connection: ServerConnection) -> None:
-        """Send what is unacknowledged, take acknowledgements."""
+        """Send unacknowledged frames and receive acknowledgements."""
         self.connections += 1
         self.open.append(connection)
         owed = [each for each in self.frames if each not in set(self.acknowledged)]
@@ -88,8 +88,8 @@ class Receiver:
     Attributes:
         url: Its address.
         got: Headers and body of each request.
-        answers: Statuses, one after the other; 200 when there are no more.
-        seen: Set when ``wake_at`` requests have come.
+        answers: Statuses to answer with, in order; 200 after the last one.
+        seen: Set once ``wake_at`` requests have arrived.
     """
 
     url: str = ""
@@ -100,7 +100,7 @@ class Receiver:
 
     @property
     def numbers(self) -> list[int]:
-        """What the bodies hold."""
+        """The numbers in the bodies."""
         return [json.loads(body)["n"] for _, body in self.got]
 
 
@@ -122,7 +122,7 @@ def receiver() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""The hub's HTTP APIs on fakes, behind a port of this machine: what the command line talks to in tests."""
+"""The hub's HTTP APIs on fakes, on a local port, for the command line to talk to in tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.world import PROJECT
 from tests.web.protocols import SHOWN, Served, served
 
 TOKEN = "t0ken"
-"""The one token that the served hub knows, for all protocols."""
+"""The only token of the served hub, for all protocols."""
 
 PREFIXES = {"/3/": "ironmq", "/api/stores/": "hub", "/notification2/": "notifications"}
 
@@ -25,11 +25,11 @@ class ServedHub:
     """A hub that answers.
 
     Attributes:
-        base_url: Where.
-        worlds: What is behind each protocol.
+        base_url: Its base URL.
+        worlds: The world behind each protocol.
         asked: Method and path of each request.
-        answers: What some requests are answered in place of the hub, by method and path: status and body.
-        down_after: Answers no request from that number on; None for never.
+        answers: Answers given in place of the hub's, by method and path: status and body.
+        down_after: Number of requests after which it answers no more; None for no limit.
     """
 
     base_url: str = ""
@@ -41,11 +41,11 @@ class ServedHub:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What leads the command line here."""
+        """The environment that points the command line to this hub."""
         return {"PUSHHUB_URL": self.base_url, "PUSHHUB_PROJECT": PROJECT, "PUSHHUB_TOKEN": TOKEN}
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes] | None:
-        """Status and body; None where nothing is answered."""
+        """Status and body; None when there is no answer."""
         path, query = unquote(urlsplit(target).path), urlsplit(target).query
         self.asked.append((method, path))
         self.bodies.append(body)
@@ -95,7 +95,7 @@ def serving() -> Iterator[ServedHub]:
         do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = _any  # noqa: N815 (names of the base class)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -70,7 +70,7 @@ Account = dict[str, Any]
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Account:
-    """An account where all is well; tests break it. Answers by operation; an exception is raised."""
+    """An account without problems, which tests break. Answers by operation; an exception is raised."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
@@ -96,7 +96,7 @@ def found(typed: Typed, *words: str, before: bool = False, code: int = 0) -> dic
 def test_a_hub_that_is_well_is_told_so_and_a_message_goes_round(
     account: Account, hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a hub whose deliveries are made as soon as somebody looks
+    # Given a hub whose deliveries are made as soon as they are checked
     world = hub.worlds["ironmq"].world
     real = hub.answer
 
@@ -117,7 +117,7 @@ def test_a_hub_that_is_well_is_told_so_and_a_message_goes_round(
         "dead letters",
         "a message",
     }
-    # And nothing of it stays
+    # And it leaves nothing behind
     assert typed.json("queues", "list") == []
 
 
@@ -161,7 +161,7 @@ def test_a_low_quota_is_a_warning(
 def test_a_quota_that_is_little_is_told_with_what_was_asked_for_or_how_to_ask(
     account: Account, hub: ServedHub, typed: Typed
 ) -> None:
-    # Given two quotas of a new account, for one of which more was asked for
+    # Given two quotas of a new account, one of which has a pending increase request
     account["GetServiceQuota"] |= {
         "L-B99A9384": {"Quota": {"Value": 10.0}},
         "L-AB614373": {"Quota": {"Value": 500.0}},

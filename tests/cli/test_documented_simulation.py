@@ -1,4 +1,4 @@
-"""The example of docs/policy-simulator.md: what it shows is what comes, and the request in it is one."""
+"""The example of docs/policy-simulator.md: it shows the actual output, and its request is valid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = (REPOSITORY / "docs/policy-simulator.md").read_text()
 
 def test_the_command_prints_what_the_page_shows(typed: Typed) -> None:
     command, shown = re.search(r"```\n\$ pushhub ([^\n]+)\n```\n.*?\n```\n(.*?)```", PAGE, re.DOTALL).groups()  # type: ignore[union-attr]
-    # The policy's own figures; a change of a rule changes them, and then the page
+    # The policy's own figures; if a rule changes, they change, and the page has to change too
     assert typed(*shlex.split(command)).rstrip() == shown.rstrip()
 
 
@@ -24,7 +24,7 @@ def test_the_request_on_the_page_can_be_simulated(typed: Typed) -> None:
     request, replaying = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     assert len(parse_simulation(json.loads(request)).plan.endpoint.windows) == 2
     assert typed.json("simulate", "policy", "--request", "-", given=request.encode())["forecast"]["accepted"] == 45_000
-    # And the one that replays can be read, and is asked of the hub alone
+    # And the one with a replay can be read, but only the hub can run it
     asked = parse_replay(json.loads(replaying))
     assert asked is not None
     assert (asked.queue, asked.subscriber, asked.until - asked.since) == ("webhooks/app_1", "ep_2", 12 * 3_600_000)

@@ -18,7 +18,7 @@ from tests.webhooks.world import OTHER_PROJECT, WebhooksWorld
 
 
 class Organizations:
-    """Two organizations; the second is where the command line belongs to."""
+    """Two organizations; the command line belongs to the second."""
 
     def __init__(self, world: WebhooksWorld, base_url: str, typed: Typed) -> None:
         self.world = world
@@ -30,17 +30,17 @@ class Organizations:
         return self.world.ask(method, path, body)
 
     def here(self, path: str) -> Any:
-        """What the second shows."""
+        """What the second organization answers to a GET."""
         return self.world.ask("GET", path, token=self.world.other_token)
 
     def imported(self, *words: str, code: int = 0) -> list[dict[str, Any]]:
-        """What the command tells of each thing."""
+        """What the command reports about each object."""
         printed = self._typed("import", "--from", self._base_url, "--json", *words, code=code)
         return [json.loads(line) for line in printed.splitlines()]
 
     @property
     def errors(self) -> str:
-        """What it told people besides."""
+        """What it wrote to standard error."""
         return self._typed.errors
 
     def fill(self) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def test_a_second_run_changes_nothing_and_a_later_one_only_what_differs(organiza
     organizations.fill()
     organizations.imported()
     assert organizations.imported() == []
-    # Given a change of each kind there, and a secret that was changed here
+    # Given a change of each kind in the first one, and a secret changed in the second
     organizations.there("PATCH", "/event-type/a.b", {"description": "other"})
     organizations.there("PATCH", "/app/acme", {"name": "Acme Ltd"})
     organizations.there("PATCH", "/app/acme/endpoint/crm/headers", {"headers": {"X-Key": "2"}})
@@ -141,7 +141,7 @@ def test_what_cannot_be_copied_is_said(organizations: Organizations) -> None:
     assert "gone" in told["acme/two"]["note"]
     assert organizations.here("/app/acme/endpoint/one/headers")["headers"] == {"X-A": "1"}
     assert organizations.here("/app/acme/endpoint/one/secret")["key"].startswith("whsec_")
-    # And no secret is told
+    # And no secret is printed
     assert "whsec_" not in json.dumps(told) + organizations.errors
 
 
@@ -180,7 +180,7 @@ EMPTY: dict[str, Any] = {"data": [], "iterator": None, "done": True}
 
 
 def copied(there: Rest) -> tuple[list[Any], list[float]]:
-    """What was copied, and the waits."""
+    """The copied objects, and the waits."""
     slept: list[float] = []
     migration = Migration(there=there, here=Scripted(EMPTY), dry=False, sleep=slept.append)
     return list(migration.run()), slept

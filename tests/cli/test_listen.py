@@ -1,6 +1,6 @@
 """``pushhub listen``: everything is forwarded, in order.
 
-What was acknowledged is not forwarded again, whatever dies in between.
+Acknowledged notifications are not forwarded again, whatever fails in between.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def program() -> Iterator[Receiver]:
 
 
 class Listener:
-    """A listener in a thread of its own; it ends when so many are acknowledged."""
+    """A listener in its own thread; it ends once this many are acknowledged."""
 
     def __init__(self, hub: ServedHub, here: Topic, program: Receiver, *, until: int, **options: Any) -> None:
         self.said: list[tuple[str, dict[str, Any]]] = []
@@ -128,7 +128,7 @@ def test_it_goes_on_where_it_was_when_the_connection_breaks(
 def test_what_was_taken_but_not_acknowledged_is_acknowledged_later_and_not_forwarded_again(
     hub: ServedHub, topic_here: Topic, program: Receiver
 ) -> None:
-    """Given a connection that breaks while the program works on a message, then its answer still counts."""
+    """Given a connection that breaks while the program handles a message, then its answer still counts."""
     topic_here.publish(2)
     listener = Listener(hub, topic_here, program, until=2)
     real = listener._listening._post
@@ -137,7 +137,7 @@ def test_what_was_taken_but_not_acknowledged_is_acknowledged_later_and_not_forwa
     def post(notification: Notification) -> int:
         status = real(notification)
         if next(cut):
-            # The first acknowledgement finds the connection closed
+            # The first acknowledgement is made on a closed connection
             broken = topic_here.open.pop()
             broken.close()
         return status

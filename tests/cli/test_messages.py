@@ -19,7 +19,8 @@ def failed(queue: str, **fields: Any) -> str:
 
 
 def test_an_error_queue_is_sent_again_to_where_it_failed(hub: ServedHub, typed: Typed) -> None:
-    # Given an error queue with text, with bytes, with a message whose body is gone, and with one that is none
+    # Given an error queue with text, with bytes, with a message whose body is gone, and with one that is no error
+    # message
     typed("post", "errors", failed("orders", body="first"))
     typed("post", "errors", failed("orders", body="?", body_base64="/w=="))
     typed("post", "errors", failed("orders", body_left_out=True))
@@ -28,7 +29,7 @@ def test_an_error_queue_is_sent_again_to_where_it_failed(hub: ServedHub, typed: 
     assert typed.json("replay", "errors") == [{"queue": "errors", "sent": 2, "left": 2}]
     assert "the body is not in it" in typed.errors
     assert "it is no error message" in typed.errors
-    # Then what can be sent is in its queue, and only that has left the error queue
+    # Then everything that can be sent is in its queue, and only that has left the error queue
     assert [each.get("body_base64", each["body"]) for each in peeked(hub, "orders")] == ["first", "/w=="]
     assert typed.json("queues", "show", "errors")[0]["size"] == 2
 
@@ -65,7 +66,7 @@ def test_a_replay_may_go_elsewhere_and_is_limited(hub: ServedHub, typed: Typed) 
 
 def test_a_message_that_could_not_be_posted_stays_in_the_error_queue(hub: ServedHub, typed: Typed) -> None:
     typed("post", "errors", failed("orders", body="first"))
-    # Given a hub that is gone once the message was taken out
+    # Given a hub that fails right after the message was taken out
     hub.down_after = len(hub.asked) + 1
     typed("replay", "errors", code=3)
     hub.down_after = None
@@ -89,7 +90,7 @@ def test_a_message_of_a_store_is_tried_again(hub: ServedHub, typed: Typed) -> No
     assert (shown["message"], shown["type"]) == (message, "order:new")
     hub.worlds["hub"].world.run(seconds=1)
     assert typed.json("retry", "--waiting") == []
-    # When it is done already, then that is said
+    # When it is already done, then the command says so
     assert "refused" in typed.json("retry", message)[0]["state"]
 
 

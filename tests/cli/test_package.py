@@ -22,7 +22,7 @@ def test_every_command_is_there() -> None:
 
 
 def test_what_is_installed_runs_on_its_own(tmp_path: Path) -> None:
-    # Given the sources, and nothing else of the repository
+    # Given only the sources of the repository
     sources = tmp_path / "sources"
     ignored = shutil.ignore_patterns("__pycache__")
     for name in ("cli", "local", "layers"):
@@ -40,7 +40,7 @@ def test_what_is_installed_runs_on_its_own(tmp_path: Path) -> None:
         command = [sys.executable, str(program), *words]
         return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    # Then every command can be asked for, and where the repository is needed that is said
+    # Then every command exists, and one that needs the repository says so
     shown = run("--help")
     assert shown.returncode == 0, shown.stderr
     assert all(f"  {name}" in shown.stdout for name in COMMANDS)

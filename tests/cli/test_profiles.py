@@ -1,4 +1,4 @@
-"""Profiles: which hub is meant, and that nobody else reads its token."""
+"""Profiles: which hub is used, and that nobody else can read its token."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_a_file_that_is_odd_is_told(hub: ServedHub, typed: Typed, tmp_path: Path
 
 
 def test_a_profile_goes_before_the_environment(hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given an environment that leads nowhere, and a profile that leads to the hub
+    # Given an environment that points nowhere, and a profile that points to the hub
     words = ("--url", hub.base_url, "--project", PROJECT, "--token-stdin")
     typed("profiles", "set", "here", *words, given=b"t0ken\n")
     monkeypatch.setenv("PUSHHUB_URL", "http://127.0.0.1:9")
-    # Then it is used where it is named
+    # Then it is used when named
     typed("status", code=3)
     assert typed.json("--profile", "here", "status")[0]["state"] == "ok"
     monkeypatch.setenv("PUSHHUB_PROFILE", "here")

@@ -31,7 +31,7 @@ class Operator:
         return json.loads(printed.out) if code == 0 else printed.err
 
     def store(self) -> DynamoDBConfigStore:
-        """As a function sees it that knows nothing yet."""
+        """The store as a fresh function sees it, without a cache."""
         return DynamoDBConfigStore(boto3.client("dynamodb"), aws.CONFIG_TABLE, SystemClock())
 
     def acts(self, project: str, token: str) -> bool:
@@ -46,7 +46,7 @@ def operator(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        """CloudFormation knows one stack; moto's needs more packages than it is worth."""
+        """A CloudFormation with one stack; moto's needs more packages than it is worth."""
         if operation != "DescribeStacks":
             return real(client, operation, parameters)
         if parameters["StackName"] != "acme":
@@ -76,7 +76,7 @@ def test_a_project_is_renamed_and_its_targets_are_set_and_closed(operator: Opera
     project = operator.store().project(made["project"])
     assert project is not None
     assert (project.name, project.allowed_targets) == ("Acme Ltd", ("intern.example", "192.168.0.0/16"))
-    # When no target is given, then all are closed, and the name stays
+    # When no target is given, then none is allowed, and the name stays
     operator.run("projects", "allow", made["project"])
     [listed] = operator.run("projects", "list")
     assert (listed["name"], listed["allowed_targets"]) == ("Acme Ltd", [])
@@ -85,7 +85,7 @@ def test_a_project_is_renamed_and_its_targets_are_set_and_closed(operator: Opera
 def test_a_project_is_given_a_quota_none_or_the_stacks(operator: Operator) -> None:
     [made] = operator.run("projects", "make", "Acme")
     assert made["quota"] == "default"
-    # When the operator says how much it may post, then functions know and people are told
+    # When the operator sets its quota, then functions apply it and it is shown
     for words, quota, shown in (
         (["100"], Quota.of(100), "100/s, 1000 at once"),
         (["100", "--burst", "5000"], Quota.of(100, 5_000), "100/s, 5000 at once"),
@@ -96,7 +96,7 @@ def test_a_project_is_given_a_quota_none_or_the_stacks(operator: Operator) -> No
         project = operator.store().project(made["project"])
         assert project is not None
         assert (listed["quota"], project.quota, project.name) == (shown, quota, "Acme")
-    # And what is no rate is refused
+    # And an invalid rate is refused
     for wrong in ("-1", "0", "many", "1000001"):
         operator.run("projects", "quota", made["project"], "--", wrong, code=2)
     assert "Project not found" in operator.run("projects", "quota", "5f" * 12, "100", code=1)
@@ -133,7 +133,7 @@ def test_a_rotated_token_acts_beside_the_new_one_for_as_long_as_is_asked(operato
     [new] = operator.run("tokens", "rotate", made["project"], first, "--overlap", "2h")
     assert operator.acts(made["project"], made["token"])
     assert operator.acts(made["project"], new["token"])
-    # When the new one is rotated without, then it is out at once
+    # When the new one is rotated without an overlap, then it stops at once
     [newest] = operator.run("tokens", "rotate", made["project"], token_hash(new["token"])[:12], "--overlap", "0s")
     assert not operator.acts(made["project"], new["token"])
     assert operator.acts(made["project"], newest["token"])

@@ -14,12 +14,12 @@ from tests.engine.world import PROJECT
 
 
 def test_a_queue_is_made_shown_listed_and_deleted(hub: ServedHub, typed: Typed) -> None:
-    # When a push queue is made
+    # When a push queue is created
     url = "https://shop.example/in?x=1"
     typed(
         "queues", "create", "orders", "--push", f"shop={url}", "--push", url, "--retries", "2", "--error-queue", "dead"
     )
-    # Then it is there as it was asked for
+    # Then it exists as requested
     [shown] = typed.json("queues", "show", "orders")
     assert shown["type"] == "multicast"
     assert shown["push"]["subscribers"] == [{"name": "shop", "url": url}, {"name": "", "url": url}]
@@ -27,7 +27,7 @@ def test_a_queue_is_made_shown_listed_and_deleted(hub: ServedHub, typed: Typed) 
     assert "shop.example" in typed("queues", "show", "orders")
     [listed] = typed.json("queues", "list", "--prefix", "ord")
     assert (listed["name"], listed["subscribers"], listed["size"]) == ("orders", 2, 0)
-    # When it is deleted, then it is gone; without --yes a script is refused
+    # When it is deleted, then it is gone; a script without --yes is refused
     typed("queues", "delete", "orders", code=2)
     typed("queues", "delete", "orders", "--yes")
     assert typed.json("queues", "list") == []
@@ -53,7 +53,7 @@ def test_all_pages_of_a_list_are_shown(hub: ServedHub, typed: Typed) -> None:
 def test_what_is_posted_arrives_byte_by_byte(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:
     file = tmp_path / "body"
     file.write_bytes(b"\x00\xff no text")
-    # When bodies come as an argument, as a file, and from the input
+    # When bodies come as an argument, from a file, and from standard input
     [first] = typed.json("post", "q", "grüß dich")
     typed("post", "q", "--file", str(file), "-H", "x-key=1")
     typed("post", "q", given=b"piped\n")
@@ -62,7 +62,7 @@ def test_what_is_posted_arrives_byte_by_byte(hub: ServedHub, typed: Typed, tmp_p
     shown = peeked(hub, "q")
     assert [each["body"] for each in shown] == ["grüß dich", "\x00� no text", "piped\n"]
     assert shown[1]["body_base64"] == "AP8gbm8gdGV4dA=="
-    # When somebody gives two of them, or delays what is no text, then it is refused
+    # When two of these are given, or a delay for a body that is not text, then the command refuses
     typed("post", "q", "x", "--file", str(file), code=2)
     typed("post", "q", "--file", str(file), "--delay", "5", code=2)
 
@@ -84,11 +84,11 @@ def test_lines_go_in_requests_of_a_hundred_in_order(hub: ServedHub, typed: Typed
 
 def test_posting_that_stops_half_way_says_where_to_go_on(hub: ServedHub, typed: Typed) -> None:
     lines = b"".join(b"%d\n" % number for number in range(250))
-    # Given a hub that dies after the second request
+    # Given a hub that fails after the second request
     hub.down_after = 2
     typed("post", "q", "--ndjson", "-", given=lines, code=3)
     assert "posted 200, and perhaps 50 more; continue with --skip 200" in typed.errors
-    # When it is back and that is done, then nothing is missing
+    # When it is back and the rest is posted, then nothing is missing
     hub.down_after = None
     assert typed.json("post", "q", "--ndjson", "-", "--skip", "200", given=lines) == [{"posted": 50}]
     messages = hub.worlds["ironmq"]

@@ -54,8 +54,8 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def recorded(body: bytes, *, kept: bool) -> Delivery:
-    """A message that one subscriber did not take yet, as its records tell it: its body in the bucket,
-    or in the table that is lost.
+    """A message not yet delivered to its subscriber, according to its records: its body in the bucket, or in the lost
+    table.
     """
     now = SystemClock().now()
     [ref] = S3BodyStore(boto3.client("s3"), aws.BUCKET).put(PROJECT, [body], now)
@@ -90,15 +90,15 @@ def stored(key: DeliveryKey) -> Delivery | None:
 
 @pytest.mark.usefixtures("tables")
 def test_what_is_known_is_put_back_and_what_is_not_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    # Given two messages of a lost table, one of whose bodies lies in the bucket
+    # Given two messages of a lost table, one with its body in the bucket
     kept, lost = recorded(b"x" * 9_000, kept=True), recorded(b"small", kept=False)
-    # When it is only asked what would be done, then nothing is
+    # When a dry run is made, then nothing changes
     told, said = rebuild(capsys, "--dry-run", code=1)
     assert "would be put back: 1 messages" in said
     assert stored(kept.key) is None
-    # When it is done
+    # When the rebuild is run
     told, said = rebuild(capsys, code=1)
-    # Then the one goes on, the other is given up, and both are told of
+    # Then one continues, the other is given up, and both are reported
     on, gone = stored(kept.key), stored(lost.key)
     assert on is not None
     assert gone is not None

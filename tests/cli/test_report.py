@@ -1,4 +1,4 @@
-"""``pushhub report --link``: operators get to the newest page by a link that ends soon."""
+"""``pushhub report --link``: a short-lived link takes operators to the newest page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def s3() -> Iterator[Any]:
 
 
 class Session:
-    """Makes the one client that is asked for."""
+    """Makes the only client that is needed."""
 
     def client(self, service: str, **options: Any) -> Any:
         assert service == "s3"

@@ -1,4 +1,4 @@
-"""``pushhub simulate policy``: options, replays, pictures; and that the hub's simulator is reached as before."""
+"""``pushhub simulate policy``: options, replays, charts; and requests to the hub's simulator."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_times_of_trouble_are_typed_as_people_say_them(typed: Typed) -> None:
         },
     ]
     assert told["compared"] is None
-    # And what is answered can be asked again
+    # And the plan in the answer can be used as a request
     again = json.dumps({**told["plan"], "outage": told["outage"], "compare": "nothing"}).encode()
     assert typed.json("simulate", "policy", "--request", "-", given=again)["forecast"] == told["forecast"]
 
@@ -103,7 +103,7 @@ def test_what_cannot_be_simulated_is_said(typed: Typed, words: tuple[str, ...], 
 
 
 def test_a_subscribers_own_history_is_the_outage(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a subscriber that was down for ten minutes of an hour, and the records of it
+    # Given a subscriber that was down for ten minutes of an hour, and its records
     world = World()
     world.make_queue("q", subscribers(URL), retry=FixedDelay(retries=5, delay_s=60))
     start = world.clock.now()
@@ -131,7 +131,7 @@ def test_a_subscribers_own_history_is_the_outage(typed: Typed, monkeypatch: pyte
         assert told["forecast"]["given_up"] == 0
         assert told["forecast"]["failed_attempts"] > 50
         assert "1 times of trouble" in typed.errors
-        # And a subscriber that nothing is recorded of is said to be unknown
+        # And a subscriber without records is reported as unknown
         typed("simulate", "policy", "--replay", "nobody", "--queue", "q", "--since", "2020-01-01", code=1)
         assert "no attempt to nobody" in typed.errors
 
@@ -141,10 +141,10 @@ def test_a_project_replays_what_the_hub_counted_of_its_own(typed: Typed, monkeyp
     served = Hub()
     replay = a_failure(served)
     monkeypatch.setattr("cli.hub.HubOptions.rest", lambda _: _Project(served))
-    # When its owner asks what another schedule would have done
+    # When its owner simulates another schedule
     words = ("--replay", replay["subscriber"], "--queue", replay["queue"], "--since", replay["since"], "--ask-hub")
     told = typed.json("simulate", "policy", *words, "--schedule", "7200", "--no-circuit", "--life", "1d")
-    # Then outage and traffic are those that were counted
+    # Then outage and traffic are taken from the counts
     assert told["plan"]["rate"] == pytest.approx(1 / 60)
     [window] = told["outage"]
     assert (window["start"], window["end"], window["status"]) == (0, 3600, 503)
@@ -153,7 +153,7 @@ def test_a_project_replays_what_the_hub_counted_of_its_own(typed: Typed, monkeyp
 
 
 class _Project:
-    """The hub's API, as a project's token opens it."""
+    """The hub's API, used with a project's token."""
 
     project = PROJECT
 

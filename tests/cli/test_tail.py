@@ -1,4 +1,4 @@
-"""``pushhub tail``: each record once, in the order of their times, from the hour that was asked for."""
+"""``pushhub tail``: each record once, in order of time, from the requested hour on."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def test_each_record_is_shown_once_in_order(bucket: Bucket) -> None:
     def at(second: float) -> datetime:
         return NOW + timedelta(seconds=second)
 
-    # Given records before and after the moment from which on they are asked for, two hours among them
+    # Given records from before and after the requested time, in two hours
     bucket.write(at(-3600), at(-3599))
     bucket.write(at(-300), at(-120))
     bucket.write(at(-200))
     records = Records(bucket.hub, at(-3599))
-    # Then they come in the order of their times, and never again
+    # Then they are printed in order of time, each once
     assert seconds(records.new(NOW)) == [-3599, -300, -200, -120]
     assert records.new(NOW) == []
-    # When more are written, in this hour and late in the one before, then they come, too
+    # When more are written, in this hour and late in the previous one, then they are printed, too
     bucket.write(at(1))
     bucket.write(at(-190))
     assert seconds(records.new(at(2))) == [-190, 1]

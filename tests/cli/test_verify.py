@@ -1,4 +1,4 @@
-"""``pushhub verify``: a good signature is good, and of a bad one the part is named that is wrong."""
+"""``pushhub verify``: a good signature is accepted, and for a bad one the wrong part is named."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_key_that_is_none_is_named() -> None:
 def test_nothing_that_is_given_is_a_fault(
     message_id: str, timestamp: str, signature: str, body: bytes, secret: str
 ) -> None:
-    """Given anything, then something is wrong, and nothing is raised."""
+    """Given any input, then a problem is reported, and nothing is raised."""
     assert wrong(Signed(message_id=message_id, timestamp=timestamp, signature=signature, body=body), secret)
 
 
