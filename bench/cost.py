@@ -38,8 +38,7 @@ from typing import Any
 from glue_jobs.delivery_report.list_prices import PRICES
 from tests.cloud import aws_services as aws
 
-from bench.kept_cost import BATCH as RECORDS_TOGETHER
-from bench.kept_cost import MONTH_S, access_log_bytes, records_event, stored_gb_months
+from bench.kept_cost import MONTH_S, access_log_bytes, batches, stored_gb_months
 from bench.metering import Meter, metered
 from bench.sink import sink
 from bench.tables import save, table
@@ -248,11 +247,14 @@ def least(accounts: Sequence[Account]) -> Account:
 def keep(hub: Hub, account: Account) -> None:
     """Count what is kept of the messages that lie in the table now."""
     items, now = scan(hub.dynamodb), time.time()
-    for start in range(0, len(items), RECORDS_TOGETHER):
+    days = float(hub.source["Parameters"]["RecordsRetentionDays"]["Default"])
+    full, times = batches(items, aws.MESSAGES_TABLE, now)
+    recorded = Account(messages=account.messages)
+    for batch in full:
         hub.meter.bytes_put = 0
-        hub.invoke(account, "records", records_event(items[start : start + RECORDS_TOGETHER], aws.MESSAGES_TABLE, now))
-        days = float(hub.source["Parameters"]["RecordsRetentionDays"]["Default"])
-        account.add("records", s3_gb_month=hub.meter.bytes_put / 1e9 * days * 86_400 / MONTH_S)
+        hub.invoke(recorded, "records", batch)
+        recorded.add("records", s3_gb_month=hub.meter.bytes_put / 1e9 * days * 86_400 / MONTH_S)
+    account.add("records", **{unit: count / times for unit, count in recorded.units["records"].items()})
     stored = stored_gb_months(items, now)
     account.add("tables", dynamodb_gb_month=stored, dynamodb_history_gb_month=stored)
     posts = account.units["ingest"]["http_api_request"]

@@ -5,14 +5,18 @@ records in S3, access logs.
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 from bench.metering import item_bytes
 
-__all__ = ["BATCH", "access_log_bytes", "records_event", "stored_gb_months"]
+__all__ = ["access_log_bytes", "batches", "records_event", "stored_gb_months"]
 
-BATCH = 1_000
-"""Records of a stream that the records function is handed at a time: what a busy hub's minute brings."""
+BATCH = 4_000
+"""Changes that the records function is handed at a time: what a busy hub's minute brings to a shard."""
+
+EVENT_BYTES = 6 * 1024 * 1024
+"""What Lambda hands over at once, at most; a batch of larger changes has fewer of them."""
 
 ITEM_OVERHEAD = 100
 """Bytes that DynamoDB adds to each item's size for storage (DynamoDB guide, "item sizes and formats")."""
@@ -68,6 +72,16 @@ def records_event(items: list[dict[str, Any]], table: str, now: float) -> dict[s
             for number, each in enumerate(items, int(now * 1000))
         ]
     }
+
+
+def batches(items: list[dict[str, Any]], table: str, now: float) -> tuple[list[dict[str, Any]], int]:
+    """Full batches about items, and how often each item is in them: there are fewer items than a batch holds."""
+    whole = records_event(items, table, now)["Records"]
+    size = sum(len(json.dumps(each, separators=(",", ":"))) + 1 for each in whole) / len(whole)
+    most = min(BATCH, int(EVENT_BYTES / size))
+    times = most // len(items) or 1
+    repeated = records_event(items * times, table, now)["Records"]
+    return [{"Records": repeated[start : start + most]} for start in range(0, len(repeated), most)], times
 
 
 def _as_in_a_stream(item: dict[str, Any]) -> dict[str, Any]:

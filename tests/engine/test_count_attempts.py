@@ -109,6 +109,16 @@ def test_those_with_most_failures_come_first_where_there_are_too_many() -> None:
     assert written == names[:-1]
 
 
+def test_a_large_batch_counts_a_tenth_as_many_subscribers_as_it_has_records() -> None:
+    # Given as many subscribers that failed as four batches of a thousand would count, in one batch
+    counting_attempts, store, _ = counting()
+    names = [f"s{number}" for number in range(4 * MOST_AT_ONCE)]
+    failed, healthy = [attempt(subscriber_id=each) for each in names], [attempt(failed=False)] * 3_600
+    # When it is counted, then so is each of them
+    counting_attempts.count([*failed, *healthy])
+    assert all(store.attempts(SHOP._replace(subscriber_id=each), HOUR, HOUR) for each in names)
+
+
 class NeverCounts(FakeAttemptCounts):
     def add_attempts(self, subscriber: CountedSubscriber, hour: int, counts: AttemptCounts) -> None:
         if subscriber.project == PROJECT:

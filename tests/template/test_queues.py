@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from tests.template.cloudformation import Resource, of_type, parameter, references, resources, source
+from tests.template.cloudformation import ROOT, Resource, of_type, parameter, references, resources, source
 
 FOURTEEN_DAYS_S = 1_209_600
 QUEUES = of_type("AWS::SQS::Queue")
@@ -114,6 +115,17 @@ def test_stream_mappings_never_drop_a_record(name: str) -> None:
     assert mapping["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0] in QUEUES
     # The functions raise instead: MiniStack drops what a partial response names.
     assert "FunctionResponseTypes" not in mapping
+
+
+def test_records_gets_as_many_changes_at_once_as_lambda_hands_over() -> None:
+    # Given changes of small messages, as the examples show them
+    example = json.loads((ROOT / "events" / "records-stream-messages.json").read_text(encoding="utf-8"))["Records"]
+    size = len(json.dumps(example, separators=(",", ":"))) / len(example)
+    for mapping in STREAM_MAPPINGS.values():
+        if mapping["FunctionName"]["Ref"] == "RecordsFunction":
+            # Then a batch is about the 6 MB that a run takes, and no record is more than a minute late for it
+            assert mapping["BatchSize"] * size == pytest.approx(6 * 1024 * 1024, rel=0.2)
+            assert mapping["MaximumBatchingWindowInSeconds"] == 60
 
 
 def test_dispatch_is_run_for_new_messages_only() -> None:

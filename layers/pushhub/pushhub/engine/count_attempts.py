@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import AttemptCountStore
 
 MOST_AT_ONCE = 100
-"""Maximum number of subscriber hours written for one object of records; those with the most failures come first."""
+"""Maximum number of subscriber hours written for one object of up to 1,000 records, and a tenth of the records for a
+larger one; those with the most failures come first."""
 
 KNOWN = 5_000
 """Number of recently failed subscribers kept in memory; the one whose failure is longest ago is forgotten first."""
@@ -52,7 +53,7 @@ class CountAttempts:
             for (subscriber, hour), counts in sorted(found.items(), key=lambda each: -each[1].failed)
             if self._is_in_trouble(subscriber, hour, counts)
         ]
-        for subscriber, hour, counts in in_trouble[:MOST_AT_ONCE]:
+        for subscriber, hour, counts in in_trouble[: max(MOST_AT_ONCE, len(records) // 10)]:
             try:
                 self._store.add_attempts(subscriber, hour, counts)
             except Unavailable as error:
