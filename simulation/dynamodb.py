@@ -34,6 +34,9 @@ WRITES_PER_KEY, READS_PER_KEY = 1_000, 3_000
 IndexKey = tuple[Any, tuple[Any, tuple[Any, Any]]]
 """Partition of an index, and the place there: by sort key, then by the item's own keys."""
 
+Kept = tuple[bytes, Item | None]
+"""An item as it is kept, packed and unpacked; empty and None when there is none."""
+
 _INSERTION = re.compile(r'INSERT INTO "([^"]+)" VALUE \{(.*)\}')
 _ATTRIBUTE = re.compile(r"'([^']+)': \?")
 
@@ -173,6 +176,23 @@ class _Sorted:
             yield unpack(self.items[keys[place]])
 
 
+@dataclass(slots=True)
+class _Move:
+    """What a change of an item means to an index.
+
+    Attributes:
+        late: The index.
+        left: The key that the item leaves.
+        taken: The one it takes.
+        written: The partitions that are written to.
+    """
+
+    late: _Late
+    left: IndexKey | None
+    taken: IndexKey | None
+    written: Sequence[str]
+
+
 @dataclass
 class _Late:
     """An index, and changes it does not show yet.
@@ -189,20 +209,27 @@ class _Late:
     writes: Pace = field(default_factory=Pace)
     reads: Pace = field(default_factory=Pace)
 
-    def change(self, change: Change, now_ms: int, lag_ms: int) -> None:
+    def move(self, change: Change) -> _Move | None:
+        """What a change means to the index; None when it is not about items in it."""
+        left, taken = self.key(change.before), self.key(change.after)
+        if left is None and taken is None:
+            return None
+        written = () if left == taken and self._shows_same(change) else dict.fromkeys((left, taken))
+        return _Move(self, left, taken, [readable(each[0]) for each in written if each is not None])
+
+    def _shows_same(self, change: Change) -> bool:
+        # Of what has the same keys, an index of keys shows the same.
+        index = self.index
+        return index.attributes == () or index.shown(change.before or {}) == index.shown(change.after or {})
+
+    def change(self, move: _Move, packed: bytes, now_ms: int, lag_ms: int) -> None:
+        """Show a change when its time has come."""
         # An index shows changes of a table in their order.
         shows_at = max(now_ms + lag_ms, self.coming[-1][0] if self.coming else 0)
-        self.coming.append((shows_at, self.key(change.before), self.key(change.after), change.packed_after))
+        self.coming.append((shows_at, move.left, move.taken, packed))
         self.catch_up(now_ms)
-        for partition in self.written(change):
+        for partition in move.written:
             self.writes.add(partition, now_ms)
-
-    def written(self, change: Change) -> list[str]:
-        """The partitions that a change of an item writes to."""
-        left, taken = self.key(change.before), self.key(change.after)
-        if left == taken and self.index.shown(change.before or {}) == self.index.shown(change.after or {}):
-            return []
-        return [readable(each[0]) for each in dict.fromkeys((left, taken)) if each is not None]
 
     def catch_up(self, now_ms: int) -> None:
         while self.coming and self.coming[0][0] <= now_ms:
@@ -259,67 +286,67 @@ class Table:
 
     def item(self, key: Item) -> Item | None:
         """An item as it is."""
-        packed = self._packed(key)
-        return unpack(packed) if packed else None
+        return self.kept(key)[1]
+
+    def kept(self, key: Item) -> Kept:
+        """An item as it is, and as it is kept."""
+        partition = self._partitions.get(plain(key["pk"]))
+        packed = partition.items.get(plain(key["sk"]), b"") if partition else b""
+        return packed, unpack(packed) if packed else None
 
     def get(self, key: Item, more: Mapping[str, Any]) -> Item | None:
         """An item as it is, read for somebody."""
-        packed = self._packed(key)
-        item = unpack(packed) if packed else None
+        packed, item = self.kept(key)
         # Packed it is larger than as DynamoDB counts, so most are not counted.
         size = item_bytes(item) if item and len(packed) > READ_UNIT_BYTES else len(packed)
         self.count_read(key["pk"], size, more, None)
         return item
 
-    def _packed(self, key: Item) -> bytes:
-        partition = self._partitions.get(plain(key["pk"]))
-        return partition.items.get(plain(key["sk"]), b"") if partition else b""
-
-    def store(self, item: Item, *, transaction: bool = False) -> None:
-        """Put an item whole. In a transaction that costs twice, and is not refused.
+    def store(self, item: Item, kept: Kept, *, transaction: bool = False) -> None:
+        """Put an item whole in place of what is kept. In a transaction that costs twice, and is not refused.
 
         Raises:
             ClientError: A key has had what it takes in this second.
         """
-        old, packed = self._packed(item), pack(item)
-        before = unpack(old) if old else None
+        (old, before), packed = kept, pack(item)
         change = Change(self.schema.name, before, item, old, packed, expired=False)
+        moves = self._moves(change)
         units = max(_write_units(old, before), _write_units(packed, item))
-        self._count_change(item, change, units, transaction=transaction)
+        self._count_change(item, moves, units, transaction=transaction)
         self._partitions.setdefault(plain(item["pk"]), _Sorted()).put(plain(item["sk"]), packed)
         if self.schema.ttl in item:
             self._expires_at = min(self._expires_at, plain(item[self.schema.ttl]))
-        self._tell(change)
+        self._tell(change, moves)
 
-    def drop(self, key: Item, *, expired: bool = False, transaction: bool = False) -> Item | None:
-        """Remove an item, as :meth:`store` puts it. What its time to live does costs nothing.
+    def drop(self, key: Item, kept: Kept, *, expired: bool = False, transaction: bool = False) -> None:
+        """Remove an item that is kept, as :meth:`store` puts it. What its time to live does costs nothing.
 
         Raises:
             ClientError: A key has had what it takes in this second.
         """
-        old = self._packed(key)
-        before: Item | None = unpack(old) if old else None
+        old, before = kept
         change = Change(self.schema.name, before, None, old, b"", expired=expired)
+        moves = self._moves(change)
         if not expired:
-            self._count_change(key, change, _write_units(old, before), transaction=transaction)
+            self._count_change(key, moves, _write_units(old, before), transaction=transaction)
         if before is not None:
             partition = self._partitions[plain(key["pk"])]
             partition.remove(plain(key["sk"]))
             if not partition.items:
                 del self._partitions[plain(key["pk"])]
-            self._tell(change)
-        return before
+            self._tell(change, moves)
 
-    def _count_change(self, key: Item, change: Change, units: int, *, transaction: bool) -> None:
+    def _moves(self, change: Change) -> list[_Move]:
+        return [move for late in self._late.values() if (move := late.move(change))]
+
+    def _count_change(self, key: Item, moves: Sequence[_Move], units: int, *, transaction: bool) -> None:
         """Count what a change costs its partition, if that and those of the indexes take it."""
         if transaction:
             self.count_write(key, 2 * units)
             return
         now = self._now_ms()
         full = self.writes.within(readable(plain(key["pk"])), now) >= WRITES_PER_KEY or any(
-            late.writes.within(partition, now) >= WRITES_PER_KEY
-            for late in self._late.values()
-            for partition in late.written(change)
+            move.late.writes.within(partition, now) >= WRITES_PER_KEY for move in moves for partition in move.written
         )
         if full:
             self.refuse()
@@ -401,7 +428,7 @@ class Table:
                     old.append(each)
         gone = [each for each in old if chosen()]
         for each in gone:
-            self.drop(each, expired=True)
+            self.drop(each, self.kept(each), expired=True)
         return len(gone)
 
     def paces(self) -> Iterator[tuple[str, Pace, Pace]]:
@@ -410,12 +437,10 @@ class Table:
         for name, late in self._late.items():
             yield f"{self.schema.name}, index {name}", late.writes, late.reads
 
-    def _tell(self, change: Change) -> None:
+    def _tell(self, change: Change, moves: Sequence[_Move]) -> None:
         now = self._now_ms()
-        for late in self._late.values():
-            index = late.index
-            if any(each and index.partition in each and index.sort in each for each in (change.before, change.after)):
-                late.change(change, now, 0 if index.local else self._lag_ms())
+        for move in moves:
+            move.late.change(move, change.packed_after, now, 0 if move.late.index.local else self._lag_ms())
         self._changed(change)
 
 
@@ -470,24 +495,27 @@ class DynamoDB:
     def put_item(self, *, TableName: str, Item: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
         """PutItem."""
         table = self.tables[TableName]
-        self._check(table, Item, more, "PutItem")
-        table.store(Item)
+        kept = table.kept(Item)
+        self._check(kept[1], more, "PutItem")
+        table.store(Item, kept)
         return {}
 
     def update_item(self, *, TableName: str, Key: Item, UpdateExpression: str, **more: Any) -> dict[str, Any]:  # noqa: N803
         """UpdateItem; always answers with the new item."""
         table = self.tables[TableName]
-        self._check(table, Key, more, "UpdateItem")
-        after = self._updated(table, Key, UpdateExpression, more)
-        table.store(after)
+        kept = table.kept(Key)
+        self._check(kept[1], more, "UpdateItem")
+        after = self._updated(kept[1], Key, UpdateExpression, more)
+        table.store(after, kept)
         return {"Attributes": after}
 
     def delete_item(self, *, TableName: str, Key: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
         """DeleteItem; answers with the old item."""
         table = self.tables[TableName]
-        self._check(table, Key, more, "DeleteItem")
-        before = table.drop(Key)
-        return {} if before is None else {"Attributes": before}
+        kept = table.kept(Key)
+        self._check(kept[1], more, "DeleteItem")
+        table.drop(Key, kept)
+        return {} if kept[1] is None else {"Attributes": kept[1]}
 
     def batch_get_item(self, *, RequestItems: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
         """BatchGetItem; some keys may be left unprocessed."""
@@ -515,9 +543,9 @@ class DynamoDB:
                 continue
             try:
                 if "PutRequest" in each:
-                    table.store(each["PutRequest"]["Item"])
+                    table.store(each["PutRequest"]["Item"], table.kept(each["PutRequest"]["Item"]))
                 else:
-                    table.drop(each["DeleteRequest"]["Key"])
+                    table.drop(each["DeleteRequest"]["Key"], table.kept(each["DeleteRequest"]["Key"]))
             except ClientError:
                 rest.append(each)
         return {"UnprocessedItems": {name: rest}} if rest else {}
@@ -532,11 +560,12 @@ class DynamoDB:
         table = self.tables[name]
         if self._undone():
             return {"Error": {"Code": "ThrottlingError"}, "TableName": name}
-        if table.item(item) is not None:
+        kept = table.kept(item)
+        if kept[1] is not None:
             table.count_write(item)
             return {"Error": {"Code": "DuplicateItem"}, "TableName": name}
         try:
-            table.store(item)
+            table.store(item, kept)
         except ClientError:
             return {"Error": {"Code": "ThrottlingError"}, "TableName": name}
         return {"TableName": name}
@@ -548,21 +577,22 @@ class DynamoDB:
             return {}
         writes = [(kind, write) for each in TransactItems for kind, write in each.items()]
         refused = [
-            not self._holds(self.tables[write["TableName"]], _key_of(kind, write), write) for kind, write in writes
+            not self._holds(self.tables[write["TableName"]].item(_key_of(kind, write)), write) for kind, write in writes
         ]
         if any(refused):
             reasons = [{"Code": "ConditionalCheckFailed" if each else "None"} for each in refused]
             raise service_error("TransactionCanceledException", "TransactWriteItems", CancellationReasons=reasons)
         for kind, write in writes:
-            table = self.tables[write["TableName"]]
+            table, key = self.tables[write["TableName"]], _key_of(kind, write)
+            kept = table.kept(key)
             if kind == "Put":
-                table.store(write["Item"], transaction=True)
+                table.store(key, kept, transaction=True)
             elif kind == "Update":
-                table.store(self._updated(table, write["Key"], write["UpdateExpression"], write), transaction=True)
+                table.store(self._updated(kept[1], key, write["UpdateExpression"], write), kept, transaction=True)
             elif kind == "Delete":
-                table.drop(write["Key"], transaction=True)
+                table.drop(key, kept, transaction=True)
             else:
-                table.count_write(write["Key"], 2)
+                table.count_write(key, 2)
         self._tokens[ClientRequestToken] = now
         return {}
 
@@ -622,23 +652,22 @@ class DynamoDB:
         return answer | {"Items": found, "Count": len(found)}, page
 
     @staticmethod
-    def _holds(table: Table, key: Item, more: Mapping[str, Any]) -> bool:
+    def _holds(stored: Item | None, more: Mapping[str, Any]) -> bool:
         if "ConditionExpression" not in more:
             return True
         names, values = _named(more)
-        return condition(more["ConditionExpression"])(table.item(key) or {}, names, values)
+        return condition(more["ConditionExpression"])(stored or {}, names, values)
 
-    def _check(self, table: Table, key: Item, more: Mapping[str, Any], operation: str) -> None:
-        if not self._holds(table, key, more):
-            stored = table.item(key)
+    def _check(self, stored: Item | None, more: Mapping[str, Any], operation: str) -> None:
+        if not self._holds(stored, more):
             raise service_error(
                 "ConditionalCheckFailedException", operation, **({"Item": stored} if stored is not None else {})
             )
 
     @staticmethod
-    def _updated(table: Table, key: Item, expression: str, more: Mapping[str, Any]) -> Item:
+    def _updated(stored: Item | None, key: Item, expression: str, more: Mapping[str, Any]) -> Item:
         names, values = _named(more)
-        return update(expression)(table.item(key) or dict(key), names, values)
+        return update(expression)(stored or dict(key), names, values)
 
 
 def _named(more: Mapping[str, Any]) -> tuple[Mapping[str, str], Mapping[str, Any]]:

@@ -82,10 +82,10 @@ def found_at(item: Item, path: Path, names: Names) -> Any:
 
 def plain(value: Any) -> Any:
     """An attribute value as Python compares it: numbers by value, strings and bytes by their UTF-8 bytes."""
-    if "N" in value:
-        return int(value["N"])
     if "S" in value:
         return value["S"].encode(errors="surrogatepass")
+    if "N" in value:
+        return int(value["N"])
     if "B" in value:
         return bytes(value["B"])
     (only,) = value.values()

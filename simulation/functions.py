@@ -628,8 +628,8 @@ class StreamSource:
 
     def written(self, change: Change, number: int) -> None:
         """A change was written to the stream, as its record of this number."""
-        at_ms = self._account.now_ms()
-        if not self._events.takes(_record(change, number, at_ms, change.before, change.after)):
+        at_ms, events = self._account.now_ms(), self._events
+        if events.filters and not events.takes(_record(change, number, at_ms, change.before, change.after)):
             return
         item = change.after or change.before or {}
         partition, place = item["pk"]["S"], item["sk"]["S"]

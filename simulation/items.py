@@ -4,20 +4,32 @@ size.
 
 from __future__ import annotations
 
+import marshal
 import math
-import pickle
 from collections.abc import Mapping
 from typing import Any
 
 
-def pack(item: Mapping[str, Any]) -> bytes:
-    """An item in few bytes: a tenth of its size as dictionaries, and nothing for the garbage collector to visit."""
-    return pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
+def pack(item: dict[str, Any]) -> bytes:
+    """An item in few bytes: a tenth of what it takes as dictionaries, and nothing for the garbage collector."""
+    try:
+        return marshal.dumps(item)
+    except ValueError:
+        return marshal.dumps(_bare(item))
+
+
+def _bare(value: Any) -> Any:
+    """A value of plain types only, as a service keeps it: members of an enumeration are strings there."""
+    if isinstance(value, Mapping):
+        return {_bare(name): _bare(each) for name, each in value.items()}
+    if isinstance(value, str):
+        return str(value)
+    return [_bare(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def unpack(packed: bytes) -> dict[str, Any]:
-    """The packed item, newly made: a caller that changes it does not change what is stored."""
-    item: dict[str, Any] = pickle.loads(packed)  # noqa: S301 (packed by this process)
+    """What was packed, made anew: nobody changes what is stored by changing what he was given."""
+    item: dict[str, Any] = marshal.loads(packed)  # noqa: S302 (packed by this process)
     return item
 
 

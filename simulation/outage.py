@@ -120,8 +120,8 @@ class Everywhere:
     def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
         """A request."""
         now, now_ms, watch = self._account.scheduler.now, self._account.now_ms(), self._watch
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        message_id, number = headers["iron-message-id"], int(headers["iron-subscriber-name"].removeprefix("s"))
+        headers = request.headers
+        message_id, number = headers["Iron-Message-Id"], int(headers["Iron-Subscriber-Name"].removeprefix("s"))
         after_ms = now - self._back_at
         due = watch.due[message_id][number]
         if due:

@@ -40,7 +40,7 @@ class Scheduler:
         self.now = 0
         self.lines: list[tuple[int, str]] | None = None
         self.switches = 0
-        self._order = Random(f"{seed}/order")
+        self._random = Random(f"{seed}/order").random
         self._main = getcurrent()
         self._moments: list[tuple[int, float, int, Callable[[], object]]] = []
         self._number = 0
@@ -51,7 +51,7 @@ class Scheduler:
     def at(self, moment: int, action: Callable[[], object]) -> None:
         """Do something at a given moment (microseconds), outside of any task, so it must not wait."""
         self._number += 1
-        heapq.heappush(self._moments, (max(moment, self.now), self._order.random(), self._number, action))
+        heapq.heappush(self._moments, (max(moment, self.now), self._random(), self._number, action))
 
     def spawn(self, work: Callable[[], object], *, after: int = 0) -> None:
         """Begin a task after this many microseconds."""
@@ -94,9 +94,9 @@ class Scheduler:
 
     def run(self, until: int) -> None:
         """Run everything that is due up to a moment (microseconds)."""
-        self._until = until
-        while self._moments and self._moments[0][0] <= until:
-            moment, _, _, action = heapq.heappop(self._moments)
+        self._until, moments, pop = until, self._moments, heapq.heappop
+        while moments and moments[0][0] <= until:
+            moment, _, _, action = pop(moments)
             self.now = max(self.now, moment)
             self.switches += 1
             action()

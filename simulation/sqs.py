@@ -193,7 +193,7 @@ class Queue:
     def next_at(self) -> int | None:
         """When a message can be received next (epoch milliseconds, may be past); None when there is none."""
         self._catch_up()
-        if any(self._free(each) for each in self._ready):
+        if any(self._free(each) for each in self._ready) if self.settings.fifo else self._ready:
             return self._now_ms()
         while self._hidden and self._hidden[0][1] in self._gone:
             self._gone.discard(heapq.heappop(self._hidden)[1])

@@ -98,7 +98,3 @@ def test_many_that_fail_within_seconds_are_one_list_in_pages(message_store: Fail
     # Then the others come, oldest first, and are counted
     assert (page + rest, end) == (waiting[:30] + waiting[31:], None)
     assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 44
-
-
-def _due_at(delivery: Delivery) -> int:
-    return delivery.due_at or 0

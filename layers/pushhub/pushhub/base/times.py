@@ -16,5 +16,5 @@ def epoch_ms(iso: str) -> int:
 
 def iso_time(epoch_ms: int) -> str:
     """Epoch milliseconds as ``2026-11-21T05:34:16.123Z``."""
-    moment = datetime.fromtimestamp(epoch_ms // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{epoch_ms % 1000:03d}Z"
+    moment = datetime.fromtimestamp(epoch_ms // 1000, UTC).replace(tzinfo=None)
+    return f"{moment.isoformat()}.{epoch_ms % 1000:03d}Z"

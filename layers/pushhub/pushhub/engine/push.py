@@ -243,6 +243,8 @@ class Push:
         Orders for slow subscribers that may not have one now are put aside. No project has more than its share of the
         threads while others have orders in the run.
         """
+        if not run.waiting:
+            return
         still: list[tuple[Received, Delivery | None]] = []
         aside: list[Received] = []
         several = run.hurried and len(run.projects) > 1
@@ -335,7 +337,10 @@ class Push:
         futures: list[Future[Any]] = [*run.running]
         if run.refill is not None:
             futures.append(run.refill)
-        done = wait(futures, timeout=FLUSH_SECONDS, return_when=FIRST_COMPLETED).done if futures else set()
+        # Waiting takes the locks of a hundred futures at once, and often one of them is done already.
+        done = {each for each in futures if each.done()}
+        if futures and not done:
+            done = wait(futures, timeout=FLUSH_SECONDS, return_when=FIRST_COMPLETED).done
         now = self._clock.now()
         if self._slow_lane is not None:
             self._slow_lane.tell(self._windows.newly_slow(now))

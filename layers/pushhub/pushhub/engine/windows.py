@@ -13,7 +13,7 @@ unknown subscriber of a project with slow ones is still tried, but not among ord
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass, field
 
 FIRST = 1
@@ -64,7 +64,7 @@ class _Window:
 
     def waits(self, now: int, than_ms: int) -> bool:
         """Whether an attempt has been in progress for longer than ``than_ms``."""
-        return bool(self.begun) and now - min(self.begun) > than_ms
+        return bool(self.begun) and now - self.begun[0] > than_ms
 
 
 class Windows:
@@ -74,6 +74,8 @@ class Windows:
         self._windows: OrderedDict[Key, _Window] = OrderedDict()
         self._under_way: defaultdict[str, set[Key]] = defaultdict(set)
         self._held: Counter[str] = Counter()
+        self._begun: deque[int] = deque()
+        self._ended: Counter[int] = Counter()
 
     def start_over(self) -> None:
         """Forget all attempts: those that an aborted run began are no longer in progress."""
@@ -81,6 +83,8 @@ class Windows:
             window.begun.clear()
         self._under_way.clear()
         self._held.clear()
+        self._begun.clear()
+        self._ended.clear()
 
     def held(self, project: str) -> int:
         """Number of a project's attempts in progress."""
@@ -124,6 +128,8 @@ class Windows:
         time for which it counts as slow.
         """
         found: list[Key] = []
+        if self._longest(now) <= SLOW_MS:
+            return found
         for key in (key for keys in self._under_way.values() for key in keys):
             window = self._windows[key]
             told = window.told_at is not None and now - window.told_at < REMEMBERED_MS // 2
@@ -135,6 +141,7 @@ class Windows:
     def begin(self, key: Key, now: int) -> None:
         """Record that an attempt begins."""
         self._windows.setdefault(key, _Window()).begun.append(now)
+        self._begun.append(now)
         self._under_way[key[0]].add(key)
         self._held[key[0]] += 1
         self._windows.move_to_end(key)
@@ -148,6 +155,7 @@ class Windows:
         window = self._windows.setdefault(key, _Window())
         if begun in window.begun:
             window.begun.remove(begun)
+            self._ended[begun] += 1
             self._held[key[0]] -= 1
         if not window.begun:
             self._under_way[key[0]].discard(key)
@@ -157,8 +165,19 @@ class Windows:
         else:
             window.allowed, window.slow_until, window.slow_since = min(MOST, window.allowed + 1), 0, None
 
+    def _longest(self, now: int) -> int:
+        """How long the attempt has been in progress that began first; so most looks at all of them can be spared."""
+        while self._begun and self._ended[self._begun[0]]:
+            self._ended[self._begun.popleft()] -= 1
+        if not self._begun:
+            self._ended.clear()
+            return 0
+        return now - self._begun[0]
+
     def _unanswered_of(self, project: str, now: int) -> int:
         """Number of a project's subscribers that have not earned more than one attempt, and are slow to answer it."""
+        if self._longest(now) <= HOLD_MS:
+            return 0
         windows = (self._windows[key] for key in self._under_way.get(project, ()))
         return sum(window.allowed == FIRST and window.waits(now, HOLD_MS) for window in windows)
 

@@ -66,7 +66,7 @@ def encode_delivery(delivery: Delivery, shards: int = UNSETTLED_SHARDS) -> Item:
     item |= {
         "kind": text("delivery"),
         "queue": text(delivery.queue),
-        "state": text(delivery.state),
+        "state": text(delivery.state.value),
         "version": number(delivery.version),
         "accepted_at": number(delivery.accepted_at),
         "expires_at": number(delivery.expires_at),
@@ -181,7 +181,7 @@ def _decode_status(fields: Item) -> TargetStatus:
 def _encode_attempt(attempt: Attempt, subscriber_id: str) -> Item:
     fields: Item = {
         "number": number(attempt.number),
-        "verdict": text(attempt.verdict),
+        "verdict": text(attempt.verdict.value),
         "code": number(attempt.status_code),
         "started_at": number(attempt.started_at),
         "finished_at": number(attempt.finished_at),
