@@ -1,4 +1,4 @@
-"""What the tests of the guarded sender share: a sender that may reach loopback, and a request."""
+"""Shared by the tests of the guarded sender: a sender that may reach loopback, and a request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sender(
     threads: int = 4,
     idle_limit_s: float = 50.0,
 ) -> Iterator[GuardedSender]:
-    """A sender that is closed in the end."""
+    """A sender that is closed at the end."""
     made = GuardedSender(
         now=SystemClock().now,
         allowed_targets=allowed,

@@ -1,5 +1,5 @@
-"""Which URLs may be targets: at registration, for every way to write a forbidden address that is known to have worked
-elsewhere.
+"""Which URLs may be targets: tested at registration, with every way to write a forbidden address that is known to have
+worked against other software.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def test_names_with_any_address_that_is_not_public_are_refused(name: str) -> Non
     reason = refused(f"http://{name}/")
     assert reason is not None
     assert "resolves to" in reason
-    # The tenant does not learn which address the name has inside.
+    # The tenant does not learn the name's address in the hub's network.
     assert not any(address in reason for address in NAMES[name])
 
 
@@ -172,7 +172,7 @@ def test_names_with_any_address_that_is_not_public_are_refused(name: str) -> Non
         "http://127%2e0%2e0%2e1/",
         "http://%6c%6f%63%61%6c%68%6f%73%74/",
         "http://public.example%00.inside.example/",
-        # userinfo and separators that other parsers read otherwise
+        # userinfo and separators that other parsers read differently
         "http://public.example@inside.example/",
         "http://public.example\\@inside.example/",
         "http://inside.example\\.public.example/",
@@ -277,7 +277,7 @@ def test_the_allow_list_lets_through_what_it_names(entry: str, url: str) -> None
         ("public.example", "http://half.example/"),
         ("127.0.0.1", "http://localhost/"),
         ("93.184.215.14", "http://half.example/"),
-        # A name does not open the hub itself to whoever rules that name's DNS.
+        # A name must not open the hub itself to whoever controls that name's DNS.
         ("loop.example", "http://loop.example/"),
     ],
 )
@@ -320,7 +320,7 @@ def test_what_is_closed_stays_closed_whatever_else_is_let_through(host: str) -> 
     everything = ("loopback", "localhost", "inside.example", "0.0.0.0/0", "::/0", f"{host}:4577")
     closed = ("!0.0.0.0/0:4577", "![::/0]:4577")
     for allowed in ((*closed, *everything), (*everything, *closed)):
-        # Then nothing leads there, and other ports are open
+        # Then it cannot be reached, and other ports are open
         assert "not open" in (refused(f"http://{host}:4577/", *allowed) or "")
         assert refused(f"http://{host}:4578/", *allowed) is None
     assert refused(f"http://{host}:4577/", *everything) is None

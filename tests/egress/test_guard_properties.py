@@ -16,7 +16,7 @@ V4 = st.ip_addresses(v=4)
 V6 = st.ip_addresses(v=6)
 ADDRESSES: st.SearchStrategy[IPAddress] = st.one_of(V4, V6)
 EVERYTHING = AllowedTargets.parse(["0.0.0.0/0", "::/0"])
-# What the guard refuses although the standard library calls it global: translation, relays, special purposes.
+# Ranges that the guard refuses although the standard library calls them global: translation, relays, special purposes.
 STRICTER = [
     ipaddress.ip_network(text)
     for text in [
@@ -100,7 +100,7 @@ def test_whatever_the_c_library_reads_as_a_forbidden_address_is_refused(
         read = ipaddress.IPv4Address(socket.inet_aton(host))
     except OSError:
         return
-    # When what it is read as is forbidden, then so is the URL, without asking any resolver
+    # When the address it stands for is forbidden, then so is the URL, without any lookup
     if address_refusal(read, 80) is not None:
         assert refusal(f"http://{host}/", lookup=never()) is not None
 
@@ -114,7 +114,7 @@ def test_a_url_is_either_refused_or_leads_to_one_plain_host(authority: str) -> N
         target = parse_target(f"http://{authority}")
     except InvalidTarget:
         return
-    # Then what goes on the wire is plain ASCII without separators that could be read otherwise
+    # Then the text on the wire is plain ASCII without separators that could be read differently
     assert target.host.isascii()
     assert not set(target.host) & set("/\\@?#%[] \t\r\n")
     assert target.path.isascii()

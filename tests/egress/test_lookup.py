@@ -46,11 +46,11 @@ def test_a_lookup_that_does_not_end_is_given_up_in_time() -> None:
     # Given a resolver that hangs
     resolver = SlowResolver()
     lookup = NameLookup(resolver)
-    # When a name is looked up with a tenth of a second to spare
+    # When a name is looked up with a limit of a tenth of a second
     started = time.monotonic()
     with pytest.raises(TimeoutError):
         lookup.addresses("slow.example", 0.1)
-    # Then the caller is back at once, and the answer that comes later serves the next one
+    # Then the caller returns at once, and the late answer serves the next caller
     assert time.monotonic() - started < 20
     resolver.released.set()
     assert lookup.addresses("slow.example", 1) == (ipaddress.ip_address("192.0.2.1"),)

@@ -1,4 +1,4 @@
-"""The guarded sender with endpoints that mean well: what is sent, what comes back, and how connections are kept."""
+"""The guarded sender with well-behaved endpoints: what is sent, what comes back, and how connections are reused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_exact_bytes_and_headers_are_sent(sending: GuardedSender, endpoint: 
     }
     # When it is sent
     answer = sending.send(asking(endpoint.url("healthy/a%20b?c=%2F&d=e f"), body=body, headers=headers))
-    # Then that is what arrives, with nothing but what HTTP needs added
+    # Then exactly that arrives, plus only what HTTP requires
     assert answer.status_code == 200
     [request] = endpoint.requests
     assert request.body == body
@@ -167,7 +167,7 @@ def test_cookies_are_not_kept(sending: GuardedSender, endpoint: HostileEndpoint)
 def test_nothing_is_taken_from_the_environment(
     endpoint: HostileEndpoint, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    # Given a proxy that nobody listens on and a netrc with credentials
+    # Given a proxy that does not exist, and a netrc file with credentials
     netrc = tmp_path_factory.mktemp("home") / ".netrc"
     netrc.write_text("default login user password secret\n")
     netrc.chmod(0o600)
@@ -219,7 +219,7 @@ def test_a_connection_idle_for_too_long_is_not_used_again(endpoint: HostileEndpo
             # When the third request comes later than that
             time.sleep(pause_s)
             assert sending.send(asking(endpoint.url("healthy"))).status_code == 200
-    # Then it goes over a connection of its own
+    # Then it uses a new connection
     assert [request.connection for request in endpoint.requests] == [0, 0, 1]
 
 
@@ -254,10 +254,10 @@ def test_a_reused_connection_that_only_hangs_is_not_tried_again(
 def test_many_threads_share_one_sender(endpoint: HostileEndpoint) -> None:
     # Given a sender for eight threads
     with sender(threads=8) as sending, ThreadPoolExecutor(8) as pool:
-        # When 400 requests with bodies of their own are sent at once
+        # When 400 requests with different bodies are sent at once
         bodies = [f"body {number}".encode() for number in range(400)]
         answers = list(pool.map(lambda body: sending.send(asking(endpoint.url("healthy"), body=body)), bodies))
-    # Then each has its answer, each body arrived once, and no more connections than threads were made
+    # Then each gets its answer, each body arrived once, and there were no more connections than threads
     assert {answer.status_code for answer in answers} == {200}
     assert sorted(request.body for request in endpoint.requests) == sorted(bodies)
     assert endpoint.connections <= 8
@@ -281,7 +281,7 @@ def test_ipv6_endpoints_are_reached() -> None:
 
 
 def test_plain_requests_cannot_pass_the_guard_by(sending: GuardedSender, endpoint: HostileEndpoint) -> None:
-    # Given the session inside, used as any other
+    # Given the internal session, used directly
     session: requests.Session = sending._session
     with pytest.raises(TypeError):
         session.get(endpoint.url("healthy"))

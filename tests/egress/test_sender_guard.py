@@ -1,4 +1,4 @@
-"""The guard at the socket: what a name resolves to when it counts, not when it was looked at before."""
+"""The guard at the socket: what counts is what a name resolves to when connecting, not earlier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytest_plugins = ("tests.hostile.fixtures",)
 
 
 class Rebinding:
-    """A name that has another address each time it is asked for."""
+    """A name that resolves to another address each time."""
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
@@ -43,7 +43,7 @@ def test_the_connection_goes_to_the_address_that_was_checked() -> None:
 
 
 def test_a_name_that_turns_to_loopback_is_refused_at_the_next_connection() -> None:
-    # Given a name that was harmless once
+    # Given a name that used to be harmless
     rebinding = Rebinding("127.0.0.2", "127.0.0.1")
     with (
         HostileEndpoint(BEHAVIOURS, host="127.0.0.2") as right,
@@ -53,7 +53,7 @@ def test_a_name_that_turns_to_loopback_is_refused_at_the_next_connection() -> No
         assert sending.send(asking(url)).status_code == 200
         # When its connection is gone and a new one would be needed
         answer = sending.send(asking(url))
-        # Then the guard looks again
+        # Then the guard checks again
         assert (answer.status_code, answer.error_class, answer.bytes_out) == (0, "refused_by_guard", 0)
         assert answer.message == "rebind.example resolves to a loopback address, which is not allowed"
         assert len(right.requests) == 1
@@ -101,7 +101,7 @@ def test_a_project_s_own_targets_are_its_own(endpoint: HostileEndpoint) -> None:
         assert sending.send(asking(endpoint.url("healthy"), allowed=("loopback",))).status_code == 200
         # When another project sends to the same place
         answer = sending.send(asking(endpoint.url("healthy")))
-        # Then the connection at hand does not serve it
+        # Then the existing connection is not used for it
         assert answer.error_class == "refused_by_guard"
     assert len(endpoint.requests) == 1
 
@@ -123,11 +123,11 @@ def test_the_lambda_runtime_api_is_never_reached(endpoint: HostileEndpoint, monk
 def test_a_machine_without_sockets_to_spare_is_not_the_subscriber_s_fault(
     endpoint: HostileEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a process that has as many files open as it may
+    # Given a process that has reached its limit of open files
     def exhausted(self: socket.socket, address: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr("pushhub.egress.socket.BoundedSocket.connect", exhausted)
-    # When a request is to be sent, then no answer is made up
+    # When a request is to be sent, then no answer is invented
     with sender() as sending, pytest.raises(Unavailable):
         sending.send(asking(endpoint.url("healthy")))

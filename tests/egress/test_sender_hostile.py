@@ -1,4 +1,4 @@
-"""The guarded sender with endpoints that mean harm: every one ends as an answer, in time and in bounded memory."""
+"""The guarded sender with hostile endpoints: every request ends as an answer, in time and in bounded memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_slow_answers_end_at_the_deadline(sending: GuardedSender, endpoint: Host
 
 
 def test_an_endpoint_that_reads_nothing_ends_at_the_deadline() -> None:
-    # Given an endpoint that accepts and then reads nothing of a body larger than the buffers between
+    # Given an endpoint that accepts the connection and then reads nothing of a body larger than the buffers
     def never_read(peer: Peer) -> None:
         peer.stopping.wait(30)
 
@@ -60,7 +60,7 @@ def test_an_address_that_does_not_answer_leaves_time_for_the_next(endpoint: Host
     # Given a name with an address that never accepts before the one that does
     lookup = NameLookup(lambda name: ["127.0.0.9", "127.0.0.1"])
     with unaccepting_port("127.0.0.9", endpoint.port), sender(lookup=lookup) as sending:
-        # When it is sent to, then half of the time is for each
+        # When a request is sent to it, then each address gets half of the time
         started = time.monotonic()
         answer = sending.send(asking(endpoint.url("healthy", host="two.example"), timeout_s=3))
         assert 1.45 < time.monotonic() - started < 3
@@ -102,7 +102,7 @@ def test_a_closed_port_is_told(sending: GuardedSender) -> None:
 def test_endless_bodies_are_cut_at_the_limit(sending: GuardedSender, endpoint: HostileEndpoint, path: str) -> None:
     # When an answer of any length is limited to 1,000 bytes
     answer = sending.send(asking(endpoint.url(path), answer_limit=1000))
-    # Then that much is kept, the status counts, and the connection is not used again
+    # Then that much is kept, the status counts, and the connection is not reused
     assert (answer.status_code, answer.error_class, answer.body, answer.bytes_in) == (200, "", b"x" * 1000, 1000)
     sending.send(asking(endpoint.url("healthy")))
     assert endpoint.connections == 2
@@ -146,7 +146,7 @@ def test_broken_answers_are_told_apart(
     assert (answer.status_code, answer.error_class, answer.bytes_out) == (0, error_class, 5)
     assert answer.message
     assert "secret" not in answer.message
-    # Then the sender works on as before, with a connection of its own
+    # Then the sender works as before, with a new connection
     assert sending.send(asking(endpoint.url("healthy"))).body == b"fine"
     assert endpoint.connections == 2
 
@@ -279,7 +279,7 @@ def fuzzed() -> Iterator[HostileEndpoint]:
 def test_whatever_comes_is_an_answer(fuzzed: HostileEndpoint, head: bytes, body: bytes) -> None:
     # Given an endpoint that sends any bytes and closes
     fuzzed.behaviours["anything"] = lambda peer: peer.send(head + body)
-    # When it is called, then that ends as an answer: no exception, no warning
+    # When it is called, then the call ends as an answer: no exception, no warning
     with sender() as sending:
         answer = sending.send(asking(fuzzed.url("anything"), timeout_s=2))
     assert answer.error_class or answer.status_code

@@ -12,7 +12,7 @@ LOOKUP = names(good_example="127.0.0.1", bad_example="127.0.0.1")
 
 
 def test_the_certificate_is_checked_against_the_name(authority: Authority) -> None:
-    # Given a server whose certificate is for good.example, and that notes the name it is called by
+    # Given a server that has a certificate for good.example and records the name it is called by
     called: list[str | None] = []
     context = authority.server("good.example")
     context.sni_callback = lambda _socket, name, _context: called.append(name)
@@ -29,7 +29,7 @@ def test_the_certificate_is_checked_against_the_name(authority: Authority) -> No
         assert dict(endpoint.requests[0].headers)["Host"] == f"good.example:{endpoint.port}"
         assert len(endpoint.requests[1].body) == 300_000
         assert endpoint.connections == 1
-        # And another name for the same address does not pass
+        # And another name for the same address is refused
         answer = sending.send(asking(endpoint.url("healthy", host="bad.example")))
         assert (answer.error_class, answer.bytes_out) == ("tls", 0)
         assert "not valid for 'bad.example'" in answer.message
@@ -92,7 +92,7 @@ def test_hostile_endpoints_are_no_better_over_tls(
         sender(lookup=LOOKUP, ca_file=authority.ca_file) as sending,
     ):
         url = endpoint.url(path, host="good.example")
-        # Only what shall time out is given little time: a handshake may take long on a busy machine.
+        # Only the calls that are to time out get little time: a handshake may take long on a busy machine.
         timeout_s = 0.25 if error_class == "timeout" else 20
         # A second one on the connection of the first, where that is kept.
         sending.send(asking(url, timeout_s=timeout_s))

@@ -1,4 +1,4 @@
-"""Ids, places of bodies, and that a message is accepted once: with a sink that a test controls."""
+"""Ids, placement of bodies, and messages accepted only once: with a sink that the test controls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pushhub.engine.ports import Once
 
 
 class Sink:
-    """Takes messages, unless it is told that their ids are taken."""
+    """Accepts messages, unless the test says that their ids are taken."""
 
     def __init__(self, taken: int = 0, then: Once = Once.STORED) -> None:
         self.taken = taken
@@ -76,7 +76,7 @@ def test_large_bodies_lie_in_one_object_and_small_ones_with_their_messages() -> 
         PlacedBody(inline=None, ref=BodyRef(key=key, offset=8193, length=8194), size=8194),
     ]
     assert key.startswith(f"bodies/p/{FakeClock().now()}/")
-    # And where none is large nothing is written
+    # And if none is large, nothing is written
     assert accept.placed("p", [small], FakeBodyStore()) == [PlacedBody(inline=small, ref=None, size=8192)]
 
 

@@ -1,4 +1,4 @@
-"""Subscribers that ask for something: to wait, to stop, to be left alone. On fakes."""
+"""Subscribers whose answers ask for something: to wait, to stop, to send nothing more. On fakes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_published_schedule_is_kept_from_the_first_try_to_the_last() -> None:
     # When a message is posted and two days pass
     [message_id] = world.post("q", b"x")
     world.run(seconds=2 * DAY_S)
-    # Then there were eight tries, each when it was due; waits in the schedule end with the minute
+    # Then there were eight tries, each when due; waits in the schedule end on the minute
     waits = seconds_between_attempts(world, message_id)
     for waited, expected in zip(waits, SCHEDULES["svix"].waits_s, strict=True):
         assert expected <= waited <= expected + 61
@@ -57,13 +57,13 @@ def test_a_subscribers_own_schedule_goes_before_the_queues() -> None:
 
 @pytest.mark.parametrize("as_date", [False, True])
 def test_a_retry_after_longer_than_the_wait_is_obeyed_in_full(as_date: bool) -> None:
-    # Given a subscriber that asks for five hours, where the schedule says a minute
+    # Given a subscriber that asks for five hours where the schedule says a minute
     world = World()
     world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(60,)), rules=STANDARD_RULES)
     asks = formatdate(world.clock.now() / 1000 + 18_000, usegmt=True) if as_date else "18000.5"
     world.sender.script(A, Reply(status_code=429, headers={"retry-after": asks}), 200)
     [message_id] = world.post("q", b"x")
-    # When five hours less a second have passed, then nothing more was sent
+    # When a second less than five hours has passed, then nothing more was sent
     world.run(seconds=17_998)
     assert len(world.sender.requests) == 1
     # And soon after them the message arrives
@@ -82,7 +82,7 @@ def test_a_retry_after_beyond_the_messages_life_lets_it_expire() -> None:
 
 
 def test_without_rules_nothing_that_is_asked_for_is_done() -> None:
-    # Given a queue as IronMQ knows it, and a subscriber that asks for much
+    # Given an IronMQ queue, and a subscriber that asks for long waits
     world = World()
     world.make_queue("q", subscribers(A), retries=2, retries_delay=60)
     world.sender.script(A, Reply(status_code=410, headers={"retry-after": "9999", "webhook-delivery": "disable"}))
@@ -113,7 +113,7 @@ def test_an_abort_ends_this_delivery_only() -> None:
     world.sender.script(A, Reply(status_code=500, headers={"webhook-delivery": "abort-message"}), 200)
     first, second = world.post("q", b"1", b"2")
     world.run(seconds=DAY_S)
-    # Then that one is exhausted with the reason, told to the error queue, and the next one is sent
+    # Then that one is exhausted with the reason, reported to the error queue, and the next one is sent
     [aborted], [other] = world.deliveries(first), world.deliveries(second)
     assert (aborted.state, aborted.reason, aborted.tries) == (DeliveryState.EXHAUSTED, "asked_to_stop", 1)
     assert other.state is DeliveryState.DELIVERED
@@ -137,7 +137,7 @@ def test_a_subscriber_that_is_gone_is_disabled_and_what_is_owed_to_it_ends_in_si
     assert (event.kind, event.subscriber_id, event.reason) == (SubscriberEventKind.DISABLE, "s0", "status_410")
     states = {each.subscriber_id: (each.state, each.reason) for each in world.deliveries(refused)}
     assert states == {"s0": (DeliveryState.EXHAUSTED, "status_410"), "s1": (DeliveryState.DELIVERED, "")}
-    # And what waited ends when its time comes, with the reason and without a request; so does what is posted later
+    # And the waiting message ends when it is due, with the reason and without a request; so do later messages
     world.post("q", b"3")
     world.run(seconds=1_000)
     ended = {(each.state, each.reason) for each in world.messages.all_deliveries() if each.subscriber_id == "s0"}
@@ -173,7 +173,7 @@ def test_a_round_goes_on_without_the_subscriber_that_is_gone() -> None:
 
 
 def gone(plan: FaultPlan) -> tuple[World, list[str]]:
-    """One message to a subscriber that is gone."""
+    """One message to a subscriber that answers 410."""
     world = World(plan)
     world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(60, 60)), rules=STANDARD_RULES)
     world.sender.script(A, 410)
@@ -192,7 +192,8 @@ def test_the_end_of_a_subscriber_survives_any_fault() -> None:
     for number, fault in product(range(1, len(learned.calls) + 1), Fault):
         world, accepted = gone(FaultPlan(fault, at=number))
         told = f"{fault.value} at call {number} ({learned.calls[number - 1]})"
-        # Then who accepted the message had the subscriber disabled, and it ended in sight with at most one request more
+        # Then, if the message was accepted, the subscriber was disabled and the message ended visibly, with at most one
+        # further request
         for message_id in accepted:
             assert world.owner.events, told
             [delivery] = world.deliveries(message_id)

@@ -1,4 +1,4 @@
-"""One environment's view of circuits, and the minute's run that sees to them: call by call, on a store in memory."""
+"""One environment's view of circuits, and the run that handles them each minute: call by call, on a store in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROBE_MS = 70_000
 
 
 class Bench:
-    """Circuits of one environment, and what they say to the outside."""
+    """Circuits of one environment, and the events they send."""
 
     def __init__(self, plan: FaultPlan | None = None) -> None:
         self.plan = plan or FaultPlan()
@@ -81,7 +81,7 @@ class Bench:
         return health
 
     def wait(self, count: int, key: SubscriberKey = KEY) -> None:
-        """Let orders wait on a subscriber."""
+        """Put orders into a subscriber's backlog."""
         for number in range(count):
             order = WorkOrder(
                 key=DeliveryKey(key.project, key.queue_uid, f"{number:05d}", key.subscriber_id), queue="q"
@@ -89,7 +89,7 @@ class Bench:
             self.store.add(key, order, self.clock.now())
 
 
-# -- who may be attempted
+# -- which subscribers may be attempted
 
 
 def test_an_open_circuit_lets_one_probe_through_and_again_when_nothing_was_heard_of_it() -> None:
@@ -118,7 +118,7 @@ def test_any_other_circuit_lets_everything_through(state: CircuitState) -> None:
 
 
 def test_of_two_environments_one_makes_the_probe_and_the_other_looks_anew() -> None:
-    # Given two that know of a probe that is due
+    # Given two environments that know of a due probe
     bench = Bench()
     bench.put(state=CircuitState.OPEN, probe_at=bench.clock.now() + 1)
     other = bench.environment()
@@ -127,7 +127,7 @@ def test_of_two_environments_one_makes_the_probe_and_the_other_looks_anew() -> N
     # When both want to make it, in the same millisecond
     assert bench.gate() is Gate.PROBE
     assert bench.gate(other) is Gate.WAIT
-    # Then the one that came second knows the moment after that the subscriber is back
+    # Then the second one learns right afterwards that the subscriber is back
     bench.put(state=CircuitState.RAMPING)
     assert bench.gate(other) is Gate.GO
     assert bench.gate() is Gate.WAIT
@@ -142,7 +142,7 @@ def test_what_is_known_may_be_ten_seconds_old() -> None:
     bench.clock.advance(ms=1)
     assert bench.gate() is Gate.WAIT
     assert bench.plan.calls == ["store.health"] * 2
-    # And so it is from there on, whether or not it has changed
+    # And that stays so, whether or not it has changed
     bench.clock.advance(ms=FRESH_MS)
     assert [bench.gate(), bench.gate()] == [Gate.WAIT, Gate.WAIT]
     assert bench.plan.calls == ["store.health"] * 3
@@ -155,7 +155,7 @@ def test_only_so_many_are_remembered_those_asked_last(monkeypatch: pytest.Monkey
     for key in (*keys[:3], keys[0], keys[3]):
         bench.gate(key=key)
     read = len(bench.plan.calls)
-    # Then the one that was asked longest ago is read anew, the others are not
+    # Then the one asked longest ago is read again, the others are not
     for key in (keys[0], keys[2], keys[3]):
         bench.gate(key=key)
     assert len(bench.plan.calls) == read
@@ -163,7 +163,7 @@ def test_only_so_many_are_remembered_those_asked_last(monkeypatch: pytest.Monkey
     assert len(bench.plan.calls) == read + 1
 
 
-# -- what is learned of attempts
+# -- what is learned from attempts
 
 
 def test_a_run_of_failures_opens_the_circuit() -> None:
@@ -176,7 +176,7 @@ def test_a_run_of_failures_opens_the_circuit() -> None:
     assert bench.health() == Health(
         key=KEY, state=CircuitState.OPEN, changed_at=now, probe_at=now + 60_000, failing_since=now, version=2
     )
-    # Then it is entered in the list of those to look after before it is written, and told
+    # Then it is added to the list of circuits to look after before it is written, and an event is sent
     assert bench.store.looked_after_of("p", 9) == [KEY]
     assert bench.plan.calls[-2:] == ["store.look_after", "store.save"]
     assert bench.telemetry.counts == {"CircuitsOpen": 1}
@@ -217,7 +217,7 @@ def test_failures_of_another_minute_are_no_part_of_the_share() -> None:
 
 
 def test_after_a_success_was_written_failures_are_not_for_a_minute() -> None:
-    # Given a subscriber that failed once and is back
+    # Given a subscriber that failed once and recovered
     bench = Bench()
     bench.ended(True, False)
     assert [each.failing_since is None for each in bench.store.writes] == [False, True]
@@ -277,20 +277,20 @@ def test_a_failed_probe_counts_also_just_after_a_success() -> None:
 
 
 def test_what_another_one_wrote_first_is_taken_into_account() -> None:
-    # Given an environment that does not know yet that a subscriber fails since yesterday
+    # Given an environment that does not yet know that a subscriber has been failing since yesterday
     bench = Bench()
     bench.gate()
     before = bench.put(failing_since=5, warnings=1, warned_at=7)
     # When it opens the circuit
     bench.ended(True, True, True, circuit=replace(CIRCUIT, disable_after_s=None))
-    # Then that is still known
+    # Then that is preserved
     after = bench.health()
     assert (after.state, after.failing_since, after.warnings) == (CircuitState.OPEN, 5, 1)
     assert after.version == before.version + 1
 
 
 def test_one_that_changes_all_the_time_is_given_up_after_some_rounds() -> None:
-    # Given a store in which another one always comes first
+    # Given a store in which another writer always comes first
     bench = Bench()
     bench.gate()
     save, tries = bench.store.save, []
@@ -343,14 +343,14 @@ def test_a_warning_is_told_then_written_and_the_last_one_has_it_disabled() -> No
     )
     assert [each.kind for each in bench.events] == [*[SubscriberEventKind.FAILING] * 3, SubscriberEventKind.DISABLE]
     assert bench.telemetry.counts == {"SubscribersFailing": 3, "SubscribersDisabled": 1}
-    # Then nothing is known of it any more
+    # Then nothing is stored about it any more
     health = bench.health()
     assert health == Health(key=KEY, changed_at=start + 1_000_000, version=health.version)
 
 
 @pytest.mark.parametrize("warnings", [0, 1, 2, 3])
 def test_a_warning_that_two_give_at_once_counts_once(warnings: int) -> None:
-    # Given a subscriber of which a warning is due
+    # Given a subscriber with a due warning
     bench = Bench()
     circuit = replace(CIRCUIT, failures=100, least=100, disable_after_s=1000)
     start = bench.clock.now()
@@ -361,7 +361,7 @@ def test_a_warning_that_two_give_at_once_counts_once(warnings: int) -> None:
     meanwhile = iter([lambda: bench.store.save(another_one)])
     bench.happened = lambda event: next(meanwhile)()  # type: ignore[method-assign]
     bench.ended(True, circuit=circuit)
-    # Then it is known to be given once
+    # Then it counts as given once
     assert bench.health() == another_one
 
 
@@ -378,11 +378,11 @@ def test_starting_over_forgets_what_there_was_and_costs_nothing_where_there_was_
     assert bench.gate() is Gate.GO
 
 
-# -- the minute's run
+# -- the run of each minute
 
 
 def let_go(bench: Bench) -> int:
-    """How many orders one run lets go."""
+    """Number of orders that one run releases."""
     before = len(bench.sent)
     count = bench.recover.run(lambda: MARGIN_MS + 1)
     assert count == len(bench.sent) - before
@@ -410,7 +410,7 @@ def test_a_ramp_lets_twice_as_many_go_each_minute_and_ends_a_minute_after_the_la
     began = bench.put(state=CircuitState.RAMPING, changed_at=bench.clock.now())
     assert [let_go(bench) for _ in range(4)] == [10, 20, 5, 0]
     assert bench.telemetry.counts == {"DeliveriesReleased": 35}
-    # Then what others may still let wait is waited for
+    # Then orders that other runs may still add are waited for
     assert bench.health() == replace(began, ramped=4, version=5)
     bench.clock.advance(ms=SETTLED_MS)
     assert let_go(bench) == 0
@@ -449,7 +449,7 @@ def test_a_closed_circuit_lets_all_go_and_leaves_the_list_a_minute_after_it_clos
 
 
 def test_a_run_ends_in_time_and_the_next_begins_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given five subscribers, two of whom are seen to at a time, and time for one round
+    # Given five subscribers, two of which are handled at a time, and time for one round
     monkeypatch.setattr(module, "AT_ONCE", 2)
     bench = Bench()
     bench.clock.set(600_000)
@@ -469,7 +469,7 @@ def test_a_run_ends_in_time_and_the_next_begins_with_others(monkeypatch: pytest.
     # And with time for all the rounds together are counted
     left = iter([MARGIN_MS + 1] * 9)
     assert bench.recover.run(lambda: next(left)) == 3
-    # And with nobody to look after there is nothing to do
+    # And with an empty list there is nothing to do
     assert Bench().recover.run(lambda: 10**6) == 0
     assert Bench().telemetry.counts == {}
 
@@ -484,7 +484,7 @@ def test_what_goes_wrong_with_one_is_told_and_counted_by_kind() -> None:
     assert name == "circuit_not_seen_to"
     assert fields["error"] == f"{Unavailable.__name__}: store.waiting failed"
     assert (fields["project"], fields["queue"], fields["subscriber_id"]) == ("p", "q", "s0")
-    # And the next minute it is seen to
+    # And the next minute it is handled
     assert let_go(bench) == 1
     # Given a fault of our own
     bench = Bench()

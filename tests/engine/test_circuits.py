@@ -53,15 +53,15 @@ def test_a_dead_subscriber_with_two_thousand_messages_gets_few_requests_and_neig
     world = a_hub()
     for _ in range(20):
         world.post("q", *[b"x"] * 100)
-    # When the whole of Svix's schedule passes, in which each message would have been tried eight times
+    # When the whole duration of Svix's schedule passes, in which each message would have been tried eight times
     world.run(seconds=60)
-    # Then the neighbour had all of its own at once
+    # Then the healthy one had all of its messages at once
     assert len(world.sender.requests_to(WELL)) == 2_000
     assert states_at(world, "s1") == [DeliveryState.DELIVERED] * 2_000
     world.run(seconds=28 * HOUR_S)
-    # And the dead one fewer than fifty requests
+    # And the dead one got fewer than fifty requests
     assert 10 < len(world.sender.requests_to(DEAD)) < 50
-    # And the health of it was written for the probes and little else
+    # And its health was written for the probes and little else
     assert len(world.ports.subscribers.writes) < 100
     # When it is back
     world.sender.script(DEAD, 200)
@@ -69,7 +69,7 @@ def test_a_dead_subscriber_with_two_thousand_messages_gets_few_requests_and_neig
     world.run(seconds=HOUR_S + 61)
     assert len(world.sender.requests_to(DEAD)) > before
     world.run(seconds=HOUR_S)
-    # Then everything arrives once more or less, and the circuit is closed
+    # Then everything arrives about once, and the circuit is closed
     assert states_at(world, "s0") == [DeliveryState.DELIVERED] * 2_000
     health = world.ports.subscribers.health(KEY)
     assert health is not None
@@ -80,7 +80,7 @@ def test_a_dead_subscriber_with_two_thousand_messages_gets_few_requests_and_neig
 
 
 def test_what_waits_comes_back_on_a_ramp_behind_what_is_new() -> None:
-    # Given 300 messages that wait, and a subscriber that is back
+    # Given 300 waiting messages, and a subscriber that has recovered
     world = a_hub()
     for _ in range(3):
         world.post("q", *[b"old"] * 100)
@@ -93,7 +93,7 @@ def test_what_waits_comes_back_on_a_ramp_behind_what_is_new() -> None:
     world.post("q", b"new")
     world.run(seconds=1)
     assert world.sender.requests_to(DEAD)[-1].body == b"new"
-    # And the rest follows, twice as much each minute
+    # And the others follow, twice as many each minute
     minutes = []
     for _ in range(7):
         before = len(world.sender.requests_to(DEAD))
@@ -116,11 +116,11 @@ def test_an_order_of_the_schedule_that_failed_once_and_then_waits_on_its_subscri
     world.ingest.post(PROJECT, "q", [NewMessage(body=b"later", delay_s=HOUR_S)])
     while not world.sender.requests_to(DEAD):
         world.run(seconds=60)
-    # When the circuit opens before that try, then it waits on its subscriber
+    # When the circuit opens before that try, then it waits in the subscriber's backlog
     world.post("q", b"1", b"2", b"3")
     world.run(seconds=40)
     assert len(world.ports.subscribers.waiting(KEY, 9)) == 4
-    # And when the subscriber is back, it is let go like the others, and arrives
+    # And when the subscriber is back, it is released like the others, and arrives
     world.sender.script(DEAD, 200)
     world.run(seconds=HOUR_S)
     assert states_at(world, "s0") == [DeliveryState.DELIVERED] * 4
@@ -130,7 +130,7 @@ def test_a_subscriber_that_fails_again_while_it_ramps_is_left_alone_again() -> N
     world = a_hub()
     world.post("q", *[b"x"] * 100)
     world.run(seconds=30)
-    # When it is back for three requests only
+    # When it recovers for three requests only
     world.sender.script(DEAD, 200, 200, 200, 500)
     world.run(seconds=6 * 60)
     tried = len(world.sender.requests_to(DEAD))
@@ -138,7 +138,7 @@ def test_a_subscriber_that_fails_again_while_it_ramps_is_left_alone_again() -> N
     health = world.ports.subscribers.health(KEY)
     assert health is not None
     assert health.state is CircuitState.OPEN
-    # And when it is back for good, then nothing was lost
+    # And when it recovers for good, then nothing was lost
     world.sender.script(DEAD, 200)
     world.run(seconds=3 * HOUR_S)
     assert states_at(world, "s0") == [DeliveryState.DELIVERED] * 100
@@ -150,7 +150,7 @@ def test_a_subscriber_that_refuses_one_message_is_not_taken_for_dead() -> None:
     world.post("q", *[b"x"] * 20)
     world.run(seconds=10)
     assert world.telemetry.counts["CircuitsOpen"] == 0
-    # And the failures in between cost few writes: a success and a failure in a minute are two
+    # And the failures in between cost few writes: at most two per minute, one for a success and one for a failure
     assert len(world.ports.subscribers.writes) <= 4
 
 
@@ -164,13 +164,13 @@ def test_a_large_share_of_failures_opens_the_circuit_too() -> None:
 
 
 def test_without_a_circuit_each_delivery_keeps_its_promised_waits() -> None:
-    # Given a queue as IronMQ knows it
+    # Given an IronMQ queue
     world = World()
     world.make_queue("q", subscribers(DEAD), retries=2, retries_delay=60)
     world.sender.script(DEAD, 500)
     world.post("q", *[b"x"] * 50)
     world.run(seconds=HOUR_S)
-    # Then every message had its three tries, and nothing was noted of the subscriber
+    # Then every message had its three tries, and nothing was stored about the subscriber
     assert len(world.sender.requests_to(DEAD)) == 150
     assert world.ports.subscribers.writes == []
 
@@ -183,7 +183,7 @@ def test_a_healthy_subscriber_costs_no_write_and_one_read_in_ten_seconds() -> No
         world.post("q", *[b"x"] * 100)
         world.run(seconds=1)
     asked = [each for each in plan.calls if each.startswith("subscribers.")]
-    # One read of the list of slow subscribers is for all of them together
+    # The list of slow subscribers is read once for all of them
     assert sorted(asked) == ["subscribers.health", "subscribers.slow"]
     world.clock.advance(ms=FRESH_MS)
     world.post("q", b"x")
@@ -195,7 +195,7 @@ def test_a_healthy_subscriber_costs_no_write_and_one_read_in_ten_seconds() -> No
 
 
 def failing_for(world: World, seconds: int) -> list[tuple[int, str, int | None]]:
-    """Post each hour for that long; hour, kind and percent of what was told."""
+    """Post each hour for this long; returns hour, kind and percentage of each event."""
     start = world.clock.now()
     for _ in range(seconds // HOUR_S):
         world.post("q", b"x")
@@ -221,7 +221,7 @@ def test_days_of_nothing_but_failure_are_warned_of_and_end_in_disabling() -> Non
     for (hour, _, _), expected in zip(told, (60, 84, 108, 120), strict=True):
         assert expected <= hour <= expected + 2
     assert len({each.cause for each in world.owner.events}) == 4
-    # And what was owed to it ended in sight, without a request
+    # And its messages ended visibly, without a request
     requests = len(world.sender.requests_to(DEAD))
     world.run(seconds=DAY_S)
     assert set(states_at(world, "s0")) == {DeliveryState.EXHAUSTED}
@@ -264,7 +264,7 @@ def test_a_person_can_have_a_message_tried_while_the_circuit_is_open() -> None:
     assert message is not None
     world.hub.engine.resend.ask(message, "s0")
     world.run(seconds=1)
-    # Then it arrives at once, and as it did, the rest follows
+    # Then it arrives at once, and after that success the others follow
     assert [each.state for each in world.deliveries(message_ids[-1]) if each.subscriber_id == "s0"] == [
         DeliveryState.DELIVERED
     ]
@@ -315,7 +315,7 @@ def test_an_outage_loses_nothing_whatever_call_goes_wrong(slice_: int) -> None:
 
 
 def test_more_circuits_than_a_run_can_see_to_come_in_turn() -> None:
-    # Given 120 dead subscribers on each of which one order waits, and runs that have time for some of them
+    # Given 120 dead subscribers with one waiting order each, and runs that have time for some of them
     world = a_hub()
     store = world.ports.subscribers
     keys = [replace(KEY, subscriber_id=f"dead-{number:03d}") for number in range(120)]
@@ -328,12 +328,12 @@ def test_more_circuits_than_a_run_can_see_to_come_in_turn() -> None:
         left = iter([10**9, 0])
         world.hub.engine.recover.run(lambda left=left: next(left))  # type: ignore[misc]
         world.clock.advance(ms=60_000)
-    # Then all were seen to
+    # Then all were handled
     assert [key for key in keys if store.waiting(key, 1)] == []
 
 
 def test_a_subscriber_that_cannot_be_seen_to_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given two dead subscribers, one of which something is wrong with
+    # Given two dead subscribers, one of which causes an error
     world = a_hub()
     store = world.ports.subscribers
     keys = [replace(KEY, subscriber_id=each) for each in ("bad", "good")]
@@ -349,14 +349,14 @@ def test_a_subscriber_that_cannot_be_seen_to_holds_up_no_other(monkeypatch: pyte
         return whole(key, limit)
 
     monkeypatch.setattr(store, "waiting", spoiled)
-    # When they are seen to, then the other one's order is let go, and the fault is told
+    # When they are handled, then the other one's order is released, and the fault is reported
     assert world.hub.engine.recover.run(lambda: 10**9) == 1
     assert world.telemetry.counts["CircuitFaults"] == 1
     assert [each["subscriber_id"] for each in world.telemetry.named("circuit_not_seen_to")] == ["bad"]
 
 
 class Restless(FakeSubscribers):
-    """What is known of subscribers, where another one always writes first."""
+    """A store of subscribers in which another writer always comes first."""
 
     def save(self, health: Health) -> None:
         stored = self.health(health.key) or Health(key=health.key)
@@ -365,7 +365,7 @@ class Restless(FakeSubscribers):
 
 
 def test_a_change_that_others_always_overtake_is_left_for_later_and_said() -> None:
-    """Given another writer before each save, then a new start is refused, and what an attempt taught is only told."""
+    """Given another writer before each save, then starting over fails, and an attempt's outcome is only logged."""
     clock, telemetry = FakeClock(), FakeTelemetry()
     known = Restless()
     FakeSubscribers.save(known, Health(key=KEY, failing_since=1, version=1))

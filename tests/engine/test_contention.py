@@ -1,4 +1,4 @@
-"""Several writers at once: changes are made on top of each other, none is lost, and none goes on for ever."""
+"""Several writers at once: changes build on each other, none is lost, and retries end."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_concurrent_changes_of_a_queue_both_count(method: str, path: str, body: 
     hub = Hub()
     hub.make_push("q", A, B)
     between(hub, lambda: hub.call("PATCH", "/queues/q", {"queue": {"message_expiration": 77}}))
-    # Then both are in force
+    # Then both are in effect
     assert hub.call(method, path, body).status == 200
     assert hub.info("q")["message_expiration"] == 77
     push = hub.info("q")["push"]
@@ -77,7 +77,7 @@ def test_a_queue_deleted_during_a_change_is_not_found() -> None:
 
 
 def test_a_queue_made_by_two_at_once_is_made_once() -> None:
-    # Given another writer that makes the queue between our look and our making it
+    # Given another writer that creates the queue between our read and our write
     hub = Hub()
     real = hub.world.config.create_queue
 

@@ -1,4 +1,4 @@
-"""Attempts are counted at subscribers that fail, from their first failure on; one that is well costs nothing."""
+"""Attempts at failing subscribers are counted from their first failure on; a healthy one costs nothing."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_successes_count_for_an_hour_after_a_failure() -> None:
     counting_attempts.count([attempt(10)])
     counting_attempts.count([attempt(69, failed=False)])
     counting_attempts.count([attempt(71, failed=False)])
-    # Then the end of its trouble is known, and what comes long after is not counted
+    # Then the end of its trouble is known, and much later attempts are not counted
     minutes = {hour: dict(counts.minutes) for hour, counts in store.attempts(SHOP, HOUR, HOUR + HOUR_MS).items()}
     assert minutes == {HOUR: {(10, "503"): 1, (10, FIRST): 1}, HOUR + HOUR_MS: {(9, GOOD): 1, (9, FIRST): 1}}
 

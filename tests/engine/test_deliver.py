@@ -1,4 +1,4 @@
-"""One delivery, carried on: what is attempted, written, told, and what follows; with stores in memory."""
+"""One delivery: what is attempted, written and logged, and what follows; with in-memory stores."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def a_message(*subscribers: str, **more: object) -> Message:
 
 
 class Bench:
-    """What surrounds a delivery. Stands for its queues, its target, its circuits, its limiter and its watchers."""
+    """The surroundings of a delivery: acts as its queues, its target, its circuits, its limiter and its watchers."""
 
     dialect = "tested"
 
@@ -162,7 +162,7 @@ class Bench:
         version: int | None = None,
         bare: bool = False,
     ) -> Following:
-        """Carry its delivery on; it and its message are stored first. A bare order comes without the message."""
+        """Work on its delivery; it and its message are stored first. A bare order comes without the message."""
         self.messages.accept_once(message)
         if stored is not None:
             self.messages.restore(None, [stored])
@@ -204,7 +204,7 @@ def answered(
 
 
 def waiting(message: Message, subscriber_id: str = "a", **more: object) -> Delivery:
-    """As it is stored after a first failure, due now."""
+    """The delivery as stored after a first failure, due now."""
     fields: dict[str, object] = {
         "state": DeliveryState.RETRYING,
         "due_at": START,
@@ -232,7 +232,7 @@ def test_a_first_attempt_is_made_with_everything_written_and_told() -> None:
         body=b"x",
         delivery=opening(message, "a"),
     )
-    # And what came of it is stored, and told to those who watch the queue
+    # And the outcome is stored, and passed to the queue's watchers
     stored = bench.stored(message)
     assert (stored.state, stored.settled_at, stored.version) == (DeliveryState.DELIVERED, START + 30, 1)
     assert stored.last is not None
@@ -293,7 +293,7 @@ def test_a_subscribers_own_policy_says_how_often_and_how_far_apart() -> None:
     bench = Bench(a_subscriber(retry=FixedDelay(retries=9, delay_s=7)))
     bench.outcomes = [answered(500)]
     assert bench.run(message, waiting(message, tries=5)) == Following(Follow.LATER, START + 30 + 7_000)
-    # And when it allows no more, none is made
+    # And when no more are allowed, none is made
     bench = Bench(a_subscriber(retry=FixedDelay(retries=0, delay_s=7)))
     assert bench.run(message, waiting(message, tries=1)) == Following(Follow.ERROR)
     assert bench.orders == []
@@ -330,11 +330,11 @@ def test_a_subscribers_own_policy_and_rules_go_before_the_queues() -> None:
     # Then a slow-down of a minute and a tenth is what its rules and the jitter make of a 429
     assert bench.run(message) == Following(Follow.LATER, START + 30 + 66_000)
     assert bench.telemetry.named("attempt")[0]["tries_max"] == 10
-    # And where it has none those of the queue hold
+    # And if it has none, those of the queue apply
     bench = Bench(rules=STANDARD_RULES)
     bench.outcomes = [answered(429)]
     assert bench.run(message) == Following(Follow.LATER, START + 30 + 66_000)
-    # And what the target read of an answer itself goes before both
+    # And the target's own reading of an answer takes precedence over both
     bench = Bench(rules=STANDARD_RULES)
     bench.outcomes = [answered(429, asked=Asked(wait_ms=61_000))]
     assert bench.run(message) == Following(Follow.LATER, START + 30 + 61_000)
@@ -394,7 +394,7 @@ def test_an_attempt_begins_only_if_it_would_end_in_time(left_ms: int, attempted:
     following = bench.run(message, remaining_ms=left_ms)
     assert len(bench.orders) == attempted
     assert following == (Following(Follow.NOTHING) if attempted else Following(Follow.LATER, START))
-    # And a poll that is put off stays one
+    # And a postponed poll stays a poll
     bench = Bench()
     polled = waiting(message, update_url="https://a.example/status")
     assert bench.run(message, polled, remaining_ms=0) == Following(Follow.POLL, START)
@@ -519,7 +519,7 @@ def test_retries_take_the_queue_as_it_was_a_moment_ago_and_a_try_that_a_person_w
 
 @pytest.mark.parametrize("lacks", ["queue", "push", "generation", "subscriber", "enabled"])
 def test_what_is_remembered_and_does_not_fit_the_message_is_looked_up(lacks: str) -> None:
-    # Given a memory that is older than the message
+    # Given a cache that is older than the message
     bench, message = Bench(), a_message()
     assert bench.now_stored is not None
     old = bench.now_stored
@@ -568,7 +568,7 @@ def test_an_order_without_its_message_reads_it_and_one_whose_message_is_gone_end
     assert bench.run(message, ended, bare=True) == Following(Follow.NOTHING)
 
 
-# -- subscribers that are gone
+# -- removed subscribers
 
 
 @pytest.mark.parametrize(("here", "reason"), [((), "subscriber_removed"), ((True,), "subscriber_disabled")])
@@ -581,7 +581,7 @@ def test_what_is_owed_to_nobody_ends_and_says_why(here: tuple[bool, ...], reason
     assert bench.told == [("q", message, closed)]
     assert bench.started_over == [SubscriberKey(project="p", queue="q", queue_uid="u", subscriber_id="a")]
     assert bench.orders == []
-    # And without a circuit nothing is known of it
+    # And without a circuit nothing is stored about it
     bench = Bench(a_subscriber("z"))
     bench.run(message, waiting(message))
     assert bench.started_over == []
@@ -762,7 +762,7 @@ def test_whatever_ends_one_lets_the_next_go() -> None:
         assert len(bench.next_queue.sent) == 1, ends
 
 
-# -- tries that a person asks for
+# -- manual tries
 
 
 def asked_for(message: Message, *, ago_ms: int = 0) -> Delivery:
@@ -774,7 +774,7 @@ def test_an_asked_for_try_is_made_by_its_own_order_and_its_delivery_waits_on() -
     bench.let_in = Gate.WAIT
     bench.outcomes = [answered(500)]
     assert bench.run(message, asked_for(message), manual=True) == Following(Follow.NOTHING)
-    # Then whoever asked knows about the circuit, and it learns
+    # Then the circuit does not stop it, but learns from it
     assert (len(bench.orders), bench.gates, len(bench.learned)) == (1, [], 1)
     stored = bench.stored(message)
     assert (stored.asked_at, stored.due_at, stored.tries) == (None, START + 10**6, 1)
@@ -825,7 +825,7 @@ def test_whoever_has_to_know_of_an_end_is_told_once() -> None:
     message = a_message(expires_at=START)
     ended = waiting(message, state=DeliveryState.EXHAUSTED, due_at=None, asked_at=START - 9)
     assert Bench().run(message, ended, manual=True) == Following(Follow.NOTHING)
-    # But of one that only now comes to its end
+    # But of one that only ends now
     assert Bench().run(message, waiting(message, asked_at=START - 9), manual=True) == Following(Follow.ERROR)
 
 
@@ -851,7 +851,7 @@ def test_a_drop_that_another_one_came_before_leaves_what_that_wrote() -> None:
     assert bench.stored(message) == newer
 
 
-# -- who is to be disabled
+# -- disabling subscribers
 
 
 def test_who_asks_to_be_disabled_is() -> None:
@@ -870,7 +870,7 @@ def test_who_asks_to_be_disabled_is() -> None:
     assert bench.happenings == [("q", event)]
     assert bench.telemetry.counts["SubscribersDisabled"] == 1
     assert bench.telemetry.named("subscriber_disabled") == [{**IDENTITY, "reason": "status_410"}]
-    # And told before the attempt is written
+    # And reported before the attempt is written
     assert bench.telemetry.events[0][0] == "subscriber_disabled"
     assert bench.telemetry.named("attempt")[0]["reason"] == "status_410"
 

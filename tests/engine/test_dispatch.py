@@ -1,4 +1,4 @@
-"""From the stream to the queue: everything is queued, in few calls and within a function's memory and time."""
+"""From the stream to the queue: everything is queued, in few calls, and within a function's memory and time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_hundred_messages_for_a_hundred_subscribers_are_queued_piece_by_piece(
     world.dispatch._push_queue = queue
     world.make_queue("q", subscribers(*MANY))
     ids = world.ingest.post(PROJECT, "q", [NewMessage(body=body)] * 100)
-    # When the stream hands it over
+    # When the stream delivers it
     world.dispatch_only()
     # Then each order is queued once, no more than a bounded amount was in memory at a time, and packs are full
     sent = {(each.key.message_id, each.key.subscriber_id) for each, _ in queue.sent}
@@ -84,7 +84,7 @@ class Bench:
         return sum(count for *queue, count in self.totals if queue == [project_id, queue_uid])
 
     def calls_of_the_push_queue(self) -> list[int]:
-        """From now on, how many orders each call sends to the push queue."""
+        """Records, from now on, how many orders each call sends to the push queue."""
         sent: list[int] = []
         self.push_queue.send_packed = lambda orders, delay_s=0: sent.append(len(orders))  # type: ignore[method-assign]
         return sent
@@ -115,7 +115,7 @@ def test_a_message_waits_in_the_queue_until_it_is_due_or_in_the_schedule(due_in_
     assert bench.push_queue.sent == []
     [delivery] = bench.stored.all_deliveries()
     assert delivery == replace(opening(message, "a"), scheduled=True, version=1)
-    # And a batch that comes again leaves alone what it has come to since
+    # And a repeated batch leaves its later state alone
     bench.stored.save(replace(delivery, scheduled=False, tries=1, version=2))
     bench.dispatch.run([message])
     assert [each.tries for each in bench.stored.all_deliveries()] == [1]

@@ -47,7 +47,7 @@ def ends(of: Forecast) -> int:
     return of.delivered + of.expired + of.given_up + of.held + of.waiting
 
 
-# What the rules say
+# What follows from the rules
 
 
 def test_what_never_fails_is_delivered_at_once() -> None:
@@ -66,7 +66,7 @@ def test_an_outage_longer_than_the_tries_loses_what_came_before_its_last_minutes
     assert of.given_up == 3600 - 210
     assert of.delivered == 210
     assert of.delays_ms == (140_000, 210_000, 210_000, 210_000)
-    # Each of those lost was tried four times; the others as often as the outage lasted
+    # Each lost one was tried four times; the others as often as the outage required
     assert of.attempts == 4 * 3390 + 70 * 4 + 70 * 3 + 70 * 2
     assert of.failed == of.attempts - 210
 
@@ -152,7 +152,7 @@ def test_a_rate_limit_holds_at_every_minute_and_loses_nothing() -> None:
     assert of.delivered == of.accepted
     assert of.peak <= 10 * 60 * 1.1
     assert of.delays_ms is not None
-    # Twice as much as may be sent takes twice as long, and who is set aside is overtaken by who is new
+    # Twice as much as may be sent takes twice as long, and orders put aside are overtaken by new ones
     assert 0.9 * HOUR < of.delays_ms[-1] < 2.1 * HOUR
     assert len(of.series.attempts) in (120, 121)
 

@@ -1,4 +1,4 @@
-"""A subscriber's history from its records: its failures as times of trouble, its traffic as a rate."""
+"""A subscriber's history from its records: its failures as periods of trouble, its traffic as a rate."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def recorded(world: World) -> list[Mapping[str, Any]]:
 
 
 def an_outage(reply: Reply) -> tuple[World, int]:
-    """A message each ten seconds for two hours, the first half hour of which goes well,
-    then half an hour of trouble.
-    """
+    """A message every ten seconds for two hours; after a good first half hour, half an hour of trouble."""
     world = World()
     start = world.clock.now()
     world.make_queue("q", subscribers(URL, OTHER), retry=POLICY)
@@ -85,7 +83,7 @@ def test_an_outage_is_found_again_and_leads_to_as_many_attempts(reply: Reply, tr
     world, start = an_outage(reply)
     found = of(recorded(world), start)
     assert found is not None
-    # Then its time of trouble is known to the minute, what it was, and how many messages came
+    # Then the period and kind of its trouble are known to the minute, and the number of messages
     [window] = found.endpoint.windows
     assert (window.trouble, window.status, window.share) == (trouble, status, 1.0)
     shift = start - found.starts_at
@@ -95,7 +93,7 @@ def test_an_outage_is_found_again_and_leads_to_as_many_attempts(reply: Reply, tr
     assert found.rate == pytest.approx(0.1, rel=0.02)
     assert found.life_ms == 604_800_000
     assert found.attempts == len(world.sender.requests_to(URL))
-    # And the same policy tried against it does about what it did
+    # And the same policy simulated with it gives about the same result
     plan = Plan(
         policy=POLICY,
         endpoint=found.endpoint,

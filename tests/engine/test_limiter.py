@@ -32,7 +32,7 @@ def test_a_short_wait_is_spent_on_the_thread() -> None:
     limiter, clock = a_limiter()
     assert begun(limiter, Limits(rate_per_s=4), 4) == [0, 0, 0, 0]
     assert clock.slept == [0.25, 0.25, 0.25]
-    # When nothing was sent for a while, then that is not made up for
+    # When nothing was sent for a while, then that is not made up for later
     clock.advance(seconds=3)
     assert begun(limiter, Limits(rate_per_s=4), 2) == [0, 0]
     assert clock.slept[3:] == [0.25]
@@ -52,7 +52,7 @@ def test_those_that_wait_in_the_queue_do_not_come_back_together() -> None:
     limiter, clock = a_limiter()
     limits = Limits(rate_per_s=0.5)
     assert begun(limiter, limits, 4) == [0, 2_000, 4_000, 6_000]
-    # When the second comes back, then it begins, and the next that has to wait comes after those that do already
+    # When the second comes back, then it begins, and the next one to wait comes after those already waiting
     clock.advance(seconds=2)
     assert begun(limiter, limits, 2) == [0, 6_000]
 
@@ -68,7 +68,7 @@ def test_as_many_are_under_way_as_may_be_and_another_when_one_has_ended() -> Non
     assert begun(limiter, limits, 4) == [0, 0, BUSY_MS, BUSY_MS]
     limiter.end(KEY)
     assert begun(limiter, limits, 2) == [0, BUSY_MS]
-    # And what ends that was never begun gives no place more
+    # And ending one that never began frees no further place
     for _ in range(5):
         limiter.end(KEY)
         limiter.end(OTHER)
@@ -139,7 +139,7 @@ def test_a_seat_is_taken_once_in_an_epoch() -> None:
 
 
 def test_only_so_many_are_remembered_and_those_under_way_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given an attempt under way at the first, and others that come and go
+    # Given an attempt in progress at the first, and others that come and go
     monkeypatch.setattr(module, "KNOWN", 3)
     limiter, _ = a_limiter()
     limits = Limits(concurrency=1)

@@ -1,4 +1,4 @@
-"""Rate and concurrency limits of subscribers, kept by several execution environments at once. On a fake clock."""
+"""Rate and concurrency limits of subscribers, respected by several execution environments together. On a fake clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEY = SubscriberKey(project=PROJECT, queue="q", queue_uid="uid-q", subscriber_id
 
 
 def most_within(times: list[int], ms: int) -> int:
-    """The most requests that began within any span of so many milliseconds."""
+    """The most requests that began within any span of this many milliseconds."""
     return max(bisect_left(times, at + ms) - bisect_left(times, at) for at in times)
 
 
@@ -65,7 +65,7 @@ def test_several_environments_share_a_rate() -> None:
         world.post("q", *[b"x"] * 5)
         world.step()
         world.clock.advance(ms=500)
-    # Then, from when all of them know of each other, it is kept within a request for each
+    # Then, once all of them know of each other, it is respected to within one request for each
     steady = times[bisect_right(times, times[0] + 30_000) :]
     assert len(steady) > 100
     assert most_within(steady, 1_000) <= 8 + 4
@@ -105,7 +105,7 @@ def test_no_more_requests_are_under_way_than_a_subscriber_wants(limit: int) -> N
             under_way.append((clock.now() + chance.randrange(12_000), limiter))
         most = max(most, len(under_way))
         clock.advance(ms=chance.randrange(600))
-    # Then the limit is used, and never passed
+    # Then the limit is reached, and never exceeded
     assert most == limit
     assert begun > 80
 
@@ -115,7 +115,7 @@ def test_one_that_crashed_gives_its_share_back() -> None:
     lost, left = (Limiter(seats=store, clock=clock) for _ in range(2))
     limits = Limits(concurrency=1)
     assert lost.begin(KEY, limits, longest_ms=5_000) == 0
-    # When the one that had the only place is never heard of again, then another one has it within a minute
+    # When the environment with the only place disappears, then another one gets it within a minute
     waits = 0
     while wait_ms := left.begin(KEY, limits, longest_ms=5_000):
         clock.advance(ms=wait_ms)

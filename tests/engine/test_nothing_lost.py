@@ -1,5 +1,5 @@
-"""Decision 1 as a test: whatever single call fails, times out after taking effect, or is followed by a crash,
-nothing is lost.
+"""Decision 1 as a test: nothing is lost whichever single call fails, times out after taking effect, or is followed by a
+crash.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def everything_accepted_ended_well(world: World, accepted: list[str], told: str)
     for message_id in accepted:
         message = next(each for each in world.messages.all_messages() if each.message_id == message_id)
         states = {each.subscriber_id: each for each in world.deliveries(message_id)}
-        # Every delivery owed has ended, the healthy ones well and the dead one in the error queue
+        # Every owed delivery has ended: the healthy ones delivered, the dead one in the error queue
         assert set(states) == set(message.subscriber_ids), told
         for subscriber_id, delivery in states.items():
             assert delivery.state in SETTLED, f"{told}: {subscriber_id} is {delivery.state}"
@@ -92,7 +92,7 @@ def everything_accepted_ended_well(world: World, accepted: list[str], told: str)
 
 @pytest.mark.parametrize("after_s", [0, 30, 86_400, 5 * 86_400])
 def test_late_and_double_orders_never_push_what_is_settled(after_s: float) -> None:
-    # Given deliveries that ended in each way
+    # Given deliveries that ended in every possible way
     world = World()
     world.make_queue("q", subscribers(HEALTHY, DEAD), retries=1, retries_delay=3, error_queue="failed")
     world.sender.script(DEAD, 500)
@@ -127,7 +127,7 @@ def test_what_was_acknowledged_is_not_pushed_again_whatever_call_fails(fault: Fa
         # When one of them goes wrong
         plan = FaultPlan(fault, at=number)
         world, acknowledged_at = acknowledged_push(plan)
-        # Then no request follows the acknowledgement; only a post that was refused leads to none at all
+        # Then no request follows the acknowledgement; only a refused post leads to no request at all
         if acknowledged_at is None:
             refused += 1
             assert number <= len(posting.calls), f"{fault.value} at {plan.calls[number - 1]}"
@@ -139,7 +139,7 @@ def test_what_was_acknowledged_is_not_pushed_again_whatever_call_fails(fault: Fa
 
 
 def accepted_push(plan: FaultPlan) -> tuple[World, str | None]:
-    """One message posted, and not worked on yet; its id, None when the post was refused."""
+    """One message posted but not yet worked on; returns its id, None when the post was refused."""
     world = World(plan)
     world.make_queue("q", subscribers(SLOW), retries=3, retries_delay=60)
     world.sender.script(SLOW, 202)
@@ -199,7 +199,7 @@ def test_an_hours_outage_sends_nothing_to_the_dead_letter_queues(port: str) -> N
     world.run(seconds=3600)
     # Then somebody is told
     assert world.telemetry.counts["CallsFailed"] >= 1
-    # When it is back, then both are delivered without anybody's help, soon
+    # When it is back, then both are soon delivered without anybody's help
     outage.lasts = False
     world.run(seconds=1800)
     assert world.push_queue.dead == world.retry_queue.dead == []

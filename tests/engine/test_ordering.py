@@ -26,7 +26,7 @@ HOUR_S, DAY_S = 3_600, 86_400
 
 
 def arrived(world: World, subscriber_id: str) -> list[tuple[str, int]]:
-    """Key and sequence of each delivery, in the order in which they ended well."""
+    """Key and sequence of each delivery, in the order in which they were delivered."""
     done = [each for each in world.messages.saved if each.subscriber_id == subscriber_id]
     return [
         (each.order_key, each.sequence or 0)
@@ -52,7 +52,7 @@ def test_a_retry_holds_back_what_follows_it_in_its_key_and_nothing_else() -> Non
     world.post("q", b"4", b"5", order_key="free")
     world.post("q", b"6")
     world.run(seconds=300)
-    # Then the other key, messages without one, and the other subscriber go on
+    # Then the other key, messages without one, and the other subscriber continue
     assert {each.body for each in world.sender.requests_to(A)} == {b"1", b"4", b"5", b"6"}
     assert arrived(world, "s0") == [("free", 1), ("free", 2)]
     assert len(world.sender.requests_to(B)) == 6
@@ -103,7 +103,7 @@ def test_a_subscriber_that_is_added_later_does_not_wait_for_what_it_was_not_owed
 
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_fails_each_key_arrives_in_its_order(seed: int) -> None:
-    # Given two subscribers of which one fails at random, and messages of three keys, posted at random times
+    # Given two subscribers, one of which fails at random, and messages of three keys, posted at random times
     chance = random.Random(seed)
     world = World()
     world.make_queue(
@@ -189,7 +189,7 @@ def test_whatever_call_goes_wrong_nothing_is_lost_and_order_is_kept(slice_: int)
 
 
 def test_a_try_by_hand_that_failed_lets_its_message_overtake_nothing() -> None:
-    # Given a message that waits behind one that fails, and was tried by hand, in vain
+    # Given a message that waits behind a failing one, after a manual try that failed
     world = World()
     world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(HOUR_S,), spread=(1, 1)))
     world.sender.script(A, 500, 500, 200)

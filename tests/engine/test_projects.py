@@ -13,7 +13,7 @@ from pushhub.engine.tokens import Tokens, token_hash
 
 
 def test_a_project_and_its_tokens() -> None:
-    # Given a project made by command
+    # Given a project created by command
     config, clock = FakeConfigStore(), FakeClock()
     projects = Projects(config=config, clock=clock)
     project = projects.make("mine", allowed_targets=["10.0.0.0/8"])
@@ -22,7 +22,7 @@ def test_a_project_and_its_tokens() -> None:
     assert (project.name, project.allowed_targets, project.created_at) == ("mine", ("10.0.0.0/8",), clock.now())
     # When it gets two tokens
     one, two = projects.make_token(project.project_id, "ci"), projects.make_token(project.project_id)
-    # Then both act for it, and for nobody else
+    # Then both act for it, and for no other project
     tokens = Tokens(config)
     assert one != two
     assert min(len(one), len(two)) >= 32
@@ -32,7 +32,7 @@ def test_a_project_and_its_tokens() -> None:
     # And only their hashes are kept
     assert config.has_token(project.project_id, token_hash(one))
     assert not config.has_token(project.project_id, one)
-    # And one can be taken back without the other
+    # And one can be revoked without the other
     projects.revoke_token(project.project_id, token_hash(one)[:12])
     assert not tokens.allow(project.project_id, one)
     assert tokens.allow(project.project_id, two)

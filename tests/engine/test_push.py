@@ -1,4 +1,4 @@
-"""Pushing on fakes: who is asked, when again, and where it ends."""
+"""Pushing on fakes: which subscribers are asked, when they are retried, and how it ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
 
 
 def test_a_push_carries_the_bytes_and_headers_of_ironmq() -> None:
-    # Given a queue with one subscriber, and a body that is no UTF-8
+    # Given a queue with one subscriber, and a body that is not UTF-8
     world = World()
     queue = world.make_queue("orders & more", subscribers(A))
     # When a message is posted
@@ -79,7 +79,7 @@ def test_multicast_retries_only_who_failed_and_reports_it_once() -> None:
     world.run(seconds=600)
     # Then each was asked as often as needed
     assert [len(world.sender.requests_to(url)) for url in (A, B, C)] == [1, 2, 3]
-    # And the dead one is told of on the error queue, once
+    # And the dead one is reported in the error queue, once
     [error] = world.pulled("failed")
     assert json.loads(error) == {
         "source_msg_id": message_id,
@@ -189,9 +189,9 @@ def test_a_wait_of_a_minute_is_a_visibility_timeout_and_a_longer_one_a_new_messa
     world.make_queue("q", subscribers(A), retries=2, retries_delay=wait_s)
     world.sender.script(A, 500, 500, 200)
     [message_id] = world.post("q", b"x")
-    # When the order has waited in the retry queue, where it was sent after the first attempt, once more
+    # When the order has waited once more in the retry queue, where it was sent after the first attempt
     world.run(seconds=2 * wait_s + 10)
-    # Then it is the message it was, hidden, unless it would have held a place in flight for long
+    # Then it is the same SQS message, hidden, unless it would have been in flight for long
     assert world.deliveries(message_id)[0].state is DeliveryState.DELIVERED
     assert len(world.retry_queue.sent) == messages
 
@@ -230,7 +230,7 @@ def test_duplicates_and_stale_orders_do_nothing() -> None:
     [received] = world.push_queue.receive()
     world.push.run([received, received], source=world.push_queue, remaining_ms=lambda: 10**6)
     assert len(world.sender.requests) == 1
-    # When SQS hands its order over again, now and much later
+    # When SQS delivers its order again, now and much later
     world.push_queue.duplicate(received.receipt_handle)
     world.push_queue.duplicate(received.receipt_handle, after_s=86_400)
     world.run(seconds=2 * 86_400)
@@ -300,7 +300,7 @@ def test_a_unicast_message_whose_subscribers_are_all_gone_is_given_up_at_once() 
     assert current.push is not None
     another = Subscriber(subscriber_id="s9", name="another", url=C)
     world.config.update_queue(replace(current, push=replace(current.push, subscribers=(another,))))
-    # When it is looked at again, then it ends in the error queue, and nobody is asked
+    # When it is processed again, then it ends in the error queue, and nobody is asked
     world.run(seconds=61)
     assert len(world.sender.requests) == 2
     [error] = world.pulled("failed")
@@ -364,7 +364,7 @@ def test_a_fault_of_our_own_is_told_with_its_place_and_without_what_it_was_about
     world.sender.send = broken  # type: ignore[method-assign]
     world.post("q", b"x")
     world.run(seconds=1)
-    # Then the log says what and where, and not for whose URL
+    # Then the log says what went wrong and where, but not the URL
     [fault] = world.telemetry.named("push_fault")
     assert fault["error"] == "TypeError"
     assert "test_push.py" in str(fault["at"])
@@ -387,7 +387,7 @@ def test_a_day_of_a_broken_store_gives_no_order_up() -> None:
     world.messages.deliveries = broken  # type: ignore[method-assign]
     world.run(seconds=86_400)
     assert world.sender.requests == []
-    # When it can be read again, then the message is delivered, and no queue gave its order up
+    # When it can be read again, then the message is delivered, and no queue dropped its order
     world.messages.deliveries = readable  # type: ignore[method-assign]
     world.run(seconds=1000)
     assert len(world.sender.requests) == 1
@@ -406,7 +406,7 @@ def test_an_order_that_our_own_code_fails_on_ends_in_the_dead_letter_queue() -> 
 
     world.sender.send = fault  # type: ignore[method-assign]
     world.run(seconds=86_400)
-    # Then its order is not handed on for ever
+    # Then its order is not retried for ever
     assert [each.message and each.message.body for each in world.push_queue.dead] == [b"x"]
 
 
@@ -419,7 +419,7 @@ def test_an_old_message_is_replaced_before_its_queue_drops_it() -> None:
     world.run(seconds=1)
     world.clock.advance(seconds=5 * 86_400)
     [received] = world.retry_queue.receive()
-    # When it has to wait on
+    # When it has to wait further
     keep = world.push.run([received], source=world.retry_queue, remaining_ms=lambda: 10**6)
     # Then a new message carries the order
     assert keep == set()

@@ -1,4 +1,4 @@
-"""What becomes of an order once its delivery was looked at: given up, handed on, or kept; on queues in memory."""
+"""What happens to an order after its delivery was processed: given up, passed on, or kept; on in-memory queues."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from pushhub.engine.windows import SLOW_MS
 
 Outcome = Following | Exception
 LOOKS = 5_000
-"""Looks at the clock after which a run is taken for one that does not end."""
+"""Reads of the clock after which a run counts as endless."""
 
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is waited for that is not there."""
+    """No test really waits."""
     monkeypatch.setattr(module, "FLUSH_SECONDS", 0)
 
 
 class BoundedClock(FakeClock):
-    """A clock that can be looked at so often only, and on a look of which something may happen."""
+    """A clock that can be read a limited number of times, and that may trigger something when read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class BoundedClock(FakeClock):
 
 
 class Bench:
-    """A push whose deliveries come to what a test says."""
+    """A push whose deliveries have the outcome that the test sets."""
 
     def __init__(self, plan: FaultPlan | None = None, *, lane: bool = True) -> None:
         self.plan = plan or FaultPlan()
@@ -124,17 +124,17 @@ class Bench:
         return batch
 
     def work(self, batch: Sequence[Received], source: str = "push") -> set[str]:
-        """Let push work on a batch; the SQS ids to keep. What it does not keep is deleted, as SQS does."""
+        """Let push work on a batch; returns the SQS ids to keep. The others are deleted, as Lambda does."""
         keep = self.push.run(batch, source=self.ports[source], remaining_ms=lambda: self.remaining_ms)
         self.queues[source].delete([each.receipt_handle for each in batch if each.sqs_id not in keep])
         return keep
 
     def follow(self, follow: Follow, wait_ms: int = 0, of: str = "1") -> None:
-        """Let a delivery come to that."""
+        """Set the outcome of a delivery."""
         self.outcomes[of] = Following(follow, self.clock.now() + wait_ms)
 
     def takes(self, takes_ms: int, *, of: str) -> None:
-        """Let an attempt take so long."""
+        """Let an attempt take this long."""
         self._takes[of] = takes_ms
 
     def waits(self, source: str) -> int | None:
@@ -161,7 +161,7 @@ def a_stored(message_id: str = "1", *, version: int = 3) -> Delivery:
     return replace(opening(a_message(message_id), "s"), version=version)
 
 
-# -- where its wait is spent
+# -- where a wait is spent
 
 
 def test_what_is_over_is_given_up() -> None:
@@ -177,7 +177,7 @@ def test_what_is_over_is_given_up() -> None:
     ("wait_ms", "delay_s"), [(-5, 0), (0, 0), (1, 1), (60_000, 60), (60_001, 61), (MAX_DELAY_MS + 1, 900)]
 )
 def test_a_wait_is_spent_in_the_queue_that_it_belongs_to(follow: Follow, to: str, wait_ms: int, delay_s: int) -> None:
-    # Given a delivery that is to be looked at later, its order from another queue
+    # Given a delivery that is to be processed later, with an order from another queue
     bench = Bench()
     bench.follow(follow, wait_ms)
     assert bench.work(bench.received("push", an_order(version=3))) == set()
@@ -228,7 +228,7 @@ def test_what_is_given_up_goes_to_the_errors_queue_without_its_message_and_for_a
     assert bench.queues["errors"].sent == [(bare(), 0)]
 
 
-# -- what a failed call of our own leads to
+# -- failed calls of our own
 
 
 def test_what_cannot_be_given_up_is_looked_at_again() -> None:
@@ -268,7 +268,7 @@ def test_a_fault_of_ours_leaves_the_order_in_its_queue_and_its_neighbours_alone(
     bench = Bench()
     bench.outcomes["1"] = KeyError("https://secret")
     batch = bench.received("push", an_order("1"), an_order("2"))
-    # Then it stays where the dead-letter queue will take it, however often it was received
+    # Then it stays where it will reach the dead-letter queue, however often it was received
     assert bench.work(batch) == {batch[0].sqs_id}
     assert bench.waits("push") == UNSURE_WAIT_MS
     assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1", "2"]
@@ -300,7 +300,7 @@ def test_what_cannot_be_hidden_is_kept_all_the_same() -> None:
     [received] = bench.received("retry", an_order())
     assert bench.work([received], "retry") == {received.sqs_id}
     assert bench.telemetry.events == [("visibility_unchanged", {"error": "retry.defer failed", "orders": 1})]
-    # And so is what SQS refuses to hide, as it is no longer in flight
+    # And so are messages that SQS refuses to hide, because they are no longer in flight
     bench = Bench()
     bench.follow(Follow.LATER, 5_000)
     [received] = bench.received("retry", an_order())
@@ -415,7 +415,7 @@ def test_more_than_a_call_of_sqs_takes_all_go_their_way() -> None:
 
 
 def deferred(bench: Bench, source: str) -> list[tuple[str, int]]:
-    """Message ids and delays of what was sent to a queue after what the test sent itself."""
+    """Message ids and delays of the orders sent to a queue after those that the test sent."""
     return [(order.key.message_id, delay_s) for order, delay_s in bench.queues[source].sent]
 
 
@@ -451,11 +451,11 @@ def test_a_poll_that_is_put_aside_stays_a_poll() -> None:
 
 @pytest.mark.parametrize(("remaining_ms", "attempted"), [(2 * LONGEST_ATTEMPT_MS - 1, 0), (2 * LONGEST_ATTEMPT_MS, 1)])
 def test_a_slow_one_is_attempted_only_where_there_is_time_for_two(remaining_ms: int, attempted: int) -> None:
-    # Given a subscriber that was slow a moment ago, with nothing under way
+    # Given a subscriber that was slow a moment ago, with no attempt in progress
     bench = Bench(lane=False)
     bench.takes(SLOW_MS + 1, of="1")
     bench.work(bench.received("push", an_order("1")))
-    # When a run that has so much time left gets an order for it
+    # When a run with this much time left gets an order for it
     bench.remaining_ms = remaining_ms
     bench.work(bench.received("push", an_order("2")))
     assert len(bench.looked_at) == 1 + attempted
@@ -538,7 +538,7 @@ def test_those_that_are_listed_as_slow_are_not_even_read() -> None:
     assert deferred(bench, "slow") == [("0", 0), ("1", 0)]
     assert len(bench.looked_at) == BUSY_ORDERS - 2
     assert bench.read == [BUSY_ORDERS - 2]
-    # And of a batch that is all for it nothing is read at all
+    # And for a batch that is entirely for it, nothing is read at all
     assert bench.work(bench.received("push", *[an_order(f"1{each}", to="listed") for each in range(3)])) == set()
     assert len(bench.read) == 1
 
@@ -547,13 +547,13 @@ def test_those_that_are_listed_as_slow_are_not_even_read() -> None:
 
 
 class Meanwhile(Executor):
-    """Attempts are under way until there is nothing left to receive; then, as all else, they are through at once.
+    """Attempts are in progress until nothing is left to receive; then all of them end at once.
 
     Attributes:
         begins_ms: How long the attempts that begin take until the next look, one after the other.
         receives: How often orders were received.
-        most: Most attempts under way at a time.
-        receiving: While set, receives are under way too.
+        most: Most attempts in progress at the same time.
+        receiving: While set, receives are in progress, too.
     """
 
     def __init__(self, bench: Bench, *begins_ms: int) -> None:
@@ -584,7 +584,7 @@ class Meanwhile(Executor):
         return future
 
     def end(self) -> None:
-        """Let everything end."""
+        """End all attempts."""
         self.over = True
         for each, result in self.pending:
             each.set_result(result())
@@ -718,7 +718,8 @@ def test_a_run_receives_no_more_while_as_many_wait_as_there_are_threads(
 
 
 def test_whatever_the_slow_lane_does_not_take_is_kept_together() -> None:
-    # Given a slow lane that takes nothing, an order for one that is listed, and others for one that turns out slow
+    # Given a slow lane that accepts nothing, an order for a listed subscriber, and others for one that turns out to be
+    # slow
     bench = Bench()
 
     def refuse(orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
@@ -734,7 +735,7 @@ def test_whatever_the_slow_lane_does_not_take_is_kept_together() -> None:
 
 
 def test_all_that_cannot_be_handed_on_is_kept_whatever_it_waits_for() -> None:
-    # Given queues that take nothing
+    # Given queues that accept nothing
     def refuse(*given: object) -> None:
         raise Unavailable("sqs")
 

@@ -1,4 +1,4 @@
-"""How often attempts read their queue, and how old what they get may be."""
+"""How often attempts read their queue, and how old the result may be."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUEUE = Queue(project="p", name="q", uid="u", pull_uid="l", type=QueueType.PULL,
 
 
 class Source:
-    """Queues as they are stored; notes each read, and may hold it up or refuse it."""
+    """Stored queues; records each read, and may delay or refuse it."""
 
     def __init__(self) -> None:
         self.stored: Queue | None = QUEUE
@@ -63,19 +63,19 @@ def for_a_retry(reads: QueueReads, fitting: Callable[[Queue | None], bool] = fit
 
 
 def test_a_hundred_retries_at_once_share_one_read(reads: QueueReads, source: Source) -> None:
-    # Given a read that takes its time
+    # Given a slow read
     source.held_up.clear()
     with ThreadPoolExecutor(100) as threads:
         found = [threads.submit(for_a_retry, reads) for _ in range(100)]
         source.begun.wait()
-        # When it ends, whoever came before or after that has its result
+        # When it ends, callers from before and after have its result
         source.held_up.set()
         assert [each.result() for each in found] == [QUEUE] * 100
     assert source.reads == [True]
 
 
 class Noting(Future[Any]):
-    """A future that tells when somebody waits for it."""
+    """A future that signals when somebody waits for it."""
 
     waited_for = threading.Event()
 
@@ -116,13 +116,13 @@ def test_a_retry_takes_what_was_read_within_a_second_and_reads_anew_after_it(
 def test_what_was_read_before_and_does_not_fit_is_read_anew_and_what_was_read_now_is_not(
     reads: QueueReads, source: Source
 ) -> None:
-    # Given a queue that was read, and made anew since
+    # Given a queue that was read, and created again since
     for_a_retry(reads)
     source.stored = replace(QUEUE, uid="another")
-    # When a retry of the new one comes, then it is not told of the old one
+    # When a retry of the new one comes, then it does not get the old one
     found = for_a_retry(reads, lambda queue: queue is not None and queue.uid == "another")
     assert found == source.stored
-    # And what does not fit although it is current is not read twice
+    # And a current queue that does not fit is not read twice
     assert reads.find("p", "gone", is_first=False, fits=lambda _: False) is None
     assert source.reads == [True, True, True]
 
@@ -130,7 +130,7 @@ def test_what_was_read_before_and_does_not_fit_is_read_anew_and_what_was_read_no
 def test_a_refused_read_fails_for_whoever_waits_for_it_and_not_for_who_comes_later(
     reads: QueueReads, source: Source
 ) -> None:
-    # Given a read that will be refused, and two that wait for it
+    # Given a read that will fail, and two that wait for it
     source.held_up.clear()
     source.refuses = True
     with ThreadPoolExecutor(2) as threads:

@@ -1,4 +1,4 @@
-"""What a project's producers may post: how exact a quota is, what it costs, and whom it spares."""
+"""What a project's producers may post: how exact a quota is, what it costs, and which projects it does not affect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHER = "5f0000000000000000000002"
 
 
 class Counted(FakeConfigStore):
-    """Counts the calls that move marks: each is a write, whether it is refused or not."""
+    """Counts the calls that move marks: each is a write, refused or not."""
 
     def __init__(self, clock: FakeClock) -> None:
         super().__init__(clock)
@@ -32,8 +32,8 @@ class Hub:
     """Execution environments that share a store.
 
     Args:
-        quota: Of the project; None for the stack's.
-        default: The stack's.
+        quota: Quota of the project; None for the stack's default.
+        default: The stack's default.
     """
 
     def __init__(self, quota: Quota | None = None, *, default: int = 0, environments: int = 1) -> None:
@@ -44,7 +44,7 @@ class Hub:
         self.environments = [self.environment(self.store, default=default) for _ in range(environments)]
 
     def environment(self, marks: QuotaStore, *, default: int = 0) -> Quotas:
-        """A fresh one."""
+        """A new environment."""
         return Quotas(
             projects=self.store, marks=marks, default=lambda: default, clock=self.clock, telemetry=self.telemetry
         )
@@ -58,7 +58,7 @@ class Hub:
         return 0
 
     def accepted(self, seconds: int, each_second: int, count: int = 1) -> int:
-        """Messages accepted of so many posts each second, spread over the environments and the second."""
+        """Messages accepted when this many posts are made each second, spread over the environments and the second."""
         total = 0
         assert 1000 % each_second == 0
         for number in range(seconds * each_second):
@@ -76,9 +76,9 @@ def test_without_a_quota_everything_is_accepted_and_nothing_written() -> None:
 def test_a_burst_is_accepted_and_then_the_rate() -> None:
     # Given ten a second, and a burst of a hundred
     hub = Hub(Quota.of(10))
-    # When a thousand are posted at once, then the burst is accepted, and one unasked
+    # When a thousand are posted at once, then the burst is accepted, and one without a lease
     assert sum(hub.post() == 0 for _ in range(1000)) == LEAST_BURST + 1
-    # And for as long as posts go on, as many as the rate gives
+    # And as long as posts continue, as many as the rate allows
     assert hub.accepted(100, 50) == pytest.approx(1000, rel=0.02)
 
 
@@ -87,8 +87,8 @@ def test_environments_share_a_quota(environments: int) -> None:
     # Given a hundred a second, and five times as much posted, by however many environments
     hub = Hub(Quota.of(100), environments=environments)
     accepted = hub.accepted(60, 500)
-    # Then the burst and the rate are accepted, less what leases lapsed with,
-    # and one message unasked in ten seconds by each environment that did not refuse any
+    # Then the burst and the rate are accepted, minus unused leases, plus one message every ten seconds from each
+    # environment that did not refuse any
     assert 0.95 * 7000 <= accepted <= 7000 + environments * 6
 
 
@@ -129,7 +129,7 @@ def test_a_batch_counts_its_messages_and_is_taken_or_refused_whole() -> None:
     hub = Hub(Quota.of(10, 250))
     assert [hub.post(100) for _ in range(3)][:2] == [0, 0]
     waits_s = hub.post(100)
-    # Then fewer messages still go, and the whole batch after the time that was said
+    # Then fewer messages are still accepted, and the whole batch after the stated time
     assert waits_s > 0
     assert hub.post(1) == 0
     hub.clock.advance(seconds=waits_s + 10)
@@ -145,7 +145,7 @@ def test_a_batch_larger_than_the_burst_passes_when_nothing_else_was_posted() -> 
 
 
 def test_a_refused_producer_is_told_when_its_post_would_be_accepted() -> None:
-    # Given a message a second, and one accepted unasked
+    # Given a message per second, and one accepted without a lease
     hub = Hub(Quota.of(1, 1))
     assert [hub.post() for _ in range(3)] == [0, 0, 1]
     # When the second is over, then the next one is accepted
@@ -169,7 +169,7 @@ def test_the_projects_own_quota_counts_instead_of_the_stacks() -> None:
     # Given a stack's default
     default = Hub(None, default=1)
     assert sum(default.post() == 0 for _ in range(1000)) == LEAST_BURST + 1
-    # Then a project may have more, or no bound at all
+    # Then a project may have more, or no limit at all
     more = Hub(Quota.of(1, 500), default=1)
     assert sum(more.post() == 0 for _ in range(1000)) == 501
     free = Hub(Quota.of(0), default=1)
@@ -204,7 +204,7 @@ def test_a_failed_call_of_our_own_refuses_nothing(fault: Fault) -> None:
 
 
 def test_one_lease_is_a_small_part_of_the_burst() -> None:
-    # Given an environment that has posted alone for long
+    # Given an environment that has been the only one to post for long
     hub = Hub(Quota.of(100), environments=2)
     for _ in range(50):
         hub.post(to=0)

@@ -1,5 +1,5 @@
-"""The messages table is lost: what records and the bodies bucket still tell goes on, what they do not tell is named,
-and nothing arrives twice.
+"""The messages table is lost: whatever records and the bodies bucket still contain continues, the rest is reported, and
+nothing arrives twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pushhub.engine.rebuild import BODY_LOST, Rebuild, Rebuilt
 
 A, B = "https://a.example/in", "https://b.example/in"
 LARGE = b"x" * 9_000
-"""Lies in the bodies bucket."""
+"""A body large enough for the bodies bucket."""
 HOUR = 3600
 
 
@@ -39,14 +39,14 @@ def records(world: World, *ids: str, queue: str = "q") -> list[Mapping[str, Any]
 
 
 def lose(world: World) -> None:
-    """The table is gone, and so is what waited in the queues."""
+    """Lose the table and everything that waited in the queues."""
     world.messages.lose()
     world.push_queue.purge()
     world.retry_queue.purge()
 
 
 def lost_while_it_waits(url: str) -> tuple[World, list[Mapping[str, Any]]]:
-    """A world that has lost a message while it waited for its second try, and what its records tell."""
+    """A world that has lost a message while it waited for its second try, and its records."""
     world = World()
     world.make_queue("q", subscribers(url), retries=5, retries_delay=600)
     world.sender.script(url, 503, 200)
@@ -63,7 +63,7 @@ def rebuild(world: World, told: list[Mapping[str, Any]], *, dry: bool = False) -
 
 
 def test_what_was_still_owed_goes_on_and_what_arrived_does_not_arrive_again() -> None:
-    # Given a message that one subscriber has and the other does not, and another that nobody was sent yet
+    # Given a message that only one of two subscribers has, and another one not yet sent to anyone
     world = World()
     world.make_queue("q", subscribers(A, B), retries=5, retries_delay=600)
     world.sender.script(B, 503, 200)
@@ -71,17 +71,17 @@ def test_what_was_still_owed_goes_on_and_what_arrived_does_not_arrive_again() ->
     world.run(seconds=5)
     [delayed] = world.post("q", LARGE, delay_s=2 * HOUR)
     told = records(world, half, delayed)
-    # When everything is lost and made again
+    # When everything is lost and rebuilt
     lose(world)
     rebuilt = rebuild(world, told)
-    # Then the rest arrives, whole and once
+    # Then the rest arrives, complete and once
     assert (rebuilt.messages, rebuilt.resumed, rebuilt.lost) == (2, 3, 0)
     assert len(world.sender.requests_to(A)) == 1
     world.run(seconds=3 * HOUR)
     assert [each.body for each in world.sender.requests_to(A)] == [LARGE] * 2
     assert [each.body for each in world.sender.requests_to(B)] == [LARGE] * 3
     assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.DELIVERED}
-    # And the headers, which no record has, are named
+    # And the headers, which are in no record, are reported as unknown
     assert {each.message_id for each in rebuilt.unknown} == {half, delayed}
 
 
@@ -109,7 +109,7 @@ def test_a_body_that_lay_in_the_table_is_lost_and_its_deliveries_say_so() -> Non
     lose(world)
     # When it is made again
     rebuilt = rebuild(world, told)
-    # Then what was owed is given up with the reason, and named
+    # Then the owed deliveries are given up with the reason, and reported
     assert (rebuilt.messages, rebuilt.resumed, rebuilt.lost) == (0, 0, 1)
     states = {each.subscriber_id: (each.state, each.reason) for each in world.messages.all_deliveries()}
     assert states == {"s0": (DeliveryState.DELIVERED, ""), "s1": (DeliveryState.CANCELLED, BODY_LOST)}
@@ -144,7 +144,7 @@ def test_a_body_that_left_the_bucket_and_a_message_whose_time_is_over_are_given_
 
 
 def test_what_waits_for_a_person_waits_on_and_a_poll_does_too() -> None:
-    # Given a delivery that is held, and one whose endpoint works on it
+    # Given a held delivery, and one that its endpoint is working on
     world = World()
     world.make_queue("q", subscribers(A, B), retries=5, retries_delay=600)
     world.sender.script(A, 503)
@@ -187,11 +187,11 @@ def test_it_can_be_repeated_and_looked_at_first_and_leaves_alone_what_is_there()
     kept = world.messages.message(MessageKey(PROJECT, "uid-q", there[0]))
     lose(world)
     world.messages.restore(kept, [])
-    # When it is only looked at, then nothing changes
+    # When a dry run is made, then nothing changes
     saved = len(world.messages.saved)
     looked = rebuild(world, told, dry=True)
     assert (looked.messages, looked.present, len(world.messages.saved)) == (1, 1, saved)
-    # When it is done twice, then the second finds nothing to do
+    # When it is done twice, then the second run finds nothing to do
     assert rebuild(world, told).messages == 1
     again = rebuild(world, told)
     assert (again.messages, again.present) == (0, 2)
@@ -217,7 +217,7 @@ def test_what_is_settled_is_not_put_back_and_other_tables_are_not_meant() -> Non
 
 
 def test_a_restored_delivery_may_be_closed_by_whoever_comes_first() -> None:
-    # Given a rebuild that was interrupted between its two writes, and somebody who cancelled the delivery then
+    # Given a rebuild that was interrupted between its two writes, after which somebody cancelled the delivery
     world = World()
     world.make_queue("q", subscribers(A), retries=5, retries_delay=600)
     world.sender.script(A, 503, 200)

@@ -1,4 +1,6 @@
-"""Stream batches become objects once, whatever fails or comes again; a poisoned stream record is set aside whole."""
+"""Stream batches become objects once, whatever fails or is repeated; an unreadable stream record is set aside as a
+whole.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ INTERNAL = "hub/incoming"
 
 
 def an_inserted_message(sequence: int, *, accepted_at: int = ACCEPTED, message_id: str = "") -> dict[str, Any]:
-    """A stream record as Lambda hands it over."""
+    """A stream record as Lambda delivers it."""
     return {
         "eventID": f"e{sequence}",
         "eventName": "INSERT",
@@ -123,7 +125,7 @@ def test_a_batch_becomes_one_object_named_by_its_sequence_numbers(records: Recor
 
 
 def test_a_batch_that_comes_again_changes_nothing(records: Records, client: S3Client) -> None:
-    # Given a batch that was recorded, and a function that died before it could say so
+    # Given a batch that was recorded, and a function that died before it returned
     batch = [an_inserted_message(n) for n in (11, 12)]
     records.run(batch, table="messages")
     before = stored(client)
@@ -157,14 +159,14 @@ def test_a_batch_across_midnight_is_filed_under_both_days(records: Records, clie
 def test_a_poisoned_stream_record_is_set_aside_whole_and_the_others_are_recorded(
     records: Records, client: S3Client, telemetry: FakeTelemetry
 ) -> None:
-    # Given a batch in which one image lacks a number and another is no record at all
+    # Given a batch in which one image lacks a number and another entry is not a record at all
     poison = an_inserted_message(12)
     poison["dynamodb"]["NewImage"]["accepted_at"] = {"S": "yesterday"}
     batch = [an_inserted_message(11), poison, {"nonsense": True}, an_inserted_message(13)]
     # When it is recorded, twice because the first run's end was not noticed
     for _ in range(2):
         assert records.run(batch, table="messages") == 2
-    # Then the good ones are recorded and the bad ones kept as they came
+    # Then the good ones are recorded and the bad ones are kept unchanged
     objects = stored(client)
     aside = [json.loads(content) for key, content in objects.items() if key.startswith("records/quarantine/")]
     assert sorted(objects)[0] == "records/dt=2026-11-18/hour=11/messages-11-13-2.json.gz"
@@ -239,7 +241,7 @@ def test_what_the_hub_does_itself_is_accepted_but_delivered_to_nobody(
 
 
 def attempts_at(numbers: dict[str, int]) -> list[DeliveryRecord]:
-    """Records of so many attempts at each subscriber, every other one failed."""
+    """Records of this many attempts at each subscriber, every other one failed."""
     record = record_of_delivery(None, first(message(project="p"), Verdict.DELIVERED), ACCEPTED)
     assert record is not None
     return [
@@ -296,7 +298,7 @@ def test_of_many_subscribers_only_as_many_are_counted_as_attempts_pay_for(
     made = attempts_at({"busy": 100, **{f"s{number:03}": 1 for number in range(300)}})
     records = records_of(client, telemetry, activity, read=lambda _: made)
     records.run([an_inserted_message(1)], table="messages")
-    # Then that is a write for 20 of them at most, and it is said how many are left out
+    # Then there is at most one write per 20 attempts, and the number of attempts left out is counted
     assert activity.writes == 1 + 400 // ATTEMPTS_A_WRITE
     [whole] = counted(activity).values()
     assert whole.unattributed == 300 - 19

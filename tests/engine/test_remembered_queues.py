@@ -1,4 +1,4 @@
-"""Functions remember queues for a while; a queue that was changed by another process meanwhile costs no message."""
+"""Functions cache queues for a while; a change by another process in that time costs no message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ A, B = "https://a.example/in", "https://b.example/in"
 
 
 class RememberingConfigStore(FakeConfigStore):
-    """Never notices a change unless it is asked for what is stored now, as a process that did not make the change."""
+    """Never notices a change without a fresh read, like a process that did not make the change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,12 +32,12 @@ class RememberingConfigStore(FakeConfigStore):
 
 @pytest.fixture
 def world() -> World:
-    """A hub whose functions remember."""
+    """A hub whose functions cache."""
     return World(config=RememberingConfigStore())
 
 
 def remember(world: World, name: str) -> Queue:
-    """Let the functions read a queue; it as it is stored."""
+    """Let the functions read a queue; returns it as stored."""
     world.post(name, b"first")
     world.run(seconds=1)
     queue = world.config.queue(PROJECT, name)
@@ -53,7 +53,7 @@ def change(world: World, queue: Queue, **push: object) -> None:
 
 
 def post_elsewhere(world: World, name: str, body: bytes) -> str:
-    """Post through another process: this one goes on remembering what it did."""
+    """Post through another process: this one keeps its cache."""
     config = world.config
     assert isinstance(config, RememberingConfigStore)
     before = dict(config._remembered)

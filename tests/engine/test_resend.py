@@ -1,4 +1,4 @@
-"""Tries that a person asks for, on fakes: beside the automatic ones, after them, and where nothing was owed."""
+"""Manual tries, on fakes: beside the automatic ones, after them, and where nothing was owed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_success_ends_the_automatic_tries(wait_s: int) -> None:
     world = World()
     message_id = a_failing_queue(world, wait_s, wait_s)
     world.sender.script(A, 200)
-    # When a person has it tried
+    # When a person asks for a try
     resend(world, message_id)
     world.run(seconds=1)
     # Then it is delivered at once, and nothing follows
@@ -73,21 +73,21 @@ def test_a_failure_is_not_repeated_and_leaves_the_automatic_tries(wait_s: int) -
     world = World()
     message_id = a_failing_queue(world, wait_s, wait_s)
     before = the_delivery(world, message_id)
-    # When a try that a person asked for fails
+    # When a manual try fails
     resend(world, message_id)
     world.run(seconds=1)
-    # Then the next automatic one is due as it was
+    # Then the next automatic one is still due at its time
     after = the_delivery(world, message_id)
     assert (after.state, after.due_at, after.tries) == (before.state, before.due_at, before.tries)
     assert after.scheduled == before.scheduled == (wait_s > 900)
-    # And the two retries that were left are made when they are due, and no other
+    # And the two remaining retries are made when due, and no others
     world.run(seconds=DAY_S)
     assert the_delivery(world, message_id).state is DeliveryState.EXHAUSTED
     assert len(world.sender.requests) == 4
 
 
 def test_what_is_exhausted_can_be_tried_again_as_often_as_a_person_wants() -> None:
-    # Given an exhausted delivery, told to the error queue
+    # Given an exhausted delivery, reported to the error queue
     world = World()
     world.make_queue("q", subscribers(A), retries=0, error_queue="errors")
     world.sender.script(A, 500, 500, 500, 200)
@@ -95,7 +95,7 @@ def test_what_is_exhausted_can_be_tried_again_as_often_as_a_person_wants() -> No
     world.run(seconds=5)
     given_up = the_delivery(world, message_id)
     assert given_up.state is DeliveryState.EXHAUSTED
-    # When it is tried and fails again, twice, then it stays so and nobody is told again
+    # When it is tried and fails again, twice, then it stays exhausted and is not reported again
     for attempts in (2, 3):
         resend(world, message_id)
         world.run(seconds=5)
@@ -143,7 +143,7 @@ def test_a_retry_at_the_same_moment_leaves_the_try_to_its_own_order() -> None:
     [retry] = world.retry_queue.receive(limit=1)
     assert not retry.order.manual
     kept = world.push.run([retry], source=world.hub.engine.ports.retry_queue, remaining_ms=lambda: 600_000)
-    # Then the try is left to the order of its own, or both would make it, and this one is kept for what comes after
+    # Then the try is left to its own order, or both would make it, and this order is kept for what comes after
     assert kept == {retry.sqs_id}
     assert len(world.sender.requests) == 1
     world.run(seconds=5)
@@ -153,7 +153,7 @@ def test_a_retry_at_the_same_moment_leaves_the_try_to_its_own_order() -> None:
 
 
 def test_a_try_whose_own_order_was_lost_is_made_by_the_retrys() -> None:
-    # Given a try that a person asked for, whose order never came to the queue
+    # Given a manual try whose order never reached the queue
     world = World()
     message_id = a_failing_queue(world, 30, 30)
     world.sender.script(A, 200)
@@ -162,7 +162,7 @@ def test_a_try_whose_own_order_was_lost_is_made_by_the_retrys() -> None:
     [lost] = world.retry_queue.receive()
     assert lost.order.manual
     world.retry_queue.delete([lost.receipt_handle])
-    # When its retry comes, then the try is made a minute after it was asked for
+    # When its retry comes, then the try is made a minute after it was requested
     world.run(seconds=55)
     assert len(world.sender.requests) == 1
     world.run(seconds=15)
@@ -176,7 +176,7 @@ def test_a_message_never_tried_so_far_can_be_sent() -> None:
     world.sender.script(A, 500, 200)
     [message_id] = world.post("q", b"x", delay_s=HOUR_S)
     world.run(seconds=5)
-    # When a person has it sent now, in vain, then it is sent again when it is due
+    # When a person has it sent now and that fails, then it is sent again when it is due
     resend(world, message_id)
     world.run(seconds=5)
     assert len(world.sender.requests) == 1
@@ -222,7 +222,7 @@ def test_a_subscriber_can_be_owed_a_message_later_with_all_its_tries() -> None:
     for _ in range(2):
         world.hub.engine.resend.add(message, "s1")
     world.run(seconds=DAY_S)
-    # Then its retries are as those of others, and adding it once more changes nothing
+    # Then its retries are like those of others, and adding it once more changes nothing
     done = the_delivery(world, message.message_id, "s1")
     assert (done.state, done.attempts, done.tries) == (DeliveryState.DELIVERED, 2, 2)
     assert world.hub.engine.resend.add(message, "s1") == done
@@ -297,7 +297,7 @@ def test_a_410_to_a_try_that_a_person_asked_for_disables_too() -> None:
 def test_an_automatic_try_and_an_asked_one_at_the_same_time_do_not_get_into_each_others_way(
     automatic: int, asked: int, attempts: int, requests: int
 ) -> None:
-    # Given an automatic retry during which a person asks for a try, that is made while the first is still open
+    # Given an automatic retry, and a manual try made while it is still in progress
     world = World()
     message_id = a_failing_queue(world, 60, 60)
 
@@ -374,7 +374,7 @@ def test_a_try_that_was_promised_is_made_whatever_goes_wrong() -> None:
 
 
 def test_records_tell_asked_tries_from_automatic_ones() -> None:
-    # Given a delivery that was exhausted, resent in vain, and resent well
+    # Given a delivery that was exhausted, resent without success, and resent successfully
     world = World()
     message_id = a_failing_queue(world)
     resend(world, message_id)
@@ -416,10 +416,10 @@ def test_a_try_whose_answer_ends_the_automatic_ones_is_told_in_the_error_queue_o
     world.sender.script(A, 500, Reply(status_code=400, headers={"webhook-delivery": "abort-message"}))
     [message_id] = world.post("q", b"x")
     world.run(seconds=5)
-    # When a person asks for a try, and the answer asks to send the message no more
+    # When a person asks for a try, and the answer asks not to send the message again
     resend(world, message_id)
     world.run(seconds=5)
-    # Then it has ended, and who has to know is told at once, and not again when the next try would have been
+    # Then it has ended, and that is reported at once, and not again when the next try would have been due
     delivery = the_delivery(world, message_id)
     assert (delivery.state, delivery.reason) == (DeliveryState.EXHAUSTED, "asked_to_stop")
     assert len(world.pulled("failed")) == 1

@@ -1,5 +1,5 @@
-"""Tokens in subscribers' URLs are told to their owner only where the protocol shows the URL:
-never in a text about what went wrong, nor in logs.
+"""Tokens in subscribers' URLs are shown to their owner only where the protocol shows the URL: never in error texts, nor
+in logs.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def test_no_text_and_no_log_repeats_a_token_of_a_url(url: str, caplog: pytest.Lo
         [error] = world.pulled("failed")
         told += [each["msg"] for each in json.loads(error)["subscribers"]]
         assert len(told) == 3
-    # Then something is told, and the token nowhere
+    # Then the failure is reported, and the token appears nowhere
     assert any(told)
     assert "S3CRET" not in str([told, world.telemetry.events, caplog.text])
     sender.close()

@@ -1,4 +1,4 @@
-"""The slow lane: who is slow keeps no other order waiting, in no environment, and loses nothing."""
+"""The slow lane: a slow subscriber delays no other orders, in any environment, and loses nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = (PROJECT, "uid-q", "s0")
 
 
 def a_slow_queue(*, takes_ms: int = SLOW_MS + 1, plan: FaultPlan | None = None) -> World:
-    """A queue whose one subscriber takes its time."""
+    """A queue whose only subscriber is slow."""
     world = World(plan)
     world.make_queue("q", subscribers(SLOW), retries=2, retries_delay=3)
     world.sender.script(SLOW, Reply(status_code=200, takes_ms=takes_ms))
@@ -64,7 +64,7 @@ def test_a_lone_order_is_attempted_without_a_look_at_the_list() -> None:
 
 
 def test_one_that_hangs_is_listed_while_it_hangs_and_its_backlog_makes_room() -> None:
-    # Given an endpoint that hangs, a backlog for it, and behind that a message of another project's
+    # Given an endpoint that hangs, a backlog for it, and behind that a message of another project
     world, hung = hung_and_victim()
     post(world, "hung0", 100)
     with pushing(world) as push:
@@ -76,16 +76,17 @@ def test_one_that_hangs_is_listed_while_it_hangs_and_its_backlog_makes_room() ->
 
         world.sender.script("https://victim.example/in", Reply(status_code=200, meanwhile=served))
         post(world, "victim")
-        # When one run works on all that
+        # When one run works on all of that
         run(world, push, world.push_queue)
-    # Then the victim was served while it hung, everybody knew by then, and all but one order wait in the slow lane
+    # Then the other project was served while it hung, all environments knew by then, and all but one order wait in the
+    # slow lane
     assert listed == [{(PROJECT, "uid-hung0", "s0"): world.clock.now() + REMEMBERED_MS}]
     assert len(world.slow_queue.orders()) == 99
     assert len(world.push_queue) == len(world.retry_queue) == 0
 
 
 def test_in_the_slow_lane_an_order_that_may_not_begin_waits_longer_the_longer_its_subscriber_is_slow() -> None:
-    # Given a subscriber known to be slow here, with one attempt under way
+    # Given a subscriber known to be slow here, with one attempt in progress
     world = a_slow_queue()
     windows = world.push._windows
     start = world.clock.now()
@@ -126,7 +127,7 @@ def test_what_the_slow_lane_does_not_take_stays_where_it_was() -> None:
     world = a_slow_queue(takes_ms=10, plan=plan)
     world.ports.subscribers.note_slow([KEY], world.clock.now() + REMEMBERED_MS)
     ids = world.post("q", *[b"x"] * BUSY_ORDERS)
-    # When its orders come, then they are delivered all the same, later
+    # When its orders come, then they are still delivered, later
     world.run(seconds=120)
     assert plan.struck
     assert {each.message_id for each in world.messages.all_deliveries()} == {*ids}
@@ -200,13 +201,13 @@ def test_a_list_that_cannot_be_read_or_written_is_told_and_what_is_known_stays()
     lane = SlowLane(queue=FakeWorkQueue(clock), subscribers=store, clock=clock, telemetry=telemetry)
     store.note_slow([KEY], clock.now() + REMEMBERED_MS)
     lane.refresh(BUSY_ORDERS)
-    # When the list cannot be read, then that is still known
+    # When the list cannot be read, then the cached one is still used
     clock.advance(ms=FRESH_MS)
     plan.strike(Fault.FAILS, of="store.slow")
     lane.refresh(BUSY_ORDERS)
     assert lane.lists(KEY)
     assert telemetry.events == [("slow_list_unread", {"error": "store.slow failed"})]
-    # And another one that cannot be written is known here
+    # And another one that cannot be listed is known here
     other = (PROJECT, "uid-q", "s1")
     plan.strike(Fault.FAILS, of="store.note_slow")
     lane.tell([other])

@@ -18,7 +18,7 @@ MINUTE_MS = 60_000
 
 
 class Shop:
-    """A queue ``orders`` with the subscriber ``name-0``, and whoever asks about it."""
+    """A queue ``orders`` with the subscriber ``name-0``, and queries about it."""
 
     def __init__(self) -> None:
         self.world = World()
@@ -49,12 +49,12 @@ class Shop:
 
 
 def test_an_outage_is_told_by_minutes_with_the_traffic_in_it() -> None:
-    # Given two hours without an answer, a message each minute, and the minute in which all was well again
+    # Given two hours without an answer, a message each minute, and the minute of the recovery
     shop = Shop()
     shop.count(3, *[(minute, TIMEOUT, 1) for minute in range(60)], *[(minute, FIRST, 1) for minute in range(60)])
     shop.count(2, *[(minute, TIMEOUT, 2) for minute in range(60)], *[(minute, FIRST, 1) for minute in range(60)])
     shop.count(1, (0, GOOD, 7), (0, FIRST, 1))
-    # Then it is one time of trouble, whoever names the subscriber
+    # Then it is one period of trouble, whether the subscriber is given by name or id
     told = shop.told()
     assert told == shop.told("name-0")
     [window] = told.endpoint.windows

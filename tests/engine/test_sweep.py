@@ -1,4 +1,4 @@
-"""What streams and queues lose is found in the table and queued again; what they still have is left alone."""
+"""Work that streams and queues lose is found in the table and requeued; work that they still have is left alone."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ HOUR, DAY = 3_600, 86_400
 
 
 def sweep(world: World, parts: int = 1) -> int:
-    """Look through the whole table, part by part."""
+    """Sweep the whole table, part by part."""
     return sum(world.hub.engine.sweep.run(part, parts, lambda: 10**6) for part in range(parts))
 
 
 def lose_the_stream(world: World) -> None:
-    """The stream drops what it has not handed out."""
+    """The stream drops what it has not delivered."""
     world.messages.take_inserted()
 
 
@@ -49,7 +49,7 @@ def test_messages_whose_stream_records_were_lost_are_delivered_all_the_same(part
 
 
 def test_retries_whose_orders_were_lost_go_on() -> None:
-    # Given deliveries that wait for their retry, in a queue that somebody purges
+    # Given deliveries that wait for their retry in a queue that somebody purges
     world = World()
     world.make_queue("q", subscribers(A), retries=5, retries_delay=600)
     world.sender.script(A, 500, 200)
@@ -87,7 +87,7 @@ def test_what_expired_meanwhile_is_closed_where_people_see_it() -> None:
     [message_id] = world.post("q", b"x")
     lose_the_stream(world)
     world.run(seconds=2 * HOUR)
-    # When the table is swept, then nobody is asked, and its delivery says what became of it
+    # When the table is swept, then nobody is asked, and its delivery is marked as expired
     assert sweep(world) == 1
     world.run(seconds=5)
     assert world.sender.requests == []
@@ -108,7 +108,7 @@ def test_what_is_on_its_way_or_settled_is_left_alone() -> None:
     world.post("done", b"z")
     # When the table is swept, then nothing is queued
     assert sweep(world) == 0
-    # Nor is what is late for less than the grace
+    # Nor are deliveries that are late by less than the grace period
     lose_the_stream(world)
     world.clock.advance(seconds=GRACE_MS / 1000)
     assert sweep(world) == 0
@@ -122,10 +122,10 @@ def test_each_swept_delivery_is_told_and_a_sweep_without_time_says_so() -> None:
     world.post("q", *[b"x"] * 3)
     lose_the_stream(world)
     world.clock.advance(seconds=2 * HOUR)
-    # When there is no time, then that is counted
+    # When there is no time, then that is counted in a metric
     assert world.hub.engine.sweep.run(0, 1, lambda: 1_000) == 0
     assert world.telemetry.counts["SweepsUnfinished"] == 1
-    # When there is, then each delivery is told by its names
+    # When there is, then each delivery is logged with its ids
     assert sweep(world) == 3
     assert world.telemetry.counts["DeliveriesSwept"] == 3
     told = [fields for name, fields in world.telemetry.events if name == "delivery_swept"]
@@ -133,7 +133,7 @@ def test_each_swept_delivery_is_told_and_a_sweep_without_time_says_so() -> None:
 
 
 def test_a_delivery_that_left_by_its_time_to_live_is_not_made_anew() -> None:
-    # Given a delivered message that expired more than a day ago, whose delivery is gone while it is still there
+    # Given a delivered message that expired more than a day ago and still exists, while its delivery is gone
     world = World()
     world.make_queue("q", subscribers(A), expiration=3600)
     world.post("q", b"x")
@@ -169,7 +169,7 @@ def test_a_delivery_that_ended_and_is_gone_before_its_message_does_not_begin_ane
     # When the table is swept
     swept = sweep(world)
     world.run(seconds=60)
-    # Then nothing is queued, and no error message tells of a delivery that came to a good end
+    # Then nothing is queued, and there is no error message about the successful delivery
     assert swept == 0
     assert world.pulled("failed") == []
     assert len(world.sender.requests) == 1
@@ -182,7 +182,7 @@ def test_what_expired_before_anybody_tried_it_is_found_on_the_day_of_its_expiry(
     world.post("q", b"x")
     lose_the_stream(world)
     world.run(seconds=120)
-    # When the table is swept, then it ends as what expires does, though it is not late by an hour yet
+    # When the table is swept, then it ends as expired, although it is not yet an hour late
     assert sweep(world) == 1
     world.run(seconds=60)
     assert world.sender.requests == []
@@ -190,7 +190,7 @@ def test_what_expired_before_anybody_tried_it_is_found_on_the_day_of_its_expiry(
 
 
 def test_what_waits_on_its_subscriber_or_in_its_order_is_not_lost() -> None:
-    # Given messages that wait on a dead subscriber, and some that wait behind one of their ordering key
+    # Given messages in the backlog of a dead subscriber, and some that wait behind another one of their ordering key
     world = World()
     world.make_queue("dead", subscribers(A), retries=50, circuit=Circuit(failures=2), expiration=DAY)
     world.make_queue("ordered", subscribers(B), retry=Schedule(waits_s=(5 * HOUR, 60)), expiration=DAY)
@@ -202,10 +202,10 @@ def test_what_waits_on_its_subscriber_or_in_its_order_is_not_lost() -> None:
     world.run(seconds=3 * HOUR)
     # Then sweep leaves them alone
     assert sweep(world) == 0
-    # And when the key goes on, then all of it arrives
+    # And when the key continues, then all of them arrive
     world.run(seconds=3 * HOUR)
     assert [each.body for each in world.sender.requests_to(B)] == [b"1", b"1", b"2", b"3"]
-    # And what waited on a subscriber beyond its time is found and ends
+    # And a message that expired in the backlog is found and ends
     world.clock.advance(ms=DAY * 1000)
     assert sweep(world) > 0
     world.run(seconds=60)

@@ -28,7 +28,7 @@ LONG_ENOUGH_S = 60
 
 
 class Hung:
-    """An endpoint that answers nothing until it is let go."""
+    """An endpoint that does not answer until it is released."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -41,7 +41,7 @@ class Hung:
         with self._lock:
             self.at_once += 1
             self.most = max(self.most, self.at_once)
-        # It has been waited for long enough that it counts as slow, and that the run receives further orders.
+        # By now it counts as slow, and the run receives further orders.
         self._world.clock.advance(ms=SLOW_MS + 1)
         assert self.free.wait(LONG_ENOUGH_S)
         with self._lock:
@@ -50,7 +50,7 @@ class Hung:
 
 @contextmanager
 def pushing(world: World) -> Iterator[Push]:
-    """A push that works on its orders side by side, as the function does."""
+    """A push that works on its orders in parallel, like the function."""
     with ThreadPoolExecutor(max_workers=AT_ONCE + 1) as threads:
         side_by_side = copy.copy(world.ports)
         side_by_side.executor = threads
@@ -89,7 +89,7 @@ def run(world: World, push: Push, source: FakeWorkQueue, remaining_ms: Callable[
 
 
 def test_a_run_that_waits_for_an_endpoint_works_on_what_comes_meanwhile() -> None:
-    # Given a run that has nothing but an order for an endpoint that hangs until its neighbour is served
+    # Given a run with only an order for an endpoint that hangs until its neighbour is served
     world, hung = hung_and_victim()
     post(world, "hung0")
     batch = world.push_queue.receive()
@@ -157,7 +157,7 @@ def test_fifty_hanging_endpoints_with_a_backlog_leave_the_others_their_threads()
     served = threading.Event()
     world.sender.script(VICTIM, Reply(status_code=200, meanwhile=lambda _: served.set()))
     with pushing(world) as push, pushing(world) as slow, ThreadPoolExecutor(max_workers=2) as other:
-        # When one single run works on them, and another one on what that puts into the slow lane
+        # When a single run works on them, and another one on what the first puts into the slow lane
         post(world, "victim")
         running = [other.submit(run, world, push, world.push_queue)]
         until(lambda: len(world.slow_queue.sent) > 0)
@@ -168,7 +168,7 @@ def test_fifty_hanging_endpoints_with_a_backlog_leave_the_others_their_threads()
         hung.free.set()
         for each in running:
             each.result(LONG_ENOUGH_S)
-        # And nothing is lost: what was put aside is delivered once its endpoint answers
+        # And nothing is lost: orders put aside are delivered once their endpoint answers
         queues = (world.push_queue, world.retry_queue, world.slow_queue)
         while any(queue.next_at() is not None for queue in queues):
             world.clock.advance(seconds=900)
@@ -226,7 +226,7 @@ def test_a_project_holds_half_of_the_threads_while_another_has_orders() -> None:
     assert len(batch) == 81
     post(world, "late", project=OTHER_PROJECT)
     with pushing(world) as push:
-        # When one run works on all that, and receives another order of the other project's meanwhile
+        # When one run works on all of that, and meanwhile receives another order of the other project
         push.run(batch, source=world.push_queue, remaining_ms=lambda: 10**9)
     # Then the project had half of the threads at that time
     assert held == [SHARE_OF_A_PROJECT]
@@ -287,7 +287,7 @@ def test_a_look_for_idle_threads_that_finds_nothing_does_not_wait_and_is_not_rep
 
     def lasts(_: PushRequest) -> None:
         until(lambda: bool(looks))
-        # Time for some more rounds of the run
+        # Time for some further rounds of the run
         time.sleep(3 * FLUSH_SECONDS)
 
     world.make_queue("one", subscribers("https://one.example/in"))

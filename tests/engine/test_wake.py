@@ -1,4 +1,4 @@
-"""Waking: what is due goes back to its queue once, side by side, and a shard with much to do gets a run of its own."""
+"""Waking: due deliveries return to their queues once, in parallel, and a shard with much to do gets its own run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_is_due_is_woken_once_and_nothing_is_written_for_it() -> None:
     # When the hour is over
     world.clock.advance(seconds=3600)
     assert world.wake.run(lambda: ENDLESS) == MANY
-    # Then each has an order, further runs pass it by, and no delivery was written
+    # Then each has an order, further runs skip it, and no delivery was written
     assert world.wake.run(lambda: ENDLESS) == 0
     assert len(world.retry_queue.sent) == MANY
     assert len(world.messages.saved) == written
@@ -57,7 +57,7 @@ def test_orders_for_one_subscriber_travel_together() -> None:
 
 
 def test_orders_are_sent_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a queue that answers only once three calls were under way together
+    # Given a queue that answers only once three calls are in progress together
     monkeypatch.setattr(wake_module, "SLICE", 2)
     world = World()
     scheduled(world)
@@ -94,10 +94,10 @@ def test_each_shard_with_much_to_do_gets_a_run_of_its_own(monkeypatch: pytest.Mo
     world = World()
     scheduled(world, 48)
     world.clock.advance(seconds=3600)
-    # When the minute's run looks, then it starts a run for each, and works off none of them
+    # When the minute's run looks, then it starts a run for each, and handles none of them itself
     assert world.wake.run(lambda: ENDLESS) == 0
     assert world.ports.shard_runs.started == [0, 1, 2, 3]
-    # When those run, then each works off its own, all of it
+    # When those run, then each handles all of its own shard
     woken = [world.wake.run(lambda: ENDLESS, shard=shard) for shard in range(4)]
     assert sum(woken) == 48
     assert min(woken) >= 5
@@ -118,23 +118,23 @@ def test_a_run_that_cannot_be_started_is_made_up_for(monkeypatch: pytest.MonkeyP
 
 
 def test_a_shard_that_a_run_has_taken_is_left_to_it() -> None:
-    # Given a run that has taken a shard and goes on
+    # Given a run that has claimed a shard and is still running
     world = World()
     scheduled(world)
     world.clock.advance(seconds=3600)
     taken = [replace(each, taken_until=world.clock.now() + 50_000) for each in world.schedule.positions()]
     for before, after in zip(world.schedule.positions()[:1], taken[:1], strict=True):
         world.schedule.move(before, after)
-    # When the next minute's run comes, then it works off the others
+    # When the next minute's run comes, then it handles the others
     first = world.wake.run(lambda: ENDLESS)
     assert 0 < first < MANY
-    # And when the run that had it is long over, what it left behind is woken
+    # And when the run that claimed it is long over, the rest of the shard is woken
     world.clock.advance(seconds=60)
     assert world.wake.run(lambda: ENDLESS) == MANY - first
 
 
 def test_a_run_that_loses_the_race_for_a_shard_sends_nothing() -> None:
-    # Given a shard that another run takes after ours has looked
+    # Given a shard that another run claims after ours has read it
     world = World()
     scheduled(world)
     world.clock.advance(seconds=3600)
@@ -164,12 +164,12 @@ def test_a_shard_that_fails_does_not_hold_up_the_others_and_is_read_again() -> N
         send(orders, delay_s)
 
     world.retry_queue.send_packed = sometimes  # type: ignore[method-assign]
-    # When wake runs, then it fails, but three of the four shards are worked off
+    # When wake runs, then it fails, but three of the four shards are done
     with pytest.raises(Unavailable):
         world.wake.run(lambda: ENDLESS)
     first = len(world.retry_queue.sent)
     assert first >= MANY // 2
-    # And the next run goes on with the fourth
+    # And the next run continues with the fourth
     assert world.wake.run(lambda: ENDLESS) == MANY - first
 
 
@@ -187,7 +187,7 @@ def test_a_shard_that_cannot_be_read_does_not_hold_up_the_others(monkeypatch: py
         return due(position, now, limit)
 
     monkeypatch.setattr(world.schedule, "due", failing)
-    # When there is a run, then it tells of it, the other shards are woken, and how far they were read is kept
+    # When wake runs, then it reports that, the other shards are woken, and their positions are stored
     with pytest.raises(Unavailable):
         world.wake.run(lambda: ENDLESS)
     woken = len(world.retry_queue.sent)
@@ -216,7 +216,7 @@ def test_how_far_shards_were_read_is_kept_before_others_are_looked_at(monkeypatc
 
     monkeypatch.setattr(world.schedule, "due", looked)
     monkeypatch.setattr(world.schedule, "move", moved)
-    # When there is a run, then the first two are done with when the next one is looked at, should the run die there
+    # When wake runs, then the first two are done when the next one is read, in case the run dies there
     assert world.wake.run(lambda: ENDLESS) == MANY
     done = calls[: calls.index(("look", 2))]
     assert {("move", 0), ("move", 1)} <= set(done)
@@ -232,7 +232,7 @@ def test_a_run_out_of_time_leaves_the_rest_to_the_next(monkeypatch: pytest.Monke
     left = iter([60_000, 60_000, 60_000])
     first = world.wake.run(lambda: next(left, 5_000), shard=1)
     assert first == 10
-    # Then nobody waits for the shard, and the next run wakes the rest of it
+    # Then the claim on the shard is released, and the next run wakes the rest of it
     rest = world.wake.run(lambda: ENDLESS, shard=1)
     assert rest > 0
     assert len({each.key for each, _ in world.retry_queue.sent}) == first + rest == len(world.retry_queue.sent)
@@ -268,7 +268,7 @@ def test_an_order_for_a_delivery_that_changed_meanwhile_is_void() -> None:
     # When the entry's order comes
     world.retry_queue.send_packed([entry.order])
     world.run(seconds=1)
-    # Then it is dropped: whoever changed the delivery has an order for it
+    # Then it is dropped: the change of the delivery has led to another order
     assert len(world.sender.requests) == 1
     assert len(world.retry_queue) == 0
 
@@ -291,7 +291,7 @@ def test_a_void_order_does_not_stand_in_for_the_one_that_counts() -> None:
 
 
 def test_an_order_received_again_is_looked_at_whatever_its_version() -> None:
-    # Given a woken delivery whose attempt was recorded, though the write seemed to fail, so that the order is kept
+    # Given a woken delivery whose attempt was recorded although the write seemed to fail, so that the order is kept
     world = World()
     world.make_queue("q", subscribers(A), retries=3, retries_delay=3600)
     world.sender.script(A, 500, 200)

@@ -1,4 +1,4 @@
-"""How many attempts a subscriber gets at a time."""
+"""How many concurrent attempts a subscriber gets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OTHER: Key = ("p", "q", "other")
 
 
 def begun_at_once(known: Windows, key: Key, now: int) -> int:
-    """As many attempts as may begin, begun."""
+    """Begin as many attempts as possible; returns their number."""
     count = 0
     while known.admits(key, now):
         known.begin(key, now)
@@ -84,18 +84,18 @@ def test_only_so_many_are_remembered_and_those_being_asked_are(monkeypatch: pyte
 
 
 def hanging(known: Windows, project: str, count: int, now: int) -> None:
-    """As many endpoints of a project, each asked for the first time."""
+    """This many endpoints of a project, each asked for the first time."""
     for number in range(count):
         known.begin((project, "q", f"hangs-{number}"), now)
 
 
 def test_a_project_of_fifty_hanging_endpoints_is_one_neighbour() -> None:
-    # Given fifty endpoints of one project that do not answer, as nobody knew yet
+    # Given fifty endpoints of one project that do not answer, which nobody knew before
     known, now = Windows(), SLOW_MS + 1
     hanging(known, "p", 50, 0)
     for number in range(50):
         known.end(("p", "q", f"hangs-{number}"), 0, now)
-    # When they are all to be tried again, then few are at a time
+    # When all of them are to be retried, then only a few are at a time
     begun = 0
     for number in range(50):
         key = ("p", "q", f"hangs-{number}")
@@ -109,7 +109,7 @@ def test_a_project_of_fifty_hanging_endpoints_is_one_neighbour() -> None:
 
 
 def test_while_a_project_hangs_its_other_subscribers_and_other_projects_do_not_wait() -> None:
-    # Given a prompt subscriber of a project, and more endpoints of it that hang than may
+    # Given a prompt subscriber of a project, and more hanging endpoints of it than allowed
     known, now = Windows(), SLOW_MS + 1
     known.begin(ONE, 0)
     known.end(ONE, 0, 100)
@@ -122,7 +122,7 @@ def test_while_a_project_hangs_its_other_subscribers_and_other_projects_do_not_w
     known.begin(slow, 0)
     known.end(slow, 0, now)
     assert begun_at_once(known, slow, now) == 1
-    # And a run that begins anew knows of none under way
+    # And a run that starts over knows of no attempt in progress
     known.start_over()
     assert known.admits(("p", "q", "hangs-0"), now)
 
@@ -192,7 +192,7 @@ def test_one_that_stays_slow_is_so_since_its_first_slow_answer() -> None:
     for begun in (0, 60_000):
         known.begin(ONE, begun)
         known.end(ONE, begun, begun + SLOW_MS + 1)
-    # Then orders for it wait as long as one that is slow for a minute has them wait
+    # Then its orders wait as long as those of a subscriber that has been slow for a minute
     assert known.aside_s(ONE, 61_000) == windows.ASIDE_S << 3
     assert known.aside_s(OTHER, 61_000) == windows.ASIDE_S
 
@@ -207,7 +207,7 @@ def test_it_is_told_again_after_five_minutes_and_not_before() -> None:
 
 
 def test_who_is_forgotten_is_not_looked_at_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given an environment that remembers two, and three subscribers one after the other
+    # Given an environment that remembers two subscribers, and three in a row
     monkeypatch.setattr(windows, "KNOWN", 2)
     known = Windows()
     keys: list[Key] = [("p", "q", str(number)) for number in range(3)]
@@ -244,7 +244,7 @@ def test_a_projects_attempts_are_counted_until_they_end_or_their_run_did() -> No
         known.begin(key, 0)
     assert (known.held("p"), known.held("another"), known.held("nobody")) == (3, 1, 0)
     known.end(OTHER, 0, 10)
-    # An end that was told before changes nothing
+    # A repeated end changes nothing
     known.end(OTHER, 7, 10)
     assert known.held("p") == 2
     known.start_over()

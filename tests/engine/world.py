@@ -45,8 +45,7 @@ def subscribers(*urls: str) -> tuple[Subscriber, ...]:
 
 
 class Owner:
-    """What a protocol does with the events of its subscribers: remembers them,
-    and disables those that are to be disabled.
+    """A protocol's reaction to events of its subscribers: remembers them, and disables subscribers when asked to.
 
     Attributes:
         events: All, in order.
@@ -79,9 +78,9 @@ class World:
 
     Args:
         plan: Which port call goes wrong; none by default.
-        config: Another configuration store than the plain fake.
-        clock: Another clock than one that stands still.
-        descendants: How many messages may come of one.
+        config: A configuration store other than the plain fake.
+        clock: A clock other than one that stands still.
+        descendants: How many messages may derive from one.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class World:
 
     @cached_property
     def hub(self) -> Pushhub:
-        """The hub on the ports, struck by the plan."""
+        """The hub on the ports, with the faults of the plan."""
         hub = self.ports.build(self.plan)
         owner = faulty(self.owner, "owner", self.plan)
         hub.engine.protocols.append(Protocol(name=OWNERS, subscriber_events=lambda: owner))
@@ -186,13 +185,13 @@ class World:
         return queue
 
     def post(self, queue: str, *bodies: bytes, delay_s: int = 0, order_key: str | None = None) -> list[str]:
-        """Post messages as a producer would; raises what the producer would be told as an error."""
+        """Post messages as a producer would; raises the error that the producer would get."""
         return self.ingest.post(
             PROJECT, queue, [NewMessage(body=body, delay_s=delay_s, order_key=order_key) for body in bodies]
         )
 
     def step(self) -> bool:
-        """Let every function that has something to do run once; whether any had."""
+        """Let every function that has something to do run once; returns whether any had."""
         worked = self._dispatch()
         ports = self.hub.engine.ports
         worked |= self._push(self.push_queue, ports.push_queue)
@@ -204,7 +203,7 @@ class World:
         return worked | self._wake()
 
     def run(self, *, seconds: float) -> None:
-        """Run for that long on the fake clock, jumping from one moment that matters to the next."""
+        """Run for this long on the fake clock, jumping from one relevant moment to the next."""
         end = self.clock.now() + round(seconds * 1000)
         while True:
             while self.step():
@@ -243,7 +242,7 @@ class World:
         return self.bodies.get(message.body_ref)
 
     def dispatch_only(self) -> None:
-        """Let the stream hand out what was stored, and nothing else happen."""
+        """Let the stream deliver what was stored, and nothing else happen."""
         self._dispatch()
 
     def _dispatch(self) -> bool:

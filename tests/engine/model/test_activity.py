@@ -95,7 +95,7 @@ def test_an_attempt_counts_for_its_subscriber_with_its_time(verdict: Verdict, de
         attempts=1, delivered=delivered, failed=failed, took_ms=70
     )
     assert subscriber_activity_of(replace(attempt, duration_ms=None)).took_ms == 0
-    # And what is no attempt counts none
+    # And other records count no attempt
     assert subscriber_activity_of(record_of_acceptance(message())) == SubscriberActivity()
 
 
@@ -107,7 +107,7 @@ def test_the_busiest_are_counted_and_of_the_others_how_many_attempts_they_had() 
     counted, left_out = busiest(more)
     assert [*counted] == ["a", "b", *[str(number) for number in range(FREE_WRITES - 2)]]
     assert (counted["a"], left_out) == (SubscriberActivity(attempts=3), 2)
-    # And as many as their attempts pay for
+    # And as many more as their attempts justify
     many = {
         f"{number:02d}": SubscriberActivity(attempts=ATTEMPTS_A_WRITE // 2, took_ms=-number) for number in range(30)
     }

@@ -1,4 +1,4 @@
-"""What an answer may ask the hub to do, and that it may ask nothing unless it is let."""
+"""What an answer may ask the hub to do, and that it may ask nothing by default."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW = 1_795_000_000_000
 
 
 def answer(status: int, *, error: str = "", **headers: str) -> Answer:
-    """An answer that came just now."""
+    """An answer that has just arrived."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Answer(
         status_code=status, message="", error_class=error, headers=named, started_at=NOW - 40, finished_at=NOW
@@ -61,7 +61,7 @@ def test_retry_after_is_seconds_or_a_date(value: str, wait_ms: int | None) -> No
 
 
 def test_a_date_is_in_its_own_zone_and_in_gmt_if_it_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a machine that keeps another time
+    # Given a machine in another time zone
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
@@ -137,7 +137,7 @@ def test_a_retry_after_is_never_spread() -> None:
 
 
 def test_the_first_rule_that_fits_a_status_decides() -> None:
-    # Given a subscriber with rules of its own beside the standard ones
+    # Given a subscriber with its own rules in addition to the standard ones
     rules = AnswerRules(
         gone_disables=True,
         retry_after=True,
@@ -152,5 +152,5 @@ def test_the_first_rule_that_fits_a_status_decides() -> None:
     assert asked(rules, answer(410, retry_after="5")) == Asked(wait_ms=5_000)
     assert asked(rules, answer(0, error="dns")) == Asked(stops=Stops.SUBSCRIBER, reason="status_0")
     assert asked(rules, answer(500)) == NOTHING_ASKED
-    # And a success is no failure whatever a rule says
+    # And a success is never a failure, whatever a rule says
     assert rules.asked(answer(404), failed=False, jitter=0) == NOTHING_ASKED

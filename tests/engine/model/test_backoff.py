@@ -42,7 +42,7 @@ def test_it_is_never_early_nor_later_than_sqs_allows(wait_ms: int, held_ms: int)
 
 
 def waits(policy: Schedule, jitter: float = 0.5) -> list[float | None]:
-    """Seconds to wait after each failure, and what follows the last one."""
+    """Seconds to wait after each failure; None after the last one."""
     found = [policy.wait_ms(tries, jitter) for tries in range(1, (policy.max_tries or 0) + 1)]
     return [None if wait is None else wait / 1000 for wait in found]
 
@@ -100,7 +100,7 @@ def test_exponential_waits_double_up_to_the_cap_and_jitter_only_adds() -> None:
     policy = Exponential(base_s=10, cap_s=100, spread=0.5)
     assert [policy.wait_ms(tries, 0.0) for tries in (1, 2, 3, 4, 5)] == [10_000, 20_000, 40_000, 80_000, 100_000]
     assert [policy.wait_ms(tries, 1.0) for tries in (1, 2, 3, 4, 5)] == [15_000, 30_000, 60_000, 100_000, 100_000]
-    # Then tries without end never come to a number that is too large
+    # Then unlimited tries never produce a number that is too large
     assert policy.wait_ms(100_000, 1.0) == 100_000
 
 

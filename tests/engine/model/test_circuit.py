@@ -1,4 +1,4 @@
-"""The circuit's state machine, step by step and by a machine that plays anything at all."""
+"""The circuit's state machine, step by step, and with random histories."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_probes_are_further_and_further_apart_and_made_one_at_a_time() -> None:
         now = health.probe_at
         taken = claimed(health, now, for_ms=90_000)
         assert taken is not None
-        # While it is under way there is no other, but should nothing be heard of it there is
+        # While it is in progress there is no other probe, but if its outcome is never reported there is
         assert claimed(taken, now + 89_999, for_ms=90_000) is None
         assert claimed(taken, now + 90_000, for_ms=90_000) is not None
         health = failed(taken, CIRCUIT, now, tripped=False, probe=True)
@@ -90,7 +90,7 @@ def test_warnings_at_half_seven_and_nine_tenths_and_then_the_end() -> None:
         if percent is not None:
             told.append((hour, percent))
             health = warned(health, now)
-    # Then each was said once, and it starts anew when it was disabled
+    # Then each was given once, and the count starts again after it was disabled
     assert told == [(60, 50), (84, 70), (108, 90), (120, 100)]
     assert (health.failing_since, health.warnings, health.state) == (None, 0, CircuitState.CLOSED)
 
@@ -121,7 +121,7 @@ def test_without_a_limit_nobody_is_warned() -> None:
 
 
 def with_everything(state: CircuitState) -> Health:
-    """A health with something in every field, to see that nothing else changes."""
+    """A health with every field set, to see that nothing else changes."""
     return Health(
         key=KEY,
         state=state,
@@ -153,7 +153,7 @@ def test_each_change_changes_what_it_says_and_nothing_else() -> None:
         assert failed(before, CIRCUIT, NOW, tripped=True, probe=False) == replace(
             before, state=CircuitState.OPEN, changed_at=NOW, probe_at=NOW + 60_000, probes=0, ramped=0, version=5
         )
-    # And a success ends what there was of failure
+    # And a success clears the failures
     well = {"failing_since": None, "warnings": 0, "warned_at": 0, "version": 5}
     assert succeeded(ramping, NOW) == replace(ramping, **well)  # type: ignore[arg-type]
     assert succeeded(is_open, NOW) == replace(
@@ -185,7 +185,7 @@ def test_a_warning_is_due_to_the_millisecond_and_a_tenth_of_the_time_after_the_o
     assert due_warning(before, circuit, NOW + 700_000) == 70
     unwarned = replace(health, warnings=0, warned_at=NOW + 499_999)
     assert due_warning(unwarned, circuit, NOW + 500_000) == 50
-    # Then nothing is due while all is well
+    # Then nothing is due without failures
     assert due_warning(replace(health, failing_since=None), circuit, NOW + 10**9) is None
 
 
@@ -196,7 +196,7 @@ def test_however_long_it_lasts_waits_and_ramps_have_an_end() -> None:
 
 
 class CircuitLife(RuleBasedStateMachine):
-    """Plays several execution environments whose knowledge is stale, a store with version checks, and a ticker."""
+    """Plays several execution environments with stale knowledge, a store with version checks, and a ticker."""
 
     @initialize()
     def begins(self) -> None:
@@ -237,7 +237,7 @@ class CircuitLife(RuleBasedStateMachine):
         taken = claimed(self.seen[who], self.now, for_ms=90_000)
         if taken is None or not self.save(taken):
             return
-        # No other probe is under way: the one before ended, or its time was over
+        # No other probe is in progress: the previous one ended, or its time was over
         assert self.now >= self.open_until_probe
         self.open_until_probe = self.now + 90_000
         self.seen[who] = taken

@@ -160,13 +160,13 @@ def test_what_is_settled_otherwise_cannot_be_acknowledged(state: DeliveryState, 
 
 
 def test_an_acknowledgement_before_the_answer_stands_and_the_attempt_is_counted() -> None:
-    # Given an attempt under way that is acknowledged before it answers
+    # Given an attempt in progress that is acknowledged before it answers
     begun = a_delivery()
     acknowledged = acknowledge(begun, "s0", 1, START + 50)
     # When it then answers 202
     answer = Answer(status_code=202, message="Accepted", started_at=START, finished_at=START + 100)
     folded = merge_attempt(acknowledged, begun, answer, Verdict.RESERVED)
-    # Then the books show one attempt and the acknowledgement stands
+    # Then one attempt is recorded and the acknowledgement stands
     assert folded is not None
     assert (folded.state, folded.tries, folded.attempts) == (DeliveryState.ACKNOWLEDGED, 1, 1)
     assert (folded.status("s0").status_code, folded.status("s0").tries) == (200, 1)
@@ -195,7 +195,7 @@ def test_it_expires_when_its_time_is_over_even_while_waiting_longer() -> None:
 
 
 def close_to_expiry(delivery: Delivery, far: int) -> Delivery:
-    """One more failure just before the end, with a wait that reaches beyond it."""
+    """One more failure just before the expiry, with a wait that reaches beyond it."""
     return after(delivery, 500, at=far - 1000, policy=FixedDelay(retries=100, delay_s=86_400))
 
 

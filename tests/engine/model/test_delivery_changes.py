@@ -1,4 +1,4 @@
-"""What each change makes of a delivery, field by field, and that it changes nothing else."""
+"""The effect of each change on a delivery, field by field, and that it changes nothing else."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def a_message(
 
 
 def to_one(**changes: object) -> Delivery:
-    """A delivery to one subscriber that has been tried three times, with something in every field."""
+    """A delivery to one subscriber that has been tried three times, with every field set."""
     waiting = replace(
         opening(a_message("a"), "a"),
         state=DeliveryState.RETRYING,
@@ -163,7 +163,7 @@ def test_a_delivery_to_a_subscriber_that_came_later_is_marked_and_has_the_due_ti
     assert added(a_message("a"), "z", due_at=None).due_at is None
 
 
-# -- what is to be done
+# -- the next step
 
 
 def test_a_try_that_a_person_asked_for_comes_first_until_the_message_expires() -> None:
@@ -173,11 +173,11 @@ def test_a_try_that_a_person_asked_for_comes_first_until_the_message_expires() -
 
 
 def test_a_delivery_that_was_only_asked_for_expires_and_does_nothing_before() -> None:
-    # Given a delivery that has no automatic tries, made for a try that a person asked for
+    # Given a delivery without automatic tries, created for a manual try
     delivery = added(a_message("a"), "z", due_at=None)
     assert next_step(delivery, POLICY, EXPIRES - 1) == NextStep(step=Step.NOTHING)
     assert next_step(delivery, POLICY, EXPIRES) == NextStep(step=Step.CLOSE, closes_as=DeliveryState.EXPIRED)
-    # And one that is held for a person waits without end
+    # And one that is held for a person waits indefinitely
     held = to_one(state=DeliveryState.HELD, due_at=None)
     assert next_step(held, POLICY, EXPIRES + 10**9) == NextStep(step=Step.NOTHING)
 
@@ -190,7 +190,7 @@ def test_a_reservation_outlasts_its_message_and_any_other_wait_does_not() -> Non
 
 
 def test_tries_are_used_up_only_between_rounds() -> None:
-    # Given as many tries as there may be: a round that has begun goes on, another does not begin
+    # Given all tries used up: a round that has begun continues, another does not begin
     assert next_step(to_any(cursor=1, tries=3), POLICY, START) == NextStep(step=Step.ATTEMPT)
     assert next_step(to_any(tries=3), POLICY, START).closes_as is DeliveryState.EXHAUSTED
     assert next_step(to_any(tries=2), POLICY, START) == NextStep(step=Step.ATTEMPT)
@@ -216,7 +216,7 @@ def test_a_failed_attempt_is_on_the_books_and_the_next_is_due() -> None:
         dialect="hub",
         asked=Asked(wait_ms=5, reason="not for this"),
     )
-    # Then all of it is as the attempt left it
+    # Then every field is as the attempt left it
     status = TargetStatus(
         tries=4, status_code=503, message="Busy", last_try_at=START + 90_750, name="Anna", url="u:anna"
     )
@@ -237,7 +237,7 @@ def test_a_failed_attempt_is_on_the_books_and_the_next_is_due() -> None:
 def test_success_settles_when_the_answer_came() -> None:
     before = to_one()
     after = after_attempt(before, an_answer(), Verdict.DELIVERED, policy=POLICY, reserve_ms=1, jitter=0)
-    # Who was asked is left as it was known before, as the caller did not say
+    # The subscriber's name and URL stay as they were, because the caller gave none
     status = TargetStatus(tries=4, status_code=200, message="OK", last_try_at=START + 90_750, name="A", url="u:a")
     assert after == replace(
         before,
@@ -255,7 +255,7 @@ def test_success_settles_when_the_answer_came() -> None:
 
 
 def test_waits_before_and_after_an_attempt_are_never_negative() -> None:
-    # Given a clock that stands behind the one that recorded the attempt before
+    # Given a clock that is behind the one that recorded the previous attempt
     after = after_attempt(to_one(), an_answer(at=START), Verdict.RESERVED, policy=POLICY, reserve_ms=-400, jitter=0)
     assert after.last is not None
     assert (after.last.wait_before_ms, after.last.wait_after_ms) == (0, 0)
@@ -298,14 +298,14 @@ def test_in_unicast_who_is_disabled_leaves_the_others_and_a_stopped_message_does
             asked=Asked(stops=stops, wait_ms=10**9, reason="status_410"),
         )
 
-    # Then another is asked at once, whatever wait was asked for
+    # Then another subscriber is asked at once, whatever wait was requested
     next_one = after(Stops.SUBSCRIBER)
     assert (next_one.state, next_one.cursor, next_one.due_at) == (DeliveryState.RETRYING, 1, START + 90_750)
     assert (next_one.tries, next_one.reason) == (0, "")
     # And the last one of the round leads to the next round
     last = after(Stops.SUBSCRIBER, cursor=2)
     assert (last.state, last.cursor, last.tries, last.reason) == (DeliveryState.RETRYING, 0, 1, "")
-    # But where the message is not wanted, nobody else is asked
+    # But if the message is not wanted, nobody else is asked
     stopped = after(Stops.DELIVERY)
     assert (stopped.state, stopped.cursor, stopped.reason) == (DeliveryState.EXHAUSTED, 0, "status_410")
 
@@ -325,13 +325,13 @@ def test_postponements_are_counted_and_cost_no_try_also_in_the_middle_of_a_round
 
 
 def test_texts_of_all_subscribers_together_stay_bounded() -> None:
-    # Given as many subscribers as may be and a long answer with letters of three bytes
+    # Given the maximum number of subscribers, and a long answer with letters of three bytes
     names = tuple(f"s{number}" for number in range(1700))
     delivery = opening(a_message(*names, unicast=True), "*")
     after = after_attempt(delivery, an_answer(500, "€" * 200), Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0)
     # Then each keeps its share of whole letters
     assert after.status("s0").message == "€" * (STATUS_TEXT_BYTES // 1700 // 3)
-    # And what cannot be written as UTF-8 is replaced
+    # And characters that cannot be written as UTF-8 are replaced
     odd = after_attempt(to_one(), an_answer(500, "\ud800!"), Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0)
     assert odd.status("a").message == "?!"
 
@@ -345,7 +345,7 @@ def test_an_acknowledgement_during_its_attempt_stands_with_the_attempt_on_the_bo
     current = acknowledge(begun, "a", 4, START + 90_600)
     # When the answer comes
     merged = merge_attempt(current, begun, an_answer(500, "late"), Verdict.FAILED)
-    # Then the status says what the acknowledgement said, but for when it was tried
+    # Then the status is that of the acknowledgement, except for the time of the try
     status = TargetStatus(
         tries=4,
         status_code=200,
@@ -366,7 +366,7 @@ def test_an_answer_to_another_attempt_than_the_acknowledged_one_is_dropped() -> 
     # When the answer to a duplicate of it comes, success or not
     assert merge_attempt(current, begun, an_answer(), Verdict.FAILED) is None
     assert merge_attempt(current, begun, an_answer(), Verdict.DELIVERED) is None
-    # And an answer comes when the same attempt's number was used by another one
+    # And an answer arrives after its attempt's number was used by another attempt
     assert merge_attempt(to_one(acknowledged_attempt=4), to_one(), an_answer(), Verdict.FAILED) is None
 
 
@@ -406,10 +406,10 @@ def test_statuses_of_others_are_kept() -> None:
 
 @pytest.mark.parametrize("field", ["state", "due_at", "tries", "cursor", "update_url"])
 def test_an_automatic_try_counts_as_it_is_while_what_it_was_made_for_stands(field: str) -> None:
-    # Given a delivery of which a person asked for a try while an automatic one is under way
+    # Given a delivery for which a person asked for a try while an automatic one is in progress
     begun = to_one()
     assert counts_as_it_is(to_one(asked_at=START, version=9), begun)
-    # Then it does not once anything else has changed
+    # Then it does not if anything else has changed
     other = {"state": DeliveryState.POLLING, "due_at": START, "tries": 0, "cursor": 1, "update_url": "u:x"}[field]
     assert not counts_as_it_is(to_one(**{field: other}), begun)
 
@@ -432,7 +432,7 @@ def test_an_asked_for_try_counts_as_it_is_while_it_is_the_same_that_was_asked_fo
 def test_an_acknowledgement_settles_and_says_so() -> None:
     before = to_one(cursor=0)
     after = acknowledge(before, "a", 3, START + 60_000, name="Other", url="u:other")
-    # Then who was asked stays as it was when it was asked
+    # Then the subscriber's name and URL stay as they were when it was asked
     status = TargetStatus(
         tries=3,
         status_code=200,
@@ -505,7 +505,7 @@ def test_leaving_it_to_a_person_settles_nothing() -> None:
     assert close(to_one(), DeliveryState.HELD, START).settled_at is None
 
 
-# -- a subscriber that is gone
+# -- a removed subscriber
 
 
 def test_the_next_subscriber_that_is_there_is_asked_and_nothing_is_stored_for_it() -> None:
@@ -556,7 +556,7 @@ def test_when_nobody_is_left_it_ends_whatever_the_policy_holds() -> None:
     assert after == close(before, DeliveryState.EXHAUSTED, START + 9, "subscriber_removed")
 
 
-# -- what a person asks for
+# -- manual tries
 
 
 def test_resuming_makes_it_due_and_counts_postponements_anew() -> None:
@@ -564,7 +564,7 @@ def test_resuming_makes_it_due_and_counts_postponements_anew() -> None:
     assert resume(waiting, START + 5) == replace(
         waiting, due_at=START + 5, deferrals=0, reason="", scheduled=True, version=9
     )
-    # Given one that was held: its tries begin anew
+    # Given one that was held: its tries start again
     held = to_one(state=DeliveryState.HELD, due_at=None, scheduled=False)
     assert resume(held, START + 5) == replace(
         held,
@@ -609,7 +609,7 @@ def test_an_asked_for_try_that_fails_leaves_all_but_the_books() -> None:
         before, an_answer(500, "No"), Verdict.FAILED, subscriber="Anna", url="u:anna", dialect="hub"
     )
     status = TargetStatus(tries=4, status_code=500, message="No", last_try_at=START + 90_750, name="Anna", url="u:anna")
-    # Then the wait on the books is until the automatic try, which is due before the answer came
+    # Then the recorded wait is until the automatic try, which was due before the answer came
     assert after == replace(
         before,
         attempts=4,
@@ -623,7 +623,7 @@ def test_an_asked_for_try_that_fails_leaves_all_but_the_books() -> None:
 def test_an_asked_for_try_that_succeeds_delivers_and_ends_the_automatic_ones() -> None:
     before = to_one(asked_at=START)
     after = after_asked_try(before, an_answer(), Verdict.DELIVERED)
-    # Given no name, who was asked stays as it was known
+    # Given no name, the known name stays
     status = TargetStatus(tries=4, status_code=200, message="OK", last_try_at=START + 90_750, name="A", url="u:a")
     assert after == replace(
         before,
@@ -668,11 +668,11 @@ def test_a_delivery_without_automatic_tries_ends_with_the_one_that_was_asked_for
     assert (failed.state, failed.reason) == (DeliveryState.EXHAUSTED, "")
     delivered = after_asked_try(before, an_answer(), Verdict.DELIVERED)
     assert (delivered.state, delivered.reason) == (DeliveryState.DELIVERED, "")
-    # And without a try when its subscriber is gone
+    # And without a try when its subscriber was removed
     assert without_asked_try(before, START + 5, "subscriber_removed") == close(
         before, DeliveryState.EXHAUSTED, START + 5, "subscriber_removed"
     )
-    # While one with automatic tries goes on with them
+    # While one with automatic tries continues with them
     waiting = to_one(asked_at=START)
     assert without_asked_try(waiting, START + 5, "subscriber_removed") == replace(waiting, asked_at=None, version=9)
 

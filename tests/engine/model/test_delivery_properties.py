@@ -61,7 +61,7 @@ def an_answer(status: int, started_at: int, took_ms: int) -> Answer:
 
 
 class DeliveryLife(RuleBasedStateMachine):
-    """Plays a store with version checks, a pusher that may run twice at once, subscribers and owners."""
+    """Plays a store with version checks, a pusher that may run twice at the same time, subscribers and owners."""
 
     @initialize(
         retries=st.integers(0, 4),
@@ -97,7 +97,7 @@ class DeliveryLife(RuleBasedStateMachine):
 
     @rule(status=STATUS, early_ms=st.sampled_from([-1, 0, 0, 0, 1]))
     def its_time_comes(self, status: int, early_ms: int) -> None:
-        """The everyday case: looked at about when it is due, pushed, answered."""
+        """The usual case: looked at when it is about due, pushed, answered."""
         if self.stored.due_at is not None:
             self.now = max(self.now, self.stored.due_at + early_ms)
         self.an_order_arrives()
@@ -106,7 +106,7 @@ class DeliveryLife(RuleBasedStateMachine):
 
     @rule()
     def an_order_arrives(self) -> None:
-        """Also stale and duplicate ones: what is stored decides."""
+        """Including stale and duplicate ones: the stored state decides."""
         seen = next_step(self.stored, self.policy, self.now)
         if seen.step is Step.ATTEMPT:
             assert not self.acknowledged, "what was acknowledged is never pushed again"
@@ -150,7 +150,7 @@ class DeliveryLife(RuleBasedStateMachine):
             self.only_a_success_changed_anything(before, verdict)
 
     def only_a_success_changed_anything(self, before: Delivery, verdict: Verdict) -> None:
-        """The try that a person asked for leaves the automatic ones as they were."""
+        """A manual try leaves the automatic ones unchanged."""
         stored = self.stored
         assert stored.asked_at is None
         assert (stored.tries, stored.cursor) == (before.tries, before.cursor)
@@ -166,7 +166,7 @@ class DeliveryLife(RuleBasedStateMachine):
 
     @rule()
     def a_person_asks_for_a_try(self) -> None:
-        """At any time, and twice perhaps."""
+        """At any time, perhaps twice."""
         try:
             wanted = ask_for_try(self.stored, self.now)
         except Forbidden:
@@ -220,7 +220,7 @@ class DeliveryLife(RuleBasedStateMachine):
         assert stored.last is None or stored.last.number == stored.attempts
 
     def teardown(self) -> None:
-        """Looked at often enough, every delivery is settled."""
+        """If looked at often enough, every delivery is settled."""
         if not hasattr(self, "stored"):
             return
         for _ in range(200):

@@ -1,4 +1,4 @@
-"""What a queue's name says of what its subscribers are sent."""
+"""What a queue's name says about the dialect of its subscribers."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def the_record(before: Delivery | None, after: Delivery | None, changed_at: int 
 def test_acceptance_names_every_delivery_owed_and_no_secret() -> None:
     # When a message for two subscribers was stored
     record = record_of_acceptance(a_message())
-    # Then its record says to whom it is owed and when
+    # Then its record says to whom it is owed, and when it is due
     assert record.as_fields() == {
         "schema_version": 2,
         "record_id": "u1/6112035678239908289/-/accepted/1",
@@ -170,7 +170,7 @@ def test_an_acknowledgement_before_the_answer_is_followed_by_its_attempt() -> No
     # Given an acknowledgement that came while the first attempt was still open
     opened = opening(a_message(), "s0")
     acknowledged = acknowledge(opened, "s0", 1, ACCEPTED + 6_100)
-    # When the attempt's answer is folded in
+    # When the attempt's answer is merged
     folded = merge_attempt(acknowledged, opened, an_answer(202, ACCEPTED + 6_000), Verdict.RESERVED)
     # Then it is an attempt of an acknowledged delivery
     record = the_record(acknowledged, folded)
@@ -276,7 +276,7 @@ def test_a_try_that_a_person_asked_for_is_marked_and_only_that() -> None:
 
 
 def test_what_is_owed_since_later_is_an_acceptance_of_that_one_delivery() -> None:
-    # Given a message that is owed to one subscriber more
+    # Given a message that is now owed to one more subscriber
     record = the_record(None, replace(added(a_message(), "s9", due_at=ACCEPTED + 7_000), version=1))
     # Then
     assert record.as_fields() == {
@@ -302,13 +302,13 @@ def test_what_is_owed_since_later_is_an_acceptance_of_that_one_delivery() -> Non
 
 
 def test_a_settled_delivery_that_changes_without_an_attempt_was_rescheduled() -> None:
-    # Given a delivery that failed for good and that a person wants tried again
+    # Given an exhausted delivery that a person wants retried
     failed = close(
         attempted(opening(a_message(), "s0"), 500, Verdict.FAILED), DeliveryState.EXHAUSTED, ACCEPTED + 7_000
     )
     record = the_record(failed, ask_for_try(failed, ACCEPTED + 8_000), changed_at=ACCEPTED + 8_100)
     assert (record.kind, record.at, record.version) == ("rescheduled", iso_time(ACCEPTED + 8_100), 3)
-    # And one whose end holds no time of its own takes that of the write
+    # And one whose end has no time of its own gets the time of the write
     ended = replace(failed, settled_at=None)
     assert the_record(None, replace(ended, last=None, attempts=0)).at == iso_time(ACCEPTED + 9_000)
 
@@ -332,7 +332,7 @@ def test_the_reason_of_an_end_is_in_its_record() -> None:
 
 
 def test_every_field_is_documented_and_every_kind_too() -> None:
-    # Given the contract that analysts read
+    # Given the documented record format
     contract = (Path(__file__).parents[3] / "docs" / "records.md").read_text()
     # Then it names every field and every kind that can be written
     named = {word.strip(" `") for line in contract.splitlines() for word in line.split("|")[1:2]}

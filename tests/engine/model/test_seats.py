@@ -1,4 +1,4 @@
-"""Who shares a limit, and that shares never add up to more than it."""
+"""Who shares a limit, and that the shares never exceed it in total."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def test_who_is_alone_begins_at_once_and_has_it_all() -> None:
 
 
 def test_a_newcomer_begins_when_the_attempts_of_before_are_over() -> None:
-    # Given an environment that sits, whose attempts may reach into three epochs more
+    # Given an environment with a seat, whose attempts may reach into three further epochs
     seats = NOBODY.with_seat("b", 5, outlasts=3).with_seat("a", 5, outlasts=3)
-    # Then the newcomer counts from the next epoch on, and begins three later; who sat keeps its place
+    # Then the newcomer counts from the next epoch on, and begins three epochs later; the other keeps its place
     shares = {}
     for epoch in range(5, 11):
         seats = seats.with_seat("a", epoch, outlasts=3).with_seat("b", epoch, outlasts=3)
@@ -70,12 +70,12 @@ def test_any_positive_limit_will_do() -> None:
 
 
 def test_a_seat_is_good_up_to_its_last_epoch_and_kept_as_long() -> None:
-    # Given a seat taken in the fifth epoch: for this one and the next, and three more for what began in them
+    # Given a seat taken in the fifth epoch: for this epoch and the next, and three more for attempts begun in them
     seats = NOBODY.with_seat("a", 5, outlasts=3)
     assert (seats.version, seats.holders["a"].last) == (1, 9)
     assert [seats.share("a", epoch) is not None for epoch in (4, 5, 9, 10)] == [False, True, True, False]
-    # Then it is there in its last epoch and gone after it, when another comes
+    # Then it counts in its last epoch and is removed after it, when another one comes
     assert "a" in seats.with_seat("b", 9, outlasts=0).holders
     assert "a" not in seats.with_seat("b", 10, outlasts=0).holders
-    # And who is not there has no share
+    # And an environment without a seat has no share
     assert seats.share("b", 5) is None

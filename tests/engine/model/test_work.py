@@ -1,4 +1,4 @@
-"""Work orders: what goes into SQS comes out the same, and SQS takes it."""
+"""Work orders: what goes into SQS comes out the same, and SQS accepts it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_order_without_its_message_is_what_the_delivery_is_found_by(manual: b
 
 
 def test_an_order_that_came_with_half_its_message_is_read_as_one_without() -> None:
-    # Given an order as wake sent it before orders were told apart: the message without its body, and some of its fields
+    # Given an order in the former format of wake: the message without its body, and some of its fields
     fields = json.loads(an_order(b"x", subscriber_id="*", unicast=True, subscriber_ids=("a", "b")).encode())
     del fields["body"]
     # Then it is an order to look at that delivery
@@ -80,7 +80,7 @@ def test_sqs_takes_every_character_of_an_order(text: str) -> None:
 def test_no_body_grows_by_more_than_base64_makes_it_grow(body: bytes) -> None:
     # Given the longest body that travels in an order, and the longest headers beside it
     order = an_order(body, headers={f"X-{number}" + "n" * 61: '"' * 1024 for number in range(5)})
-    # Then a hundred kilobytes of escapes do not come of it
+    # Then escaping does not add a hundred kilobytes
     encoded = order.encode()
     assert len(encoded.encode()) < 4 / 3 * 8192 + 5 * (64 + 2 * 1024) + 500
     assert WorkOrder.decode(encoded) == order
@@ -112,13 +112,13 @@ def test_packs_hold_every_order_once_in_order_and_stay_small(sizes: Sequence[tup
 def test_deliveries_share_what_may_come_of_a_message_and_orders_carry_the_share(
     unicast: bool, subscriber_ids: tuple[str, ...], descendants: int
 ) -> None:
-    # Given a message that may lead to so many others
+    # Given a message with a limited number of descendants
     message = replace(a_message(), unicast=unicast, subscriber_ids=subscriber_ids, descendants=descendants)
     shares = [message.allowance(each) for each in message.delivery_subscribers]
-    # Then its deliveries may lead to as many together, and none to many more than another
+    # Then its deliveries together may have as many, shared about evenly
     assert sum(shares) == descendants
     assert max(shares) - min(shares) <= 1
-    # And whoever reads an order knows its share, also when the order is sent on
+    # And an order carries its share, even when it is sent on
     for subscriber_id, share in zip(message.delivery_subscribers, shares, strict=True):
         order = WorkOrder.carrying(message, subscriber_id)
         for _ in range(3):
@@ -172,7 +172,7 @@ def test_a_pack_holds_ten_orders_and_a_lone_one_is_not_packed() -> None:
 
 def test_a_pack_is_filled_to_the_byte() -> None:
     def sized(number: int, size: int) -> WorkOrder:
-        """An order whose text has so many bytes."""
+        """An order whose text has this many bytes."""
         return next(
             each
             for length in range(size - 160, size - 100)

@@ -1,4 +1,4 @@
-"""What is particular to the configuration in DynamoDB: its cache, and calls made twice."""
+"""What is specific to the configuration in DynamoDB: its cache, and repeated calls."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_exists_is_read_once_in_thirty_seconds(bench: Bench) -> None:
     bench.elsewhere.put_project(Project(project_id=PROJECT, created_at=NOW))
     bench.elsewhere.put_token(PROJECT, TOKEN_HASH, "", NOW)
     bench.elsewhere.create_queue(queue())
-    # When they are asked for again and again for 30 s
+    # When they are read again and again for 30 s
     for _ in range(5):
         assert bench.store.project(PROJECT)
         assert bench.store.has_token(PROJECT, TOKEN_HASH)
@@ -103,7 +103,7 @@ def test_threads_that_miss_the_cache_together_share_one_read(
 
 
 def test_whose_a_token_is_is_read_once_in_thirty_seconds_and_whether_it_is_good_no_seldomer(bench: Bench) -> None:
-    # Given a token that is asked for by itself
+    # Given a token without a project's name
     assert bench.store.project_of(TOKEN_HASH) is None
     bench.elsewhere.put_token(PROJECT, TOKEN_HASH, "", NOW)
     before = bench.reads()
@@ -111,7 +111,7 @@ def test_whose_a_token_is_is_read_once_in_thirty_seconds_and_whether_it_is_good_
         assert bench.store.project_of(TOKEN_HASH) == PROJECT
     # Then its project and itself are read once each
     assert bench.reads() == before + 2
-    # When it is taken back elsewhere, then that counts after 30 s, and here at once
+    # When it is revoked elsewhere, then that takes effect after 30 s; when it is revoked here, at once
     bench.elsewhere.remove_token(PROJECT, TOKEN_HASH)
     bench.clock.advance(seconds=30)
     assert bench.store.project_of(TOKEN_HASH) is None
@@ -141,11 +141,11 @@ def test_a_change_made_elsewhere_is_seen_fresh_at_once_and_cached_in_time(bench:
     cached = bench.store.queue(PROJECT, "orders")
     assert cached is not None
     changed = bench.elsewhere.update_queue(replace(cached, message_timeout=5))
-    # Then it is old for those who do not mind, new for those who do, and then new for all
+    # Then cached reads return the old one, fresh reads the new one, and after those all reads the new one
     assert bench.store.queue(PROJECT, "orders") == cached
     assert bench.store.queue(PROJECT, "orders", fresh=True) == changed
     assert bench.store.queue(PROJECT, "orders") == changed
-    # And without a fresh look it is new when the time is over
+    # And without a fresh read it is new once the time is over
     again = bench.elsewhere.update_queue(replace(changed, message_timeout=6))
     bench.clock.advance(ms=CACHE_TTL_MS)
     assert bench.store.queue(PROJECT, "orders") == again
@@ -178,7 +178,7 @@ def test_after_a_write_of_unknown_effect_the_table_is_asked(bench: Bench) -> Non
     bench.client.next("put_item", aws.times_out)
     with pytest.raises(Unavailable):
         bench.store.update_queue(queue(version=1, message_timeout=5))
-    # Then the next reader sees what became of it
+    # Then the next reader sees the outcome
     assert bench.store.queue(PROJECT, "orders") == queue(version=2, message_timeout=5)
 
 

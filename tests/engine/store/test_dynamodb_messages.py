@@ -1,6 +1,4 @@
-"""What is particular to messages and deliveries in DynamoDB: their size, their indexes, stream images,
-calls made twice.
-"""
+"""What is specific to messages and deliveries in DynamoDB: their size, their indexes, stream images, repeated calls."""
 
 from __future__ import annotations
 
@@ -116,18 +114,18 @@ def test_a_failing_delivery_is_one_write_unit(bench: Bench) -> None:
 
 
 def test_a_round_through_all_the_subscribers_a_queue_may_have_fits_one_item() -> None:
-    # Given a unicast queue of as many subscribers as its 64 KB of JSON can hold, and endpoints that say much
+    # Given a unicast queue with as many subscribers as its 64 KB of JSON can hold, and endpoints with long answers
     shortest = json.dumps({"name": "", "url": "ironmq:///q"})
     targets = tuple(f"{number:012x}" for number in range(MAX_SUBSCRIBERS_BYTES // (len(shortest) + 2)))
     delivery = opening(message(subscriber_ids=targets, unicast=True), "*")
-    # When all of them were asked
+    # When all of them were tried
     for _ in targets:
         said = answer(503, message="é" * 200)
         delivery = after_attempt(
             delivery, said, Verdict.FAILED, policy=POLICY, reserve_ms=0, jitter=0, subscriber="s" * 255
         )
     assert len(delivery.statuses) == len(targets)
-    # Then DynamoDB takes the item, indexes included, and a stream record takes it twice
+    # Then the item, including indexes, fits in DynamoDB, and two images of it fit in a stream record
     size = billed_size(encode_delivery(schedule(delivery)))
     assert size < 400 * KIBIBYTE
     assert 2 * size < 1024 * KIBIBYTE
@@ -185,7 +183,7 @@ def test_the_failures_of_a_queue_are_spread_over_partitions_and_read_as_one_list
     sizes = Counter(item["unsettled_queue"]["S"] for item in bench.stored())
     assert len(sizes) == 8
     assert max(sizes.values()) <= 20
-    # And they are read in the order in which they were accepted, also in the middle
+    # And they are read in the order in which they were accepted, even from the middle on
     found, cursor = bench.store.unsettled(PROJECT, QUEUE_UID, limit=25)
     rest, end = bench.store.unsettled(PROJECT, QUEUE_UID, limit=60, after=cursor)
     assert (found + rest, end) == (failed, None)
@@ -361,13 +359,13 @@ def test_a_call_the_client_repeats_after_a_lost_answer_is_no_conflict(bench: Ben
     for _ in range(4):
         bench.client.next("put_item", aws.repeated)
     given = message(cause="one")
-    # When everything is written, then nothing complains
+    # When everything is written, then nothing fails
     bench.store.accept([given])
     assert bench.store.accept_once(given)
     failed = first(given, Verdict.FAILED)
     bench.store.save(failed)
     bench.store.save(tried(failed, Verdict.FAILED))
-    # Then a change that somebody else made is a conflict all the same
+    # Then another writer's change is still a conflict
     with pytest.raises(Conflict):
         bench.store.save(tried(failed, Verdict.DELIVERED))
 

@@ -1,4 +1,4 @@
-"""What is particular to the schedule in DynamoDB: keys that share the load, and what an entry and a look cost."""
+"""What is specific to the schedule in DynamoDB: keys that share the load, and the cost of an entry and of a read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_entry_holds_keys_and_the_queue_s_name_only(bench: Bench) -> None:
     bench.schedule.enter(first(message(), Verdict.FAILED, due_at=NOW + HOUR))
     [(_, call)] = bench.client.calls
     assert set(call["Item"]) == {"pk", "sk", "queue", "ttl"}
-    # And it leaves by itself
+    # And it expires by itself
     assert int(call["Item"]["ttl"]["N"]) == (NOW + HOUR) // 1000 + 7 * 86_400
 
 

@@ -1,4 +1,4 @@
-"""What is particular to bodies in S3: where they lie, how they are read, and what goes wrong."""
+"""What is specific to bodies in S3: where they are stored, how they are read, and what can go wrong."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_what_goes_wrong_is_unavailable(bench: Bench, operation: str) -> None:
 
 
 def test_an_answer_that_breaks_off_is_unavailable(bench: Bench) -> None:
-    # Given an answer whose body never arrives whole
+    # Given an answer whose body never arrives completely
     (ref,) = bench.store.put(PROJECT, [b"one"], FakeClock().now())
 
     class Broken(BytesIO):

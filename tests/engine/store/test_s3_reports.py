@@ -1,4 +1,4 @@
-"""Reports on S3 as the job leaves them, whole or not."""
+"""Reports on S3 as the job leaves them, complete or not."""
 
 from __future__ import annotations
 

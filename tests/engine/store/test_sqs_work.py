@@ -1,4 +1,4 @@
-"""What is particular to a work queue on SQS: batches, entries that fail, groups, and the in-flight count."""
+"""What is specific to a work queue on SQS: batches, failing entries, groups, and the in-flight count."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def bench() -> Iterator[Bench]:
 
 
 def refuses(*ids: str, sender_fault: bool = False) -> Answer:
-    """The service does what it is told but for some entries."""
+    """The service fails for some entries."""
 
     def answer(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
         entries = [entry for entry in parameters["Entries"] if entry["Id"] not in ids]
@@ -120,8 +120,8 @@ def test_deferring_names_each_failure_and_goes_on(bench: Bench) -> None:
     handles = [each["ReceiptHandle"] for each in bench.receive()]
     bench.client.next("change_message_visibility_batch", refuses("4"))
     bench.client.next("change_message_visibility_batch", aws.fails)
-    # When all are deferred by nothing
+    # When all are deferred by zero seconds
     failed = bench.queue.defer([(handle, 0) for handle in handles])
-    # Then the refused one and those of the failed call are named; the others came back
+    # Then the refused one and those of the failed call are reported; the others came back
     assert failed == {handles[4], *handles[10:20]}
     assert len(bench.receive()) == 14
