@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from local import snapshots
+from local import journal, snapshots
 from local.errors import LocalError
 from local.place import HOST, REGION, Place
 from local.processes import Daemon, wait_until
@@ -124,8 +124,8 @@ def stop(place: Place) -> bool:
     """Stop the emulator: let functions finish, save the state.
 
     Returns:
-        False when it did not answer and had to be killed: its state is that of its newest snapshot (objects in S3 are
-        newer).
+        False when it did not answer and had to be killed: its state is that of its newest snapshot with the changes
+        noted since.
 
     Raises:
         LocalError: The state cannot be saved. It runs on, as nothing else has that state.
@@ -203,7 +203,14 @@ def rolled_back(place: Place) -> str:
     )
     if whole is None:
         return f"{why}, and before it had saved anything: what was accepted is lost"
-    return f"{why}: everything is as it was at {at(whole.taken_at)}; what was accepted after that is lost"
+    changed_at = journal.last_change(root, whole.journal)
+    if changed_at is None:
+        return (
+            f"{why}: everything is as it was at {at(whole.taken_at)}; if anything was accepted after that, it is lost"
+        )
+    return (
+        f"{why}: everything is as it was at the last change, {at(changed_at)}; a power cut may have taken a second more"
+    )
 
 
 def at(moment: float) -> str:

@@ -6,7 +6,8 @@ or delay accepted messages, and for some that clients would notice:
 
 * MiniStack saves its state service by service when it stops, and goes on without what it could not save. Here a
   snapshot of all services is taken each minute and at the end, whole or not at all (:mod:`local.emulator_snapshots`),
-  and what cannot be saved is not stopped.
+  what changes between two is noted before it is answered (:mod:`local.emulator_journal`), and what cannot be saved is
+  not stopped.
 * MiniStack saves how far each mapping has read a DynamoDB stream, but not the stream: after a restart records not yet
   read are gone, and as many new ones are skipped as had been read before. Here streams are saved with their tables.
 * MiniStack stops while functions run, and their SQS messages stay invisible for the rest of their visibility timeout.
@@ -45,12 +46,14 @@ from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, 
 if TYPE_CHECKING:
     from local.emulator_forks import fork_functions
     from local.emulator_groups import SPARE_RUNS, For, in_turn, owner
+    from local.emulator_journal import keep_journal
     from local.emulator_server import serve_by_uvicorn
     from local.emulator_shortcuts import take_shortcuts
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
     from local.emulator_sources import answer_long_polls_at_once, hand_out_at_once
     from local.emulator_turns import OWNERS
     from local.emulator_workers import ask_directly, share_code, take_turns
+    from local.journal import SYNC_S, Journal
 else:
 
     def _sibling(name: str):  # noqa: ANN202
@@ -63,6 +66,8 @@ else:
         spec.loader.exec_module(module)
         return module
 
+    Journal, SYNC_S = _sibling("journal").Journal, sys.modules["pushhub_journal"].SYNC_S
+    keep_journal = _sibling("emulator_journal").keep_journal
     _sibling("snapshots")
     OWNERS = _sibling("emulator_turns").OWNERS
     _snapshots = _sibling("emulator_snapshots")
@@ -275,6 +280,12 @@ async def _status_of(saving: Awaitable[None]) -> int:
     return 200
 
 
+def _keep_syncing(journal: Journal) -> None:
+    while True:
+        time.sleep(SYNC_S)
+        journal.sync()
+
+
 def main() -> None:
     """Run the emulator until it is told to stop."""
     keep_streams()
@@ -291,7 +302,11 @@ def main() -> None:
     answer_long_polls_at_once()
     pause_work_when_draining()
     every_s = float(os.environ.get("PUSHHUB_SNAPSHOT_SECONDS", EVERY_S))
-    taken = Snapshots(Path(persistence.STATE_DIR), every_s, give_back)
+    root = Path(persistence.STATE_DIR)
+    journal = Journal(root, persistence._json_default)
+    keep_journal(journal)
+    threading.Thread(target=_keep_syncing, args=[journal], daemon=True, name="pushhub-journal").start()
+    taken = Snapshots(root, every_s, journal, give_back)
     app._load_persisted_state, app.save_all = taken.load, taken.save_all
     serve_own_routes(taken)
     serve_by_uvicorn()

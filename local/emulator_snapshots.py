@@ -3,7 +3,8 @@
 MiniStack saves one service after the other, and only when it stops: after a crash everything is gone, and on a full
 disk it keeps the files of some services and loses others. Here a snapshot is a fork: the child has the memory of all
 services as it was in one moment, between two requests (MiniStack answers DynamoDB, SQS and S3 on one thread, which is
-the one that forks), and writes it down while the parent goes on.
+the one that forks), and writes it down while the parent goes on. What changes between two snapshots is in a journal
+(:mod:`local.journal`).
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from ministack.core import persistence  # type: ignore[import-not-found]
 from ministack.services import lambda_svc  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
-    from local import snapshots
+    from local import journal, snapshots
+    from local.emulator_journal import make_again
 else:
     # Put there by the emulator's process, which has no package "local".
-    snapshots = sys.modules["pushhub_snapshots"]
+    journal, snapshots = sys.modules["pushhub_journal"], sys.modules["pushhub_snapshots"]
+    make_again = sys.modules["pushhub_emulator_journal"].make_again
 
 EVERY_S = 60.0
 """How long after a snapshot the next one is taken."""
@@ -55,13 +58,15 @@ class Snapshots:
     Args:
         root: Folder of all snapshots.
         every_s: How long after a snapshot the next one is taken.
+        noted: What changes between them.
         before_saving: Called in the child before it saves: what it changes there stays out of the emulator's own
             memory.
     """
 
-    def __init__(self, root: Path, every_s: float, before_saving: Callable[[], None]) -> None:
+    def __init__(self, root: Path, every_s: float, noted: journal.Journal, before_saving: Callable[[], None]) -> None:
         self._root = root
         self._every_s = every_s
+        self._noted = noted
         self._before_saving = before_saving
         self._turn = asyncio.Lock()
         self._saving = 0
@@ -88,8 +93,12 @@ class Snapshots:
                 data = persistence.load_state(key)
                 if data:
                     app._get_module(module_name).load_persisted_state(data)
+            made = make_again(journal.changes(self._root, found.journal))
+            if made:
+                _log.warning("%d changes made again that came after %s", made, found.folder.name)
         lambda_svc.CODE_BLOB_DIR = blobs
         snapshots.begin(self._root, found)
+        self._noted.begin()
         task = asyncio.get_running_loop().create_task(self._keep_taking())
         self._tasks.add(task)
 
@@ -139,28 +148,32 @@ class Snapshots:
         self.ended = True
 
     def _note(self, outcome: dict[str, Any]) -> None:
+        self._noted.begun(saved="reason" not in outcome)
         if "reason" in outcome:
             self.state["failed"] = outcome["reason"]
             _log.error("no snapshot: %s", outcome["reason"])
             raise NotSaved(outcome["reason"])
         self.state = outcome
+        journal.forget(self._root, snapshots.oldest_journal(self._root))
 
     def _fork(self, *, final: bool) -> tuple[int, int]:
         """The child that saves, and the pipe on which it tells the outcome."""
         read, write = os.pipe()
-        child = os.fork()
+        with self._noted.turn:
+            number = self._noted.begin()
+            child = os.fork()
         if child == 0:
-            self._save_and_exit(write, final=final)
+            self._save_and_exit(write, number, final=final)
         os.close(write)
         return child, read
 
-    def _save_and_exit(self, pipe: int, *, final: bool) -> None:
+    def _save_and_exit(self, pipe: int, number: int, *, final: bool) -> None:
         """What the child does. It has one thread, and must touch nothing that is shared with the parent."""
         outcome: dict[str, Any]
         try:
             signal.set_wakeup_fd(-1)
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, signal.SIG_DFL)
+            for each in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(each, signal.SIG_DFL)
             # Connections and the port must not stay open when the parent is killed.
             os.closerange(3, pipe)
             os.closerange(pipe + 1, os.sysconf("SC_OPEN_MAX"))
@@ -174,6 +187,7 @@ class Snapshots:
                 _states(),
                 taken_at=time.time(),
                 final=final,
+                journal=number,
                 files=_generated(lambda: sorted(blobs.glob("*.zip"))),
             )
             outcome = {"taken_at": saved.taken_at, "size": saved.size}

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,16 +38,24 @@ class Snapshot:
         taken_at: Seconds since the epoch.
         final: Whether it was taken when the emulator stopped, after its work was done.
         size: Bytes of its files.
+        journal: Number of the journal's first file with changes that came after it (:mod:`local.journal`).
     """
 
     folder: Path
     taken_at: float
     final: bool
     size: int
+    journal: int
 
 
 def save(
-    root: Path, contents: Iterable[tuple[str, bytes]], *, taken_at: float, final: bool, files: Iterable[Path] = ()
+    root: Path,
+    contents: Iterable[tuple[str, bytes]],
+    *,
+    taken_at: float,
+    final: bool,
+    journal: int = 0,
+    files: Iterable[Path] = (),
 ) -> Snapshot:
     """Write a snapshot.
 
@@ -55,6 +64,7 @@ def save(
         contents: Name and content of each file. It is read once.
         taken_at: Seconds since the epoch.
         final: Whether the emulator stops now.
+        journal: Number of the journal's file that begins now.
         files: Finished files on the same disk that belong to it; they are linked, not copied. Read after ``contents``.
 
     Raises:
@@ -66,7 +76,7 @@ def save(
     number = max((_number(each) for each in root.glob(f"{_PREFIX}*")), default=0) + 1
     folder = root / f"{_UNFINISHED}{number}"
     try:
-        size = _write(folder, contents, files, {"taken_at": taken_at, "final": final})
+        size = _write(folder, contents, files, {"taken_at": taken_at, "final": final, "journal": journal})
         finished = root / f"{_PREFIX}{number:010}"
         folder.rename(finished)
         _to_disk(root)
@@ -74,7 +84,7 @@ def save(
         shutil.rmtree(folder, ignore_errors=True)
         raise
     forget_old(root)
-    return Snapshot(finished, taken_at, final, size)
+    return Snapshot(finished, taken_at, final, size, journal)
 
 
 def newest(root: Path) -> Snapshot | None:
@@ -85,6 +95,11 @@ def newest(root: Path) -> Snapshot | None:
 def latest(root: Path) -> Snapshot | None:
     """The newest snapshot, unchecked."""
     return next(iter(_known(root)), None)
+
+
+def oldest_journal(root: Path) -> int:
+    """Number of the journal's first file that a snapshot still needs; 0 when there is no snapshot."""
+    return min((each.journal for each in _known(root)), default=0)
 
 
 def forget_old(root: Path, keep: int = KEPT) -> None:
@@ -157,7 +172,9 @@ def _known(root: Path) -> list[Snapshot]:
     for folder in sorted(root.glob(f"{_PREFIX}*"), key=_number, reverse=True):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             about = json.loads((folder / _MANIFEST).read_text())
-            found.append(Snapshot(folder, float(about["taken_at"]), bool(about["final"]), int(about["size"])))
+            taken_at, final, size = float(about["taken_at"]), bool(about["final"]), int(about["size"])
+            # Those that were taken before there was a journal have none.
+            found.append(Snapshot(folder, taken_at, final, size, int(about.get("journal", sys.maxsize))))
     return found
 
 

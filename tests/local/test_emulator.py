@@ -60,6 +60,15 @@ def keys(client: DynamoDBClient) -> set[str]:
     return {item["k"]["S"] for item in client.scan(TableName="table")["Items"]}
 
 
+def told(aws: Aws, stream: str) -> list[tuple[str, str]]:
+    """What a table's stream tells: events and keys."""
+    streams = aws.dynamodb_streams()
+    shard = streams.describe_stream(StreamArn=stream)["StreamDescription"]["Shards"][0]["ShardId"]
+    position = streams.get_shard_iterator(StreamArn=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
+    records = streams.get_records(ShardIterator=position["ShardIterator"])["Records"]
+    return [(each["eventName"], each["dynamodb"]["Keys"]["k"]["S"]) for each in records]
+
+
 def kill(place: Place) -> None:
     pid = emulator.daemon(place).pid()
     assert pid is not None
@@ -84,20 +93,72 @@ def test_a_clean_stop_keeps_everything_and_nothing_is_said(place: Place) -> None
     assert aws.s3().get_object(Bucket="bucket", Key="k")["Body"].read() == b"kept"
 
 
-def test_a_killed_emulator_goes_back_to_its_newest_snapshot_and_that_is_said(place: Place) -> None:
+def test_a_killed_emulator_has_lost_nothing_and_that_is_said(place: Place) -> None:
     # Given an emulator that is killed some time after a snapshot
     client = started(place)
+    stream = client.update_table(
+        TableName="table", StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    )["TableDescription"]["LatestStreamArn"]
+    aws = Aws(place.aws_endpoint_url)
+    url = aws.sqs().create_queue(QueueName="q")["QueueUrl"]
     put(client, "before")
+    put(client, "removed")
     assert emulator.save(place) == ""
-    taken_at = emulator.saved(place)["taken_at"]
     put(client, "after")
+    client.update_item(
+        TableName="table",
+        Key={"k": {"S": "before"}},
+        UpdateExpression="SET v = :v",
+        ExpressionAttributeValues={":v": {"S": "changed"}},
+    )
+    client.delete_item(TableName="table", Key={"k": {"S": "removed"}})
+    aws.sqs().send_message_batch(
+        QueueUrl=url, Entries=[{"Id": each, "MessageBody": each, "MessageGroupId": "g"} for each in ("a", "b")]
+    )
     kill(place)
-    # When it is about to be started, then it is said to when everything goes back
+    # When it is about to be started, then it is said that it ended so, and that nothing is lost by that
     said = emulator.rolled_back(place)
     assert "ended without saving" in said
-    assert emulator.at(taken_at) in said
-    # And so it is
-    assert keys(started(place)) == {"before"}
+    assert "everything is as it was at the last change" in said
+    # And so it is, however often it is killed
+    for _ in range(2):
+        client = started(place)
+        assert keys(client) == {"before", "after"}
+        assert client.get_item(TableName="table", Key={"k": {"S": "before"}})["Item"]["v"] == {"S": "changed"}
+        assert told(aws, stream) == [
+            *[("INSERT", each) for each in ("before", "removed", "after")],
+            ("MODIFY", "before"),
+            ("REMOVE", "removed"),
+        ]
+        kill(place)
+    started(place)
+    taken = aws.sqs().receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=2)["Messages"]
+    assert [each["Body"] for each in taken] == ["a", "b"]
+    # And what is changed after that is kept by the next stop
+    put(client, "last")
+    assert emulator.stop(place)
+    assert emulator.rolled_back(place) == ""
+    assert keys(started(place)) == {"before", "after", "last"}
+
+
+def test_changes_that_cannot_be_noted_are_kept_from_the_next_snapshot_on(place: Place) -> None:
+    # Given a journal that cannot be written any more
+    client = started(place)
+    assert emulator.save(place) == ""
+    root = place.state / "emulator"
+    root.rename(root.with_name("away"))
+    put(client, "first")
+    root.write_text("no folder")
+    assert emulator.save(place) != ""
+    put(client, "second")
+    # When there is room again, and a snapshot is taken
+    root.unlink()
+    root.with_name("away").rename(root)
+    assert emulator.save(place) == ""
+    put(client, "third")
+    kill(place)
+    # Then all is there
+    assert keys(started(place)) == {"first", "second", "third"}
 
 
 def test_snapshots_are_taken_in_between(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +218,6 @@ def test_a_damaged_snapshot_is_left_out_and_that_is_said(place: Place) -> None:
     client = started(place)
     put(client, "older")
     assert emulator.save(place) == ""
-    taken_at = emulator.saved(place)["taken_at"]
     put(client, "newer")
     assert emulator.stop(place)
     newest = snapshots.newest(place.state / "emulator")
@@ -166,10 +226,10 @@ def test_a_damaged_snapshot_is_left_out_and_that_is_said(place: Place) -> None:
         file.truncate(100)
     # When it is started
     said = emulator.rolled_back(place)
-    # Then it goes back to the one before, and says so
+    # Then it goes back to the one before, and what changed since is made again
     assert "damaged" in said
-    assert emulator.at(taken_at) in said
-    assert keys(started(place)) == {"older"}
+    assert "everything is as it was at the last change" in said
+    assert keys(started(place)) == {"older", "newer"}
 
 
 def test_a_state_of_which_nothing_is_whole_is_not_replaced_by_an_empty_one(place: Place) -> None:

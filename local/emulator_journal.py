@@ -1,0 +1,117 @@
+"""What the emulator notes of its memory between snapshots, and makes again. Runs in the emulator's process.
+
+Noted is what accepted messages are kept in: items of tables, records of their streams, and messages sent to queues. Not
+noted is what may be done twice: messages taken from queues or deleted there come again after a crash, as SQS delivers
+at least once. Tables, queues and functions themselves are in the snapshot that follows a deployment.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ministack.core import responses  # type: ignore[import-not-found]
+from ministack.services import dynamodb, sqs  # type: ignore[import-not-found]
+
+if TYPE_CHECKING:
+    from local.journal import Change, Journal
+else:
+    # Put there by the emulator's process, which has no package "local".
+    _journal = sys.modules["pushhub_journal"]
+    Change, Journal = _journal.Change, _journal.Journal
+
+SET, REMOVED, TOLD, SENT = "set", "removed", "told", "sent"
+
+_set, _remove, _tell, _send = (
+    dynamodb._set_item,
+    dynamodb._remove_item,
+    dynamodb._emit_stream_event,
+    sqs._act_send_message,
+)
+
+
+def keep_journal(journal: Journal) -> None:
+    """Note each change before the request that makes it is answered."""
+
+    def set_item(table: dict[str, Any], partition: Any, sort: Any, item: dict[str, Any]) -> Any:
+        with journal.turn:
+            before = _set(table, partition, sort, item)
+            journal.note([SET, table["TableArn"], partition, sort, item])
+        return before
+
+    def remove_item(table: dict[str, Any], partition: Any, sort: Any) -> Any:
+        with journal.turn:
+            before = _remove(table, partition, sort)
+            journal.note([REMOVED, table["TableArn"], partition, sort])
+        return before
+
+    def tell(table_name: str, event: str, *images: Any, **more: Any) -> None:
+        with journal.turn:
+            _tell(table_name, event, *images, **more)
+            table = dynamodb._tables.get(table_name) or {}
+            if (table.get("StreamSpecification") or {}).get("StreamEnabled"):
+                # Its images are what was noted just before.
+                journal.note([TOLD, table["TableArn"], event])
+
+    def send(data: dict[str, Any], queue_url: str) -> Any:
+        with journal.turn:
+            answer = _send(data, queue_url)
+            url = data.get("QueueUrl", queue_url)
+            queue = sqs._get_q(url)
+            message = next((each for each in reversed(queue["messages"]) if each["id"] == answer["MessageId"]), None)
+            # None: it is a repeated one of a FIFO queue, or gone already.
+            if message is not None and not message["receive_count"]:
+                journal.note([SENT, queue["attributes"]["QueueArn"], message])
+        return answer
+
+    dynamodb._set_item, dynamodb._remove_item, dynamodb._emit_stream_event = set_item, remove_item, tell
+    sqs._act_send_message = sqs._HANDLERS["SendMessage"] = send
+
+
+def make_again(changes: Iterable[Change]) -> int:
+    """Make noted changes again, after the snapshot before them was loaded.
+
+    Returns:
+        How many. Those of tables and queues that the snapshot does not have are left out.
+    """
+    images: dict[str, tuple[Any, Any]] = {}
+    made = 0
+    for kind, arn, *about in changes:
+        account, region, name = _parts(arn)
+        tokens = responses._request_account_id.set(account), responses._request_region.set(region)
+        try:
+            if kind == SENT:
+                made += _sent(name, *about)
+                continue
+            table = dynamodb._tables.get(name)
+            if table is None:
+                continue
+            if kind == SET:
+                partition, sort, item = about
+                images[arn] = _set(table, partition, sort, item), item
+            elif kind == REMOVED:
+                images[arn] = _remove(table, *about), None
+            elif arn in images:
+                _tell(name, about[0], *images[arn])
+            made += 1
+        finally:
+            responses._request_account_id.reset(tokens[0])
+            responses._request_region.reset(tokens[1])
+    return made
+
+
+def _sent(name: str, message: dict[str, Any]) -> bool:
+    queue = sqs._queues.get(sqs._queue_name_to_url.get(name))
+    if queue is None or any(each["id"] == message["id"] for each in queue["messages"]):
+        return False
+    queue["messages"].append(message)
+    if message["seq"]:
+        queue["fifo_seq"] = max(queue["fifo_seq"], int(message["seq"]))
+    return True
+
+
+def _parts(arn: str) -> tuple[str, str, str]:
+    """Account, region, and name of a table or queue."""
+    _, _, _, region, account, name = arn.split(":", 5)
+    return account, region, name.removeprefix("table/")
