@@ -54,7 +54,7 @@ class Context:
 
 @dataclass
 class Sink:
-    """An endpoint on loopback that answers with the status set, and remembers."""
+    """An endpoint on loopback that answers with the status that was set, and keeps its requests."""
 
     url: str
     status: int = 200
@@ -106,7 +106,7 @@ class Functions:
         self.calls.clear()
 
     def stream_event(self, *, kind: str = "message") -> dict[str, Any]:
-        """What the messages table's stream hands out for every item of a kind, as if just inserted."""
+        """The stream event of the messages table for every item of a kind, as if just inserted."""
         items = self.dynamodb.scan(TableName=aws.MESSAGES_TABLE)["Items"]
         return {
             "Records": [
@@ -122,7 +122,7 @@ class Functions:
         }
 
     def sqs_event(self, setting: str) -> dict[str, Any]:
-        """What Lambda's poller hands over from a queue."""
+        """The event of Lambda's poller for the messages of a queue."""
         url = self.queue_urls[setting]
         answer = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"])
         return {
@@ -197,14 +197,14 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", recorded)
         start_afresh()
         monkeypatch.setattr(SystemClock, "now", SystemClock.now)
-        # On a loaded machine an attempt here takes long enough to be one that holds up others.
+        # On a loaded machine an attempt here may take long enough to count as slow.
         monkeypatch.setattr(windows, "HOLD_MS", 3_600_000)
         yield made
         start_afresh()
 
 
 def start_afresh() -> None:
-    """Forget everything a warm execution environment keeps."""
+    """Discard everything that a warm execution environment keeps."""
     start.cache_clear()
     whole.cache_clear()
 
@@ -218,7 +218,7 @@ def whole() -> Pushhub:
 
 
 def turn_clock(*, seconds: int) -> None:
-    """Let the clocks of all functions be that much ahead from now on."""
+    """Move the clocks of all functions ahead by this much from now on."""
     real = SystemClock.now
     SystemClock.now = lambda self: real(self) + seconds * 1000  # type: ignore[method-assign]
 
@@ -249,5 +249,5 @@ def sink() -> Iterator[Sink]:
 
 
 def as_json(value: Any) -> Any:
-    """What Lambda makes of a handler's answer; fails when it is no JSON."""
+    """A handler's answer as Lambda returns it; fails when it is not JSON."""
     return json.loads(json.dumps(value))

@@ -1,6 +1,4 @@
-"""The roles of the functions behind the queue API, and of the one that writes records,
-against every call that these make.
-"""
+"""The roles of the functions behind the queue API, and of records, checked against every call that they make."""
 
 from __future__ import annotations
 
@@ -22,10 +20,10 @@ LARGE = "L" * 20_000
 
 @dataclass
 class Caller:
-    """A client of one function, whose role is held against every call that the function makes.
+    """A client of one function that checks the function's role against every call it makes.
 
     Attributes:
-        missing: Rights that were missing, so far.
+        missing: Missing rights found so far.
     """
 
     functions: Functions
@@ -106,7 +104,7 @@ def test_ingest_may_accept_messages_of_every_kind(caller: Caller, sink: Sink) ->
 def test_a_method_override_works_on_the_paths_that_both_functions_have(
     caller: Caller, sink: Sink, function: str
 ) -> None:
-    """Iron's Java client deletes with POST and ``X-HTTP-Method-Override``, and so it comes to ingest."""
+    """Iron's Java client deletes with POST and ``X-HTTP-Method-Override``, so its request reaches ingest."""
     sink.status = 202
     push_queue(caller, sink.url)
     caller.make("line", alerts=[{"type": "fixed", "trigger": 1, "direction": "desc", "queue": "alarms"}])

@@ -1,4 +1,4 @@
-"""What each function imports when it starts: the parts of the hub that it needs for its first event, and no others."""
+"""What each function imports when it starts: only the parts of the hub that it needs for its first event."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTS = {
     "notify": {"notifications", "web"},
     "records": set(),
 }
-"""The packages of the layer that each function starts with, besides the engine and what everything stands on."""
+"""The packages of the layer that each function starts with, besides the engine and the foundation."""
 
 SEEN = """
 import json, sys
@@ -62,7 +62,7 @@ def start(function: str) -> tuple[set[str], set[str], list[str]]:
 
 
 def packages(modules: set[str]) -> set[str]:
-    """The packages of the layer that some modules are in, those that everything stands on aside."""
+    """The packages of the layer that some modules are in, except the foundation."""
     own = (each.split(".") for each in modules if each.startswith("pushhub."))
     return {each[1] for each in own if len(each) > 2} - {"base", "cloud", "engine", "runtime"}
 
@@ -73,7 +73,7 @@ def test_every_function_is_held_to_its_parts() -> None:
 
 @pytest.mark.parametrize("function", sorted(PARTS))
 def test_a_cold_start_imports_the_parts_that_the_function_needs(function: str) -> None:
-    """Given the list of protocols, when a handler is imported beside it, then nothing comes of other protocols."""
+    """Given the list of protocols, when a handler is also imported, then nothing of other protocols is imported."""
     loaded, common, _ = start(function)
     assert packages(loaded - common) == PARTS[function]
 
@@ -87,7 +87,9 @@ def test_a_cold_start_imports_nothing_heavy_that_it_can_do_without(function: str
 
 
 def test_the_list_of_protocols_imports_their_wirings_and_names_only() -> None:
-    """Given what every function imports, then of each protocol it is what says its name, settings and targets."""
+    """Given what every function imports, then of each protocol it is only the modules with its name, settings and
+    targets.
+    """
     _, common, _ = start("dispatch")
     protocols = {each for each in common if each.startswith("pushhub.") and packages({each})}
     assert {each.rpartition(".")[2] for each in protocols} <= {"wiring", "model", "internal_queues"}

@@ -118,7 +118,7 @@ def test_a_parked_delivery_is_woken(functions: Functions, sink: Sink) -> None:
 
 
 def test_ticks_are_made_before_a_backlog_takes_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given more deliveries to wake than a run has time for, and something that must be done each minute
+    # Given more deliveries to wake than a run has time for, and a task for each minute
     left = [60_000]
     done: list[tuple[str, int]] = []
 
@@ -157,7 +157,7 @@ def test_poison_is_kept_for_the_dead_letter_queue_and_its_neighbours_go_on(funct
     event["Records"] += an_order('{"subscriber_id": 7}', "push_queue", receipt="r", sqs_id="poison-2")["Records"]
     kept = functions.invoke("push", event)
     assert kept == {"batchItemFailures": [{"itemIdentifier": "poison"}, {"itemIdentifier": "poison-2"}]}
-    # And it comes again within seconds, so that the dead-letter queue has it within minutes
+    # And it is redelivered within seconds, so that it reaches the dead-letter queue within minutes
     hidden = [
         call.parameters["Entries"] for call in functions.calls if call.operation == "ChangeMessageVisibilityBatch"
     ]
@@ -177,7 +177,7 @@ def test_a_stream_record_that_cannot_be_read_is_set_aside_whole(functions: Funct
 
 
 def test_a_message_that_was_lost_and_put_back_is_not_dispatched_a_second_time(functions: Functions, sink: Sink) -> None:
-    # Given an accepted message that is put back as it was, which the stream tells of like of a new one
+    # Given an accepted message that is restored unchanged, which looks like a new one in the stream
     a_push_queue(sink.url)
     post(b"x")
     event = functions.stream_event()
@@ -227,7 +227,7 @@ def test_one_event_is_logged_for_an_attempt_and_no_secret_with_it(
     assert "BODYBYTES" not in str(lines)
     [metrics] = [line for line in lines if "_aws" in line]
     assert metrics["DeliveriesDelivered"] == [1.0]
-    # And where the alarms look for them
+    # And in the namespace that the alarms use
     [directive] = metrics["_aws"]["CloudWatchMetrics"]
     assert (directive["Namespace"], directive["Dimensions"], metrics["service"]) == ("Pushhub", [["service"]], "push")
 
@@ -235,7 +235,7 @@ def test_one_event_is_logged_for_an_attempt_and_no_secret_with_it(
 def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason_and_its_run(
     functions: Functions, sink: Sink, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Given an exhausted delivery, and a table that is gone
+    # Given an exhausted delivery, and a missing table
     a_push_queue(sink.url, retries=0)
     sink.status = 500
     [message_id] = post(b"x")
@@ -243,7 +243,7 @@ def test_an_exhausted_delivery_that_cannot_be_handled_is_told_with_its_reason_an
     functions.invoke("push", functions.sqs_event("PUSH_QUEUE_URL"))
     event = functions.sqs_event("ERRORS_QUEUE_URL")
     functions.dynamodb.delete_table(TableName=aws.MESSAGES_TABLE)
-    # When its turn comes, then it is kept, and the log says which it is and why
+    # When it is handled, then it is kept, and the log says which one and why
     kept = functions.invoke("errors", event)
     assert [each["itemIdentifier"] for each in kept["batchItemFailures"]] == [event["Records"][0]["messageId"]]
     [told] = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "exhausted_unhandled" in line]
@@ -318,9 +318,9 @@ def test_exhausted_deliveries_are_handed_over_together_and_those_that_fail_come_
         Pushhub, SimpleNamespace(engine=SimpleNamespace(ports=ports, protocols=[Protocol(name="p", exhausted=Posts)]))
     )
     packs = pack([order(number) for number in range(2)])
-    # When a batch of a pack, of single ones and of what is no order comes
+    # When a batch of a pack, of single orders and of a message that is no order comes
     records = [record("pack", packs[0][1]), *(record(f"sqs-{each}", order(each).encode()) for each in (2, 3, 4))]
     answer = handle_errors(hub, {"Records": [*records, record("poison", "no order")]}, Context())
-    # Then the protocol is asked once, and the one that failed and the one that is none come again alone
+    # Then the protocol is called once, and only the failed order and the message that is none are redelivered
     assert [[each.key.message_id for each in orders] for orders in asked] == [["0", "1", "2", "3", "4"]]
     assert answer == {"batchItemFailures": [{"itemIdentifier": "poison"}, {"itemIdentifier": "sqs-3"}]}

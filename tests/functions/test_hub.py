@@ -42,7 +42,7 @@ def called(functions: Functions, token: str, method: str, path: str, body: Any =
 
 
 def new_messages(functions: Functions, seen: set[str]) -> dict[str, Any]:
-    """What the stream hands out since the last time."""
+    """The stream's new records since the last time."""
     event = functions.stream_event()
     event["Records"] = [each for each in event["Records"] if each["dynamodb"]["NewImage"]["pk"]["S"] not in seen]
     seen |= {each["dynamodb"]["NewImage"]["pk"]["S"] for each in event["Records"]}
@@ -65,7 +65,7 @@ def test_a_hub_message_through_all_functions_each_allowed_what_it_does(functions
         for queue in ("ROUTE_QUEUE_URL", "PUSH_QUEUE_URL"):
             run_and_check(functions, "dispatch", new_messages(functions, seen))
             run_and_check(functions, "push", functions.sqs_event(queue))
-        # Started now, so that its sender goes by the true time.
+        # Started now, so that its sender uses the true time.
         functions.handlers["poll"] = functions.start("poll")
         turn_clock(seconds=3)
         moved = functions.sqs.receive_message(QueueUrl=functions.queue_urls["POLL_QUEUE_URL"], WaitTimeSeconds=4)
@@ -76,7 +76,7 @@ def test_a_hub_message_through_all_functions_each_allowed_what_it_does(functions
         )
         # The clock is ahead of the sender's, so the second poll is due as soon as the first is answered.
         run_and_check(functions, "poll", functions.sqs_event("POLL_QUEUE_URL"))
-        # Then everything is as it was told, and shown
+        # Then everything is as requested, and shown
         assert [each.path for each in endpoint.seen] in (
             ["/import", "/later", "/status/R1", "/status/R1"],
             ["/later", "/import", "/status/R1", "/status/R1"],
@@ -129,7 +129,7 @@ def test_every_other_route_of_the_api_is_allowed_what_it_does(functions: Functio
     [made] = called(functions, token, "GET", "/schedulers")
     for path in ("/available_messages", "/notifications", "/mappings", "/queues/incoming", "/queues/accepted"):
         run_and_check(functions, "control", request(token, "GET", path))
-    # A tick comes with the schedule that wakes
+    # The ticks run on wake's schedule
     turn_clock(seconds=61)
     run_and_check(functions, "wake", {})
     assert functions.stream_event()["Records"][0]["dynamodb"]["NewImage"]["queue"] == {"S": "hub/incoming"}
@@ -144,7 +144,7 @@ def test_a_push_is_the_same_to_ingest_and_to_control(functions: Functions, path:
     told = [as_json(functions.invoke(name, request(token, "POST", path, message))) for name in ("ingest", "control")]
     assert [each["statusCode"] for each in told] == [201, 201]
     assert len({json.loads(each["body"])["message_id"] for each in told}) == 2
-    # And neither has another method there
+    # And neither route has another method
     refused = [as_json(functions.invoke(name, request(token, "PUT", path, message))) for name in ("ingest", "control")]
     assert refused[0] == refused[1]
     assert (refused[0]["statusCode"], refused[0]["headers"]["Allow"]) == (405, "OPTIONS, POST")

@@ -22,7 +22,7 @@ TOPIC = Topic(project=PROJECT, name="orders")
 
 
 class Lambda:
-    """The two handlers before one world."""
+    """The two handlers in front of one world."""
 
     def __init__(self, world: NotificationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
         self.world = world
@@ -44,7 +44,7 @@ class Lambda:
         return self.invoke("consumers", {"requestContext": context, "body": body, "queryStringParameters": query})
 
     def frame(self, data: bytes, connection_id: str = "a") -> Any:
-        """A frame as the template's mapping hands it over."""
+        """A frame as the template's mapping delivers it."""
         context = {"eventType": "MESSAGE", "routeKey": "$default", "connectionId": connection_id}
         body = base64.b64encode(data).decode()
         return self.invoke("consumers", {"requestContext": context, "body": body, "isBase64Encoded": True})
@@ -104,10 +104,10 @@ def test_a_frame_that_cannot_be_worked_on_is_worked_on_again(functions: Lambda) 
     world._plan = FaultPlan(Fault.FAILS, of="connections.acknowledge")
     world.start()
     ack_id = world.frames("a")[0].ack_id.encode()
-    # When it is worked on, then Lambda is told, which makes asynchronous runs again
+    # When it is handled, then Lambda gets the error and repeats the asynchronous run
     with pytest.raises(Unavailable):
         functions.frame(ack_id)
-    # And the second run notes it
+    # And the second run records it
     assert functions.frame(ack_id) == {"statusCode": 200}
     world.disconnect("a")
     world.connect("b")
@@ -122,7 +122,7 @@ def test_frames_that_say_nothing_are_ignored(functions: Lambda, data: bytes) -> 
 
 
 def test_a_handshake_with_two_tokens_is_401(functions: Lambda) -> None:
-    # Given a good token, given twice, as API Gateway hands it over
+    # Given a valid token that occurs twice, as API Gateway delivers it
     token = functions.world.token()
     event = {
         "requestContext": {"eventType": "CONNECT", "routeKey": "$connect", "connectionId": "a"},
@@ -156,7 +156,7 @@ def test_a_batch_is_one_look_for_each_subscriber(functions: Lambda) -> None:
 def test_what_has_to_come_back_is_kept_and_what_is_no_wake_up_too(functions: Lambda) -> None:
     world = functions.world
     world.connect("fine", world.token("fine"))
-    # A handshake that is not finished
+    # A handshake that has not finished
     world.consumers.connect(world.token("early"), "", "early")
     world.publish(1)
     fine, early = world.queue.sent[-2:] if world.queue.sent[-1].subscriber == "early" else world.queue.sent[:-3:-1]
@@ -194,21 +194,21 @@ def test_one_subscriber_s_trouble_is_kept_and_leaves_the_others_alone(
 
 
 def test_wake_ups_of_a_run_that_died_come_back_when_it_could_not_go_on_any_more(functions: Lambda) -> None:
-    # Given a wake-up, which the queue would hide for a minute and more
+    # Given a wake-up, which the queue would hide for more than a minute
     world = functions.world
     world.connect("a")
     world.send_all()
     world.publish(1)
     received = world.queue.receive()
     assert received is not None
-    # When the process of its run dies, with ten seconds left at its beginning
+    # When the process of its run, which had ten seconds, dies
     world._plan = FaultPlan(Fault.CRASHES_BEFORE, of="sockets.send")
     world.start()
     with pytest.raises(Crash):
         world.notifications.sender_batch.run([received], lambda: 10_000)
     world._plan = FaultPlan()
     world.start()
-    # Then it comes back soon after these, not before, and what waited is sent
+    # Then it comes back soon after those ten seconds, not before, and the waiting notification is sent
     at = world.queue.next_at()
     assert at is not None
     assert 10_000 < at - world.clock.now() <= 12_000

@@ -1,4 +1,4 @@
-"""Each function's role allows every AWS call that the function makes: the emulator would not tell."""
+"""Each function's role allows every AWS call that the function makes: the emulator would not notice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RESOURCES = {
     "errors_queue": "ErrorsQueue",
     "dispatch_failures": "DispatchFailures",
 }
-"""Name in the tests: logical id in the template."""
+"""Logical ids in the template by name in the tests."""
 
 IAM_ACTIONS = {
     "SendMessageBatch": ["sqs:SendMessage"],
@@ -49,21 +49,19 @@ IAM_ACTIONS = {
     "TransactWriteItems": ["dynamodb:PutItem"],
     "HeadBucket": ["s3:ListBucket"],
 }
-"""Where the IAM action is not called like the operation."""
+"""Operations whose IAM action has another name."""
 
 
 @dataclass(frozen=True, order=True)
 class Right:
-    """An IAM action on a resource: a logical id, and behind it what stands behind the ARN (``/index/line``,
-    ``/bodies/*``).
-    """
+    """An IAM action on a resource: a logical id, followed by the rest of the ARN (``/index/line``, ``/bodies/*``)."""
 
     action: str
     resource: str
 
 
 def allowed(role: str) -> set[Right]:
-    """What a role allows."""
+    """The rights that a role grants."""
     resources = template.load(ROOT / "template.yaml")["Resources"]
     rights: set[Right] = set()
     for policy in resources[role]["Properties"]["Policies"]:
@@ -94,7 +92,7 @@ def named(resource: Any) -> str:
 
 
 def needed(calls: list[Call]) -> set[Right]:
-    """What calls need."""
+    """The rights that calls need."""
     return {
         Right(action, place)
         for call in calls
@@ -104,7 +102,7 @@ def needed(calls: list[Call]) -> set[Right]:
 
 
 def places(parameters: dict[str, Any]) -> set[str]:
-    """The tables, indexes, objects and queues a call is about."""
+    """The tables, indexes, objects and queues that a call uses."""
     if "RequestItems" in parameters:
         return {RESOURCES[name] for name in parameters["RequestItems"]}
     if "TransactItems" in parameters:
@@ -120,7 +118,7 @@ def places(parameters: dict[str, Any]) -> set[str]:
 
 
 def missing_rights(calls: list[Call], role: str) -> list[Right]:
-    """What calls need and a role does not allow."""
+    """The rights that calls need and a role does not grant."""
     given = allowed(role)
     return sorted(
         want
@@ -130,7 +128,7 @@ def missing_rights(calls: list[Call], role: str) -> list[Right]:
 
 
 def lambdas_own(calls: list[Call]) -> list[Call]:
-    """Only what the function called, not what the test did in its place."""
+    """Only the function's own calls, without those of the test."""
     return [call for call in calls if call.operation not in {"ReceiveMessage", "Scan", "CreateQueue", "CreateTable"}]
 
 
@@ -171,18 +169,18 @@ def test_the_engine_is_allowed_to_protect_a_subscriber(functions: Functions, sin
     sink.status = 500
     post(b"x")
     run_and_check(functions, "dispatch", functions.stream_event())
-    # When its circuit opens and something waits on it, then push may do what that takes
+    # When its circuit opens and an order joins its backlog, then push has the rights for that
     run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
     post(b"y")
     run_and_check(functions, "dispatch", functions.stream_event())
     run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
     [key] = whole().engine.ports.subscribers.looked_after()
     assert len(whole().engine.ports.subscribers.waiting(key, 9)) == 1
-    # And when it is probed, ramps and closes, then wake may do its part
+    # And when it is probed, ramps and closes, then wake has the rights for its part
     sink.status = 200
     subscribers = whole().engine.ports.subscribers
     states: list[CircuitState] = []
-    # Which of two orders is the probe, and whether the other one waits once more, is left to chance
+    # Which of two orders is the probe, and whether the other one waits again, depends on chance
     while CircuitState.CLOSED not in states and len(states) < 8:
         turn_clock(seconds=70)
         run_and_check(functions, "wake", {})
@@ -204,7 +202,7 @@ def test_the_engine_is_allowed_to_keep_an_order(functions: Functions, sink: Sink
     missing = missing_rights(functions.calls, "IngestRole")
     assert not missing, f"ingest may not {missing}"
     run_and_check(functions, "dispatch", functions.stream_event())
-    # When the second waits behind the first and is let go, then push may do what that takes
+    # When the second waits behind the first and is released, then push has the rights for that
     run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
     sink.status = 200
     turn_clock(seconds=4)
@@ -222,12 +220,12 @@ def test_the_engine_is_allowed_to_keep_an_order(functions: Functions, sink: Sink
 def test_push_may_move_what_would_hold_up_others_to_the_slow_lane(
     functions: Functions, sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given two messages in one batch to a subscriber of which nothing is known, whose first answer takes too long
+    # Given two messages in one batch to an unknown subscriber, whose first answer takes too long
     monkeypatch.setattr(windows, "HOLD_MS", -1)
     a_push_queue(sink.url)
     post(b"1", b"2")
     functions.invoke("dispatch", functions.stream_event())
-    # When one is moved to the slow lane, then push may do so, and delivers it from there
+    # When one is moved to the slow lane, then push has the right to do so, and delivers it from there
     run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
     assert len(sink.received) == 1
     run_and_check(functions, "push", functions.sqs_event("SLOW_QUEUE_URL"))

@@ -42,11 +42,11 @@ def test_a_notification_is_published_by_ingest_with_what_it_is_allowed(functions
     context = {"eventType": "CONNECT", "routeKey": "$connect", "connectionId": "a"}
     event = {"requestContext": context, "queryStringParameters": {"token": shown}}
     assert functions.invoke("consumers", event) == {"statusCode": 200}
-    # When notifications are published, one and many, then ingest may do all that takes
+    # When notifications are published, one and many, then ingest has the rights for that
     run_and_check(functions, "ingest", request(token, "POST", "/notifications", NOTIFICATION))
     assert [call.operation for call in functions.calls if call.service == "sqs"]
     run_and_check(functions, "ingest", request(token, "POST", "/notifications", [NOTIFICATION] * 100))
-    # And it may refuse
+    # And for refusing them
     assert functions.invoke("ingest", request("wrong", "POST", "/notifications", NOTIFICATION))["statusCode"] == 401
 
 

@@ -1,4 +1,4 @@
-"""What is said with a refused subscriber URL."""
+"""The reason given for a refused subscriber URL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def reason(monkeypatch: pytest.MonkeyPatch, url: str) -> str | None:
 
 
 def test_the_operators_hint_follows_the_reason(functions: Functions, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given an operator's hint, when a subscriber elsewhere in the network is checked, then the reason ends with it
+    # Given an operator's hint, when a subscriber elsewhere in the network is checked, then the reason ends with the
+    # hint
     refused = reason(monkeypatch, "http://10.1.2.3/")
     assert refused == "10.1.2.3 is a private address, which is not allowed; ask the operator"
 
@@ -25,7 +26,7 @@ def test_the_operators_hint_follows_the_reason(functions: Functions, monkeypatch
 def test_where_allowing_would_not_help_there_is_no_hint(
     functions: Functions, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
-    # Given a port that stays closed, or no target at all, when it is checked, then only the reason is said
+    # Given a port that is never open, or an invalid target, when it is checked, then only the reason is given
     refused = reason(monkeypatch, url)
     assert refused is not None
     assert HINT not in refused

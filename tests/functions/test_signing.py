@@ -17,7 +17,7 @@ from pushhub.engine.projects import Projects
 def test_functions_are_allowed_to_keep_the_secret_of_a_subscriber_and_to_sign_with_it(
     functions: Functions, sink: Sink
 ) -> None:
-    # Given a subscriber that is signed for, and then with another secret
+    # Given a subscriber with signing, and then with another secret
     ports = whole().engine.ports
     ports.config.put_project(Project(project_id=PROJECT, created_at=1))
     token = Projects(config=ports.config, clock=ports.clock).make_token(PROJECT)
@@ -39,7 +39,7 @@ def test_functions_are_allowed_to_keep_the_secret_of_a_subscriber_and_to_sign_wi
     [(headers, body)] = sink.received
     assert verified(symmetric("a"), headers, body)
     assert verified(symmetric("b"), headers, body)
-    # And the table holds neither
+    # And the table contains neither secret
     [stored] = [each for each in functions.dynamodb.scan(TableName=aws.CONFIG_TABLE)["Items"] if "push" in each]
     assert symmetric("a").removeprefix("whsec_") not in str(stored)
     assert b"b" * 32 not in stored["push"]["M"]["subscribers"]["L"][0]["M"]["sealed"]["B"]

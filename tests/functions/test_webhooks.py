@@ -1,4 +1,4 @@
-"""Webhooks through the functions as Lambda runs them, each role held against every call that its function makes."""
+"""Webhooks through the functions as Lambda runs them, each role checked against every call that its function makes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_everything_of_webhooks_is_allowed_to_the_function_that_does_it(organiza
     call("control", "PATCH", path, {"description": "x"})
     call("control", "PATCH", f"{path}/headers", {"headers": {"X-Key": "1"}})
     call("control", "POST", f"{path}/secret/rotate", {})
-    # When messages are posted, small and large, to it and to an application that is made with the first
+    # When messages are posted, small and large, to it and to an application created with its first message
     body = {"eventType": "a", "payload": {"a": 1}, "eventId": "m"}
     small = call("ingest", "POST", f"/app/{app}/msg", body, key="k3")["id"]
     assert call("ingest", "POST", f"/app/{app}/msg", body, key="k3")["id"] == small
@@ -98,7 +98,7 @@ def test_everything_of_webhooks_is_allowed_to_the_function_that_does_it(organiza
     call("control", "POST", f"/app/{app}/msg/{small}/endpoint/e/resend")
     organization.run("push", organization.functions.sqs_event("RETRY_QUEUE_URL"))
     assert len(sink.received) == 3
-    # When an endpoint asks to be disabled, then it is, and who listens is told
+    # When an endpoint asks to be disabled, then it is, and the operational endpoint is told
     call("control", "POST", "/operational-webhook/endpoint", {"url": sink.url, "eventTypes": ["endpoint.disabled"]})
     sink.status = 410
     call("control", "POST", f"{path}/send-example", {"eventType": "svix.ping"})
@@ -111,5 +111,5 @@ def test_everything_of_webhooks_is_allowed_to_the_function_that_does_it(organiza
         call("control", "DELETE", f"/app/{app}/msg/{each}/content")
     call("control", "DELETE", path)
     call("control", "DELETE", f"/app/{app}")
-    # And no function did what its role does not allow
+    # And no function did anything that its role does not allow
     assert organization.missing == []
