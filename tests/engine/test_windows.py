@@ -249,3 +249,21 @@ def test_a_projects_attempts_are_counted_until_they_end_or_their_run_did() -> No
     assert known.held("p") == 2
     known.start_over()
     assert known.held("p") == 0
+
+
+def test_who_is_newly_slow_is_found_whatever_began_and_ended_before() -> None:
+    # Given attempts that began together and one after them, of which some have ended
+    known, third = Windows(), ("p", "q", "third")
+    known.begin(ONE, 0)
+    known.begin(OTHER, 0)
+    known.begin(third, 100)
+    known.end(ONE, 0, 50)
+    # Then the other one of those that began first is found when its time has come, and then the one after it
+    assert known.newly_slow(SLOW_MS) == []
+    assert known.newly_slow(SLOW_MS + 1) == [OTHER]
+    known.end(OTHER, 0, SLOW_MS + 2)
+    assert known.newly_slow(SLOW_MS + 100) == []
+    assert known.newly_slow(SLOW_MS + 101) == [third]
+    # And nobody, when all have ended
+    known.end(third, 100, SLOW_MS + 102)
+    assert known.newly_slow(9 * SLOW_MS) == []
