@@ -63,7 +63,7 @@ def config_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[C
 def message_store(
     request: pytest.FixtureRequest, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[MessageStore]:
-    """The last one keeps the messages of every queue as those are kept that can be listed."""
+    """The last one stores the messages of every queue as those of listed queues."""
     if request.param == "fake":
         yield FakeMessageStore(FakeSchedule(clock))
         return

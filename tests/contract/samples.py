@@ -1,4 +1,4 @@
-"""Messages, queues and answers to test with: plain ones, and ones that fill every field."""
+"""Sample messages, queues and answers: plain ones, and ones with every field set."""
 
 from __future__ import annotations
 

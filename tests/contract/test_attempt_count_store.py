@@ -27,7 +27,7 @@ def test_an_hour_takes_whatever_can_be_counted_in_it(attempt_count_store: Attemp
 
 
 def test_the_hours_asked_for_are_told_and_nothing_of_others(attempt_count_store: AttemptCountStore) -> None:
-    # Given counts of five hours, and of others: another project's, another queue's, another subscriber's
+    # Given counts of five hours, and counts of another project, another queue and another subscriber
     for number in range(5):
         minutes = {(number, GOOD): 1}
         attempt_count_store.add_attempts(SHOP, HOUR + number * HOUR_MS, AttemptCounts(minutes=minutes, life_ms=1))
@@ -38,7 +38,7 @@ def test_the_hours_asked_for_are_told_and_nothing_of_others(attempt_count_store:
     )
     for other in others:
         attempt_count_store.add_attempts(other, HOUR, AttemptCounts(minutes={(0, TIMEOUT): 99}, life_ms=1))
-    # Then those of the hours that were asked for are told
+    # Then those of the requested hours are returned
     told = attempt_count_store.attempts(SHOP, HOUR + HOUR_MS, HOUR + 3 * HOUR_MS)
     assert {hour: [*counts.minutes] for hour, counts in told.items()} == {
         HOUR + number * HOUR_MS: [(number, GOOD)] for number in (1, 2, 3)

@@ -17,10 +17,10 @@ from pushhub.engine.store.s3_bodies import S3BodyStore
 
 
 def test_the_bodies_of_a_post_come_back_byte_by_byte(body_store: BodyStore) -> None:
-    # Given the bodies of one post: text, bytes that are no text, nothing, and a large one
+    # Given the bodies of one post: text, bytes that are not text, an empty one, and a large one
     bodies = ["Grüße".encode(), bytes(range(256)), b"", b"x" * 4_194_304]
     refs = body_store.put(PROJECT, bodies, NOW)
-    # Then they lie in one object and each is read alone
+    # Then they are in one object and each can be read by itself
     assert len({ref.key for ref in refs}) == 1
     assert [ref.length for ref in refs] == [len(body) for body in bodies]
     assert [body_store.get(ref) for ref in refs] == bodies
@@ -51,12 +51,12 @@ def test_an_erased_body_is_gone_and_its_neighbours_are_whole(body_store: BodySto
         with pytest.raises(MessageNotFound):
             body_store.get(refs[erased])
     assert [body_store.get(refs[kept]) for kept in (1, 2)] == [bodies[1], bodies[2]]
-    # And nothing comes of erasing what is gone
+    # And erasing one that is gone does nothing
     body_store.erase(replace(refs[0], key="bodies/none"))
 
 
 def test_two_bodies_of_one_object_erased_at_the_same_time_are_both_gone() -> None:
-    # Given an erasure that is overtaken by another in the same object
+    # Given an erasure during which another one changes the same object
     with aws.s3() as client:
         refs = S3BodyStore(client, aws.BUCKET).put(PROJECT, [b"a" * 100, b"b" * 100, b"c"], NOW)
         intercepted = aws.Intercepted(client)
@@ -68,7 +68,7 @@ def test_two_bodies_of_one_object_erased_at_the_same_time_are_both_gone() -> Non
         intercepted.next("put_object", overtaken)
         store = S3BodyStore(cast(S3Client, intercepted), aws.BUCKET)
         store.erase(refs[0])
-        # Then neither brought the other's bytes back
+        # Then neither restored the bytes that the other erased
         stored = client.get_object(Bucket=aws.BUCKET, Key=refs[0].key)["Body"].read()
         assert len(stored) == 201
         assert b"a" * 10 not in stored

@@ -58,13 +58,13 @@ def test_a_write_needs_the_version_before_it(message_store: Deliveries) -> None:
     given = message()
     once = first(given, Verdict.FAILED)
     message_store.save(once)
-    # When another first attempt, or one that skips a version, is saved, then it is told
+    # When another first attempt, or one that skips a version, is saved, then that is a conflict
     with pytest.raises(Conflict):
         message_store.save(replace(once, tries=0))
     with pytest.raises(Conflict):
         message_store.save(replace(tried(once, Verdict.FAILED), version=3))
     assert message_store.delivery(order(given).key) == once
-    # When the next one is saved, then it stands and the old one does not come back
+    # When the next one is saved, then it stays and the old one does not return
     twice = tried(once, Verdict.DELIVERED)
     message_store.save(twice)
     with pytest.raises(Conflict):

@@ -113,7 +113,7 @@ def test_lists_are_newest_first_over_all_their_partitions(log: HubLog) -> None:
     assert ids() == list(range(19, -1, -1))
     assert ids(limit=3) == [19, 18, 17]
     assert ids(before=17, after=12) == [16, 15, 14, 13]
-    # A period that ends before it begins holds nothing
+    # A period that ends before it begins is empty
     assert ids(before=12, after=17) == []
     assert [log.count(PROJECT, each) for each in Listing] == [1, 5, 5, 5, 5, 1, 0]
 

@@ -172,7 +172,7 @@ def test_an_older_value_never_replaces_a_newer_one(settings: HubSettings) -> Non
     assert not settings.set_parameter(parameter("w", "1", as_of=NOW - 1))
     assert settings.set_parameter(parameter("w", "2b", as_of=NOW))
     assert settings.set_parameter(parameter("w", "3", as_of=NOW + 1, data_type=DataType.INTEGER))
-    # And it keeps the type it was made with
+    # And it keeps the type it was created with
     assert settings.parameters(PROJECT) == [parameter("w", "3", as_of=NOW + 1, data_type=DataType.PASSWORD)]
 
 

@@ -1,4 +1,4 @@
-"""What every store of messages does to have all of them again, and to take back what was lost."""
+"""How every store of messages lists all of them, and restores lost ones."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pushhub.engine.ports import MessageSink, Outstanding, Restored, StoredMessa
 
 
 class Kept(MessageSink, StoredMessages, Outstanding, Restored, Protocol):
-    """Takes messages, tells all that it keeps, and takes back what was lost."""
+    """Accepts messages, lists all that it has, and restores lost ones."""
 
 
 @pytest.mark.parametrize("parts", [1, 4])
 def test_every_message_is_in_one_part_with_its_deliveries(message_store: Kept, parts: int) -> None:
-    # Given messages of which one was tried
+    # Given messages, one of which was attempted
     messages = [message(message_id=str(10**18 + number)) for number in range(20)]
     message_store.accept(messages)
     tried = replace(opening(messages[3], messages[3].delivery_subscribers[0]), version=1)
@@ -32,7 +32,7 @@ def test_every_message_is_in_one_part_with_its_deliveries(message_store: Kept, p
     message_store.delete(messages.pop())
     # When all parts are read
     found = [each for part in range(parts) for each in message_store.outstanding(part, parts)]
-    # Then each message is there once, and the one delivery with its message
+    # Then each message is listed once, and the one delivery with its message
     assert sorted(each.message_id for each, _ in found) == [each.message_id for each in messages]
     assert [(each.message_id, deliveries) for each, deliveries in found if deliveries] == [
         (messages[3].message_id, [tried])
@@ -40,23 +40,23 @@ def test_every_message_is_in_one_part_with_its_deliveries(message_store: Kept, p
 
 
 def test_what_was_lost_is_put_back_and_what_is_there_stays(message_store: Kept) -> None:
-    # Given a message that is there with a delivery, and one that is not
+    # Given a message that exists, with a delivery, and one that is lost
     there, lost = message(), message()
     message_store.accept([there])
     newer = tried(first(there, Verdict.FAILED), Verdict.FAILED)
     message_store.save(first(there, Verdict.FAILED))
     message_store.save(newer)
-    # When both are put back, a delivery as it stood with its version
+    # When both are restored, with a delivery in its former state and version
     stood = tried(first(lost, Verdict.FAILED), Verdict.FAILED)
     message_store.restore(lost, [stood])
     message_store.restore(there, [first(there, Verdict.FAILED)])
-    # Then the one that was lost is as it was, and goes on from there
+    # Then the lost one is as it was, and continues from there
     assert message_store.message(lost.key) == lost
     assert message_store.delivery(stood.key) == stood
     message_store.save(tried(stood, Verdict.DELIVERED))
     # And the other has not changed
     assert message_store.delivery(newer.key) == newer
-    # And a delivery is put back without its message, when that is not known
+    # And a delivery is restored without its message if that is unknown
     alone = first(message(), Verdict.DELIVERED)
     message_store.restore(None, [alone])
     assert message_store.delivery(alone.key) == alone

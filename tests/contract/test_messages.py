@@ -25,7 +25,7 @@ from pushhub.engine.ports import MessageSink, Once, StoredMessages
 
 
 class Accepting(MessageSink, StoredMessages, Protocol):
-    """Takes messages, and has them again."""
+    """Accepts messages, and returns them."""
 
 
 @pytest.mark.parametrize("given", [message(), message(body=b""), message(body=b"\xff\x00"), full_message()])
@@ -57,17 +57,17 @@ def test_an_id_that_belongs_to_another_message_is_a_conflict(message_store: Acce
 
 
 def test_a_message_of_the_hub_is_made_once_for_its_cause(message_store: Accepting) -> None:
-    # Given a message made for a cause
+    # Given a message made by the hub for a cause
     given = message(cause="one")
     assert message_store.accept_once(given) is Once.STORED
-    # When it is made again for the same cause, then it counts as made, and for another one it does not
+    # When it is made again for the same cause, then it is known, and for another cause its id is taken
     assert message_store.accept_once(replace(given, body=b"later")) is Once.KNOWN
     assert message_store.accept_once(replace(given, cause="two")) is Once.TAKEN
     assert message_store.message(MessageKey(PROJECT, QUEUE_UID, given.message_id)) == given
 
 
 def test_a_message_comes_with_the_deliveries_that_were_tried(message_store: Accepting) -> None:
-    # Given a message for three subscribers of which two were tried, and a neighbour
+    # Given a message for three subscribers, two of which were tried, and another message
     given = message(subscriber_ids=("a", "b", "c"))
     neighbour = message()
     message_store.accept([given, neighbour])
@@ -92,15 +92,15 @@ def test_a_deleted_message_is_gone_and_its_id_stays_taken(message_store: Accepti
     # When it is deleted, twice
     message_store.delete(gone)
     message_store.delete(gone)
-    # Then it is gone with what belongs to it, and the other is there
+    # Then it is gone with its deliveries, and the other is still there
     assert message_store.message(MessageKey(PROJECT, QUEUE_UID, gone.message_id)) is None
     assert message_store.message_with_deliveries(MessageKey(PROJECT, QUEUE_UID, gone.message_id)) is None
     assert message_store.message(MessageKey(PROJECT, QUEUE_UID, kept.message_id)) == kept
-    # And it is not made anew for its cause, nor for another
+    # And it is not made again for its cause, nor for another one
     assert message_store.accept_once(gone) is Once.KNOWN
     assert message_store.accept_once(replace(gone, cause="another")) is Once.TAKEN
     assert message_store.message(MessageKey(PROJECT, QUEUE_UID, gone.message_id)) is None
-    # And nothing comes of deleting what never was
+    # And deleting one that never existed does nothing
     never = message()
     message_store.delete(never)
     assert message_store.accept_once(replace(never, cause="two")) is Once.STORED
@@ -122,7 +122,7 @@ def test_messages_that_can_be_listed_are_listed_in_order_without_their_deliverie
     def listed(**span: object) -> list[str]:
         return [each.message_id for each in message_store.listed(PROJECT, uid, **span)]  # type: ignore[arg-type]
 
-    # Then they are listed either way, whole or between two of them, which need not exist
+    # Then they are listed in both directions, completely or between two ids, which need not exist
     assert list(message_store.listed(PROJECT, uid)) == given
     assert listed(up=False) == ids[::-1]
     assert listed(above=ids[3], below=ids[100]) == ids[4:100]

@@ -134,7 +134,7 @@ def test_a_key_stands_for_its_first_request_for_a_day(stores: Stores) -> None:
     taken = {TOPIC: 3, VOLATILE: 7}
     assert stores.requests.note(a_request(taken=taken), NOW) == a_request(taken=taken)
     assert stores.requests.note(a_request(digest="other"), NOW + REPEATABLE_MS - 1) == a_request(taken=taken)
-    # Of another project, it is another key
+    # In another project, it is a different key
     assert stores.requests.note(a_request(project="elsewhere"), NOW) == a_request(project="elsewhere")
     later = a_request(digest="other", ids=())
     assert stores.requests.note(later, NOW + REPEATABLE_MS) == later
@@ -164,7 +164,7 @@ def test_without_subscribers_a_topic_gives_no_place_again(stores: Stores) -> Non
     stores.topics.dismiss(TOPIC, "a")
     stores.topics.dismiss(TOPIC, "a")
     assert stores.topics.reserve(TOPIC, 1, NOW) is None
-    # And what comes later does not start anew
+    # And a later one does not start anew
     assert stores.topics.admit(TOPIC, "c", ceiling=10).sequence == 1
 
 
@@ -371,7 +371,7 @@ def test_subscriptions_concerning_a_source_are_its_own_and_the_tenant_s(stores: 
 
 
 def test_sources_of_any_characters_and_length_are_keys_of_their_own(stores: Stores) -> None:
-    # Given the longest sources that are taken, as different as two can be that begin alike
+    # Given the longest sources accepted, two of which differ only at the end
     sources = ["\U0001f600" * 200, "\U0001f600" * 199 + "\U0001f601", "%F0" * 66]
     for number, source in enumerate(sources, start=1):
         stores.subscriptions.create(a_subscription(str(number), source=source, name="x" * 200))

@@ -16,11 +16,11 @@ from pushhub.engine.ports import MessageSink, Once, Outstanding, StoredMessages
 
 
 class Accepting(MessageSink, StoredMessages, Protocol):
-    """Takes messages, and has them again."""
+    """Accepts messages, and returns them."""
 
 
 class Kept(MessageSink, Outstanding, Protocol):
-    """Takes messages, and tells what is kept."""
+    """Accepts messages, and lists what it has."""
 
 
 def ordered(key: str = "customer #7/ü", **changes: object) -> Message:
@@ -34,7 +34,7 @@ def places(store: Accepting, *given: Message) -> list[tuple[int, dict[str, str]]
 
 @pytest.mark.parametrize("together", [True, False])
 def test_messages_of_a_key_are_numbered_and_know_who_goes_before_them(message_store: Accepting, together: bool) -> None:
-    # Given three messages of a key, the second for another subscriber as well, the third for that one only
+    # Given three messages of a key, the second for another subscriber, too, and the third for that one only
     one = ordered(subscriber_ids=("a",))
     two = ordered(subscriber_ids=("a", "b"))
     three = ordered(subscriber_ids=("b",))

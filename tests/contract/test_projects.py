@@ -15,7 +15,7 @@ def test_a_project_is_found_again_and_replaced(config_store: Projects) -> None:
     # Given a stored project
     project = Project(project_id=PROJECT, name="Café", created_at=NOW, allowed_targets=("10.0.0.0/8", "intern"))
     config_store.put_project(project)
-    # Then it is found, and no other one
+    # Then it is found, and no other project
     assert config_store.project(PROJECT) == project
     assert config_store.project(OTHER_PROJECT) is None
     # When it is stored again with another name, then that is what is found
@@ -28,18 +28,18 @@ def test_a_token_acts_for_its_own_project_until_it_is_removed(config_store: Proj
     # Given a token of one project
     token_hash = "ab" * 32
     config_store.put_token(PROJECT, token_hash, "laptop", NOW)
-    # Then it acts for that project only, and others do not
+    # Then it acts for that project only, and other tokens do not
     assert config_store.has_token(PROJECT, token_hash)
     assert not config_store.has_token(OTHER_PROJECT, token_hash)
     assert not config_store.has_token(PROJECT, "cd" * 32)
-    # When it is removed (twice), then it does not act any more
+    # When it is removed (twice), then it no longer acts
     config_store.remove_token(PROJECT, token_hash)
     config_store.remove_token(PROJECT, token_hash)
     assert not config_store.has_token(PROJECT, token_hash)
 
 
 def test_a_token_that_expired_does_not_act(config_store: Projects) -> None:
-    # Given tokens that expire at the moment, a second later, and never
+    # Given tokens that expire now, a second later, and never
     for token_hash, expires_at in (("ab" * 32, NOW), ("cd" * 32, NOW + 1_000), ("ef" * 32, None)):
         config_store.put_token(PROJECT, token_hash, "", NOW, expires_at=expires_at)
     # Then only the others act, and all are listed
@@ -74,7 +74,7 @@ def test_a_token_tells_its_project(config_store: Projects) -> None:
 
 
 def test_a_project_keeps_its_quota(config_store: Projects) -> None:
-    # Given projects with a quota, without a bound, and with neither
+    # Given projects with a quota, without a limit, and without a setting
     project = Project(project_id=PROJECT, created_at=NOW)
     for quota in (Quota.of(100, 5_000), Quota.of(0), None):
         config_store.put_project(replace(project, quota=quota))
@@ -85,16 +85,16 @@ def test_a_mark_moves_with_what_is_posted_and_no_further_than_it_may(config_stor
     def moved(by_us: int, now: int, *, ahead: bool, project: str = PROJECT) -> Mark:
         return config_store.move_mark(project, by_us, now=now, most_us=100, ahead=ahead)
 
-    # Given a quota that nothing was taken of, then the mark begins at now, whatever was guessed
+    # Given an unused quota, then the mark begins now, whatever was guessed
     now = NOW * 1000
     for ahead, project in ((True, PROJECT), (False, OTHER_PROJECT)):
         assert moved(40, now, ahead=ahead, project=project) == Mark(until=now + 40, moved=True)
-    # When more is taken, then it moves on from where it is, up to the limit
+    # When more is taken, then the mark moves on from where it is, up to the limit
     assert moved(40, now, ahead=True) == Mark(until=now + 80, moved=True)
     assert moved(21, now, ahead=True) == Mark(until=now + 80, moved=False)
     assert moved(21, now, ahead=False) == Mark(until=now + 80, moved=False)
     assert moved(20, now, ahead=False) == Mark(until=now + 100, moved=True)
-    # When time passes, then there is room again, and a mark of the past begins anew
+    # When time passes, then there is room again, and a mark in the past begins anew
     assert moved(30, now + 30, ahead=True) == Mark(until=now + 130, moved=True)
     assert moved(100, now + 130, ahead=True) == Mark(until=now + 230, moved=True)
     assert moved(1, now + 500, ahead=False) == Mark(until=now + 501, moved=True)

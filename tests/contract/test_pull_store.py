@@ -42,13 +42,13 @@ def held_id(found: PullMessage) -> str:
 
 @pytest.mark.parametrize("count", [1, 3, 100, 101])
 def test_first_in_first_out(pull_store: PullStore, count: int) -> None:
-    # Given messages, put in one call (which is repeated)
+    # Given messages put in one call (which is repeated)
     given = in_queue(count)
     pull_store.put(given)
     pull_store.put(given)
     # When reserved in two parts
     taken = reserve(pull_store, 1) + reserve(pull_store, 100)
-    # Then they come in the order they were put, each once, with fresh reservations
+    # Then they come in the order in which they were put, each once, with new reservations
     assert [each.message for each in taken] == given
     assert {each.reserved_count for each in taken} == {1}
     assert {each.reserved_until for each in taken} == {NOW + MINUTE}
@@ -79,11 +79,11 @@ def test_putting_again_does_not_free_a_reserved_message(pull_store: PullStore) -
     pull_store.put(pair)
     pull_store.put(alone)
     assert len(reserve(pull_store, 3)) == 3
-    # When the producer's calls are repeated, then nothing comes back
+    # When the producer's calls are repeated, then no message comes back
     pull_store.put(pair)
     pull_store.put(alone)
     assert reserve(pull_store, 3) == []
-    # And they count once, at the latest when somebody has looked for messages a while later
+    # And they count once, at the latest when somebody has asked for messages some time later
     assert reserve(pull_store, 3, now=NOW + 3_000) == []
     assert pull_store.size(PROJECT, LINE, NOW) == 3
 
@@ -93,9 +93,9 @@ def test_a_timed_out_message_goes_back_to_the_front(pull_store: PullStore) -> No
     given = in_queue(3)
     pull_store.put(given)
     (held,) = reserve(pull_store)
-    # Then until its end it is not available
+    # Then it is not available until the reservation ends
     assert ids(reserve(pull_store, 1, now=NOW + MINUTE - 1, timeout_ms=2 * MINUTE)) == [given[1].message_id]
-    # When its reservation ends, then it comes before the ones behind it, with one more on its count
+    # When its reservation ends, then it comes before the ones behind it, and its count is one higher
     again = reserve(pull_store, 2, now=NOW + MINUTE)
     assert ids(again) == [given[0].message_id, given[2].message_id]
     assert [each.reserved_count for each in again] == [2, 1]
@@ -108,7 +108,7 @@ def test_timed_out_messages_are_in_order_whatever_the_order_of_their_ends(pull_s
     pull_store.put(given)
     for minutes in (4, 3, 2):
         reserve(pull_store, 1, timeout_ms=minutes * MINUTE)
-    # When all have ended, then the old order holds
+    # When all have ended, then they come in their old order
     assert peeked(pull_store, now=NOW + 4 * MINUTE) == [each.message_id for each in given]
     assert ids(reserve(pull_store, 4, now=NOW + 4 * MINUTE)) == [each.message_id for each in given]
 
@@ -118,7 +118,7 @@ def test_a_delayed_message_is_available_at_its_time(pull_store: PullStore) -> No
     (delayed,) = in_queue(1, due_at=NOW + MINUTE)
     (prompt,) = in_queue(1)
     pull_store.put([delayed, prompt])
-    # Then first only the prompt one is there, though both count
+    # Then at first only the other one is available, though both count
     assert peeked(pull_store) == [prompt.message_id]
     assert pull_store.size(PROJECT, LINE, NOW) == 2
     assert pull_store.get(MessageKey(PROJECT, LINE, delayed.message_id), NOW) == PullMessage(message=delayed)
@@ -148,7 +148,7 @@ def test_getting_one_shows_its_reservation_while_it_lasts(pull_store: PullStore)
     pull_store.put(in_queue(1))
     (held,) = reserve(pull_store)
     message_id = held.message.message_id
-    # Then it is shown as held, later as free, and another id as nothing
+    # Then it is shown as reserved, later as free, and an unknown id is not found
     assert pull_store.get(MessageKey(PROJECT, LINE, message_id), NOW) == held
     assert pull_store.get(MessageKey(PROJECT, LINE, message_id), NOW + MINUTE) == replace(
         held, reservation_id=None, reserved_until=0
@@ -157,7 +157,7 @@ def test_getting_one_shows_its_reservation_while_it_lasts(pull_store: PullStore)
 
 
 def test_expired_messages_are_gone_for_everybody(pull_store: PullStore) -> None:
-    # Given 30 messages that expire in a minute, one that is held and does too, and one that lasts
+    # Given 30 messages and a reserved one that expire in a minute, and one that lasts
     (held,) = in_queue(1, expires_at=NOW + MINUTE)
     pull_store.put([held])
     (reserved,) = reserve(pull_store, timeout_ms=10 * MINUTE)
@@ -190,7 +190,7 @@ def test_touching_renews_the_reservation_and_ends_the_old_one(pull_store: PullSt
 
     # When it is touched
     renewed = touch(held_id(held), NOW + MINUTE - 1)
-    # Then a new reservation lasts from then, the old one is dead, and the count rose
+    # Then a new reservation begins, the old one is invalid, and the count has risen
     assert renewed != held.reservation_id
     found = pull_store.get(MessageKey(PROJECT, LINE, message_id), NOW + MINUTE)
     assert found == PullMessage(
@@ -199,7 +199,7 @@ def test_touching_renews_the_reservation_and_ends_the_old_one(pull_store: PullSt
     with pytest.raises(Forbidden):
         touch(held_id(held), NOW + MINUTE)
     assert reserve(pull_store, now=NOW + 2 * MINUTE) == []
-    # And it can be touched again, but not when it is over, and no other message at all
+    # And it can be touched again, but not after its end, and no other message can be touched with it
     assert touch(renewed, NOW + MINUTE) != renewed
     with pytest.raises(Forbidden):
         touch(renewed, NOW + 3 * MINUTE)
@@ -218,7 +218,7 @@ def test_a_released_message_goes_back_to_the_front(pull_store: PullStore) -> Non
             MessageKey(PROJECT, LINE, each.message.message_id), reservation_id=held_id(each), delay_ms=0, now=NOW + 1
         )
     assert peeked(pull_store, now=NOW + 1) == [each.message_id for each in given]
-    # And the old reservation is dead
+    # And the old reservation is invalid
     with pytest.raises(Forbidden):
         pull_store.delete(MessageKey(PROJECT, LINE, given[0].message_id), reservation_id=held_id(held[0]), now=NOW + 1)
     with pytest.raises(Forbidden):
@@ -289,7 +289,7 @@ def test_deleting_a_reserved_message_takes_its_reservation(pull_store: PullStore
     pull_store.put(in_queue(1))
     (held,) = reserve(pull_store)
     message_id = held.message.message_id
-    # When deleted without an id, or with a wrong one, then it stays
+    # When deleted without a reservation id, or with a wrong one, then it stays
     with pytest.raises(Invalid, match="A reservation_id is required"):
         pull_store.delete(MessageKey(PROJECT, LINE, message_id), reservation_id=None, now=NOW)
     with pytest.raises(Forbidden):
@@ -307,7 +307,7 @@ def test_a_timed_out_reservation_deletes_nothing(pull_store: PullStore) -> None:
     pull_store.put(in_queue(1))
     (held,) = reserve(pull_store)
     message_id = held.message.message_id
-    # When its holder deletes, then that is refused
+    # When its former holder deletes it, then that is refused
     with pytest.raises(Forbidden):
         pull_store.delete(MessageKey(PROJECT, LINE, message_id), reservation_id=held_id(held), now=NOW + MINUTE)
     # When anybody deletes the free message, then it is gone
@@ -326,20 +326,20 @@ def test_a_free_message_is_deleted_without_a_reservation(pull_store: PullStore, 
 
 
 def test_a_message_of_the_hub_is_put_once_for_its_cause(pull_store: PullStore) -> None:
-    # Given a message moved here with its count
+    # Given a message moved here with its reservation count
     (given,) = in_queue(1, cause="one")
     assert pull_store.put_once(given, reserved_count=4) is Once.STORED
-    # When it is made again, then it counts as made for the same cause only
+    # When it is put again, then it is known for the same cause only
     assert pull_store.put_once(replace(given, body=b"later")) is Once.KNOWN
     assert pull_store.put_once(replace(given, cause="two")) is Once.TAKEN
-    # Then the first one is there, and its count goes on
+    # Then the first one is there, and its count continues
     (held,) = reserve(pull_store)
     assert held.message == given
     assert held.reserved_count == 5
 
 
 def test_consumers_at_the_same_time_never_get_the_same_message(pull_store: PullStore) -> None:
-    # Given 40 messages, half of them back from reservations that ended
+    # Given 40 messages, half of which are back after their reservations ended
     given = in_queue(40)
     pull_store.put(given)
     reserve(pull_store, 20)

@@ -30,7 +30,7 @@ def test_a_name_is_given_once(config_store: QueueStore) -> None:
     stored = config_store.queue(PROJECT, "orders", fresh=True)
     assert stored is not None
     assert stored.uid == "first0000000"
-    # When another project uses the name, then that is no conflict
+    # When another project uses the name, then that is not a conflict
     config_store.create_queue(queue(project=OTHER_PROJECT))
 
 
@@ -45,12 +45,12 @@ def test_an_update_wins_only_on_the_version_it_was_made_from(config_store: Queue
     config_store.create_queue(queue())
     read = config_store.queue(PROJECT, "orders", fresh=True)
     assert read is not None
-    # When both change it, then the second is told
+    # When both change it, then the second gets a conflict
     changed = config_store.update_queue(replace(read, message_timeout=10))
     assert changed == replace(read, message_timeout=10, version=2)
     with pytest.raises(Conflict):
         config_store.update_queue(replace(read, message_timeout=20))
-    # Then the first change stands, for cached and fresh readers, and can be built upon
+    # Then the first change is in force, for cached and fresh readers, and can be changed further
     assert config_store.queue(PROJECT, "orders") == changed
     assert config_store.queue(PROJECT, "orders", fresh=True) == changed
     assert config_store.update_queue(replace(changed, message_timeout=20)).version == 3
@@ -88,11 +88,11 @@ def test_names_are_listed_in_byte_order_by_page_and_prefix(config_store: ConfigS
 
     # Then all are listed in byte order
     assert listed() == in_order
-    # And pages join without gap or repetition
+    # And pages follow one another without gaps or repetitions
     assert listed(limit=4) == in_order[:4]
     assert listed(limit=4, after=in_order[3]) == in_order[4:8]
     assert listed(limit=4, after=in_order[7]) == in_order[8:]
-    # And a prefix restricts, also together with a page that starts before, inside or behind it
+    # And a prefix restricts the list, even with a page that starts before, within or after it
     with_prefix = [name for name in in_order if name.startswith("a")]
     assert listed("a") == with_prefix
     assert listed("a", after="B") == with_prefix

@@ -1,4 +1,4 @@
-"""The schedule: what is entered is found once, in the order of its time, and a shard is read by one run at a time."""
+"""The schedule: each entry is found once, in order of time, and a shard is read by one run at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def failed(due_at: int, **changes: object) -> Delivery:
 
 
 def read(schedule: Schedule, now: int, limit: int = 100) -> list[ScheduleEntry]:
-    """All that is due, shard by shard, and the positions moved behind it."""
+    """All due entries, shard by shard; the positions are moved behind them."""
     found: list[ScheduleEntry] = []
     for position in schedule.positions():
         while True:
@@ -66,13 +66,13 @@ def test_entering_twice_is_entering_once(schedule: Schedule) -> None:
     schedule.enter(waits)
     schedule.enter(waits)
     assert len(read(schedule, NOW + HOUR)) == 1
-    # But another version is another wait
+    # But another version is a different wait
     schedule.enter(tried(waits, Verdict.FAILED, due_at=NOW + 2 * HOUR))
     assert [each.version for each in read(schedule, NOW + 2 * HOUR)] == [waits.version + 1]
 
 
 def test_what_is_due_soon_waits_for_a_minute_that_nobody_reads_yet(schedule: Schedule, clock: FakeClock) -> None:
-    # Given a shard read to this moment, and a wait that ends now
+    # Given a shard read up to this moment, and a wait that ends now
     assert read(schedule, clock.now()) == []
     schedule.enter(failed(NOW))
     # Then it is found within three minutes
@@ -96,7 +96,7 @@ def test_a_limit_is_kept_and_nothing_left_out(schedule: Schedule) -> None:
     waits = [failed(NOW + HOUR + number * 6_000) for number in range(100)]
     for each in waits:
         schedule.enter(each)
-    # When each look takes three at most, then all are found
+    # When each look returns at most three, then all are found
     [position, *_] = schedule.positions()
     entries, _ = schedule.due(position, NOW + 2 * HOUR, 3)
     assert len(entries) <= 3
@@ -111,7 +111,7 @@ def test_a_wake_that_stood_still_for_hours_finds_what_it_missed(schedule: Schedu
 
 
 def test_where_reading_begins_is_kept_though_nothing_was_read(schedule: Schedule, clock: FakeClock) -> None:
-    # Given a first run that came no further than to ask where to begin, and a wait
+    # Given a first run that only asked where to begin, and a wait
     begun = schedule.positions()
     wait = failed(NOW + HOUR)
     schedule.enter(wait)
@@ -123,14 +123,14 @@ def test_where_reading_begins_is_kept_though_nothing_was_read(schedule: Schedule
 
 
 def test_one_of_two_runs_takes_a_shard(schedule: Schedule) -> None:
-    # Given two runs that found a shard at the same place
+    # Given two runs that read the same position of a shard
     position = schedule.positions()[1]
     taken = replace(position, taken_until=NOW + 55_000)
     schedule.move(position, taken)
-    # When the other wants to take it as well
+    # When the other one tries to take it, too
     with pytest.raises(Conflict):
         schedule.move(position, replace(position, taken_until=NOW + 56_000))
-    # Then it is the first one's, whose call may be made twice
+    # Then it belongs to the first one, whose call may be repeated
     schedule.move(position, taken)
     assert schedule.positions()[1] == taken
 

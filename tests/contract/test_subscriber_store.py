@@ -37,7 +37,7 @@ def test_a_health_is_found_again_with_every_field(subscriber_store: SubscriberSt
 def test_of_two_who_change_a_health_one_is_told(subscriber_store: SubscriberStore) -> None:
     # Given a health written by one
     subscriber_store.save(an_open_one())
-    # When another one writes it for the first time too, then that is a conflict, and the very same write is not
+    # When another one also writes it for the first time, then that is a conflict; repeating the same write is not
     with pytest.raises(Conflict):
         subscriber_store.save(replace(an_open_one(), probes=1))
     subscriber_store.save(an_open_one())
@@ -66,13 +66,13 @@ def test_orders_wait_in_their_order_without_their_bodies(subscriber_store: Subsc
         subscriber_store.add(KEY, each, NOW + number)
     for other in OTHERS:
         subscriber_store.add(other, order(message()), NOW)
-    # Then they are listed by how long they waited, as many as are asked for
+    # Then they are listed by how long they have waited, as many as requested
     found = subscriber_store.waiting(KEY, 100)
     assert [each.order.key for each in found] == [each.key for each in orders]
     assert [each.order.key for each in subscriber_store.waiting(KEY, 7)] == [each.key for each in orders[:7]]
     assert {each.order.message for each in found} == {None}
     assert len(subscriber_store.waiting(OTHERS[0], 9)) == 1
-    # When some are removed, twice, then the rest stays
+    # When some are removed, twice, then the others stay
     subscriber_store.remove(KEY, found[:33])
     subscriber_store.remove(KEY, found[:33])
     assert [each.order.key for each in subscriber_store.waiting(KEY, 100)] == [each.key for each in orders[33:]]
@@ -140,12 +140,12 @@ def test_who_is_slow_is_listed_until_its_time_is_over(subscriber_store: Subscrib
     assert subscriber_store.slow(NOW, 10) == {}
     subscriber_store.note_slow(keys[:2], NOW + 120_000)
     subscriber_store.note_slow(keys[1:], NOW + 600_000)
-    # Then all are listed, for as long as was said at least
+    # Then all are listed, at least until the given time
     listed = subscriber_store.slow(NOW, 10)
     assert {*listed} == {*keys}
     assert all(listed[key] >= NOW + 600_000 for key in keys[1:])
-    # And when there are too many, those noted last
+    # And if there are too many, those noted last
     assert {*subscriber_store.slow(NOW, 2)} == {*keys[1:]}
-    # And none when its time is over
+    # And none after its time
     assert {*subscriber_store.slow(NOW + 300_000, 10)} == {*keys[1:]}
     assert subscriber_store.slow(NOW + 900_000, 10) == {}

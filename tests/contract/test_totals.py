@@ -20,7 +20,7 @@ def test_totals_add_up_for_each_queue(config_store: TotalStore) -> None:
 
 
 def test_totals_of_all_environments_are_one_and_each_part_takes_its_share() -> None:
-    # Given more environments than a total has parts, and a total from when it had one
+    # Given more environments than a total has parts
     queue_uid, clock = "aaaaaaaaaaaa", FakeClock()
     with aws.dynamodb() as client:
         for number in range(2 * TOTAL_PARTS):
@@ -28,7 +28,7 @@ def test_totals_of_all_environments_are_one_and_each_part_takes_its_share() -> N
             store = DynamoDBConfigStore(client, aws.CONFIG_TABLE, clock)
             store.add_to_total(PROJECT, queue_uid, 3)
             store.add_to_total(PROJECT, "bbbbbbbbbbbb", 1)
-        # Then everybody reads the sum, and no key has more than its share of the writes
+        # Then every reader gets the sum, and no key has more than its share of the writes
         assert store.total(PROJECT, queue_uid) == 6 * TOTAL_PARTS
         assert store.total(PROJECT, "cccccccccccc") == 0
         items = client.scan(TableName=aws.CONFIG_TABLE)["Items"]

@@ -22,11 +22,11 @@ from pushhub.engine.ports import Deliveries, Unsettled
 
 
 class Failing(Deliveries, Unsettled, Protocol):
-    """Deliveries, and those among them that are not settled."""
+    """Deliveries, and the list of unsettled ones."""
 
 
 def test_an_untried_delivery_can_be_scheduled(message_store: Failing) -> None:
-    # Given a message with a delay of days, whose delivery dispatch schedules
+    # Given a message with a delay of days, whose delivery is scheduled by dispatch
     given = message(due_at=NOW + 86_400_000)
     scheduled = replace(opening(given, given.subscriber_ids[0]), version=1, scheduled=True)
     message_store.save(scheduled)
@@ -47,19 +47,19 @@ def test_unsettled_deliveries_are_those_that_failed_and_wait_then_the_exhausted(
     elsewhere = first(message(queue_uid="another00000"), Verdict.FAILED)
     for each in (exhausted, retrying, reserved, polling, left_to_a_person, delivered, expired, elsewhere):
         message_store.save(each)
-    # Then the waiting ones come first, then those given up; the others do not come
+    # Then the waiting ones come first, then those given up; the others are not listed
     waiting, given_up = [retrying, reserved, polling], [exhausted, left_to_a_person]
     assert message_store.unsettled(PROJECT, QUEUE_UID, limit=10) == (waiting + given_up, None)
     assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 3
     assert message_store.unsettled(OTHER_PROJECT, QUEUE_UID, limit=10) == ([], None)
-    # And those given up come alone where only they are asked for, in pages
+    # And those given up can be listed by themselves, in pages
     assert message_store.given_up(PROJECT, QUEUE_UID, limit=10) == (given_up, None)
     page, cursor = message_store.given_up(PROJECT, QUEUE_UID, limit=1)
     assert (page, message_store.given_up(PROJECT, QUEUE_UID, limit=1, after=cursor)) == (
         given_up[:1],
         (given_up[1:], None),
     )
-    # When the waiting ones settle, then they are gone
+    # When the waiting ones are settled, then they are no longer listed
     message_store.save(tried(retrying, Verdict.DELIVERED))
     message_store.save(tried(polling, Verdict.DELIVERED))
     lapsed = close(reserved, DeliveryState.EXHAUSTED, NOW)
@@ -81,7 +81,7 @@ def test_unsettled_deliveries_come_in_pages(message_store: Failing) -> None:
         pages.append(page)
         if cursor is None:
             break
-    # Then the pages join to the whole
+    # Then the pages together are the whole list
     assert pages == [waiting[:3], waiting[3:6], waiting[6:]]
     assert message_store.unsettled_count(PROJECT, QUEUE_UID) == 7
 

@@ -1,4 +1,4 @@
-"""What every store of those who wait does."""
+"""What every store of waiting requests does."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def waits(request: pytest.FixtureRequest) -> Iterator[Waits]:
 
 
 def test_a_project_has_so_many_places_and_each_can_be_taken_again(waits: Waits) -> None:
-    # Given a project all of whose places are taken
+    # Given a project whose places are all taken
     places = [waits.enter(PROJECT, now=NOW, until=NOW + 1_000) for _ in range(3)]
     assert None not in places
     assert len(set(places)) == 3
-    # Then nobody else of it can wait, and others can
+    # Then no other request of it can wait, but those of other projects can
     assert waits.enter(PROJECT, now=NOW, until=NOW + 1_000) is None
     assert waits.enter(OTHER_PROJECT, now=NOW, until=NOW + 1_000) is not None
-    # When one leaves, then somebody else can; leaving twice changes nothing
+    # When one leaves, then another can wait; leaving twice changes nothing
     waits.leave(PROJECT, places[1] or "")
     again = waits.enter(PROJECT, now=NOW, until=NOW + 5_000)
     waits.leave(PROJECT, places[1] or "")
     assert again is not None
     assert waits.enter(PROJECT, now=NOW, until=NOW + 1_000) is None
-    # When the time of the others is over, then their places are free, though they never left
+    # When the time of the others is over, then their places are free, although they never left
     later = NOW + 1_000
     assert waits.enter(PROJECT, now=later, until=later + 1) is not None
     assert waits.enter(PROJECT, now=later, until=later + 1) is not None

@@ -122,15 +122,15 @@ def test_an_application_is_found_by_id_and_uid_with_all_its_fields(settings: Any
 def test_a_uid_is_taken_until_it_is_given_up(settings: Any) -> None:
     # Given an application with a uid
     first = settings.put_application(application(uid="acme"), None)
-    # Then no other has it
+    # Then no other application can have it
     with pytest.raises(UidTaken):
         settings.put_application(application(uid="acme"), None)
-    # When the first takes another, then it is free
+    # When the first one changes its uid, then it is free
     changed = settings.put_application(replace(first, fields=replace(first.fields, uid="new")), first)
     second = settings.put_application(application(uid="acme"), None)
     assert settings.application(PROJECT, "acme") == second
     assert settings.application(PROJECT, "new") == changed
-    # When one is deleted, then its uid is
+    # When one is deleted, then its uid is free
     assert settings.delete_application(changed)
     assert not settings.delete_application(changed)
     assert settings.application(PROJECT, "new") is None
@@ -151,7 +151,7 @@ def test_lists_are_read_within_their_spans_in_both_directions(settings: Any) -> 
     # Given four applications
     made = [settings.put_application(application(number), None) for number in range(4)]
     ids = [each.app_id for each in made]
-    # Then a span holds those between its ends
+    # Then a span returns those between its ends
     for span, expected in (
         (Span(), ids),
         (Span(up=False), ids[::-1]),
@@ -171,7 +171,7 @@ def test_endpoints_are_kept_with_all_their_fields_and_counted(settings: Any) -> 
     first = settings.put_endpoint(replace(endpoint(app), fields=FULL), None)
     settings.put_endpoint(endpoint(app, 1), None)
     changed = settings.put_endpoint(replace(first, updated_at=NOW + 5), first)
-    # Then they are found, and each change was counted
+    # Then they are found, and each change is counted
     assert settings.endpoint(PROJECT, app.app_id, "shop") == changed
     assert settings.endpoint(PROJECT, app.app_id, first.endpoint_id) == changed
     assert len(list(settings.endpoints(PROJECT, app.app_id, Span()))) == 2
@@ -307,7 +307,7 @@ def test_messages_are_listed_with_all_that_was_said_of_them(logs: Any) -> None:
     assert list(logs.messages(PROJECT, APP, Span(up=False))) == [plain, MESSAGE]
     assert list(logs.messages(PROJECT, APP, Span(above=MESSAGE.engine_id))) == [plain]
     assert list(logs.messages(PROJECT, APP, Span(above="2", below="1"))) == []
-    # When one was expunged, then it stays so
+    # When one was expunged, then it stays expunged
     logs.list_message(replace(plain, expunged=True))
     logs.list_message(plain)
     assert logs.listed(PROJECT, APP, plain.engine_id).expunged
@@ -359,7 +359,7 @@ def test_attempts_are_listed_by_endpoint_and_message(logs: Any, response: str) -
     )
     for each in (first, second):
         logs.log_attempts([each])
-    # Then they are listed with all that is known of them
+    # Then they are listed with all their data
     assert list(logs.attempts(PROJECT, ENDPOINT, Span(up=False))) == [second, first]
     assert list(logs.attempts(PROJECT, ENDPOINT, Span(), engine_id="1")) == [first]
     assert list(logs.attempts(PROJECT, ENDPOINT, Span(above=first.attempt_id))) == [second]
@@ -368,7 +368,8 @@ def test_attempts_are_listed_by_endpoint_and_message(logs: Any, response: str) -
 
 @pytest.mark.parametrize("seed", range(4))
 def test_attempts_logged_together_are_listed_as_if_each_had_been_alone(logs: Any, seed: int) -> None:
-    # Given attempts at an endpoint over half a minute, logged in groups that overlap: as they ended, not as they began
+    # Given attempts at an endpoint over half a minute, logged in overlapping groups: in the order in which they ended,
+    # not began
     random = Random(seed)
     made = [
         _attempt(str(10**18 + n), NOW + random.randrange(30_000), "größe " * random.randrange(200)) for n in range(80)
@@ -378,7 +379,7 @@ def test_attempts_logged_together_are_listed_as_if_each_had_been_alone(logs: Any
         count = random.randrange(1, 12)
         logs.log_attempts(rest[:count])
         rest = rest[count:]
-    # Then they are listed in the order in which they began, either way, whole and in part
+    # Then they are listed in the order in which they began, in both directions, completely and in part
     ids = sorted(each.attempt_id for each in made)
     by_id = {each.attempt_id: each for each in made}
     assert list(logs.attempts(PROJECT, ENDPOINT, Span())) == [by_id[each] for each in ids]
@@ -389,7 +390,7 @@ def test_attempts_logged_together_are_listed_as_if_each_had_been_alone(logs: Any
     # And those of one message among them
     one = made[17]
     assert list(logs.attempts(PROJECT, ENDPOINT, Span(), engine_id=one.engine_id)) == [one]
-    # When one of them is changed, then nothing else is
+    # When one of them is changed, then no other one changes
     logs.change_attempt(replace(one, response="EXPUNGED"))
     by_id[one.attempt_id] = replace(one, response="EXPUNGED")
     assert list(logs.attempts(PROJECT, ENDPOINT, Span())) == [by_id[each] for each in ids]
@@ -428,14 +429,14 @@ def test_disabled_endpoints_of_all_applications_are_found_until_they_are_enabled
     off = settings.put_endpoint(endpoint(first, 2, disabled=True), None)
     later = settings.put_endpoint(endpoint(second, 3), None)
     later = settings.put_endpoint(replace(later, fields=replace(later.fields, disabled=True)), later)
-    # Then those are found, with what they are now
+    # Then those are found, in their current state
     assert {each.endpoint_id: each for each in settings.disabled(PROJECT)} == {
         off.endpoint_id: off,
         later.endpoint_id: later,
     }
     assert [*settings.disabled(OTHER_PROJECT)] == []
     assert well not in settings.disabled(PROJECT)
-    # When one is changed and stays so, one is enabled, and one deleted
+    # When one is changed and stays disabled, one is enabled, and one deleted
     off = settings.put_endpoint(replace(off, headers={}), off)
     settings.put_endpoint(replace(later, fields=replace(later.fields, disabled=False)), later)
     assert [*settings.disabled(PROJECT)] == [off]

@@ -1,4 +1,4 @@
-"""What every work queue does. A test looks at all that is visible, so each kind brings its own way for that."""
+"""What every work queue does. A test reads all visible messages, so each kind provides a way to do that."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_order_arrives_as_it_was_sent(bench: Bench) -> None:
 
 
 def test_large_orders_are_spread_over_calls(bench: Bench) -> None:
-    # Given orders of which five are too large for one call (1 MiB)
+    # Given orders, five of which are too large for one call (1 MiB)
     sent = [order(message(body=b"x" * 300_000)) for _ in range(5)]
     bench.queue.send([(each, 0) for each in sent])
     assert len(bench.receive()) == 5
@@ -79,7 +79,7 @@ def test_deferred_messages_come_back_when_told(bench: Bench) -> None:
     # Given three received messages
     bench.queue.send([(order(message()), 0) for _ in range(3)])
     received = bench.receive()
-    # When two are deferred by nothing and one by an hour
+    # When two are deferred by zero seconds and one by an hour
     failed = bench.queue.defer([(handle, 0 if index < 2 else 3_600) for index, (_, handle) in enumerate(received)])
     # Then the two come back at once
     assert failed == set()
@@ -91,9 +91,9 @@ def test_what_cannot_be_deferred_is_named(bench: Bench) -> None:
     # Given 12 received messages
     bench.queue.send([(order(message()), 0) for _ in range(12)])
     handles = [handle for _, handle in bench.receive()]
-    # When they are deferred together with a handle of nothing
+    # When they are deferred together with an invalid handle
     failed = bench.queue.defer([*((handle, 60) for handle in handles), ("no-such-handle", 60)])
-    # Then that one is named
+    # Then that one is reported
     assert failed == {"no-such-handle"}
     assert bench.queue.defer([]) == set()
 
@@ -107,7 +107,7 @@ def test_orders_are_received_ten_messages_at_a_time_and_gone_when_deleted(bench:
     # When all are received
     rounds = [bench.queue.receive(0) for _ in range(3)]
     received = [each for each_round in rounds for each in each_round]
-    # Then every order is there once, in messages of which no round has more than ten
+    # Then every order arrives once, in messages of which each call returns at most ten
     assert sorted(each.order.key for each in received) == sorted(each.key for each in [*singles, *together])
     assert max(len({each.sqs_id for each in each_round}) for each_round in rounds) == 10
     assert {each.receive_count for each in received} == {1}
