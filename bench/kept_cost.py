@@ -75,7 +75,10 @@ def records_event(items: list[dict[str, Any]], table: str, now: float) -> dict[s
 
 
 def batches(items: list[dict[str, Any]], table: str, now: float) -> tuple[list[dict[str, Any]], int]:
-    """Full batches about items, and how often each item is in them: there are fewer items than a batch holds."""
+    """Full batches about items, and how often each item is in them: there are fewer items than a batch holds.
+
+    The end of their time to live is not handed over, by the mapping's filter.
+    """
     whole = records_event(items, table, now)["Records"]
     size = sum(len(json.dumps(each, separators=(",", ":"))) + 1 for each in whole) / len(whole)
     most = min(BATCH, int(EVENT_BYTES / size))

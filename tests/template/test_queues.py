@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tests.template.cloudformation import ROOT, Resource, of_type, parameter, references, resources, source
 
+from pushhub.engine.model.delivery import SETTLED, DeliveryState
+
 FOURTEEN_DAYS_S = 1_209_600
 QUEUES = of_type("AWS::SQS::Queue")
 MAPPINGS = of_type("AWS::Lambda::EventSourceMapping")
@@ -126,6 +128,33 @@ def test_records_gets_as_many_changes_at_once_as_lambda_hands_over() -> None:
             # Then a batch is about the 6 MB that a run takes, and no record is more than a minute late for it
             assert mapping["BatchSize"] * size == pytest.approx(6 * 1024 * 1024, rel=0.2)
             assert mapping["MaximumBatchingWindowInSeconds"] == 60
+
+
+def lets_through(pattern: Any, value: Any) -> bool:
+    """Whether a value matches a filter's pattern, of which ours use this much."""
+    if isinstance(pattern, dict):
+        return isinstance(value, dict) and all(lets_through(each, value.get(key)) for key, each in pattern.items())
+    return any(value not in each["anything-but"] if isinstance(each, dict) else value == each for each in pattern)
+
+
+@pytest.mark.parametrize("state", DeliveryState)
+@pytest.mark.parametrize("kind", ["message", "delivery"])
+@pytest.mark.parametrize("name", ["INSERT", "MODIFY", "REMOVE"])
+def test_records_is_shown_what_has_a_record(name: str, kind: str, state: DeliveryState) -> None:
+    # Given a change of the messages table
+    image = {"kind": {"S": kind}, "state": {"S": state.value}}
+    images = {"INSERT": ("NewImage",), "MODIFY": ("OldImage", "NewImage"), "REMOVE": ("OldImage",)}[name]
+    change = {"eventName": name, "dynamodb": dict.fromkeys(images, image)}
+    (mapping,) = (
+        each
+        for each in STREAM_MAPPINGS.values()
+        if (each["FunctionName"]["Ref"], each["EventSourceArn"]["Fn::GetAtt"][0])
+        == ("RecordsFunction", "MessagesTable")
+    )
+    # Then records gets it, unless it is the end of a message or of what was settled before
+    patterns = [json.loads(each["Pattern"]) for each in mapping["FilterCriteria"]["Filters"]]
+    told = name != "REMOVE" or (kind == "delivery" and state not in SETTLED)
+    assert any(lets_through(each, change) for each in patterns) == told
 
 
 def test_dispatch_is_run_for_new_messages_only() -> None:
