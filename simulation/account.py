@@ -58,7 +58,7 @@ GATEWAY_GIVES_UP_S = 30
 
 
 class Telemetry:
-    """Counts what the hub tells; has what the hub's telemetry has.
+    """Counts log lines and metrics; has the interface of the hub's telemetry.
 
     Attributes:
         counts: By metric.
@@ -81,7 +81,7 @@ class Telemetry:
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """What a client of the hub's API gets.
+    """What a client of the hub's API receives.
 
     Attributes:
         status: HTTP status; 0 when no answer came.
@@ -93,14 +93,14 @@ class HttpAnswer:
 
 
 class Account:
-    """Everything that a simulation has.
+    """The whole simulated account.
 
     Args:
         seed: Decides everything.
         stack: What is deployed.
         weather: What goes wrong.
-        most_in_flight: Messages in flight from which on a queue hands out nothing, by its name; 120,000 for the others,
-            as on AWS.
+        most_in_flight: Messages in flight at which a queue hands out no more, by its name; 120,000 for the others, as
+            on AWS.
 
     Attributes:
         written: Called with each change of a table: name, item before and after.
@@ -108,10 +108,10 @@ class Account:
         asked: Requests to endpoints so far.
         troubles: When a call or a run of each function went wrong, microseconds.
         sweeps: Called with the body of each SQS message that the sweeper is about to send.
-        purged: Ids of messages whose orders, or whose place in a stream, are gone by somebody's mistake or for their
-            age.
-        remembers_reads: Whether environments remember when they read each delivery, which rules excuse them by.
-        unqueued: Messages that a person asked a try of and was told 5xx each time: the sweeper may find it.
+        purged: Ids of messages whose orders, or whose place in a stream, were lost by an operator's mistake or because
+            they were too old.
+        remembers_reads: Whether environments remember when they read each delivery; some rules allow for a stale read.
+        unqueued: Messages for which a person asked for a try and got a 5xx each time: the sweeper may find them.
     """
 
     def __init__(
@@ -181,13 +181,13 @@ class Account:
         self.note(line)
 
     def troubled(self, function: str, begins: int, ends: int) -> bool:
-        """Whether anything went wrong in a function between two times (microseconds)."""
+        """Whether anything went wrong in a function between two moments (microseconds)."""
         times = self.troubles[function]
         found = bisect.bisect_left(times, begins)
         return found < len(times) and times[found] <= ends
 
     def ignoring_refusals(self, call: Callable[[], object]) -> None:
-        """Make a call whose answer nobody gets."""
+        """Make a call and ignore its answer."""
         with suppress(ClientError):
             call()
 
@@ -265,7 +265,7 @@ class Account:
         """Whether a run of wake would find nothing, in good weather: then it is left out,
         as it costs most of what idle hours cost.
 
-        Of circuits from which nothing waits one in half an hour is left in.
+        For circuits that nothing waits for, one run in half an hour is kept.
         """
         if self.scheduler.now < self.weather.over or self._waiting or self._wakes_at >= self._woken_at:
             return False
@@ -287,7 +287,7 @@ class Account:
             self._wakes_at = max(self._wakes_at, int(kind))
 
     def _expire_items(self) -> None:
-        """Time to live: items go some time after their time, within about two days."""
+        """Time to live: items are removed some time after they expire, within about two days."""
         while True:
             self.scheduler.sleep(3_600 * SECOND)
             for table in self.dynamodb.tables.values():
@@ -329,7 +329,7 @@ class Account:
         return (key for sources in self._streams.values() for source in sources for key in source.unhandled())
 
     def paces(self) -> Iterator[tuple[str, Pace]]:
-        """What comes to each partition key of the tables and their indexes, and to each queue, by name."""
+        """The load of each partition key of the tables and their indexes, and of each queue, by name."""
         for table in self.dynamodb.tables.values():
             for name, writes, reads in table.paces():
                 yield f"units written, {name}", writes
@@ -355,8 +355,8 @@ class Account:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """The process as a simulation needs it: random numbers by the seed, threads that are tasks,
-        telemetry that is counted.
+        """Context manager: sets up the process as a simulation needs it, with random numbers from the seed, tasks
+        instead of threads, and telemetry that is counted.
         """
         random = Random(f"{self.seed}/secrets")
 
@@ -415,7 +415,7 @@ def _environment() -> Environment:
 
 
 class Lambda:
-    """Lambda as functions call it: to run another one asynchronously."""
+    """Lambda as functions call it: to run another function asynchronously."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
@@ -434,7 +434,7 @@ class Lambda:
 
 
 class Operator(AwsEnginePorts):
-    """An operator's own access to the account, without weather: to make projects, and to look."""
+    """An operator's own access to the account, without weather: to create projects, and to look."""
 
     def __init__(self, account: Account) -> None:
         environ = next(each.environ for each in account.stack.functions if each.name == "control")
@@ -458,7 +458,7 @@ class _TrueClock:
         return self._account.now_ms()
 
     def sleep(self, seconds: float) -> None:
-        """Nobody waits here."""
+        """Return at once: nothing waits here."""
 
     def jitter(self) -> float:
         return 0.5

@@ -78,7 +78,7 @@ class Index:
         name: Its name.
         partition: Attribute of its partition key.
         sort: Attribute of its sort key.
-        attributes: Those it has besides keys; None for all.
+        attributes: Those it has besides the keys; None for all.
         local: Whether it is a local one, which is never late.
     """
 
@@ -121,9 +121,9 @@ class Change:
         table: Its table.
         before: The item as it was; None when there was none.
         after: The item as it is; None when it is gone.
-        packed_before: The first of them, packed; empty for none.
-        packed_after: The other one.
-        expired: Whether its time to live made it.
+        packed_before: ``before``, packed; empty for none.
+        packed_after: ``after``, packed; empty for none.
+        expired: Whether the time to live caused it.
     """
 
     table: str
@@ -142,7 +142,7 @@ Changed = Callable[[Change], None]
 
 
 class _Sorted:
-    """Items of one partition, packed; in the order of their sort keys for whoever reads them."""
+    """Items of one partition, packed; reading shows them in the order of their sort keys."""
 
     __slots__ = ("_order", "items")
 
@@ -160,13 +160,13 @@ class _Sorted:
             self._order = None
 
     def keys(self) -> list[Any]:
-        """In order. They are brought into it when they are read: most partitions are written much and read little."""
+        """The keys in order. They are sorted when read: most partitions are written often and read rarely."""
         if self._order is None:
             self._order = sorted(self.items)
         return self._order
 
     def read(self, after: Any = None, *, backwards: bool = False) -> Iterator[Item]:
-        """Its items in order, from behind a key on."""
+        """Its items in order, those after a key."""
         keys = self.keys()
         if backwards:
             rest = range((len(keys) if after is None else bisect.bisect_left(keys, after)) - 1, -1, -1)
@@ -254,14 +254,14 @@ class Table:
     Args:
         schema: Its keys and indexes.
         now_ms: DynamoDB's own clock, epoch milliseconds.
-        lag_ms: How late an index is with the write just made, milliseconds.
+        lag_ms: How long an index takes to show the write just made, milliseconds.
         changed: Told of each change.
-        refuses: Whether it refuses what comes to a key beyond what that takes in a second.
+        refuses: Whether it refuses requests beyond what a partition key takes in a second.
 
     Attributes:
         writes: Units written to each partition.
         reads: Units read from each partition.
-        refused: Writes and reads that were refused, as a key had had what it takes.
+        refused: Writes and reads that were refused because a key had reached its limit.
     """
 
     def __init__(
@@ -295,7 +295,7 @@ class Table:
         return packed, unpack(packed) if packed else None
 
     def get(self, key: Item, more: Mapping[str, Any]) -> Item | None:
-        """An item as it is, read for somebody."""
+        """An item as it is, counted as a read."""
         packed, item = self.kept(key)
         # Packed it is larger than as DynamoDB counts, so most are not counted.
         size = item_bytes(item) if item and len(packed) > READ_UNIT_BYTES else len(packed)
@@ -340,7 +340,7 @@ class Table:
         return [move for late in self._late.values() if (move := late.move(change))]
 
     def _count_change(self, key: Item, moves: Sequence[_Move], units: int, *, transaction: bool) -> None:
-        """Count what a change costs its partition, if that and those of the indexes take it."""
+        """Count what a change costs its partition, unless that or one of the indexes refuses it."""
         if transaction:
             self.count_write(key, 2 * units)
             return
@@ -368,7 +368,7 @@ class Table:
         self.writes.add(readable(plain(key["pk"])), self._now_ms(), units)
 
     def count_read(self, partition: Any, size: int, more: Mapping[str, Any], index: Index | None) -> None:
-        """Count what reading so many bytes costs a partition, of the table or of an index.
+        """Count what reading this many bytes costs a partition of the table or of an index.
 
         Raises:
             ClientError: It has had what it takes in this second.
@@ -389,7 +389,7 @@ class Table:
     def read(
         self, partition: Any, index: Index | None = None, *, after: Item | None = None, backwards: bool = False
     ) -> Iterator[Item]:
-        """The items of a partition, of the table or as an index shows them, in order, from behind one on."""
+        """The items of a partition, of the table or as an index shows them, in order, those after a key."""
         if index is None:
             found = self._partitions.get(plain(partition))
             place: Any = after and plain(after["sk"])
@@ -402,7 +402,7 @@ class Table:
         return found.read(place, backwards=backwards) if found else iter(())
 
     def segment(self, number: int, count: int, *, after: Item | None = None) -> Iterator[Item]:
-        """One of so many parts of the table, from behind an item on."""
+        """One of several segments of the table, the items after a key."""
         # Items come in the order their partitions were made. Where the item to start from is gone, nothing follows.
         waits_for = after and (plain(after["pk"]), plain(after["sk"]))
         for own, partition in self._partitions.items():
@@ -415,7 +415,7 @@ class Table:
                     waits_for = None
 
     def expire(self, chosen: Callable[[], bool]) -> int:
-        """Remove some of the items whose time to live is over; how many."""
+        """Remove some of the items whose time to live is over; returns how many."""
         attribute, now_s = self.schema.ttl, self._now_ms() // 1000
         if attribute is None or self._expires_at >= now_s:
             return 0
@@ -452,7 +452,7 @@ def _write_units(packed: bytes, item: Item | None) -> int:
 
 
 def readable(key: Any) -> str:
-    """A key's value as it is told."""
+    """A key's value in readable form."""
     return key.decode(errors="replace") if isinstance(key, bytes) else str(key)
 
 
@@ -462,8 +462,8 @@ class DynamoDB:
     Args:
         schemas: The tables.
         now_ms: Its clock, epoch milliseconds.
-        lag_ms: How late an index is with a write.
-        stale_ms: How old what an eventually consistent read of a table shows may be; reads of a scan only.
+        lag_ms: How long an index takes to show a write.
+        stale_ms: How old the items that an eventually consistent read shows may be; for scans only.
         undone: Asked for each entry of a batch: whether it is left undone this time.
         changed: See :class:`Table`.
         refuses: See :class:`Table`.
@@ -551,7 +551,7 @@ class DynamoDB:
         return {"UnprocessedItems": {name: rest}} if rest else {}
 
     def batch_execute_statement(self, *, Statements: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
-        """BatchExecuteStatement of insertions; some may be refused for want of capacity."""
+        """BatchExecuteStatement of insertions; some may be refused for lack of capacity."""
         return {"Responses": [self._inserted(**each) for each in Statements]}
 
     def _inserted(self, *, Statement: str, Parameters: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
@@ -680,7 +680,7 @@ def _key_of(kind: str, write: Mapping[str, Any]) -> Item:
 
 
 def _range(items: Iterator[Item], text: str, names: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[Item]:
-    """Those for which a key condition holds: they lie together."""
+    """The items for which a key condition holds: they lie next to each other."""
     holds, began = condition(text), False
     for each in items:
         if holds(each, names, values):
@@ -691,7 +691,7 @@ def _range(items: Iterator[Item], text: str, names: Mapping[str, str], values: M
 
 
 def _size(item: Item) -> int:
-    """About how many bytes an item has: a body decides, the rest is small."""
+    """Roughly the size of an item in bytes: the body counts, the rest is small."""
     body = item.get("body")
     return 400 + (len(body.get("B", b"")) if isinstance(body, dict) else 0)
 

@@ -48,7 +48,7 @@ STREAM_KEEPS_MS = 86_400_000
 """A stream keeps its records for 24 hours."""
 
 SDK_REPEATS = 3
-"""How often the SDK repeats a call that is refused for want of capacity: ``total_max_attempts`` of
+"""How often the SDK repeats a call that is refused for lack of capacity: ``total_max_attempts`` of
 :mod:`pushhub.cloud.clients`, less the first. It waits up to 1, 2 and 4 seconds.
 """
 
@@ -57,7 +57,7 @@ SHARDS = 2
 
 
 class Clock:
-    """An environment's clock: off by some milliseconds, and its sleeping is virtual."""
+    """An environment's clock: off by some milliseconds; it sleeps in virtual time."""
 
     def __init__(self, environment: Environment, off_ms: int, random: Random) -> None:
         self._environment = environment
@@ -162,7 +162,7 @@ class Sender:
 
 
 class Ports(AwsEnginePorts):
-    """The ports that functions have on AWS, on the simulated services; only what is the machine's own is another."""
+    """The ports that functions have on AWS, on the simulated services; only the machine's own are replaced."""
 
     def __init__(self, environment: Environment, settings: Settings) -> None:
         super().__init__(settings, Clients(environment))  # type: ignore[arg-type]
@@ -172,7 +172,7 @@ class Ports(AwsEnginePorts):
         self.telemetry = environment.account.telemetry
 
     def check_url(self, url: str, allowed: Sequence[str]) -> str | None:  # noqa: ARG002 (as the engine's)
-        """Every endpoint of the simulation may be reached."""
+        """Every endpoint of the simulation is allowed."""
         return None
 
 
@@ -203,7 +203,7 @@ class Environment:
         number: Its number.
 
     Attributes:
-        reads: When it last read each delivery (message, subscriber), microseconds: what it knows of it is no newer.
+        reads: When it last read each delivery (message, subscriber), microseconds: its knowledge is no newer.
     """
 
     def __init__(self, account: Account, settings: FunctionSettings, number: int) -> None:
@@ -253,7 +253,7 @@ class Environment:
             self._tasks.remove(task)
 
     def pause(self, duration: int) -> None:
-        """Let time go by.
+        """Let time pass.
 
         Raises:
             Killed: This environment is gone meanwhile.
@@ -263,7 +263,7 @@ class Environment:
             raise Killed
 
     def call(self, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
-        """One call of a service, which may go wrong in each way that there is."""
+        """One call of a service, which may go wrong in every way there is."""
         account, weather = self.account, self.account.weather
         now = account.scheduler.now
         latency = account.random.randrange(1_000, 9_000)
@@ -311,7 +311,7 @@ class Environment:
             raise service_error("ThrottlingException", operation)
         if weather.strikes(Kind.REPEATED, service, now):
             account.trouble(self.settings.name, f"{self.name} {operation} repeated")
-            # What the first call said is not known; the second one's answer counts, were it a refusal.
+            # Nobody knows the first call's answer; the second one's counts, even if it is a refusal.
             account.ignoring_refusals(lambda: real(**parameters))
             self.pause(account.random.randrange(50_000, 10_000_000))
         lost = weather.strikes(Kind.LOST, service, now)
@@ -343,7 +343,7 @@ class Environment:
         """Handle an event in the current task; see :meth:`Function.invoke`.
 
         Raises:
-            Killed: The environment died of it: a crash, or its time was over.
+            Killed: The environment died: a crash, or a timeout.
             Exception: What the handler raised.
         """
         account = self.account
@@ -404,7 +404,7 @@ def _kill(task: greenlet) -> None:
 
 
 class RunFailed(Exception):
-    """A run of a function came to nothing: an error, a crash, its time was over, or Lambda would not run it."""
+    """A run of a function failed: an error, a crash, a timeout, or Lambda would not run it."""
 
 
 class Function:
@@ -426,10 +426,10 @@ class Function:
 
         Args:
             event: What it is called with.
-            instead: Done with the hub of its environment in place of its handler, for what no event leads to.
+            instead: Called with the hub of its environment in place of its handler, for work that no event triggers.
 
         Raises:
-            RunFailed: It came to nothing; what it did until then is done.
+            RunFailed: It failed; whatever it did before that stays done.
         """
         account, name = self.account, self.settings.name
         now = account.scheduler.now
@@ -478,7 +478,7 @@ class QueueSource:
         queue.changed = self._changed
 
     def _changed(self, at_ms: int) -> None:
-        """Look when a message may be received that could not be before."""
+        """Schedule a look for when a message can next be received."""
         scheduler = self._account.scheduler
         at = max(scheduler.now, self._account.moment(at_ms))
         if self._looks_at is None or at < self._looks_at:
@@ -498,7 +498,7 @@ class QueueSource:
         if self._running < self._events.concurrency:
             following = self._queue.next_at()
             if following is not None:
-                # A queue that is at its limit, or whose groups are busy, is looked at again soon.
+                # A queue at its limit, or with all its groups busy, is looked at again soon.
                 self._changed(max(following, self._account.now_ms() + 200))
 
     def _handle(self, batch: Sequence[Stored]) -> None:
@@ -545,7 +545,7 @@ class Streamed:
     """A record that a stream keeps.
 
     Attributes:
-        change: What it tells of, packed only.
+        change: The change it reports, packed only.
         number: Its number among all.
         at_ms: When it was written, epoch milliseconds.
         key: Of the item, both parts.
@@ -593,13 +593,13 @@ def _record(change: Change, number: int, at_ms: int, before: Item | None, after:
 
 @dataclass
 class Shard:
-    """What a stream keeps of some partition keys.
+    """The records of a stream for some partition keys.
 
     Attributes:
         records: Stream records not handled yet.
         working: Whether a batch of it is being handled.
         tries: Failed tries of the batch at its front.
-        size: Records at most in its next batch: halved when one fails, until they are through.
+        size: Most records in its next batch: halved when a batch fails, until those records are handled.
     """
 
     records: deque[Streamed] = field(default_factory=deque)

@@ -1,11 +1,11 @@
-"""One outage, as large as is asked for: ``python -m simulation.outage``.
+"""One outage of any size: ``python -m simulation.outage``.
 
 What is in flight, how late tries are, what is written, to which keys, how long it takes to drain.
 
-No weather: all of the endpoints of a queue are down from the start, for some time, while messages are posted. The
-services, the functions and the hub's code are those of every other simulation; nothing is watched but counts, so that a
-million deliveries fit into memory. It tells now and then how far it is, and what it has counted also when it is ended
-(by a signal, or ``--minutes``).
+No weather: all endpoints of a queue are down from the start, for some time, while messages are posted. The services,
+the functions and the hub's code are those of every other simulation; nothing is watched but counts, so that a million
+deliveries fit into memory. It reports its progress now and then, and prints its counts also when it is ended early (by
+a signal, or ``--minutes``).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Outage:
         lasts_s: Seconds until all endpoints are back.
         retries_delay_s: Seconds between tries.
         circuit: Whether subscribers have a circuit.
-        answers_in_s: How long an endpoint takes that is well, seconds.
+        answers_in_s: How long a working endpoint takes to answer, seconds.
     """
 
     messages: int = 10_000
@@ -150,7 +150,7 @@ def endure(
     Args:
         outage: What is to happen.
         seed: Decides everything.
-        goes_on: Asked each simulated minute whether it goes on.
+        goes_on: Called each simulated minute; the outage ends early when it returns False.
 
     Returns:
         What was counted, the account, and when the endpoints came back, microseconds.
@@ -219,7 +219,7 @@ def _written(
 
 
 def percentile(counts: Counter[int], share: float) -> int:
-    """The least number that so large a share of the counted is not above."""
+    """The least number that this share of the counted numbers does not exceed."""
     left = share * sum(counts.values())
     for number in sorted(counts):
         left -= counts[number]
@@ -229,10 +229,10 @@ def percentile(counts: Counter[int], share: float) -> int:
 
 
 class Progress:
-    """Tells how far an outage is, and when it is to be ended.
+    """Prints the progress of an outage, and says when to end it.
 
     Args:
-        minutes: After so many minutes of this machine; 0 for never.
+        minutes: End it after this many minutes of real time; 0 for never.
     """
 
     def __init__(self, minutes: float) -> None:
@@ -241,11 +241,11 @@ class Progress:
         self.ended = False
 
     def end(self, *_: object) -> None:
-        """End it after the simulated minute that it is in."""
+        """End it after the current simulated minute."""
         self.ended = True
 
     def goes_on(self, account: Account, watch: Watch) -> bool:
-        """Tell, if it is time; whether to go on."""
+        """Print the progress if it is time to; whether to go on."""
         now = time.monotonic()
         self.ended = self.ended or bool(self._ends and now >= self._ends)
         if now - self._told >= TELLS_EACH_S:
@@ -261,7 +261,7 @@ class Progress:
 
 
 def memory_mb() -> int:
-    """The most memory that this process had, MB."""
+    """The peak memory of this process, MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
@@ -309,7 +309,7 @@ def _spread(counts: Counter[int]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Live through an outage and print its figures; 1 when a queue came to its limit or something was not delivered."""
+    """Live through an outage and print its figures; 1 when a queue reached its limit or something was not delivered."""
     parser = argparse.ArgumentParser(prog="python -m simulation.outage", description=__doc__)
     for name, kind in Outage.__annotations__.items():
         default = getattr(Outage, name)
@@ -324,7 +324,7 @@ def main(arguments: Sequence[str]) -> int:
     outage = Outage(**given)
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, progress.end)
-    # What lives long is packed, so that there is little to look through, and little of it is garbage.
+    # Long-lived objects are packed: the garbage collector has little to look through, and little of that is garbage.
     gc.set_threshold(100_000, 20, 20)
     watch, account, back_at = endure(outage, goes_on=progress.goes_on)
     for line in report(outage, watch, account, back_at):

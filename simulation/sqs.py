@@ -69,9 +69,9 @@ class Stored:
         receives: How often it was received.
         received_at: When it was last received.
         handle: Of the last receive; empty while it can be received.
-        wanted_at: When whoever hid it last wanted it to come back; 0 when nobody did.
-        hasty: Receives one after the other, each within a second of the one before.
-        failed_runs: Receives that ended with a run which came to nothing.
+        wanted_at: When the receiver that hid it last wanted it back; 0 when nobody hid it.
+        hasty: Consecutive receives, each within a second of the one before.
+        failed_runs: Receives whose run failed.
         last: Handle of the last receive, also when that is over.
         entry: Its number among what is hidden.
         place: Its place in a FIFO queue.
@@ -93,7 +93,7 @@ class Stored:
     place: int = 0
 
     def copy(self) -> Stored:
-        """The same once more."""
+        """A copy."""
         return Stored(
             self.message_id,
             self.body,
@@ -114,7 +114,7 @@ class Stored:
 
 @dataclass
 class Chances:
-    """How a service misbehaves; asked at each turn.
+    """How a service misbehaves; called for each message or entry.
 
     Attributes:
         repeats: Whether a message that is received is kept for another receiver as well.
@@ -133,16 +133,16 @@ class Queue:
         now_ms: SQS's own clock, epoch milliseconds.
         random: Chooses among messages that can be received.
         chances: How it misbehaves.
-        most_in_flight: From this many messages in flight on nothing is handed out.
+        most_in_flight: With this many messages in flight, no more are handed out.
 
     Attributes:
-        dead: Where messages go that were received too often, if it has such a queue.
+        dead: Where messages go that were received too often; None without such a queue.
         changed: Called when a message may be received at that time (epoch milliseconds) that could not be before.
         most_seen: The most messages that were in flight at a time.
         stopped: How often nothing was handed out because too many were in flight.
-        early: Receives of messages before the time that whoever hid them last wanted.
+        early: Receives of messages before the time that the receiver that hid them last had asked for.
         expired: Messages dropped for their age.
-        hasty: Messages received again and again within seconds: whoever received them had nothing to do yet.
+        hasty: Messages received again and again within seconds: there was nothing to do with them yet.
         long: Messages that are hidden for longer than :data:`LONG_MS`, which keeps them in flight: when that was
             wanted, epoch milliseconds, for how many seconds, and the text.
         sent: Messages sent, by message group where the queue keeps groups in order.
@@ -218,7 +218,7 @@ class Queue:
         return message_id
 
     def receive(self, limit: int) -> list[Stored]:
-        """Up to so many messages, hidden from now on; copies, as their receiver has them."""
+        """Up to this many messages, which are hidden from now on; copies, as a receiver gets them."""
         self._catch_up()
         now = self._now_ms()
         if self._in_flight >= self._most:
@@ -280,7 +280,7 @@ class Queue:
         return each.copy()
 
     def delete(self, handle: str) -> bool:
-        """Delete a message; with a handle that is stale nothing happens. Whether it was there."""
+        """Delete a message; a stale handle does nothing. Whether it was deleted."""
         self._catch_up()
         stored = self._by_handle.pop(handle, None)
         if stored is None:
@@ -294,7 +294,7 @@ class Queue:
         return True
 
     def defer(self, handle: str, seconds: int) -> str:
-        """Hide a message for so long from now; why that is refused, or nothing."""
+        """Hide a message for this long from now; returns why that is refused, or an empty string."""
         self._catch_up()
         stored, now = self._by_handle.get(handle), self._now_ms()
         if stored is None or stored.handle != handle:
@@ -310,13 +310,13 @@ class Queue:
         return ""
 
     def run_failed(self, handle: str) -> None:
-        """The run that a message was received for came to nothing."""
+        """The run that received a message failed."""
         stored = self._by_handle.get(handle)
         if stored is not None:
             stored.failed_runs += 1
 
     def adopt(self, message: Stored) -> None:
-        """Take a message over from the queue it was received from too often."""
+        """Take a message over from the queue where it was received too often."""
         message.handle, message.visible_at = "", self._now_ms()
         self._add(message)
 
@@ -414,7 +414,7 @@ class Sqs:
         return _answered(failed)
 
     def receive_message(self, *, QueueUrl: str, MaxNumberOfMessages: int, **_: Any) -> dict[str, Any]:  # noqa: N803
-        """ReceiveMessage; whoever calls it waits for ``WaitTimeSeconds`` himself."""
+        """ReceiveMessage; the caller itself waits for ``WaitTimeSeconds``."""
         found = self._queue(QueueUrl, "ReceiveMessage").receive(MaxNumberOfMessages)
         return {
             "Messages": [

@@ -79,7 +79,7 @@ class Written:
 
 @dataclass
 class Accepted:
-    """A message that the hub has, whoever posted it.
+    """A message that the hub has accepted.
 
     Attributes:
         message: As it was stored.

@@ -30,7 +30,7 @@ class Kind(StrEnum):
     CRASH = "crash"
     """Execution environments die at a call, before or after its effect."""
     THROTTLED = "throttled"
-    """Lambda refuses to run functions for want of concurrency."""
+    """Lambda refuses to run functions for lack of concurrency."""
     RECYCLED = "recycled"
     """Execution environments are replaced, as after a deployment."""
     DUPLICATES = "duplicates"

@@ -1,4 +1,7 @@
-"""What endpoints do to those who call them. Each is reached by its name as the path: ``http://127.0.0.1:PORT/hang``."""
+"""What hostile endpoints do to their callers.
+
+Each is reached by its name as the path: ``http://127.0.0.1:PORT/hang``.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ def _short_body(peer: Peer) -> None:
 
 
 def _long_body(peer: Peer) -> bool:
-    """Sends more than it said, and keeps the connection."""
+    """Sends more than announced, and keeps the connection open."""
     peer.send(_HEAD + b"Content-Length: 4\r\n\r\nfineHTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n")
     return True
 
@@ -180,7 +183,7 @@ def _bad_redirect(peer: Peer) -> bool:
 
 
 def _close(peer: Peer) -> None:
-    """Closes without a word."""
+    """Closes without an answer."""
 
 
 def _reset(peer: Peer) -> None:
@@ -194,13 +197,13 @@ def _reset_in_body(peer: Peer) -> None:
 
 
 def _refuse_early(peer: Peer) -> None:
-    """Answers without reading the body, then reads it away so that the answer is not lost to a reset."""
+    """Answers without reading the body, then reads and discards it so that the answer is not lost to a reset."""
     peer.answer(status="413 Content Too Large", headers="Connection: close\r\n")
     peer.hang()
 
 
 def _close_second(peer: Peer) -> bool:
-    """Answers the first request of each connection and closes at the second, without a word."""
+    """Answers the first request of each connection, and closes without an answer at the second."""
     return peer.nth == 0 and peer.answer(b"fine")
 
 
@@ -212,7 +215,7 @@ def _hang_second(peer: Peer) -> bool:
 
 
 def _answer_and_close(peer: Peer) -> None:
-    """Lets the client believe that the connection stays open."""
+    """Closes after the answer, without telling the client."""
     peer.answer(b"fine")
 
 

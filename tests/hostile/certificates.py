@@ -1,4 +1,4 @@
-"""A certificate authority of its own, and the certificates of good and bad servers."""
+"""A test certificate authority, and the certificates of good and bad servers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Authority:
     """Signs server certificates.
 
     Args:
-        folder: Where the files go.
+        folder: Folder for the files.
 
     Attributes:
         ca_file: What a client must trust (PEM).
@@ -56,8 +56,8 @@ class Authority:
 
         Args:
             hosts: Names and addresses the certificate is for.
-            expired: It ended yesterday.
-            trusted: Signed by this authority; else by itself.
+            expired: Whether it expired yesterday.
+            trusted: Whether it is signed by this authority; otherwise it is self-signed.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test server")])

@@ -1,4 +1,4 @@
-"""A server on plain sockets and threads whose every connection does what the path of the request names."""
+"""A server on plain sockets and threads; the path of each request selects the behaviour of its connection."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Behaviour", "HostileEndpoint", "Peer", "Received", "unaccepting_port
 
 @dataclass(frozen=True)
 class Received:
-    """One request as it came.
+    """One request as received.
 
     Attributes:
         head: Request line and headers, byte for byte, without the empty line.
-        body: As many bytes as ``Content-Length`` said.
+        body: As many bytes as ``Content-Length`` announced.
         connection: Number of the connection it came on, from 0.
     """
 
@@ -46,7 +46,7 @@ class Peer:
     """The server's side of one connection, as a behaviour sees it.
 
     Attributes:
-        request: What was asked; its body is empty in behaviours that act before the body is read.
+        request: The request; its body is empty in behaviours that act before the body is read.
         nth: Which request of this connection it is, from 0.
         port: The endpoint's own port.
         drip_s: Seconds between two bytes of a dripping answer.
@@ -107,10 +107,10 @@ class HostileEndpoint:
         before_body: Names of those that act before the body is read.
         host: Loopback address to listen on.
         tls: Speaks TLS with this context.
-        greeting: Sent at once to whoever connects, before anything is read (what a server of another protocol does).
+        greeting: Sent at once on each connection, before anything is read (as a server of another protocol does).
         drip_s: Seconds between two bytes of a dripping answer.
         requests: All received so far.
-        connections: How many were accepted so far.
+        connections: Number accepted so far.
     """
 
     behaviours: dict[str, Behaviour]
@@ -163,7 +163,7 @@ class HostileEndpoint:
 
     def _serve(self, raw: socket.socket, number: int) -> None:
         raw.settimeout(5)
-        # Whatever the client does to the connection is its right; the test looks at what the client reports.
+        # The client may do anything to the connection; the test checks what the client reports.
         with contextlib.suppress(OSError), contextlib.closing(raw):
             raw.sendall(self.greeting)
             connection = self.tls.wrap_socket(raw, server_side=True) if self.tls else raw
@@ -204,7 +204,7 @@ class HostileEndpoint:
             yield request
 
     def _receive(self, connection: socket.socket) -> bytes:
-        """What comes next; empty when the client closed or the endpoint stops."""
+        """The next bytes; empty when the client closed or the endpoint stops."""
         while not self._stopping.is_set():
             with contextlib.suppress(TimeoutError):
                 return connection.recv(65536)
@@ -219,7 +219,7 @@ class HostileEndpoint:
 
 @contextlib.contextmanager
 def unaccepting_port(host: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
-    """A port whose queue of waiting connections is full: connecting to it takes for ever."""
+    """A port whose backlog of connections is full: connecting to it takes for ever."""
     with contextlib.ExitStack() as held:
         listener = held.enter_context(socket.create_server((host, port), backlog=0))
         address: tuple[str, int] = listener.getsockname()

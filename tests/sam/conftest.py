@@ -35,9 +35,9 @@ class Deployment:
     """The hub, deployed.
 
     Attributes:
-        emulator: What it is deployed to.
+        emulator: The emulator it is deployed to.
         outputs: Outputs of the stack.
-        base_url: Where its API is.
+        base_url: Base URL of its API.
         project_id: A project of it.
         token: Of that project.
     """
@@ -71,7 +71,7 @@ class Deployment:
         return answer.json()
 
     def errors(self) -> list[str]:
-        """What the functions have logged as errors so far."""
+        """The errors that the functions have logged so far."""
         logs = self.client("logs")
         return [
             event["message"]
@@ -83,7 +83,7 @@ class Deployment:
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``sam build`` makes."""
+    """The output of ``sam build``."""
     folder = tmp_path_factory.mktemp("sam") / "build"
     subprocess.run(["make", "--silent", "deployable"], cwd=ROOT, check=True, timeout=240)
     result = sam(*("build", "--build-dir", str(folder), "--no-cached", "--parameter-overrides", f"Runtime={runtime()}"))
@@ -93,7 +93,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def deployment(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """What ``sam deploy`` makes of it, with a project."""
+    """The build deployed by ``sam deploy``, with a project."""
     with emulator(tmp_path_factory.mktemp("emulator")) as running:
         base_url = f"{running.url}/_aws/execute-api/{API}/$default"
         deploy(build, running)
@@ -111,7 +111,7 @@ def deployment(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def deploy(build: Path, running: Emulator, *parameters: str) -> None:
-    """``sam deploy`` of what was built, with parameters besides those of all tests."""
+    """Run ``sam deploy`` on the build, with parameters besides those of all tests."""
     result = sam(
         "deploy",
         *("--template-file", str(build / "template.yaml"), "--config-file", str(ROOT / "samconfig.toml")),
@@ -123,8 +123,8 @@ def deploy(build: Path, running: Emulator, *parameters: str) -> None:
 
 
 def allow_batches(made: Deployment) -> None:
-    """Make up for a mistake of MiniStack 1.5.33: it asks for ``sqs:SendMessageBatch``,
-    which AWS covers by ``sqs:SendMessage``.
+    """Work around a bug of MiniStack 1.5.33: it requires ``sqs:SendMessageBatch``, which AWS covers by
+    ``sqs:SendMessage``.
     """
     iam = made.client("iam")
     for role in iam.list_roles()["Roles"]:
@@ -136,7 +136,7 @@ def allow_batches(made: Deployment) -> None:
 
 
 def allow_plain_http(made: Deployment) -> None:
-    """The emulator is spoken to without TLS, which the buckets deny."""
+    """Allow requests without TLS, which the buckets deny, because the emulator has none."""
     for name in ("BodiesBucketName", "RecordsBucketName"):
         made.client("s3").delete_bucket_policy(Bucket=made.outputs[name])
 

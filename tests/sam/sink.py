@@ -1,4 +1,4 @@
-"""A subscriber on loopback that remembers what it was sent."""
+"""A subscriber on loopback that keeps what it was sent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Sink:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Its URL."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> Self:
@@ -62,7 +62,7 @@ class Sink:
         self._server.server_close()
 
     def wait_for(self, count: int, seconds: float) -> list[Received]:
-        """What was received, as soon as there is so much of it, or the time is over."""
+        """The requests received, once there are this many, or the time is over."""
         deadline = time.monotonic() + seconds
         while len(self.received) < count and time.monotonic() < deadline:
             time.sleep(0.05)

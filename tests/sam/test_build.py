@@ -1,4 +1,4 @@
-"""What sam build packs: the layer with its dependencies and without the SDK, and nothing but handlers beside it."""
+"""The output of ``sam build``: the layer with its dependencies and without the SDK, and otherwise only handlers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_layer_holds_the_hub_requests_and_powertools_and_not_boto3(build: Pa
 
 
 def test_the_layer_runs_on_the_other_architecture_too(build: Path, tmp_path: Path) -> None:
-    # Given the layer as an interpreter sees it that can load none of its compiled files
+    # Given the layer as seen by an interpreter that can load none of its compiled files
     layer = tmp_path / "python"
     shutil.copytree(build / "PushhubLayer" / "python", layer, ignore=shutil.ignore_patterns("*.so"))
     # When

@@ -1,4 +1,4 @@
-"""Messages through the deployed hub, with each function held to the policy of its role."""
+"""Messages through the deployed hub, with each function restricted by the policy of its role."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def push_queue(*subscribers: str, error_queue: str = "", **settings: int) -> dic
 def test_every_resource_of_the_template_arrived(deployment: Deployment) -> None:
     found = deployment.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
     arrived = {each["LogicalResourceId"] for each in found if each["ResourceStatus"] == "CREATE_COMPLETE"}
-    # The transform names a layer after its contents; what an operator has to ask for was not asked for.
+    # The transform names a layer after its contents; optional parts were not requested.
     layer = {each for each in arrived if each.startswith("PushhubLayer")}
     expected = {each for each in deployed() if not each.startswith("PushhubLayer")}
     assert len(layer) == 1
@@ -106,7 +106,7 @@ def test_the_ingest_paths_other_methods_are_allowed_too(deployment: Deployment, 
     name = queue_name()
     deployment.call("PUT", f"/{name}", {"queue": {"type": "pull"}})
     deployment.call("POST", f"/{name}/messages", {"messages": [{"body": "one"}]})
-    # When it is looked at, and deleted
+    # When it is read, and deleted
     peeked = deployment.call("GET", f"/{name}/messages?n=1")["messages"]
     deployment.call("DELETE", f"/{name}/messages", {"ids": [{"id": each["id"]} for each in peeked]})
     # Then
@@ -146,7 +146,7 @@ def test_the_report_job_finds_its_script_and_its_libraries_and_is_started_each_n
     # Given the job as it was deployed
     glue = deployment.client("glue")
     job = glue.get_job(JobName=deployment.outputs["ReportJobName"])["Job"]
-    # When what it needs is put there
+    # When its files are uploaded
     subprocess.run(
         ["make", "--silent", "report-upload", f"STACK={STACK}"],
         cwd=ROOT,
@@ -154,7 +154,7 @@ def test_the_report_job_finds_its_script_and_its_libraries_and_is_started_each_n
         check=True,
         timeout=300,
     )
-    # Then its script is where the job looks for it, under a name that Spark knows for Python
+    # Then its script is where the job looks for it, with a suffix that Spark recognizes as Python
     script, libraries = (
         fetched(deployment, place)
         for place in (job["Command"]["ScriptLocation"], job["DefaultArguments"]["--additional-python-modules"])
@@ -192,15 +192,15 @@ def test_curated_tables_are_in_the_catalog(deployment: Deployment) -> None:
 
 
 def test_what_an_operator_may_ask_for_is_deployed_too(deployment: Deployment, build: Path) -> None:
-    # Given a hub without any of it
+    # Given a hub without optional parts
     functions = deployment.client("lambda")
     ingest, api = deployment.outputs["IngestFunctionName"], deployment.outputs["WebSocketApiId"]
     assert functions.get_function_configuration(FunctionName=ingest)["Runtime"] == "python3.11"
-    # When it is asked for
+    # When they are requested
     asked = ("WebSocketAccessLog=stack-role", "IngestConcurrency=20", "DispatchConcurrency=10", "ControlConcurrency=30")
     deploy(build, deployment.emulator, *asked, "EdgeDistribution=true", "Runtime=python3.14")
-    # Then connections are logged with the account's new role, and the runtime is the newer one (the emulator takes
-    # reserved concurrency and does nothing about it)
+    # Then connections are logged with the account's new role, and the runtime is the newer one (the emulator accepts
+    # reserved concurrency but ignores it)
     [stage] = deployment.client("apigatewayv2").get_stages(ApiId=api)["Items"]
     assert ":log-group:/aws/vendedlogs/pushhub-websocket-api" in stage["AccessLogSettings"]["DestinationArn"]
     assert "ApiGatewayLogsRole" in deployment.client("apigateway").get_account()["cloudwatchRoleArn"]
@@ -208,6 +208,6 @@ def test_what_an_operator_may_ask_for_is_deployed_too(deployment: Deployment, bu
 
 
 def test_no_function_was_refused_anything_or_failed_otherwise(deployment: Deployment) -> None:
-    """Runs last: whatever the others made the functions do."""
+    """Runs last, to cover everything that the other tests made the functions do."""
     assert deployment.errors() == []
     assert "AccessDenied" not in deployment.emulator.log.read_text()

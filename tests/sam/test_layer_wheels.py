@@ -1,4 +1,4 @@
-"""The layer's lock can be installed for each runtime and processor that may be chosen, from wheels alone."""
+"""The layer's lock file can be installed for each available runtime and processor, from wheels alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLATFORMS = {"arm64": "manylinux2014_aarch64", "x86_64": "manylinux2014_x86_64"}
 @pytest.mark.parametrize("runtime", parameter("Runtime")["AllowedValues"])
 @pytest.mark.parametrize("architecture", parameter("Architecture")["AllowedValues"])
 def test_the_lock_installs(runtime: str, architecture: str, tmp_path: Path) -> None:
-    # When pip is asked as if it were that Python on that processor
+    # When pip resolves for that Python and processor
     options = ["--dry-run", "--no-deps", "--require-hashes", "--only-binary=:all:", "--target", str(tmp_path)]
     place = ["--python-version", runtime.removeprefix("python"), "--platform", PLATFORMS[architecture]]
     lock = str(ROOT / "layers" / "pushhub" / "requirements.txt")

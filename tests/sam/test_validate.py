@@ -45,13 +45,13 @@ def test_sam_validate_finds_nothing_in_the_template_as_it_is_deployed() -> None:
 
 
 def test_the_emulator_writes_the_loops_out_alike() -> None:
-    # Given the template as CloudFormation would get it
+    # Given the template as CloudFormation gets it
     written = yaml_parse(TEMPLATE.read_text(encoding="utf-8"))
     emulator = os.environ.get("PUSHHUB_EMULATOR", str(ROOT / ".venv-ministack" / "bin" / "python"))
-    # When the emulator does the transform that it has measured on an account
+    # When the emulator applies its own transform, modelled on AWS
     command = [emulator, "-c", EMULATORS]
     done = subprocess.run(command, input=json.dumps(written), capture_output=True, text=True, check=True, timeout=60)
-    # Then it comes to the same, but for texts that we join at once
+    # Then the result is the same, except for strings that we join at once
     theirs, ours = json.loads(done.stdout), template.load(TEMPLATE)
     for section in ("Conditions", "Resources", "Outputs"):
         made = language_extensions.expand({**theirs, "Transform": [language_extensions.TRANSFORM]})[section]

@@ -1,4 +1,4 @@
-"""The SAM CLI and the emulator that can do what it asks for, each in an environment made from its lock file."""
+"""The SAM CLI and a full emulator for it, each in an environment made from its lock file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STOP_SECONDS = 10.0
 
 
 def environment(name: str, lock: str) -> Path:
-    """The ``bin`` folder of an environment, made when it is missing or its lock file changed."""
+    """The ``bin`` folder of an environment, which is created if it is missing or its lock file changed."""
     folder = ROOT / name
     make(folder, ROOT / "requirements" / lock)
     return folder / "bin"
@@ -73,7 +73,7 @@ class Emulator:
 
     @property
     def credentials(self) -> dict[str, str]:
-        """Environment of a client that may do everything, as whoever deploys may."""
+        """Environment of a client with all rights, as needed for deployment."""
         return {
             "AWS_ENDPOINT_URL": self.url,
             "AWS_ACCESS_KEY_ID": "test",
@@ -84,7 +84,7 @@ class Emulator:
 
 @contextmanager
 def emulator(folder: Path) -> Iterator[Emulator]:
-    """An emulator of its own on a free port, which holds functions to the policies of their roles."""
+    """A separate emulator on a free port, which enforces the policies of the functions' roles."""
     bin_folder = environment(".venv-ministack-full", "ministack-full.txt")
     port = _free_port()
     started = Emulator(url=f"http://127.0.0.1:{port}", log=folder / "emulator.log")

@@ -10,7 +10,7 @@ from tests.stack.running import RunningStack
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    """The running stack. Tests keep apart by queues, or projects, of their own."""
+    """The running stack. Each test uses queues, or projects, of its own."""
     running = RunningStack.start(tmp_path_factory.mktemp("stack"))
     yield running
     running.discard()

@@ -1,4 +1,4 @@
-"""Delivery records of a running stack, and the report that ``make report`` makes of them."""
+"""Delivery records of a running stack, and the report that ``make report`` makes from them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ spark.sql.codegen.factoryMode NO_CODEGEN
 spark.sql.adaptive.enabled false
 spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 """
-"""A test has few records: compiling for them costs more than running."""
+"""Tests have few records, for which compiling queries costs more than running them."""
 
 
 def records_of(stack: RunningStack, project_id: str) -> Iterator[dict[str, Any]]:
-    """What lies in S3 about a project now."""
+    """The records of a project in S3 now."""
     s3, bucket = stack.aws.s3(), stack.outputs["RecordsBucketName"]
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="records/dt="):
         for entry in page.get("Contents", []):
@@ -38,7 +38,7 @@ def records_of(stack: RunningStack, project_id: str) -> Iterator[dict[str, Any]]
 
 
 def make_report(stack: RunningStack, project_id: str) -> Path:
-    """Run the job; the folder of its report, which says that everything is accounted for."""
+    """Run the job; returns the folder of its report, which must say that everything is accounted for."""
     run = report_on(stack, project_id)
     assert run.returncode == 0, run.stderr[-4000:]
     assert "Conserved: " in run.stderr
@@ -72,7 +72,7 @@ def report_on(stack: RunningStack, project_id: str, *arguments: str) -> subproce
 
 
 def folder_of(run: subprocess.CompletedProcess[str]) -> Path:
-    """Where a run has left its report."""
+    """The folder of a run's report."""
     (page,) = [line.removeprefix("Report: ") for line in run.stderr.splitlines() if line.startswith("Report: ")]
     return Path(page.removeprefix("file://")).parent
 

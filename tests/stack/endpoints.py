@@ -1,4 +1,4 @@
-"""Subscribers that do as a test tells them and remember exactly what they were sent."""
+"""Subscribers that follow a test's script and keep exactly what they were sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.hostile import HostileEndpoint, Peer, Received
 __all__ = ["Endpoint", "Push", "Recorder", "Step", "acknowledging", "redirecting", "slowly"]
 
 WAIT_SECONDS = 30.0
-"""How long a push may take to come on a loaded machine."""
+"""How long a push may take to arrive on a loaded machine, seconds."""
 
 
 @dataclass(kw_only=True)
@@ -24,7 +24,7 @@ class Push:
 
     Attributes:
         received: Its bytes.
-        at: When it had been read whole, in seconds of the monotonic clock.
+        at: When it had been read completely, in seconds of the monotonic clock.
         answered_at: When its answer was sent; 0 before.
     """
 
@@ -76,11 +76,13 @@ class Push:
 
 
 Step = int | Callable[[Peer, Push], bool]
-"""What to do with one push: a status to answer, or a function that answers and says whether the connection stays."""
+"""What to do with one push: a status to answer, or a function that answers and returns whether the connection stays
+open.
+"""
 
 
 def slowly(seconds: float, step: Step = 200) -> Step:
-    """Do the step after a while."""
+    """Do the step after a delay."""
 
     def wait_first(peer: Peer, push: Push) -> bool:
         peer.stopping.wait(seconds)
@@ -93,8 +95,8 @@ def acknowledging(status: int, answers: list[requests.Response], *, by_url: bool
     """Acknowledge while the push is still open, then answer.
 
     Args:
-        status: What is answered in the end.
-        answers: Takes what the acknowledgement was answered with.
+        status: The status of the final answer.
+        answers: Receives the answer to the acknowledgement.
         by_url: See :meth:`Push.acknowledge`.
         pause: Seconds between the two.
     """
@@ -122,8 +124,8 @@ class Endpoint:
 
     Attributes:
         url: Where to push to.
-        steps: What to do with each push in turn; the last step is for all others.
-        pushes: What came.
+        steps: What to do with each push in turn; the last step is repeated.
+        pushes: Pushes received.
     """
 
     url: str
@@ -132,7 +134,7 @@ class Endpoint:
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def __call__(self, peer: Peer) -> bool:
-        """Take one push; a behaviour of :class:`tests.hostile.HostileEndpoint`."""
+        """Handle one push; a behaviour of :class:`tests.hostile.HostileEndpoint`."""
         push = Push(received=peer.request, at=time.monotonic())
         with self._changed:
             step = self.steps[min(len(self.pushes), len(self.steps) - 1)]
@@ -144,7 +146,7 @@ class Endpoint:
             push.answered_at = time.monotonic()
 
     def wait(self, count: int = 1, seconds: float = WAIT_SECONDS) -> list[Push]:
-        """Wait until that many pushes have come; all that came."""
+        """Wait until this many pushes have arrived; returns all that arrived."""
         with self._changed:
             self._changed.wait_for(lambda: len(self.pushes) >= count, seconds)
             came = list(self.pushes)
@@ -167,7 +169,7 @@ class Recorder:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port it listens on."""
         return self._server.port
 
     def endpoint(self, *steps: Step, path: str = "") -> Endpoint:
@@ -184,5 +186,5 @@ class Recorder:
         return endpoint
 
     def arrivals(self) -> int:
-        """How many requests came in all."""
+        """Total number of requests received."""
         return len(self._server.requests)

@@ -1,5 +1,5 @@
-"""An endpoint of the hub protocol as a user would write one: a small Flask application,
-knowing nothing of this project.
+"""An endpoint of the hub protocol as a user would write one: a small Flask application without any code of this
+project.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ TOKEN = "endpoint-key-0123456789abcdef-0123456789"
 
 @dataclass(frozen=True)
 class Seen:
-    """One request as it came.
+    """One request as received.
 
     Attributes:
         path: Its path.
         body: Its JSON.
         headers: Its headers, names in lower case.
-        at: When it came, in seconds of the monotonic clock.
+        at: When it arrived, in seconds of the monotonic clock.
         raw: The bytes of its body.
     """
 
@@ -64,11 +64,11 @@ class HubEndpoint:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Its URL."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def of(self, path: str, **payload: Any) -> list[Seen]:
-        """Requests to a path whose payload holds some values."""
+        """Requests to a path whose payload has the given values."""
         return [
             each
             for each in list(self.seen)

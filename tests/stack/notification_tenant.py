@@ -26,7 +26,7 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Frame:
-    """A notification, taken apart."""
+    """A parsed notification."""
 
     ack_id: str
     description: str
@@ -44,7 +44,7 @@ class Frame:
 
 
 def frame(text: str | bytes) -> Frame:
-    """Take a frame apart as the documentation says."""
+    """Parse a frame as documented."""
     assert isinstance(text, str)
     header, _, body = text.partition("\n\n")
     ack_id, description, action = header.split("\n")
@@ -52,7 +52,7 @@ def frame(text: str | bytes) -> Frame:
 
 
 class Tenant:
-    """A project of its own."""
+    """A tenant with its own project."""
 
     def __init__(self, stack: RunningStack) -> None:
         credentials = stack.make_project()
@@ -127,17 +127,17 @@ class Stored:
         self._connections = DynamoDBConnectionStore(dynamodb, table, SystemClock())
 
     def connected(self, subscriber: str) -> list[str]:
-        """Ids of its connections, as far as the hub has noticed."""
+        """Ids of its connections, according to the hub's tables."""
         backlog = self._backlogs.backlog(self._topic, subscriber)
         return [each.connection_id for each in backlog.consumers] if backlog else []
 
     def acknowledged(self, connection_id: str) -> int:
-        """How many acknowledgements are noted on a connection."""
+        """Number of acknowledgements noted on a connection."""
         return sum(len(each.acknowledged) for each in self._connections.connections([connection_id]).values())
 
 
 async def receive(connection: ClientConnection, count: int, *, acknowledge: bool = False) -> list[Frame]:
-    """The next notifications, acknowledged as they come if wanted."""
+    """The next notifications, acknowledged on arrival if requested."""
     received: list[Frame] = []
     deadline = time.monotonic() + SECONDS
     while len(received) < count:
@@ -149,7 +149,7 @@ async def receive(connection: ClientConnection, count: int, *, acknowledge: bool
 
 
 async def nothing_more(connection: ClientConnection, seconds: float = 0.9) -> bool:
-    """Whether nothing comes for a while."""
+    """Whether nothing arrives for a while."""
     try:
         await asyncio.wait_for(connection.recv(), seconds)
     except TimeoutError:

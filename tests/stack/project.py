@@ -20,16 +20,16 @@ __all__ = ["DELAY_S", "ProjectClient", "unique", "until"]
 Found = TypeVar("Found")
 
 DELAY_S = 3
-"""The shortest ``retries_delay``, which all tests use."""
+"""The shortest ``retries_delay`` allowed, seconds; all tests use it."""
 POLL_SECONDS = 0.4
 _calls = threading.BoundedSemaphore(4)
-"""Each request under way keeps a process of the function busy, and more processes than processors only wait for each
+"""Each request in progress occupies a process of the function, and more processes than processors only wait for each
 other.
 """
 
 
 def unique(name: str) -> str:
-    """A name nothing else has."""
+    """A unique name."""
     return f"{name}-{secrets.token_hex(4)}"
 
 
@@ -76,14 +76,14 @@ class ProjectClient:
         return self.send(method, path, data=data, headers={"Content-Type": "application/json"})
 
     def take(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        """Send JSON with the token; the answer of a call that must succeed."""
+        """Send JSON with the token in a call that must succeed; returns its answer."""
         answer = self.call(method, path, body)
         assert answer.status_code in (200, 201), f"{method} {path}: {answer.status_code} {answer.text}"
         content: dict[str, Any] = answer.json()
         return content
 
     def make_queue(self, queue: str, **settings: object) -> dict[str, Any]:
-        """Make a queue; its info."""
+        """Create a queue; returns its info."""
         made: dict[str, Any] = self.take("PUT", f"/queues/{quote(queue, safe='')}", {"queue": settings})["queue"]
         return made
 
@@ -130,12 +130,12 @@ class ProjectClient:
         return info
 
     def total(self, queue: str) -> int:
-        """How many messages were ever posted to a queue; 0 when there is none of that name."""
+        """Number of messages ever posted to a queue; 0 if it does not exist."""
         answer = self.call("GET", f"/queues/{quote(queue, safe='')}")
         return int(answer.json()["queue"]["total_messages"]) if answer.status_code == 200 else 0
 
     def reserve(self, queue: str, **options: object) -> list[dict[str, Any]]:
-        """Reserve messages; none of a queue that does not exist yet."""
+        """Reserve messages; none if the queue does not exist yet."""
         answer = self.call("POST", f"/queues/{quote(queue, safe='')}/reservations", {"n": 100, **options})
         assert answer.status_code in (200, 404)
         return list(answer.json().get("messages", []))
@@ -162,7 +162,7 @@ class ProjectClient:
     def wait_codes(
         self, queue: str, message_id: str, codes: Sequence[int | None], tries: Sequence[int] = (), seconds: float = 40
     ) -> list[dict[str, Any]]:
-        """Wait until subscribers have answered so, after so many tries if told; the statuses."""
+        """Wait until subscribers have these codes, after this many tries if given; returns the statuses."""
 
         def reached() -> list[dict[str, Any]] | None:
             seen = self.statuses(queue, message_id)
@@ -175,7 +175,7 @@ class ProjectClient:
         return until(reached, seconds, missed)
 
     def wait_messages(self, queue: str, count: int, seconds: float = 40) -> list[dict[str, Any]]:
-        """Reserve from a pull queue until that many messages came; in order."""
+        """Reserve from a pull queue until this many messages have come; returns them in order."""
         came: list[dict[str, Any]] = []
 
         def enough() -> list[dict[str, Any]] | None:
@@ -186,7 +186,7 @@ class ProjectClient:
 
 
 def until(look: Callable[[], Found | None], seconds: float, missed: Callable[[], str]) -> Found:
-    """Look again and again until there is something; fails with what ``missed`` says when there is nothing in time."""
+    """Call ``look`` until it returns something; fails with the text of ``missed`` if that takes too long."""
     deadline = time.monotonic() + seconds
     while (found := look()) is None:
         assert time.monotonic() < deadline, missed()

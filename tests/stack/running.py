@@ -1,4 +1,4 @@
-"""A running local stack for tests: everything ``local.json`` tells, and the means to disturb it."""
+"""A running local stack for tests: everything in ``local.json``, and the means to disturb it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["RunningStack", "free_port", "prepared"]
 
 
 def free_port() -> int:
-    """A port on loopback that nobody uses now."""
+    """A port on loopback that is free now."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -49,12 +49,12 @@ def prepared(home: Path) -> Place:
 
 @dataclass(kw_only=True)
 class RunningStack:
-    """A stack that runs.
+    """A running stack.
 
     Attributes:
         place: Its files and ports.
         description: How to reach it.
-        said: What starting and stopping it had to say.
+        said: Messages from starting and stopping it.
     """
 
     place: Place
@@ -70,7 +70,7 @@ class RunningStack:
 
     @property
     def base_url(self) -> str:
-        """What clients of the hub use."""
+        """The base URL for clients of the hub."""
         return self.description.base_url
 
     @property
@@ -85,7 +85,7 @@ class RunningStack:
 
     @property
     def outputs(self) -> dict[str, str]:
-        """What the template tells: ``ConfigTableName``, ``PushQueueUrl``, ``PushFunctionName`` ..."""
+        """The template's outputs: ``ConfigTableName``, ``PushQueueUrl``, ``PushFunctionName`` ..."""
         return self.description.outputs
 
     @property
@@ -95,7 +95,7 @@ class RunningStack:
 
     @property
     def client_arguments(self) -> ClientArguments:
-        """For clients made otherwise: ``boto3.client("sqs", **stack.client_arguments)``."""
+        """Arguments for clients made elsewhere: ``boto3.client("sqs", **stack.client_arguments)``."""
         return self.aws.arguments
 
     def call(self, method: str, path: str, *, json: Any = None, timeout: float = 40) -> requests.Response:
@@ -105,7 +105,7 @@ class RunningStack:
         return requests.request(method, url, json=json, headers=headers, timeout=timeout)
 
     def make_project(self, name: str = "") -> Credentials:
-        """Make another project with a token of its own."""
+        """Create another project with its own token."""
         table = self.outputs["ConfigTableName"]
         return projects.make(self.aws, table, name or f"test-{secrets.token_hex(4)}", self.place.projects)
 
@@ -123,7 +123,7 @@ class RunningStack:
         stack.down(self.place, self.said.append)
 
     def discard(self) -> None:
-        """End it once nobody needs it any more; its logs stay."""
+        """Stop it for good and remove its state; its logs stay."""
         stack.abandon(self.place)
 
     def kill_function_workers(self, function: str) -> int:

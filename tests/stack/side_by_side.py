@@ -1,4 +1,4 @@
-"""Tests that mostly wait, run at the same time: all of a module begin together, and each is then asked how it went."""
+"""Tests that mostly wait, run concurrently: all tests of a module begin together, and each then reports its outcome."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.stack
 
 
 def environment_of(stack: RunningStack) -> dict[str, str]:
-    """What leads the command line to a stack that is not where it usually is."""
+    """The environment that points the command line to a stack in an unusual place."""
     place = stack.place
     moved = {"PUSHHUB_HOME": str(place.home), "PUSHHUB_PORT": str(place.port), "PUSHHUB_AWS_PORT": str(place.aws_port)}
     return {**os.environ, **moved}
@@ -36,7 +36,7 @@ def cli(stack: RunningStack, *words: str) -> Any:
 
 
 def test_an_operator_makes_a_project_and_takes_its_token_back(stack: RunningStack) -> None:
-    # Given a project that an operator made, whose token works
+    # Given a project created by an operator, with a working token
     [made] = cli(stack, "projects", "make", "operated")
     url = f"{stack.base_url}/3/projects/{made['project']}/queues/first"
     headers = {"Authorization": f"OAuth {made['token']}"}
@@ -79,7 +79,7 @@ def test_a_listener_that_is_killed_among_five_hundred_goes_on_after_what_it_ackn
         def listener() -> subprocess.Popen[str]:
             started = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True)
             assert started.stdout is not None
-            # A connection that the hub still takes for another's is tried again
+            # A connection that the hub still counts as another's is tried again
             events = (json.loads(line)["event"] for line in started.stdout)
             assert "connected" in events
             return started
@@ -94,7 +94,7 @@ def test_a_listener_that_is_killed_among_five_hundred_goes_on_after_what_it_ackn
         first.kill()
         first.communicate()
         forwarded = len(program.got)
-        # When another one takes its place, which may not before the hub knows that the first is gone
+        # When another one takes its place, which is refused until the hub knows that the first is gone
         second = listener()
         assert second.stdout is not None
         for line in second.stdout:
@@ -102,7 +102,7 @@ def test_a_listener_that_is_killed_among_five_hundred_goes_on_after_what_it_ackn
                 break
         second.send_signal(signal.SIGTERM)
         second.communicate()
-    # Then each was forwarded, in order, and none again from before what was acknowledged last
+    # Then each was forwarded, in order, and none again from before the last acknowledged one
     numbers = program.numbers
     assert numbers[:forwarded] == list(range(forwarded))
     again = numbers[forwarded:]
@@ -111,7 +111,7 @@ def test_a_listener_that_is_killed_among_five_hundred_goes_on_after_what_it_ackn
 
 
 def test_what_happens_is_shown_while_it_happens(stack: RunningStack) -> None:
-    # Given the stack on this machine, which the command line finds by itself
+    # Given the stack on this machine, which the command line finds on its own
     assert cli(stack, "status")[0]["state"] == "ok"
     cli(stack, "queues", "create", "tailed", "--push", "copies=ironmq:///tailed-copies")
     [posted] = cli(stack, "post", "tailed", "x")
@@ -130,13 +130,13 @@ def test_what_happens_is_shown_while_it_happens(stack: RunningStack) -> None:
         following.kill()
     # Then the message is seen accepted and delivered
     assert kinds == ["accepted", "attempt"]
-    # And a policy can be tried against what is recorded of its subscriber
+    # And a policy can be simulated with the records of its subscriber
     since = f"{datetime.now(UTC) - timedelta(minutes=10):%Y-%m-%dT%H:%M:%SZ}"
     replay = ("--replay", "copies", "--queue", "tailed", "--since", since)
     told = cli(stack, "simulate", "policy", *replay, "--schedule", "svix")
     assert told["outage"] == []
     assert told["forecast"]["delivered"] == told["forecast"]["accepted"] == 1
-    # And, with the project's own token, against what the hub counted of a subscriber that cannot be reached
+    # And, with the project's own token, with the hub's counts for a subscriber that cannot be reached
     cli(stack, "queues", "create", "unreachable", "--push", "nobody=http://127.0.0.1:9/")
     cli(stack, "post", "unreachable", "x")
     replayed = {"replay": {"queue": "unreachable", "subscriber": "nobody", "since": since}}
@@ -151,13 +151,13 @@ def test_what_happens_is_shown_while_it_happens(stack: RunningStack) -> None:
 
 
 def counted(project: ProjectClient, replayed: dict[str, Any]) -> dict[str, Any] | None:
-    """What the hub says of a subscriber's own failures; None before it has counted any."""
+    """The hub's counts of a subscriber's failures; None before there are any."""
     answer = project.call("POST", "/policies/simulate", replayed)
     return answer.json() if answer.status_code == 200 else None
 
 
 def test_the_doctor_looks_at_what_was_deployed_and_sends_a_message_round(stack: RunningStack) -> None:
-    # Given the stack as AWS shows it, and a project's token
+    # Given the stack as CloudFormation describes it, and a project's token
     described = stack.description
     made = stack.make_project("examined")
     environment = {
@@ -174,8 +174,8 @@ def test_the_doctor_looks_at_what_was_deployed_and_sends_a_message_round(stack: 
     command = [sys.executable, "-m", "cli", "--json", "--stack", "pushhub", "deploy", "doctor"]
     run = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
     found = {each["check"]: each for each in json.loads(run.stdout)}
-    # Then every look was possible, a message went round, and what nobody has done here is named: the report's script,
-    # an address for alarms
+    # Then every check was possible, a message made the round trip, and what is not set up here is listed: the report's
+    # script, an address for alarms
     told = {name: each["says"] for name, each in found.items() if each["state"] != "ok"}
     # (other tests of this stack may have left something in a dead-letter queue; the emulator has no Service Quotas)
     assert set(told) - {"dead letters", "quotas"} == {"alarm mail", "report job"}, found

@@ -38,10 +38,10 @@ def test_it_shows_what_every_subscriber_got_and_what_is_in_the_error_queue(stack
 
 def test_it_shows_a_consumer_that_loses_its_connection_and_gets_exactly_the_rest(stack: RunningStack) -> None:
     said: list[str] = []
-    # When the part about notifications is shown, twice, as whoever runs it again would have it
+    # When the part about notifications is shown twice, as when a user runs it again
     for _ in range(2):
         asyncio.run(notification_flow.run(stack.description, said.append))
-    # Then it checked itself what the consumer got after it was back
+    # Then it checked on its own what the consumer got after reconnecting
     assert said.count("It received 12 notifications and acknowledged 7: 0, 2, 4, 6, 8, 10, 1.") == 2
     rest = ", ".join(str(number) for number in (3, 5, 7, 9, *range(11, 20)))
     assert said.count(f"Back again it received 13: {rest}.") == 2
@@ -50,9 +50,9 @@ def test_it_shows_a_consumer_that_loses_its_connection_and_gets_exactly_the_rest
 
 def test_it_shows_a_webhook_whose_signature_fits(stack: RunningStack) -> None:
     said: list[str] = []
-    # When the part about webhooks is shown, twice, as whoever runs it again would have it
+    # When the part about webhooks is shown twice, as when a user runs it again
     for _ in range(2):
         asyncio.run(webhook_flow.run(stack.description, said.append))
-    # Then it checked the signatures itself
+    # Then it checked the signatures on its own
     assert sum("It was delivered with webhook-signature: v1," in each for each in said) == 2
     assert sum(each.startswith("Checked: the signature fits, and fits no other body.") for each in said) == 2

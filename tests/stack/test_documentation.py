@@ -1,4 +1,4 @@
-"""The first steps of the documentation, typed as they are written into a plain shell, show what the text says."""
+"""The first steps of the documentation, typed verbatim into a plain shell, show what the text says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
 
 def typed(stack: RunningStack, folder: Path, page: str, heading: str) -> str:
-    """What the first shell block below a heading shows, in a checkout whose stack this is."""
+    """The output of the first shell block below a heading, in a checkout whose stack this is."""
     text = (REPOSITORY / page).read_text(encoding="utf-8").partition(f"## {heading}")[2]
     block = re.search(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert block is not None

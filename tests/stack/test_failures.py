@@ -1,4 +1,4 @@
-"""What cannot be deployed is told in one line and leaves nothing running; what breaks is found and mended."""
+"""A failed deployment is reported in one line and leaves nothing running; breakages are found and repaired."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Resources:
 
 
 def place_with(home: Path, resource: str) -> Place:
-    """A place whose template has some resource."""
+    """A place whose template has an additional resource."""
     template = home / "template.yaml"
     template.write_text(TEMPLATE % resource)
     base = Place.from_environment()
@@ -59,12 +59,12 @@ def place_with(home: Path, resource: str) -> Place:
 def test_what_the_emulator_cannot_make_fails_the_deployment(tmp_path: Path, resource: str, reason: str) -> None:
     # Given a template with a resource of an unknown type, or one that cannot be made
     place = place_with(tmp_path, resource)
-    # When it is brought up, then the line tells why, and nothing is left running
+    # When it is brought up, then one line says why it failed, and nothing is left running
     with pytest.raises(LocalError, match="the deployment failed.*" + reason) as raised:
         local_stack.up(place, lambda _: None)
     assert "\n" not in str(raised.value)
     assert emulator.daemon(place).pid() is None
-    # And when the template is mended, it can be deployed
+    # And when the template is fixed, it can be deployed
     place.template.write_text(TEMPLATE % "{Type: 'AWS::SQS::Queue'}")
     emulator.start(place)
     try:
@@ -82,7 +82,7 @@ def test_an_emulator_that_was_killed_is_brought_up_again(tmp_path: Path) -> None
         assert pid is not None
         os.killpg(pid, signal.SIGKILL)
         assert wait_until(lambda: not local_stack.is_up(running.place), 10)
-        # When a client calls meanwhile, then it reads a 500 in JSON
+        # When a client calls meanwhile, then it gets a 500 in JSON
         answer = running.call("GET", "/queues")
         assert (answer.status_code, answer.json()["msg"]) == (500, "Internal Server Error")
         # And when the stack is brought up again, it works, with the same token
@@ -94,7 +94,7 @@ def test_an_emulator_that_was_killed_is_brought_up_again(tmp_path: Path) -> None
 
 
 def test_changed_code_is_deployed_over_the_running_stack(tmp_path: Path) -> None:
-    # Given a running stack that has stored something
+    # Given a running stack that has stored a message
     running = RunningStack.start(tmp_path / "home")
     try:
         running.call("PUT", "/queues/kept", json={})
@@ -130,7 +130,7 @@ def test_functions_under_way_at_a_stop_are_waited_for_only_so_long(
         running.down()
         assert "killed" not in " ".join(running.said)
         running.up()
-        # Then the message is worked on again at once, not after its visibility timeout of minutes
+        # Then the message is processed again at once, not after its visibility timeout of minutes
         assert wait_until(lambda: begun.read_text() == "work work ", 15)
     finally:
         running.discard()

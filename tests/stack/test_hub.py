@@ -21,7 +21,7 @@ from tests.stack.side_by_side import SideBySide
 pytestmark = pytest.mark.stack
 
 WAIT_S = 90.0
-"""How long something may take while everything here runs on two processors."""
+"""How long something may take while everything runs on two processors, seconds."""
 
 HOSTILE = {
     "html": "not valid JSON",
@@ -53,7 +53,7 @@ class Shop:
         return requests.request(method, url, json=body, params=query, headers=headers, timeout=60)
 
     def get(self, path: str, **query: Any) -> Any:
-        """What a GET answers."""
+        """The answer to a GET."""
         answer = self.call("GET", path, **query)
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -73,7 +73,7 @@ class Shop:
         return made
 
     def push(self, message_type: str, **payload: Any) -> str:
-        """Push a message; its id."""
+        """Push a message; returns its id."""
         answer = self.call("POST", "/messages", {"message": message_type, "payload": payload})
         assert answer.status_code == 201, answer.text
         message_id: str = answer.json()["message_id"]
@@ -96,7 +96,7 @@ class Shop:
         return until(reached, WAIT_S, lambda: f"wanted {states}, there is {self.message(message_id)}")
 
     def of_type(self, message_type: str, count: int) -> list[dict[str, Any]]:
-        """Wait until that many incoming messages of a type are archived."""
+        """Wait until this many incoming messages of a type are archived."""
 
         def reached() -> list[dict[str, Any]] | None:
             rows = self.get("/queues/archived.json", source="incoming", message=message_type)
@@ -160,12 +160,12 @@ def test_an_order_flows_through_an_integration(shop: Shop) -> None:
     of_first = [each for each in polls if each.body["message_id"] == post.body["message_id"]]
     assert len(of_first) >= 1
     for poll in of_first:
-        # Parameters are those of the moment; all else is the message as it was posted.
+        # Parameters are current; everything else is the message as it was posted.
         payload = {key: value for key, value in poll.body["payload"].items() if key != "parameters"}
         assert {**poll.body, "payload": payload} == {**post.body, "payload": {"number": number}}
         assert poll.headers["x-augury-token"] == TOKEN
     assert all(later.at - earlier.at >= 2 for earlier, later in pairwise([post, *of_first]))
-    # And what they answered happened, once
+    # And what their answers asked for happened once
     shop.of_type("order:imported", 1)
     [parameter] = [each for each in shop.get("/parameters") if each["name"] == "acme.last_order"]
     assert parameter["value"] == number

@@ -1,5 +1,5 @@
-"""Functions killed in the middle of deliveries and polls, and the stack stopped between two polls:
-everything goes on, and happens once.
+"""Functions killed in the middle of deliveries and polls, and the stack stopped between two polls: everything
+continues, and happens once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.stack
 ORDERS = 8
 KILLS = 4
 VISIBILITY_S = 15
-"""How long SQS hides the orders of a function that died; 42 minutes outside of this test."""
+"""How long SQS hides the orders of a function that died, seconds; 42 minutes outside this test."""
 WAIT_S = 240.0
 
 
@@ -58,7 +58,7 @@ def test_functions_killed_at_any_moment_lose_nothing_and_do_nothing_twice(stack:
             WAIT_S,
             lambda: str(shop.message(message_id)["children"]),  # noqa: B023
         )
-    # And whatever the answers asked for happened once for each
+    # And everything that the answers asked for happened once for each
     for message_type in ("order:imported", "order:shipped"):
         rows = until(
             lambda: _archived(shop, message_type, ORDERS),  # noqa: B023
@@ -73,14 +73,14 @@ def test_functions_killed_at_any_moment_lose_nothing_and_do_nothing_twice(stack:
 
 
 def test_the_stack_stopped_between_two_polls_goes_on_where_it_was(stack: RunningStack, shop: Shop) -> None:
-    # Given a message that was taken for later
+    # Given a message that was accepted for later
     shop.map("order:new", "/later")
     number = unique("R")
     message_id = shop.push("order:new", number=number)
     until(lambda: shop.endpoint.of("/later", number=number) or None, WAIT_S, lambda: "it was not posted")
     # When the stack is stopped and started
     stack.restart()
-    # Then it is polled to its end, and was posted once
+    # Then it is polled to the end, and was posted once
     until(
         lambda: [each["state"] for each in shop.message(message_id)["children"]] == ["completed"] or None,
         WAIT_S,

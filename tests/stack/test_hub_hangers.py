@@ -1,4 +1,4 @@
-"""Fifty endpoints that hang: the other stores' messages are routed and delivered as if they were not there."""
+"""Fifty hanging endpoints: other stores' messages are routed and delivered as if those did not exist."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ far less than the three minutes that an endpoint may hang.
 
 
 class Hanging:
-    """An endpoint whose services answer nothing until it is closed."""
+    """An endpoint whose services do not answer until it is closed."""
 
     def __init__(self) -> None:
         self._free = threading.Event()
@@ -87,9 +87,9 @@ def test_a_stores_messages_are_delivered_in_time_while_fifty_endpoints_hang(
             message_id = ours.push("order:new", number=f"V{number}")
             ours.copies(message_id, ["completed"])
             delays.append(time.monotonic() - pushed_at)
-            # Then each of its messages is routed and delivered long before one of them lets go
+            # Then each of its messages is routed and delivered long before any of them answers
             assert delays[-1] < WITHIN_S, delays
-        # And a burst of them too
+        # And so is a burst of them
         with ThreadPoolExecutor(max_workers=8) as side_by_side:
             burst = list(side_by_side.map(lambda number: ours.push("order:new", number=f"B{number}"), range(40)))
         pushed_at = time.monotonic()

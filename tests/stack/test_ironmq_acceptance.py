@@ -1,5 +1,5 @@
-"""What only real time, real HTTP and the real path through gateway and functions can show of the queue API (IronMQ
-v3).
+"""Properties of the queue API (IronMQ v3) that only real time, real HTTP and the real path through gateway and
+functions can show.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.stack
 
 LIMIT = 4 * 1024 * 1024
 SLACK_S = 6.0
-"""How much longer than asked for an answer may take on a busy machine."""
+"""How much longer than requested an answer may take on a busy machine, seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def connection(project: ProjectClient) -> Iterator[http.client.HTTPConnection]:
 
 
 def assert_told(answer: requests.Response, status: int, msg: str | None = None) -> None:
-    """An error as clients need it: JSON, of exactly that type, with a text."""
+    """Check an error as clients need it: JSON, with exactly that content type, and a text."""
     assert answer.status_code == status, answer.text
     assert answer.headers["Content-Type"] == "application/json"
     assert int(answer.headers["Content-Length"]) > 0
@@ -51,7 +51,7 @@ def assert_told(answer: requests.Response, status: int, msg: str | None = None) 
 
 
 def test_a_long_poll_is_answered_when_a_message_comes(project: ProjectClient) -> None:
-    # Given a consumer that waits
+    # Given a waiting consumer
     queue = unique("poll")
     project.make_queue(queue)
     with ThreadPoolExecutor() as executor:
@@ -62,7 +62,7 @@ def test_a_long_poll_is_answered_when_a_message_comes(project: ProjectClient) ->
         project.post(queue, "x")
         [message] = waiting.result()
         took = time.monotonic() - began
-    # Then it gets it then
+    # Then it gets the message then
     assert message["body"] == "x"
     assert 2 <= took < 2 + SLACK_S
 
@@ -76,7 +76,7 @@ def test_a_long_poll_ends_when_its_time_is_over(project: ProjectClient) -> None:
 
 
 def test_a_long_poll_sees_a_reservation_lapse(project: ProjectClient) -> None:
-    # Given a message that was reserved for two seconds, and one touched to be so for longer
+    # Given a message reserved for two seconds, and one touched to stay reserved for longer
     queue = unique("lapse")
     project.post(queue, "lapses", "touched")
     [lapsing, touched] = project.reserve(queue, n=2, timeout=2)
@@ -85,7 +85,7 @@ def test_a_long_poll_sees_a_reservation_lapse(project: ProjectClient) -> None:
         f"/queues/{queue}/messages/{touched['id']}/touch",
         {"reservation_id": touched["reservation_id"], "timeout": 600},
     )
-    # When a consumer waits, then it gets the one when its reservation is over
+    # When a consumer waits, then it gets the first one when its reservation ends
     [message] = project.reserve(queue, wait=20)
     assert (message["id"], message["reserved_count"]) == (lapsing["id"], 2)
     assert project.reserve(queue) == []
@@ -107,7 +107,7 @@ def test_a_delayed_message_counts_and_comes_when_it_is_due(project: ProjectClien
 
 
 def json_of_size(size: int) -> bytes:
-    """A post of one message that is as long as told."""
+    """A post of one message with the given size in bytes."""
     head, tail = b'{"messages":[{"body":"', b'"}]}'
     return head + b"x" * (size - len(head) - len(tail)) + tail
 
@@ -121,7 +121,7 @@ def test_a_request_of_4_mib_is_taken_and_one_byte_more_is_not(project: ProjectCl
     assert (answer.status_code, answer.json()["msg"]) == (201, "Messages put on queue.")
     [message] = project.reserve(queue, delete=True)
     assert message["body"] == "x" * (LIMIT - len(json_of_size(40)) + len("x" * 14))
-    # And so it is with the raw bytes of a webhook, and with what even the gateway refuses
+    # And likewise for the raw bytes of a webhook, and for what even the gateway refuses
     path = f"/queues/{queue}/webhook"
     binary = {"Content-Type": "application/octet-stream"}
     assert_told(project.send("POST", path, data=bytes(LIMIT + 1), headers=binary), 413)
@@ -136,13 +136,13 @@ def test_large_messages_are_reserved_whole(project: ProjectClient) -> None:
     bodies = [str(number) * (3 * 1024 * 1024) for number in range(3)]
     for body in bodies:
         project.post(queue, body)
-    # When they are reserved as many at a time as the hub gives
+    # When as many as the hub hands out are reserved at a time
     taken: list[str] = []
     while len(taken) < 3:
         messages = project.reserve(queue)
         assert messages
         taken += [message["body"] for message in messages]
-    # Then all come, in order
+    # Then all are handed out, in order
     assert [hashlib.sha256(body.encode()).digest() for body in taken] == [
         hashlib.sha256(body.encode()).digest() for body in bodies
     ]
@@ -171,7 +171,7 @@ def test_consumers_at_the_same_time_share_the_messages(project: ProjectClient) -
     # When four consumers reserve at the same time
     with ThreadPoolExecutor() as executor:
         reserved = [each for taken in executor.map(consume, range(4)) for each in taken]
-    # Then each message has gone to one of them
+    # Then each message went to exactly one of them
     assert sorted(reserved) == sorted(ids)
 
 
@@ -188,7 +188,7 @@ def test_methods_may_be_overridden(project: ProjectClient) -> None:
         headers = {"X-HTTP-Method-Override": method, "Content-Type": "application/json"}
         return project.send("POST", path, data=data, headers=headers)
 
-    # When a client that only knows POST says what it means, then that is done
+    # When a client that can only POST names another method, then that is carried out
     assert override("PATCH", f"/queues/{queue}", {"queue": {"message_timeout": 77}}).status_code == 200
     assert project.info(queue)["message_timeout"] == 77
     assert override("GET", f"/queues/{queue}/messages").json()["messages"][0]["body"] == "a"
@@ -198,7 +198,7 @@ def test_methods_may_be_overridden(project: ProjectClient) -> None:
     assert project.info(queue)["size"] == 0
     assert override("DELETE", f"/queues/{queue}").json() == {"msg": "Deleted"}
     assert project.call("GET", f"/queues/{queue}").status_code == 404
-    # And only a POST is overridden
+    # And only a POST can be overridden
     answer = project.send("GET", "/queues", headers={"X-HTTP-Method-Override": "DELETE"})
     assert answer.status_code == 200
 
@@ -233,13 +233,13 @@ def test_the_token_may_come_in_the_query_or_the_body(project: ProjectClient) -> 
     ],
 )
 def test_a_webhook_takes_bytes_as_they_are(project: ProjectClient, content_type: str | None) -> None:
-    # Given a body with every byte there is
+    # Given a body with every byte value
     queue, body = unique("webhook"), bytes(range(256)) * 3 + b"\r\n\x00\xff\xfe"
     headers = {"Content-Type": content_type} if content_type else {}
-    # When it is posted under any type
+    # When it is posted with any content type
     answer = project.send("POST", f"/queues/{queue}/webhook", data=body, headers=headers)
     assert (answer.status_code, len(answer.json()["ids"])) == (201, 1)
-    # Then it is kept
+    # Then it is stored unchanged
     [message] = project.reserve(queue)
     assert base64.b64decode(message["body_base64"]) == body
     assert message["body"] == body.decode(errors="replace")
@@ -247,14 +247,14 @@ def test_a_webhook_takes_bytes_as_they_are(project: ProjectClient, content_type:
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/json"])
 def test_bytes_under_a_textual_type_are_refused_if_they_are_no_text(project: ProjectClient, content_type: str) -> None:
-    # Given bytes that API Gateway hands on as text because of their type
+    # Given bytes that API Gateway passes on as text because of their content type
     path = f"/queues/{unique('webhook')}"
     headers = {"Content-Type": content_type}
-    # When they are none, then they are refused, not stored as something else
+    # When they are not text, then they are refused, not stored as something else
     answer = project.send("POST", f"{path}/webhook", data=b"a \xff\xfe b", headers=headers)
     assert_told(answer, 400, "Request body is not UTF-8")
     assert project.call("GET", path).status_code == 404
-    # And text that has the character which stands for such bytes is taken
+    # And text that contains the replacement character is accepted
     assert project.send("POST", f"{path}/webhook", data="a \ufffd b".encode(), headers=headers).status_code == 201
 
 
@@ -290,10 +290,10 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_queue_names_survive_the_way(project: ProjectClient, name: str) -> None:
-    # Given a queue of that name, made by one way to write it
+    # Given a queue of that name, created with one spelling
     path = f"/queues/{quote(name, safe='')}"
     assert project.take("PUT", path, {})["queue"]["name"] == name
-    # Then it is the same in every call
+    # Then every call means the same queue
     [message_id] = project.take("POST", f"{path}/messages", {"messages": [{"body": name}]})["ids"]
     assert project.take("GET", path)["queue"]["name"] == name
     assert name in [each["name"] for each in project.take("GET", "/queues?per_page=100")["queues"]]
@@ -310,7 +310,7 @@ def test_queue_names_survive_the_way(project: ProjectClient, name: str) -> None:
 def test_plus_is_a_plus_and_a_space_is_a_space(project: ProjectClient) -> None:
     project.make_queue("x y")
     project.make_queue("x+y")
-    # Then each way to write a name means one of the two
+    # Then each spelling of a name means one of the two
     for path in ("x%20y", "x+y", "x%2By"):
         assert project.take("GET", f"/queues/{path}")["queue"]["name"] == ("x y" if path == "x%20y" else "x+y")
     project.take("DELETE", "/queues/x+y")
@@ -342,7 +342,7 @@ def test_bodies_of_get_and_delete_do_not_disturb_a_kept_connection(
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
 
-    # When every kind of request carries a body, one that looks like a request, too
+    # When every kind of request has a body, including one that looks like a request
     smuggled = b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n"
     assert ask("PUT", f"/queues/{queue}", None)[0] == 200
     sockets = {id(connection.sock)}
@@ -354,7 +354,7 @@ def test_bodies_of_get_and_delete_do_not_disturb_a_kept_connection(
     assert ask("DELETE", f"/queues/{queue}", b"{}") == (200, {"msg": "Deleted"})
     assert ask("DELETE", f"/queues/{queue}", b"{}") == (404, {"msg": "Queue not found"})
     assert ask("GET", "/queues", b"{}")[0] == 200
-    # Then it was one connection all the time
+    # Then the connection was kept throughout
     assert sockets == {id(connection.sock)}
 
 
@@ -395,7 +395,7 @@ def test_every_answer_is_json_of_exactly_that_type(project: ProjectClient) -> No
     assert (head.status_code, head.content, head.headers["Content-Type"]) == (200, b"", "application/json")
 
 
-# Rules that clients lean on
+# Rules that clients rely on
 
 
 def test_lists_are_paged_and_clamped(stack: RunningStack) -> None:
@@ -450,7 +450,7 @@ def test_settings_are_merged_and_types_are_fixed(project: ProjectClient) -> None
     assert project.take("PUT", path, {})["queue"] == again
     without = project.take("PATCH", path, {"queue": {"type": "multicast", "push": {"error_queue": ""}}})["queue"]
     assert without["push"]["error_queue"] == ""
-    # And the type does not change, and limits are kept
+    # And the type does not change, and limits are enforced
     for other in ("unicast", "pull"):
         assert_told(project.call("PATCH", path, {"queue": {"type": other}}), 403)
     refused: list[dict[str, object]] = [
@@ -475,7 +475,7 @@ def test_dead_letters_move_with_their_id_and_count(project: ProjectClient) -> No
     project.take("POST", f"/queues/{queue}/messages/{message_id}/release", released)
     # When one is reserved once too often
     assert project.reserve(queue) == []
-    # Then it is in the other queue
+    # Then it is in the dead letter queue
     [moved] = project.reserve(dead, wait=5)
     assert (moved["id"], moved["body"]) == (message_id, "½ poison")
     assert project.info(queue)["size"] == 0

@@ -38,7 +38,7 @@ def client_of(project: ProjectClient) -> Any:
 
 
 def refusal(call: Callable[..., object], *arguments: object, **options: object) -> tuple[int, str]:
-    """The status and ``msg`` a call is refused with."""
+    """The status and ``msg`` of a refused call."""
     with pytest.raises(requests.HTTPError) as caught:
         call(*arguments, **options)
     response = caught.value.response
@@ -50,7 +50,7 @@ def refusal(call: Callable[..., object], *arguments: object, **options: object) 
 
 def test_queues_are_made_changed_listed_and_deleted(stack: RunningStack, monkeypatch: pytest.MonkeyPatch) -> None:
     client, prefix = client_of(ProjectClient.another(stack)), "list"
-    # When queues are made without settings, with settings, and by posting
+    # When queues are created without settings, with settings, and by posting
     made = client.create_queue(f"{prefix}-b")
     assert made["name"] == f"{prefix}-b"
     assert (made["type"], made["message_timeout"], made["message_expiration"]) == ("pull", 60, 604_800)
@@ -67,7 +67,7 @@ def test_queues_are_made_changed_listed_and_deleted(stack: RunningStack, monkeyp
     assert client.queues(prefix=prefix, previous=f"{prefix}-bb") == names[2:]
     assert client.queues() == client.getQueues() == names
     assert client.queues(prefix="lost") == []
-    # And can be changed in both ways, and told apart
+    # And they can be changed in both ways, and distinguished
     assert client.update_queue(names[0], {"message_expiration": 3600})["message_expiration"] == 3600
     assert client.queue(names[0]).update({"message_timeout": 90})["message_timeout"] == 90
     info = client.queue(names[0]).info()
@@ -79,7 +79,7 @@ def test_queues_are_made_changed_listed_and_deleted(stack: RunningStack, monkeyp
     )
     assert client.getQueueDetails(names[0]) == info
     assert client.queue(names[0]).id() == info["id"]
-    # And deleted, once
+    # And deleted, but only once
     for name in names:
         assert client.queue(name).delete_queue() == {"msg": "Deleted"}
         assert refusal(client.queue(name).delete_queue) == (404, "Queue not found")
@@ -119,7 +119,7 @@ def test_messages_are_posted_reserved_and_deleted_in_order(client: Any) -> None:
     batch = queue.reserve(max=10, timeout=60, wait=1)["messages"]
     assert [each["body"] for each in batch] == ["third", "", "sixth"]
     assert client.getMessage(queue.name, max=5) == {"messages": []}
-    # And what is reserved needs its reservation to be deleted
+    # And a reserved message can only be deleted with its reservation
     assert refusal(queue.delete, first_id) == (400, "A reservation_id is required")
     assert refusal(client.deleteMessage, queue.name, first_id)[0] == 400
     assert refusal(queue.delete, first_id, "0" * 32)[0] == 403
@@ -127,7 +127,7 @@ def test_messages_are_posted_reserved_and_deleted_in_order(client: Any) -> None:
     assert refusal(queue.delete, first_id, reserved["reservation_id"]) == (404, "Message not found")
     assert queue.delete_multiple(messages={"messages": batch}) == {"msg": "Deleted"}
     assert queue.size() == 2
-    # And what is not reserved does not
+    # And a free one without
     assert queue.delete(rest[3]) == {"msg": "Deleted"}
     assert refusal(queue.get_message_by_id, rest[3]) == (404, "Message not found")
     assert (queue.size(), queue.total_messages()) == (1, 6)
@@ -161,7 +161,7 @@ def test_a_message_is_touched_twice_and_released(client: Any) -> None:
     queue = client.queue(unique("touch"))
     [message_id] = queue.post("x")["ids"]
     [reserved] = queue.reserve(timeout=30)["messages"]
-    # When it is touched, the reservation is a new one each time
+    # When it is touched, it gets a new reservation each time
     first = queue.touch(message_id, reserved["reservation_id"])
     second = queue.touch(message_id, first["reservation_id"], timeout=40)
     assert (first["msg"], second["msg"]) == ("Touched", "Touched")
@@ -172,7 +172,7 @@ def test_a_message_is_touched_twice_and_released(client: Any) -> None:
         assert refusal(queue.release, message_id, old)[0] == 403
         assert refusal(queue.delete, message_id, old)[0] == 403
     assert queue.get_message_by_id(message_id)["reserved_count"] == 3
-    # And once released with a delay, it is not there at once, and then is
+    # And when it is released with a delay, it is not available at once, but after that
     released_at = time.monotonic()
     assert queue.release(message_id, ids[2], delay=2) == {"msg": "Released"}
     assert queue.reserve() == {"messages": []}
@@ -189,7 +189,7 @@ def test_a_reservation_times_out(client: Any) -> None:
     queue.post("first", "second")
     [reserved] = queue.reserve(timeout=2)["messages"]
     time.sleep(2.1)
-    # Then its reservation is good for nothing, and it is at the front again
+    # Then its reservation is invalid, and it is at the front again
     assert refusal(queue.delete, reserved["id"], reserved["reservation_id"])[0] == 403
     assert refusal(queue.touch, reserved["id"], reserved["reservation_id"])[0] == 403
     assert [(each["body"], each["reserved_count"]) for each in queue.reserve(max=2)["messages"]] == [
@@ -241,7 +241,7 @@ def test_subscribers_and_push_statuses(client: Any, project: ProjectClient) -> N
         pushed = project.wait_codes(queue.name, message_id, [200, 202], [1, 1])
         assert queue.get_message_push_statuses(message_id)["subscribers"] == pushed
         assert [each["retries_remaining"] for each in pushed] == [2, 2]
-        # And the one that answered 202 acknowledges with the client's own method
+        # And the subscriber that answered 202 acknowledges with the client's own method
         reservation = reserved.reservation
         assert refusal(queue.delete, message_id, "0" * 32, "b")[0] == 403
         assert refusal(queue.delete, message_id, reservation["reservation_id"], "a")[0] == 403
@@ -249,7 +249,7 @@ def test_subscribers_and_push_statuses(client: Any, project: ProjectClient) -> N
         statuses = queue.get_message_push_statuses(message_id)["subscribers"]
         assert [each["status_code"] for each in statuses] == [200, 200]
         assert queue.get_message_by_id(message_id)["push_statuses"] == statuses
-        # And a push queue is not one to reserve from, nor does its type change
+        # And a push queue cannot be reserved from, nor can its type change
         assert refusal(queue.reserve)[0] == 400
         assert refusal(queue.update, {"type": "unicast"})[0] == 403
         assert queue.update({"type": "multicast", "push": {"retries": 5}})["push"]["retries"] == 5
@@ -287,14 +287,14 @@ def test_alerts(client: Any) -> None:
     status, msg = refusal(queue.update_alerts, rising, rising)
     assert (status, msg) == (400, "At least one new alert duplicates current queue alerts.")
     queue.post("a", "b")
-    # Then the target is told
+    # Then the target queue gets the alert
     [alarm] = alarms.reserve(wait=10)["messages"]
     told = json.loads(alarm["body"])
     assert (told["source_queue"], told["queue_size"], told["alert_direction"]) == (queue.name, 2, "asc")
-    # And the old way to remove alerts is not there, the new way is
+    # And the old way to remove alerts does not exist, the new one does
     assert refusal(queue.remove_alerts)[0] == 404
     assert "alerts" not in queue.update_alerts()
-    # And push queues have none
+    # And push queues have no alerts
     push = {"subscribers": [{"name": "a", "url": "ironmq:///elsewhere"}]}
     status, msg = refusal(client.create_queue, unique("push"), {"push": push, "alerts": [rising]})
     assert (status, msg) == (400, "Push queues do not support alerts.")

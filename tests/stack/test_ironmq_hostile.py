@@ -1,4 +1,4 @@
-"""Producers that mean harm, before the running hub: everything is refused with a 4xx in JSON, and nothing is stored."""
+"""Hostile producers against the running hub: everything is refused with a 4xx in JSON, and nothing is stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def project(stack: RunningStack) -> ProjectClient:
 
 @pytest.fixture(scope="module")
 def pull(project: ProjectClient) -> Iterator[str]:
-    """A pull queue that nothing reaches, and that nothing changes."""
+    """A pull queue that nothing must reach or change."""
     queue = unique("pull")
     project.make_queue(queue)
     before = project.info(queue)
@@ -37,7 +37,7 @@ def pull(project: ProjectClient) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def push(project: ProjectClient) -> Iterator[str]:
-    """A push queue whose endpoint nothing reaches."""
+    """A push queue whose endpoint nothing must reach."""
     queue = unique("push")
     with Recorder() as recorder:
         endpoint = recorder.endpoint()
@@ -151,12 +151,12 @@ def test_nothing_that_is_refused_makes_a_queue(project: ProjectClient) -> None:
 
 
 def test_depth_that_can_be_read_is_no_harm(project: ProjectClient) -> None:
-    # Given fields nobody asks for, nested as deep as some parsers go
+    # Given unknown fields, nested as deeply as some parsers allow
     queue = unique("deep")
     for levels in (50, 500, 5000, 50_000):
         answer = project.send("POST", f"/queues/{queue}/messages", data=deep(levels), headers=JSON)
         assert answer.status_code in (201, 400)
-    # And text that looks like markup, nested or not, is only text
+    # And text that looks like markup, nested or not, is just text
     body = "[" * 100_000
     project.post(queue, body)
     assert body in [each["body"] for each in project.reserve(queue)]
@@ -324,7 +324,7 @@ def test_a_token_of_another_project_and_forged_ones(stack: RunningStack, project
         "x" * 8000,
         "ż",
     ]
-    # Given every route there is
+    # Given every route
     calls = [
         ("GET", ""),
         ("PUT", f"/{push}"),
@@ -352,7 +352,7 @@ def test_a_token_of_another_project_and_forged_ones(stack: RunningStack, project
         "subscribers": [{"name": "s0", "url": "http://127.0.0.1/"}],
     }
     with requests.Session() as session:
-        # When they are asked for with a token that is not this project's
+        # When they are called with another project's token
         for token in tokens[:2]:
             for method, path in calls:
                 headers = {"Authorization": f"OAuth {token}"}
@@ -396,6 +396,6 @@ def test_requests_that_are_no_http(stack: RunningStack, project: ProjectClient) 
         with socket.create_connection((host.hostname, host.port or 80), timeout=20) as connection:
             connection.sendall(sent)
             answer = connection.recv(65_536)
-        # Then it is told so, or the connection is closed
+        # Then it gets an error, or the connection is closed
         assert answer == b"" or 400 <= int(answer.split(b" ", 2)[1]) < 500, (sent[:80], answer[:200])
     assert project.call("GET", "/queues/x").status_code == 404

@@ -1,4 +1,4 @@
-"""What the local stack does in API Gateway's place, and what it keeps closed."""
+"""What the local stack does in place of API Gateway, and what it does not allow."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def test_a_browser_that_asks_first_is_answered_by_the_hub(
     # When it is made
     url = stack.base_url + path.format(project=stack.project_id)
     answer = requests.options(url, headers=headers, timeout=40)
-    # Then the hub's own answer comes, as on AWS
+    # Then the hub's own answer is returned, as on AWS
     assert answer.status_code == status
     assert allowed in answer.headers["Allow"].split(", ")
 
 
 def test_a_browser_may_read_the_hub_protocols_answers(stack: RunningStack) -> None:
-    # Given an admin client on another origin, when it asks first, and then reads
+    # Given an admin client on another origin, when it sends a preflight request, and then reads
     url = f"{stack.base_url}/api/stores/{stack.project_id}/integrations"
     headers = {"Origin": ORIGIN, "X-Augury-Token": stack.token}
     answers = [requests.options(url, headers=headers, timeout=40), requests.get(url, headers=headers, timeout=40)]
-    # Then both answers say that it may
+    # Then both answers allow it
     for answer in answers:
         assert answer.ok
         assert answer.headers["Access-Control-Allow-Origin"] == ORIGIN
@@ -67,7 +67,7 @@ def test_a_refused_subscriber_is_told_how_to_allow_it_here(stack: RunningStack) 
     answer = stack.call(
         "PUT", "/queues/own", json={"queue": {"type": "multicast", "push": {"subscribers": subscribers}}}
     )
-    # Then the refusal says why, and how the person at this machine allows it
+    # Then the refusal says why, and how to allow it on this machine
     assert answer.status_code == 400
     message = answer.json()["msg"]
     assert "private address, which is not allowed" in message

@@ -1,5 +1,5 @@
 """The drill of docs/operations.md, "If the messages table is lost":
-the table goes in the middle of traffic and is made again from records.
+the table is lost in the middle of traffic and rebuilt from records.
 
 It has a stack of its own, because others would notice.
 """
@@ -36,12 +36,12 @@ SETTLED = {"delivered", "acknowledged", "cancelled"}
 
 @dataclass(kw_only=True)
 class Traffic:
-    """A producer that goes on posting whatever happens: a message that lies in the bodies bucket,
-    then one that lies in the table.
+    """A producer that keeps posting whatever happens: alternately a message with its body in the bodies bucket and one
+    with it in the table.
 
     Attributes:
-        accepted: Bodies of the messages that the hub answered for, by id.
-        refused: Posts that it did not take.
+        accepted: Bodies of the accepted messages, by id.
+        refused: Posts that were not accepted.
     """
 
     project: ProjectClient
@@ -63,7 +63,7 @@ class Traffic:
 
     @contextmanager
     def going(self) -> Iterator[None]:
-        """Post meanwhile."""
+        """Post in the background."""
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(self.run)
             try:
@@ -81,7 +81,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 
 
 def out_of_service(own: RunningStack, *, stopped: bool) -> None:
-    """What the runbook says first, and last: nothing of push, poll and wake runs."""
+    """The runbook's first and last step: push, poll and wake do not run."""
     functions = own.aws.functions()
     for name in ("Push", "Poll"):
         for each in functions.list_event_source_mappings(FunctionName=own.outputs[f"{name}FunctionName"])[
@@ -96,7 +96,7 @@ def out_of_service(own: RunningStack, *, stopped: bool) -> None:
 
 
 def lose(own: RunningStack) -> list[dict[str, Any]]:
-    """Delete the table; what its stream still held.
+    """Delete the table; returns what its stream still held.
 
     AWS lets Lambda read that stream to its end, the emulator forgets it.
     """
@@ -119,7 +119,7 @@ def lose(own: RunningStack) -> list[dict[str, Any]]:
 
 
 def replace_table(own: RunningStack, lost: Any) -> None:
-    """An empty table of the same shape, and its stream read by the functions that read the former one's."""
+    """Create an empty table with the same schema, and connect its stream to the same functions."""
     tables: Any = own.aws.dynamodb()
     functions: Any = own.aws.functions()
     same = ("TableName", "AttributeDefinitions", "KeySchema", "StreamSpecification")
@@ -141,7 +141,7 @@ def replace_table(own: RunningStack, lost: Any) -> None:
 
 
 def records_of(own: RunningStack) -> dict[str, dict[str, str]]:
-    """Where the deliveries of each message stand, as the newest record of each says."""
+    """The state of each message's deliveries, according to their newest records."""
     newest: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
     bucket = S3Records(own.aws.s3(), own.outputs["RecordsBucketName"])
     for record in bucket.read(datetime.now(UTC).date().isoformat()):
@@ -157,12 +157,12 @@ def bodies_at(endpoint: Endpoint) -> set[str]:
 
 
 def as_lambda_has_it(value: object) -> object:
-    """A time or bytes of a stream's record, as they are in an event."""
+    """A time or bytes of a stream record, in the format of an event."""
     return b64encode(value).decode() if isinstance(value, bytes) else cast("datetime", value).timestamp()
 
 
 def hand_over(own: RunningStack, held: list[dict[str, Any]]) -> None:
-    """Have records read what the lost table's stream still held; what it has read before it knows."""
+    """Let the records function read what the lost table's stream still held; reading it twice is harmless."""
     text = json.dumps({"Records": held}, default=as_lambda_has_it)
     answer = own.aws.functions().invoke(FunctionName=own.outputs["RecordsFunctionName"], Payload=text.encode())
     said = json.load(answer["Payload"])
@@ -170,7 +170,7 @@ def hand_over(own: RunningStack, held: list[dict[str, Any]]) -> None:
 
 
 def rebuilt(own: RunningStack) -> set[str]:
-    """Run the command as an operator does; the messages whose bodies are lost."""
+    """Run the command as an operator does; returns the messages whose bodies are lost."""
     place, today = own.place, datetime.now(UTC).date().isoformat()
     where = {"PUSHHUB_HOME": str(place.home), "PUSHHUB_PORT": str(place.port), "PUSHHUB_AWS_PORT": str(place.aws_port)}
     command = [sys.executable, "-m", "cli", "--json", "rebuild", "--since", today]
@@ -182,7 +182,7 @@ def rebuilt(own: RunningStack) -> set[str]:
 
 
 def drill(own: RunningStack, traffic: Traffic, sick: Endpoint) -> set[str]:
-    """Lose the table and do what the runbook says; the messages that are given up."""
+    """Lose the table and follow the runbook; returns the messages that are given up."""
     sick.wait(6)
     # When the table is lost
     out_of_service(own, stopped=True)
@@ -194,19 +194,19 @@ def drill(own: RunningStack, traffic: Traffic, sick: Endpoint) -> set[str]:
     # And an empty one takes its place
     replace_table(own, table)
     until(lambda: len(traffic.accepted) > accepted + 3 or None, 60, lambda: "no post was taken again")
-    # And what can be known is made again
+    # And everything that can be recovered is rebuilt
     given_up = rebuilt(own)
     out_of_service(own, stopped=False)
     return given_up
 
 
 def arrive(owed: set[str], endpoint: Endpoint) -> None:
-    """Wait until all of them have come."""
+    """Wait until all of them have arrived."""
     until(lambda: owed <= bodies_at(endpoint) or None, 90, lambda: f"{len(owed - bodies_at(endpoint))} did not come")
 
 
 def shown(own: RunningStack, traffic: Traffic, given_up: set[str], well: Endpoint, sick: Endpoint) -> None:
-    """Then whatever was accepted arrives at both, save for what is named because its body lay in the table."""
+    """Then everything accepted arrives at both, except the messages listed because their bodies were in the table."""
     named = {traffic.accepted[each] for each in given_up}
     assert len(named) >= 3
     assert not [each for each in named if each.endswith("large" * 2)]
@@ -214,7 +214,7 @@ def shown(own: RunningStack, traffic: Traffic, given_up: set[str], well: Endpoin
     arrive(owed, sick)
     arrive(owed, well)
 
-    # And the records say of every accepted message how it ended
+    # And the records show the end of every accepted message
     def unsettled() -> list[str]:
         seen = records_of(own)
         return [key for key in traffic.accepted if len(seen.get(key, ())) < 2 or not set(seen[key].values()) <= SETTLED]
@@ -223,7 +223,7 @@ def shown(own: RunningStack, traffic: Traffic, given_up: set[str], well: Endpoin
 
 
 def test_traffic_goes_on_after_the_messages_table_was_lost(own: RunningStack) -> None:
-    # Given a subscriber that takes everything, one that is down, and traffic
+    # Given a subscriber that accepts everything, one that is down, and traffic
     mended = threading.Event()
     project = ProjectClient.default(own)
     traffic = Traffic(project=project)

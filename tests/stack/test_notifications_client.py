@@ -72,7 +72,7 @@ class Listening:
 
 @asynccontextmanager
 async def listening(c8y: Any, **more: Any) -> AsyncIterator[Listening]:
-    """A listener that is connected; it is stopped in the end."""
+    """A connected listener, which is stopped at the end."""
     options = {"subscription_name": TOPIC, "subscriber_name": "app", "auto_unsubscribe": False} | more
     here = Listening(AsyncListener(c8y, **options))
     task = here.listener.start(here.callback)
@@ -104,11 +104,11 @@ def test_subscriptions_are_created_found_counted_and_deleted(c8y: Any) -> None:
     only_type = Subscription(c8y, name="typed", context="mo", source_id="111", type_filter="a").create()
     only_api = Subscription(c8y, name="apis", context="mo", source_id="111", api_filter=["*"]).create()
     tenants = Subscription(c8y, name="all", context="tenant").create()
-    # Then they come back as they were made
+    # Then they are returned as they were created
     assert c8y.notification2_subscriptions.get(first.id).api_filter == ["events", "alarms"]
     assert c8y.notification2_subscriptions.get(only_type.id).type_filter == "a"
     assert c8y.notification2_subscriptions.get(only_api.id).api_filter == ["*"]
-    # The client reads a source unguarded, also where there is none.
+    # The client reads a source without checking, even where there is none.
     assert tenants.source_id
     assert len(c8y.notification2_subscriptions.get_all()) == 4
     # Pages are read until an empty one; the count sends a query key twice.
@@ -140,7 +140,7 @@ def test_tokens_are_made_and_unsubscribed_once(c8y: Any, tenant: Tenant) -> None
     token = c8y.notification2_tokens.generate(TOPIC, subscriber="app", shared=True, signed=True, non_persistent=False)
     uri = c8y.notification2_tokens.build_websocket_uri(token, "me")
     assert uri == tenant.url(token, "me")
-    # Nobody has connected: to the client that is "already unsubscribed".
+    # Nobody has connected, which the client reports as "already unsubscribed".
     with pytest.raises(SyntaxError):
         c8y.notification2_tokens.unsubscribe(token)
 
@@ -245,7 +245,7 @@ def test_stopping_closes_promptly_and_unsubscribes_unless_told_otherwise(c8y: An
             await in_thread(tenant.publish, 0)
             await here.until(1)
             stopped = time.monotonic()
-        # A close that is not answered would take the client ten seconds.
+        # If its close were not answered, the client would wait ten seconds.
         assert time.monotonic() - stopped < 8
         assert tenant.unsubscribe(here.listener._current_token).status_code == 500
         async with listening(c8y) as again:
@@ -305,7 +305,7 @@ def test_shared_listeners_divide_the_work_and_unsubscribe_once(c8y: Any, tenant:
         received = [numbers(each.messages) for each in listeners]
         assert sorted(itertools.chain(*received)) == list(range(30))
         assert sum(bool(each) for each in received) >= 2
-        # All stop: one unsubscription succeeds, the others find that it is done.
+        # All stop: one unsubscription succeeds, the others find it already done.
         answers: list[str] = []
         for each in listeners:
             tokens = each.listener.c8y.notification2_tokens
@@ -343,7 +343,7 @@ def test_unsubscribing_in_band_and_the_subscriber_that_reconnects_starts_anew(c8
 
 @contextmanager
 def blocking(c8y: Any, **more: Any) -> Iterator[list[Any]]:
-    """A blocking listener in a thread of its own."""
+    """A blocking listener in its own thread."""
     received: list[Any] = []
     listener = Listener(c8y, subscription_name=TOPIC, subscriber_name="blocking", auto_unsubscribe=False, **more)
     thread = threading.Thread(target=listener.listen, args=(received.append,))

@@ -1,4 +1,4 @@
-"""The first steps of ``docs/notifications.md``, as they stand there, on the running stack."""
+"""The first steps of ``docs/notifications.md``, verbatim, on the running stack."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def block(language: str) -> str:
 
 
 def test_the_first_steps_do_what_the_page_says(stack: RunningStack, tmp_path: Path) -> None:
-    # Given a folder as the repository is while the stack is up
+    # Given a folder like the repository while the stack is up
     (tmp_path / ".pushhub").mkdir()
     (tmp_path / ".pushhub" / "local.json").symlink_to(stack.place.description)
     (tmp_path / ".venv").symlink_to(sys.prefix)
@@ -42,7 +42,7 @@ def test_the_first_steps_do_what_the_page_says(stack: RunningStack, tmp_path: Pa
     assert '"token": "' in told
     # And then those for Python
     lines = run(".venv/bin/python", "-", script=block("python")).splitlines()
-    # Then three notifications come, and again, as none was acknowledged
+    # Then three notifications arrive, and again, because none was acknowledged
     description = f"CREATE /{stack.project_id}/events/111"
     expected = [f'{description} {{"type":"door","n":{n}}}' for n in range(3)]
     assert lines[0].startswith("{'ids': [")

@@ -26,7 +26,9 @@ def tenant(stack: RunningStack) -> Tenant:
 async def receive_distinct(
     connection: ClientConnection, count: int, before: list[Frame] | None = None, seconds: float = 100.0
 ) -> list[Frame]:
-    """Notifications until ``count`` different ones are there, with those received before, repetitions included."""
+    """Receive until there are ``count`` different notifications, including those received before; returns all, with
+    repetitions.
+    """
     received = before or []
     deadline = time.monotonic() + seconds
     while len({each.n for each in received}) < count:
@@ -49,7 +51,7 @@ def test_a_sender_killed_while_it_sends_loses_nothing_and_keeps_the_order(tenant
             await publishing
             received = await receive_distinct(consumer, 400, first)
             assert killed
-            # Then everything arrives, and what is new comes in order
+            # Then everything arrives, and new notifications come in order
             numbers = list(dict.fromkeys(each.n for each in received))
             assert numbers == list(range(1, 401))
 
@@ -95,7 +97,7 @@ def test_publishing_that_races_a_first_connection_loses_nothing_after_it(tenant:
             tenant.publish(20)
             first = (await receive(consumer, 1))[0].n
             rest = [each.n for each in await receive(consumer, 20 - first)]
-            # A contiguous end of what was published, with all that was published after the connection.
+            # A contiguous end of the published notifications, including all published after the connection.
             assert [first, *rest] == list(range(first, 21))
             assert first <= sum(at <= connected for at in begun)
             await consumer.close()

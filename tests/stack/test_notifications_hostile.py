@@ -23,7 +23,7 @@ def tenant(stack: RunningStack) -> Tenant:
 
 
 async def still_served(tenant: Tenant, number: int) -> None:
-    """Another subscriber gets what is published now."""
+    """Check that another subscriber gets what is published now."""
     async with await tenant.connect(tenant.token(f"bystander{number}")) as other:
         tenant.publish(number)
         assert [each.n for each in await receive(other, 1, acknowledge=True)] == [number]
@@ -89,7 +89,7 @@ def test_a_frame_that_is_no_utf_8_ends_the_connection(tenant: Tenant) -> None:
 def test_a_reader_that_does_not_read_holds_up_nobody_and_loses_nothing(tenant: Tenant) -> None:
     async def play() -> None:
         slow = await tenant.connect(tenant.token("slow"), max_queue=1, ping_interval=None)
-        # Far more than the buffers between publisher and reader hold.
+        # Far more than the buffers between publisher and reader can hold.
         text = base64.b64encode(os.urandom(30_000)).decode()
         for number in range(60):
             tenant.publish(number, text=text)

@@ -1,5 +1,5 @@
-"""Notifications in the delivery report: consumers live, records are written, the real job runs,
-and its numbers are those the clients counted.
+"""Notifications in the delivery report: real consumers, real records, the real job, and numbers equal to the clients'
+counts.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FIRST, SECOND = 12, 4
 
 @dataclass
 class Told:
-    """What the clients counted, by subscriber.
+    """The clients' counts, by subscriber.
 
     Attributes:
         owed: Notifications published while it was subscribed to the persistent topic.
-        received: Frames, those sent again too.
+        received: Frames, including repeated ones.
         acknowledged: Acknowledgements.
-        cancelled: What it had not acknowledged when it was removed.
-        never_sent: What it was never there for.
+        cancelled: Notifications not acknowledged when it was removed.
+        never_sent: Notifications published while it was never connected again.
         messages: Notifications over all topics.
     """
 
@@ -70,7 +70,7 @@ class Story:
             self.told.owed[name] += count
 
     async def take(self, name: str, connection: ClientConnection, count: int, *acknowledged: int) -> list[Frame]:
-        """Receive so many, and acknowledge those of some numbers."""
+        """Receive this many, and acknowledge those with the given numbers."""
         frames = await receive(connection, count)
         self.told.received[name] += count
         for each in frames:
@@ -86,7 +86,7 @@ class Story:
         gone, absent = await self.connect("gone"), await self.connect("absent")
         volatile = await self.connect("watcher", topic="flashes", nonPersistent=True)
         await self.leave(absent, "absent", remaining=0)
-        # All are there from the first on
+        # All are connected from the first notification on
         await self.publish(0, FIRST, "careful", "forgetful", "crew", "gone", "absent")
         await self.take("careful", careful, FIRST, *range(FIRST))
         await self.take("forgetful", forgetful, FIRST, *range(0, FIRST, 2))
@@ -101,14 +101,14 @@ class Story:
         assert [each.n for each in rest] == [each for each in range(FIRST) if each not in (3, 5)]
         assert (await asyncio.to_thread(self.tenant.unsubscribe, self.tenant.token("gone"))).status_code == 200
         self.told.cancelled["gone"] = FIRST - 2
-        # One comes late
+        # One connects late
         late = await self.connect("late")
         await self.publish(FIRST, SECOND, "careful", "forgetful", "crew", "absent", "late")
         await self.take("careful", careful, SECOND, *range(FIRST, FIRST + SECOND))
         await self.take("late", late, SECOND, FIRST + 1)
         await self.take("forgetful", forgetful, SECOND)
         await self.share(alpha, beta, SECOND)
-        # One closes, comes back for the rest, and acknowledges some of it
+        # One closes, reconnects for the rest, and acknowledges some of it
         await forgetful.close()
         again = await self.connect("forgetful")
         rest = await self.take("forgetful", again, FIRST // 2 + SECOND, 1, 3, FIRST)
@@ -121,12 +121,12 @@ class Story:
         await self.leave(beta, "crew", remaining=0)
 
     async def leave(self, connection: ClientConnection, name: str, *, remaining: int) -> None:
-        """Close a connection; from then on nothing is sent on it."""
+        """Close a connection and wait until nothing more is sent on it."""
         await connection.close()
         until(lambda: len(self.stored.connected(name)) == remaining or None, 20, lambda: "it is not noticed")
 
     async def share(self, alpha: ClientConnection, beta: ClientConnection, count: int) -> None:
-        """Two consumers divide what comes between them; only one of them acknowledges."""
+        """Two consumers share the notifications; only one of them acknowledges."""
         takers = [asyncio.create_task(alpha.recv()), asyncio.create_task(beta.recv())]
         for _ in range(count):
             await asyncio.wait(takers, timeout=30, return_when=asyncio.FIRST_COMPLETED)
@@ -155,7 +155,7 @@ def tenant(stack: RunningStack) -> Tenant:
 
 @pytest.fixture(scope="module")
 def told(stack: RunningStack, tenant: Tenant) -> Told:
-    """What the clients counted, once all of it has been recorded."""
+    """The clients' counts, once everything has been recorded."""
     story = Story(tenant, Stored(stack, tenant))
     asyncio.run(story.play())
     told = story.told
@@ -190,7 +190,7 @@ def test_every_notification_stands_in_the_report_as_its_consumers_left_it(report
         "delivered": 0,
     }
     assert {name: verdict[name] for name in expected} == expected
-    # The story did make some of each
+    # The story did produce some of each
     assert all(expected[name] for name in ("acknowledged", "cancelled", "pending", "reserved"))
 
 
@@ -198,7 +198,7 @@ def test_every_sending_is_counted_by_subscriber(report: Path, told: Told) -> Non
     sent = {row["subscriber"]: row["attempts"] for row in rows(report, "subscribers")}
     assert sent == dict(told.received)
     assert {row["status_code"] for row in rows(report, "outcomes")} == {200}
-    # A frame each, and one for its acknowledgement
+    # One frame each, and one for its acknowledgement
     (frames,) = [row["units"] for row in rows(report, "cost") if row["item"] == "WebSocket messages"]
     assert frames == 2 * told.received.total()
 

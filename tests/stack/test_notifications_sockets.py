@@ -1,4 +1,4 @@
-"""Consumers of notifications as plain WebSocket clients against the running stack: what client libraries hide."""
+"""Consumers of notifications as plain WebSocket clients of the running stack, without the help of client libraries."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_a_non_persistent_topic_starts_anew_with_each_connection(tenant: Tenant)
         async with await tenant.connect(token) as consumer:
             tenant.publish(3)
             assert [each.n for each in await receive(consumer, 1)] == [3]
-        # The persistent topic of that name is another one.
+        # The persistent topic of that name is a different one.
         assert await tenant.refusal(tenant.token(topic="flashes")) == 101
 
     asyncio.run(play())
@@ -346,7 +346,7 @@ def test_a_connection_that_api_gateway_ends_after_two_hours_closes_cleanly_and_g
         await consumer.send(frames[2].ack_id)
         (here,) = stored.connected("app")
         until(lambda: stored.acknowledged(here) == 2 or None, 20, lambda: "acknowledgements are not noted")
-        # API Gateway's limit, and whoever else ends a connection from its side, comes to this
+        # API Gateway's time limit, or any other close from the hub's side, looks like this
         management.delete_connection(ConnectionId=here)
         with pytest.raises(ConnectionClosedOK):
             await asyncio.wait_for(consumer.recv(), 10)
@@ -366,7 +366,7 @@ def test_a_request_repeated_with_its_key_is_published_once(tenant: Tenant) -> No
                 tenant.call("POST", "/notifications", drafts, headers={"Idempotency-Key": "order 4711"})
                 for _ in range(3)
             ]
-            # Then each repeat is answered the same
+            # Then each repetition gets the same answer
             assert [each.status_code for each in answers] == [201] * 3
             assert len({each.text for each in answers}) == 1
             other = tenant.call("POST", "/notifications", drafts[:1], headers={"Idempotency-Key": "order 4711"})
@@ -387,7 +387,7 @@ def test_a_connection_ends_within_the_minute_when_its_project_s_token_is_revoked
         async with await tenant.connect(token) as consumer:
             config = DynamoDBConfigStore(stack.aws.dynamodb(), stack.outputs["ConfigTableName"], SystemClock())
             config.remove_token(tenant.project_id, token_hash(tenant.project_token))
-            # Then it is closed, and does not get in again as soon as no environment remembers the project's token
+            # Then it is closed, and refused again as soon as no environment has the project's token cached
             with pytest.raises(ConnectionClosed):
                 await asyncio.wait_for(consumer.recv(), 100)
         for _ in range(CACHE_TTL_MS // 500):
@@ -406,11 +406,11 @@ def test_a_full_topic_is_told_to_the_publisher_and_what_it_holds_stays(tenant: T
         # Given a topic whose 25 MiB are used up while its only consumer is away
         token = tenant.token()
         await (await tenant.connect(token)).close()
-        # The last of them is taken whole although it does not fit
+        # The last of them is accepted completely although it does not fit
         for _ in range(7):
             assert tenant.call("POST", "/notifications", drafts).status_code == 201
         refused = tenant.call("POST", "/notifications", drafts)
-        # Then the publisher is told, in the words its clients show
+        # Then the publisher gets an error, in words that its clients show
         assert refused.status_code == 500
         assert "quota" in refused.json()["message"]
         # And nothing was dropped for it, and acknowledging makes room

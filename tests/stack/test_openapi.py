@@ -1,5 +1,5 @@
-"""The served OpenAPI document against the running stack, by Schemathesis: no 5xx,
-no status or shape that is not described.
+"""The served OpenAPI document, tested against the running stack by Schemathesis: no 5xx, no undocumented status or
+shape.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ include-operation-id = "notifications.unsubscribe"
 [operations.checks.not_a_server_error]
 expected-statuses = ["2xx", "4xx", "500"]
 """
-"""Notifications 2.0 tells a subscriber that is not there by 500: its clients take that for "already unsubscribed"."""
+"""Notifications 2.0 answers 500 for an unknown subscriber, which its clients interpret as "already unsubscribed"."""
 
 EXAMPLES = int(os.environ.get("PUSHHUB_OPENAPI_EXAMPLES", "3"))
-"""Requests per operation; more by hand. Who must show what is proved by tests/web/test_callers.py."""
+"""Requests per operation; set a higher number by hand. tests/web/test_callers.py tests authentication."""
 
 
 def fixed(document: dict[str, Any], names: dict[str, list[str]]) -> None:
-    """Let the named path parameters be of these values only, so that requests meet something that is there."""
+    """Restrict the named path parameters to these values, so that requests meet existing objects."""
     for methods in document["paths"].values():
         for operation in methods.values():
             for each in operation["parameters"]:
@@ -51,7 +51,7 @@ def _operation(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_what_is_served_is_what_is_described(stack: RunningStack, tmp_path: Path) -> None:
-    # Given a project of its own with a pull queue, a push queue, and a message
+    # Given a separate project with a pull queue, a push queue, and a message
     made = stack.make_project("described")
     queues = f"{stack.base_url}/3/projects/{made.project_id}/queues"
     token = {"Authorization": f"OAuth {made.token}"}
@@ -60,7 +60,7 @@ def test_what_is_served_is_what_is_described(stack: RunningStack, tmp_path: Path
     ).json()
     push = {"queue": {"push": {"subscribers": [{"name": "copies", "url": "ironmq:///pulled"}]}}}
     assert requests.put(f"{queues}/pushed", json=push, headers=token, timeout=30).ok
-    # When requests are made up from the document
+    # When requests are generated from the document
     document = requests.get(f"{stack.base_url}/openapi.json", timeout=30).json()
     fixed(
         document,
@@ -71,7 +71,7 @@ def test_what_is_served_is_what_is_described(stack: RunningStack, tmp_path: Path
             "message": [posted["ids"][0], "1"],
         },
     )
-    # Nobody is to wait half a minute for a message of an empty queue
+    # No request should wait half a minute for a message of an empty queue
     _operation(document, "ironmq.reserve_messages")["requestBody"]["content"]["application/json"]["schema"][
         "properties"
     ]["wait"]["maximum"] = 0

@@ -1,4 +1,7 @@
-"""SQS delivers more than once, early and late; what is no work order lies in between. Nobody notices."""
+"""SQS delivers more than once, early and late, with messages in between that are no work orders.
+
+Subscribers do not notice.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +58,8 @@ def count(endpoint: Endpoint) -> int:
 
 
 def test_orders_that_come_again_push_nothing_again(stack: RunningStack, recorder: Recorder) -> None:
-    # Given a message that was delivered to one, acknowledged by one, given up by one, and waits for its next try with
-    # one
+    # Given a message that was delivered to one subscriber, acknowledged by one, given up at one, and waits for a retry
+    # at one
     project, queue = ProjectClient.default(stack), unique("again")
     errors = unique("again-errors")
     delivered, acknowledged = recorder.endpoint(), recorder.endpoint(202)
@@ -75,7 +78,7 @@ def test_orders_that_come_again_push_nothing_again(stack: RunningStack, recorder
         send(stack, "Retry", *again)
     pack = f"[{','.join(again)}]"
     send(stack, "Push", pack, "no work order", '{"project": 1}', "[]")
-    # Then nobody is pushed to again, no try is counted and no error told twice
+    # Then nothing is pushed again, no try is counted and no error reported twice
     until(lambda: project.total(errors) or None, 40, lambda: "no error was told")
     time.sleep(5)
     assert [count(each) for each in (delivered, acknowledged, failing)] == [1, 1, 1]
@@ -91,16 +94,16 @@ def test_orders_that_come_again_push_nothing_again(stack: RunningStack, recorder
 
 
 def test_an_order_that_comes_twice_at_once_counts_once(stack: RunningStack, recorder: Recorder) -> None:
-    # Given a message whose first attempts are open
+    # Given a message whose first attempts are in progress
     project, queue = ProjectClient.default(stack), unique("at once")
     accepting, refusing = recorder.endpoint(slowly(3.0, 200)), recorder.endpoint(slowly(3.0, 500))
     project.make_push(queue, accepting, refusing, retries=1)
     [message_id] = project.post(queue, "x")
     accepting.wait()
     refusing.wait()
-    # When the same orders are handed to other processes meanwhile
+    # When the same orders are meanwhile given to other processes
     send(stack, "Push", *orders(stack, queue, message_id))
-    # Then each may be pushed to once more for it, and the tries are those the queue allows
+    # Then each may get one more push, and the number of tries stays within the queue's limit
     statuses = project.wait_codes(queue, message_id, [200, 500], [1, 2])
     assert [each["retries_remaining"] for each in statuses] == [1, 0]
     time.sleep(DELAY_S + 2)

@@ -16,7 +16,7 @@ MESSAGES = 60
 
 
 def test_every_subscriber_gets_every_message_once(stack: RunningStack) -> None:
-    # Given subscribers of which each fails a message of its own once
+    # Given subscribers, each of which fails a different message once
     project, queue = ProjectClient.default(stack), unique("fan-out")
     bodies = [f"message {number} – ½{'x' * 200 * (number % 7)}" for number in range(MESSAGES)]
     with Recorder() as recorder:
@@ -26,7 +26,7 @@ def test_every_subscriber_gets_every_message_once(stack: RunningStack) -> None:
         ids = project.post(queue, *bodies[: MESSAGES // 2])
         for body in bodies[MESSAGES // 2 :]:
             ids += project.post(queue, body)
-        # Then everyone gets all, and the one that failed again
+        # Then everyone gets all of them, and the failed one again
         for endpoint in endpoints:
             endpoint.wait(MESSAGES + 1, seconds=90)
         for number, endpoint in enumerate(endpoints):

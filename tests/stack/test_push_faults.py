@@ -1,5 +1,5 @@
-"""Functions killed in the middle of their work, and the stack stopped between two tries: nothing is lost,
-and what was recorded is not repeated.
+"""Functions killed in the middle of their work, and the stack stopped between two tries: nothing is lost, and recorded
+attempts are not repeated.
 
 These tests have a stack of their own, because others would notice.
 """
@@ -24,7 +24,7 @@ from tests.stack.running import RunningStack
 pytestmark = pytest.mark.stack
 
 VISIBILITY_S = 6
-"""Instead of the template's 42 minutes: how soon SQS hands out again what a killed function had."""
+"""How soon SQS redelivers the orders of a killed function, seconds; 42 minutes in the template."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 
 @pytest.fixture
 def hasty(own: RunningStack) -> Iterator[RunningStack]:
-    """The stack with queues that do not take long to notice a crash."""
+    """The stack with queues that notice a crash quickly."""
     sqs, urls = own.aws.sqs(), [own.outputs[f"{queue}QueueUrl"] for queue in ("Push", "Retry", "Errors")]
     before = [
         sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"] for url in urls
@@ -66,7 +66,7 @@ def test_attempts_under_way_when_the_push_function_is_killed(hasty: RunningStack
         for message_id in random.sample(ids, 5):
             statuses = project.statuses(queue, message_id)
             recorded |= {(message_id, each["url"]) for each in statuses if each.get("status_code") == 200}
-        # When every process of the push function is killed while attempts are open, twice
+        # When every process of the push function is killed during attempts, twice
         assert hasty.kill_function_workers("push") > 0
         time.sleep(1)
     # Then every message arrives at both
@@ -75,7 +75,7 @@ def test_attempts_under_way_when_the_push_function_is_killed(hasty: RunningStack
     for endpoint in (quick, slow):
         came = Counter(push.message_id for push in endpoint.pushes)
         assert came.keys() == set(ids)
-        # And what had been recorded before a kill was not pushed again
+        # And attempts recorded before a kill were not repeated
         assert all(came[message_id] == 1 for message_id, url in recorded if url == endpoint.url)
     assert {push.message_id: push.body for push in slow.pushes} == {
         message_id: f"message {number}".encode() for number, message_id in enumerate(ids)
@@ -84,7 +84,7 @@ def test_attempts_under_way_when_the_push_function_is_killed(hasty: RunningStack
 
 
 def test_functions_killed_in_turn_lose_nothing_that_was_accepted(hasty: RunningStack, recorder: Recorder) -> None:
-    # Given a queue with a healthy, a flaky and a dead subscriber, and producers that post again what was not accepted
+    # Given a queue with a healthy, a flaky and a dead subscriber, and producers that repeat refused posts
     project, queue, errors = ProjectClient.default(hasty), unique("chaos"), unique("chaos-errors")
     healthy, flaky, dead = recorder.endpoint(), recorder.endpoint(500, 200, 500, 200), recorder.endpoint(503)
     project.make_push(queue, healthy, flaky, dead, retries=2, error_queue=errors)
@@ -122,7 +122,7 @@ def test_functions_killed_in_turn_lose_nothing_that_was_accepted(hasty: RunningS
     finally:
         stop.set()
         killer.join()
-    # Then whatever was accepted reaches those who take it, and errs for the one who does not
+    # Then everything accepted reaches the subscribers that accept it, and there are error messages for the dead one
     assert kills["ingest"] > 0
     assert kills["push"] > 0
 
@@ -138,7 +138,7 @@ def test_functions_killed_in_turn_lose_nothing_that_was_accepted(hasty: RunningS
         statuses = project.wait_codes(queue, message_id, [200, 200, 503], seconds=40)
         assert max(each["tries"] for each in statuses) <= 3
         assert {push.body for push in healthy.pushes if push.message_id == message_id} == {body.encode()}
-    # And of each message that is stored there is one error, however often the function that tells it was killed
+    # And there is one error message for each stored message, however often the function that posts them was killed
     told = Counter(json.loads(each["body"])["source_msg_id"] for each in project.wait_messages(errors, len(accepted)))
     assert accepted.keys() <= told.keys()
     assert set(told.values()) == {1}
@@ -167,13 +167,13 @@ def test_the_stack_stops_and_starts_between_two_tries(own: RunningStack, recorde
     time.sleep(DELAY_S)
     assert [len(each.pushes) for each in (flaky, dead)] == [pushed_by_then[each.url] for each in (flaky, dead)]
     own.up()
-    # Then it continues where it was: each subscriber has the tries it was to have, and not one more
+    # Then it continues where it was: each subscriber gets exactly the tries it was to get
     until(lambda: project.tries(queue, message_id)[:4] == [1, 3, 4, 1] or None, 60, lambda: "tries that were to come")
     final = project.wait_codes(queue, message_id, [200, 200, 500, 200, 200], seconds=60)
     assert [final[0], final[3]] == [before[0], before[3]]
     assert [each["tries"] for each in final[:4]] == [1, 3, 4, 1]
     assert answers[-1].status_code == 200
-    # And the error is told once, the delayed message comes, and everything posted before can be read
+    # And the error is reported once, the delayed message arrives, and everything posted before can be read
     [error] = project.wait_messages(errors, 1)
     assert json.loads(error["body"])["subscribers"][0]["url"] == dead.url
     assert late.wait(seconds=40)[0].message_id == late_id

@@ -25,11 +25,11 @@ from tests.stack.side_by_side import SideBySide
 pytestmark = pytest.mark.stack
 
 LATE_S = 30.0
-"""How much later than due a retry may come while everything here runs on two processors."""
+"""How much later than due a retry may come while everything runs on two processors, seconds."""
 UNHURRIED_S = 9
 """A ``retries_delay`` for subscribers that acknowledge: calls to the hub take a second or two then."""
 EARLY_S = 0.05
-"""How far the clocks of test and hub may be apart."""
+"""How far the clocks of test and hub may differ, seconds."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def together(request: pytest.FixtureRequest, stack: RunningStack) -> Iterator[No
 
 
 def warm_up(project: ProjectClient, recorder: Recorder) -> None:
-    """Let the first cold starts be over: they take seconds on a busy machine, and time is measured here."""
+    """Get the first cold starts over with: they take seconds on a busy machine, and these tests measure time."""
     queue, endpoint = unique("warm"), recorder.endpoint(slowly(1.0, 500))
     project.make_push(queue, *(f"{endpoint.url}?{number}" for number in range(30)), retries=1)
     [message_id] = project.post(queue, "x")
@@ -71,7 +71,7 @@ def assert_spaced(pushes: list[Push]) -> None:
 
 
 def no_more_than(endpoint: Endpoint, count: int, seconds: float = DELAY_S + 3.0) -> None:
-    """Wait for a push too many."""
+    """Check that no further push arrives."""
     time.sleep(seconds)
     assert len(endpoint.pushes) == count
 
@@ -86,7 +86,7 @@ def test_the_request_on_the_wire(stage: Stage) -> None:
     # When a message is posted
     [message_id] = stage.project.post(queue, body)
     [push] = endpoint.wait()
-    # Then its bytes come as they are, with exactly these headers
+    # Then its bytes arrive unchanged, with exactly these headers
     assert push.received.head.partition(b"\r\n")[0] == b"POST /wire/in?auth=TOKEN&x=a%20b HTTP/1.1"
     assert push.body == body.encode()
     headers = push.headers
@@ -106,14 +106,14 @@ def test_the_request_on_the_wire(stage: Stage) -> None:
         "Iron-Subscriber-Name": "my subscriber",
         "Iron-Subscriber-Message-Url": f"{url}?reservation_id={reservation}&subscriber_name=my%20subscriber",
     }
-    # And the message's URL is one that a client can use as it is
+    # And a client can use the message's URL unchanged
     found = requests.get(push.message_url.partition("?")[0], params={"oauth": stage.project.token}, timeout=40)
     assert found.json()["message"]["body"] == body
 
 
 @scenarios.test
 def test_a_signed_subscriber_can_verify_what_it_is_sent(stage: Stage) -> None:
-    # Given subscribers with secrets of their own, a symmetric one and an Ed25519 key
+    # Given subscribers with their own secrets, a symmetric one and an Ed25519 key
     queue, first, second = unique("signed"), stage.recorder.endpoint(), stage.recorder.endpoint()
     secret, (private, public) = symmetric(), new_asymmetric()
     stage.project.make_push(
@@ -122,7 +122,7 @@ def test_a_signed_subscriber_can_verify_what_it_is_sent(stage: Stage) -> None:
         {"name": "second", "url": second.url, "signing": {"secret": private}},
     )
     stage.project.post(queue, "größe")
-    # Then each verifies what it is sent, and nothing else
+    # Then each can verify its own requests, and no others
     for key, push in ((secret, first.wait()[0]), (public, second.wait()[0])):
         assert verified(key, push.headers, push.body)
         assert not verified(key, push.headers, push.body + b" ")
@@ -149,7 +149,7 @@ def test_headers_of_subscriber_and_message(stage: Stage) -> None:
     # When a message with push headers is posted
     [message_id] = stage.project.post(queue, "{}", push_headers={"x-key": "message's", "X-Other": "\xe9t\xe9"})
     [push] = endpoint.wait()
-    # Then the message's win over the subscriber's, and the hub's over both
+    # Then the message's headers override the subscriber's, and the hub's override both
     lowered = {name.lower(): value for name, value in push.headers.items()}
     assert len(lowered) == len(push.received.headers)
     assert lowered["content-type"] == "application/json"
@@ -163,7 +163,7 @@ def test_headers_of_subscriber_and_message(stage: Stage) -> None:
 
 @scenarios.test
 def test_multicast_retries_only_who_failed(stage: Stage) -> None:
-    # Given a healthy subscriber, one that fails twice, one that always fails slowly, and one nobody listens for
+    # Given a healthy subscriber, one that fails twice, one that always fails slowly, and one that refuses connections
     healthy, flaky = stage.recorder.endpoint(200), stage.recorder.endpoint(500, 404, 204)
     dead = stage.recorder.endpoint(slowly(1.0, 503))
     queue = unique("multicast")
@@ -173,12 +173,12 @@ def test_multicast_retries_only_who_failed(stage: Stage) -> None:
     # Then its statuses are there at once
     at_once = stage.project.statuses(queue, message_id)
     assert [each["subscriber_name"] for each in at_once] == ["s0", "s1", "s2", "s3"]
-    # And everyone ends as it should
+    # And every delivery ends as expected
     final = stage.project.wait_codes(queue, message_id, [200, 204, 503, 0], [1, 3, 3, 3], seconds=60)
     assert [each["retries_remaining"] for each in final] == [2, 0, 0, 0]
     assert final[0]["msg"] == "Message was pushed successfully."
     assert "refused" in final[3]["msg"]
-    # And tries are spaced from the end of one to the begin of the next
+    # And tries are spaced from the end of one to the beginning of the next
     assert_spaced(flaky.wait(3))
     assert_spaced(dead.wait(3))
     assert min(after.at - before.at for before, after in pairwise(dead.pushes)) >= DELAY_S + 1 - EARLY_S
@@ -203,7 +203,7 @@ def test_no_retries_is_one_try(stage: Stage) -> None:
 
 @scenarios.test
 def test_unicast_asks_the_next_at_once_and_all_of_them_are_one_try(stage: Stage) -> None:
-    # Given three subscribers that fail in a first round, and one of which accepts in the second
+    # Given three subscribers that fail in the first round, one of which accepts in the second
     endpoints = [stage.recorder.endpoint(500), stage.recorder.endpoint(501), stage.recorder.endpoint(502, 200)]
     queue = unique("unicast")
     stage.project.make_push(queue, *endpoints, type="unicast", retries=1)
@@ -234,7 +234,7 @@ def test_unicast_asks_one_only_when_it_accepts(stage: Stage) -> None:
         40,
         lambda: f"{[len(endpoint.pushes) for endpoint in endpoints]}",
     )
-    # Then each message came once, and the load is shared
+    # Then each message arrived once, and the load was shared
     assert sorted(pushed) == sorted(ids)
     assert sum(bool(endpoint.pushes) for endpoint in endpoints) > 1
 
@@ -268,7 +268,7 @@ def test_an_unacknowledged_202_is_a_failed_try(stage: Stage) -> None:
     assert erred_at - second.answered_at >= DELAY_S - EARLY_S
     assert json.loads(error["body"])["subscribers"][0]["code"] == 202
     assert stage.project.codes(queue, message_id) == [202]
-    # And no reservation of it is good any more
+    # And none of its reservations is valid any more
     assert [push.acknowledge().status_code for push in (first, second)] == [403, 403]
 
 
@@ -293,7 +293,7 @@ def test_acknowledging_after_a_202(stage: Stage) -> None:
     assert stage.project.codes(queue, message_id) == [200] * 4
     # And a second time is no error
     assert by_url.acknowledge(by_url=True).status_code == 200
-    # And nobody is pushed to again, and the message stays readable
+    # And nothing is pushed again, and the message stays readable
     no_more_than(endpoints[0], 1, seconds=UNHURRIED_S + 1)
     assert [len(endpoint.pushes) for endpoint in endpoints] == [1] * 4
     message = stage.project.message(queue, message_id)
@@ -313,7 +313,7 @@ def test_acknowledging_while_the_push_is_open(stage: Stage) -> None:
     queue = unique("early")
     stage.project.make_push(queue, *endpoints, retries=2, retries_delay=UNHURRIED_S)
     [message_id] = stage.project.post(queue, "x")
-    # Then all are done after one push
+    # Then all are settled after one push
     for endpoint in endpoints:
         endpoint.wait()
     until(lambda: len(answers) == 4 or None, 30, lambda: f"{answers}")
@@ -326,13 +326,13 @@ def test_acknowledging_while_the_push_is_open(stage: Stage) -> None:
 
 @scenarios.test
 def test_a_superseded_reservation_is_refused(stage: Stage) -> None:
-    # Given a subscriber that was pushed to a second time
+    # Given a subscriber that got a second push
     queue, endpoint = unique("stale"), stage.recorder.endpoint(202)
     stage.project.make_push(queue, endpoint, retries=3, retries_delay=UNHURRIED_S)
     [message_id] = stage.project.post(queue, "x")
     first, second = endpoint.wait(2)[:2]
-    # Then the first reservation is refused in any way it is shown, and so is a forged one; a message that is not there
-    # is not found
+    # Then the first reservation is refused however it is presented, and so is a forged one; an unknown message is not
+    # found
     forged = {**second.reservation, "reservation_id": "0" * 32}
     for answer in (
         first.acknowledge(),
@@ -346,7 +346,7 @@ def test_a_superseded_reservation_is_refused(stage: Stage) -> None:
     assert (answer.status_code, answer.json()) == (404, {"msg": "Message not found"})
     found = stage.project.call("DELETE", urlsplit(unknown).path.split(stage.project.project_id)[1], second.reservation)
     assert (found.status_code, found.json()) == (404, {"msg": "Message not found"})
-    # And the second is good
+    # And the second is valid
     assert second.acknowledge().status_code == 200
     no_more_than(endpoint, 2)
 
@@ -359,7 +359,7 @@ def test_redirects_are_failures_and_are_not_followed(stage: Stage) -> None:
     queue, errors = unique("redirects"), unique("redirects-errors")
     stage.project.make_push(queue, *redirects, retries=0, error_queue=errors)
     [message_id] = stage.project.post(queue, "x")
-    # Then the code is on record, in the statuses and in the error queue, and the goal was never asked
+    # Then the code is recorded, in the statuses and in the error queue, and the redirect's target was never called
     stage.project.wait_codes(queue, message_id, [301, 302, 303, 307, 308], [1] * 5)
     messages = stage.project.wait_messages(errors, 5)
     codes = sorted(json.loads(each["body"])["subscribers"][0]["code"] for each in messages)
@@ -369,7 +369,7 @@ def test_redirects_are_failures_and_are_not_followed(stage: Stage) -> None:
 
 @scenarios.test
 def test_error_queue_of_a_multicast_queue(stage: Stage) -> None:
-    # Given a queue of which two subscribers fail, with an error queue nobody has made
+    # Given a queue with two failing subscribers, and an error queue that does not exist
     queue, errors = unique("failing"), f"{unique('errors')} of failing"
     urls = [stage.recorder.endpoint(status) for status in (200, 500, 404)]
     stage.project.make_push(queue, *urls, retries=1, error_queue=errors)
@@ -386,7 +386,7 @@ def test_error_queue_of_a_multicast_queue(stage: Stage) -> None:
         assert fields["queue"] == queue
         [subscriber] = fields["subscribers"]
         assert subscriber == {"name": name, "url": endpoint.url, "code": code, "msg": "As Told"}
-    # And no more come, the error queue is a pull queue, and the original is readable
+    # And there are no more, the error queue is a pull queue, and the original is readable
     time.sleep(2)
     info = stage.project.info(errors)
     assert (info["total_messages"], info["type"]) == (2, "pull")
@@ -428,7 +428,7 @@ def test_an_error_queue_may_push(stage: Stage) -> None:
 
 @scenarios.test
 def test_timeouts_of_subscribers(stage: Stage) -> None:
-    # Given slow subscribers: one with less time than it needs, one with the default 10 s, one with more
+    # Given slow subscribers: one with too short a timeout, one with the default 10 s, one with a longer one
     impatient = stage.recorder.endpoint(slowly(2.5))
     standard = stage.recorder.endpoint(slowly(11.5))
     patient = stage.recorder.endpoint(slowly(11.0))
@@ -457,7 +457,7 @@ def test_a_slow_subscriber_costs_its_neighbours_nothing(stage: Stage) -> None:
     stage.project.post(queue, "a", "b", "c")
     for endpoint in quick:
         endpoint.wait(3)
-    # Then all the quick ones have theirs before the slow one has answered once
+    # Then the quick ones have all messages before the slow one has answered once
     assert not any(push.answered_at for push in slow.pushes)
 
 
@@ -476,7 +476,7 @@ def test_a_delayed_message_is_pushed_when_it_is_due(stage: Stage) -> None:
 
 @scenarios.test
 def test_a_message_is_not_pushed_after_it_expired(stage: Stage) -> None:
-    # Given a message that lives for eight seconds and is always refused
+    # Given a message that expires after eight seconds and is always refused
     queue, endpoint = unique("expiring"), stage.recorder.endpoint(500)
     stage.project.make_push(queue, endpoint, retries=50, message_expiration=8)
     [message_id] = stage.project.post(queue, "x")
@@ -532,7 +532,7 @@ def test_subscribers_that_come_and_go(stage: Stage) -> None:
 
 @scenarios.test
 def test_large_bodies_come_byte_for_byte(stage: Stage) -> None:
-    # Given a body of 3 MiB of text, and one of as many bytes that are no text
+    # Given a body of 3 MiB of text, and one of as many bytes that are not text
     queue, endpoint = unique("large"), stage.recorder.endpoint()
     stage.project.make_push(queue, {"name": "s", "url": endpoint.url, "timeout": 30})
     noise = random.Random(20261121)
@@ -543,7 +543,7 @@ def test_large_bodies_come_byte_for_byte(stage: Stage) -> None:
     headers = {"Content-Type": "application/octet-stream", "X-Subscribers-Kind": "noise"}
     answer = stage.project.send("POST", f"/queues/{queue}/webhook", data=binary, headers=headers)
     assert (answer.status_code, answer.json()["msg"]) == (201, "Messages put on queue.")
-    # Then they come as they were
+    # Then they arrive unchanged
     pushed = {push.message_id: push for push in endpoint.wait(2, seconds=60)}
     assert len(text.encode()) > 3 * 1024 * 1024
     for message_id, body in ((text_id, text.encode()), (answer.json()["ids"][0], binary)):
@@ -551,5 +551,5 @@ def test_large_bodies_come_byte_for_byte(stage: Stage) -> None:
         assert hashlib.sha256(push.body).hexdigest() == hashlib.sha256(body).hexdigest()
         assert push.headers["Content-Length"] == str(len(body))
     assert {name.lower(): value for name, value in push.headers.items()}["kind"] == "noise"
-    # And readable
+    # And they can be read
     assert stage.project.message(queue, text_id)["body"] == text

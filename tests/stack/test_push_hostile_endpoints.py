@@ -1,6 +1,4 @@
-"""Endpoints that mean harm, under the running push function: each ends as a status,
-and the neighbours notice nothing.
-"""
+"""Hostile endpoints of the running push function: each ends as a status, and their neighbours notice nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ OUTCOMES: dict[str, tuple[int, str]] = {
     "bad_redirect": (301, "Moved Permanently"),
     "status/599": (599, "Told to"),
     "refuse_early": (413, "Content Too Large"),
-    # What was answered before it goes wrong, or beside it, counts.
+    # Whatever was answered before the failure counts.
     "endless_body": (200, ""),
     "endless_chunks": (200, ""),
     "long_body": (200, ""),
@@ -67,12 +65,12 @@ SUCCESS = "Message was pushed successfully."
 
 @dataclasses.dataclass(frozen=True)
 class Aftermath:
-    """What was left when everything had answered.
+    """The result once every endpoint had answered.
 
     Attributes:
         statuses: By subscriber.
         quick_s: Seconds until the quick neighbour had the message.
-        requests: Paths the hostile endpoint was asked for.
+        requests: Paths requested from the hostile endpoint.
     """
 
     statuses: dict[str, dict[str, Any]]
@@ -137,7 +135,7 @@ def test_what_an_endpoint_does_ends_as_a_status(aftermath: Aftermath, name: str)
 
 
 def test_every_endpoint_was_tried_once_and_none_twice(aftermath: Aftermath) -> None:
-    # Given all behaviours there are, also those that end in one of several ways
+    # Given all behaviours, including those that can end in several ways
     assert {name.partition("/")[0] for name in aftermath.statuses} >= BEHAVIOURS.keys()
     assert {each["tries"] for each in aftermath.statuses.values()} == {1}
     # Then none led the hub to ask twice, or elsewhere. (A kept connection that closes without a word looks like one

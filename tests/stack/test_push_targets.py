@@ -20,7 +20,7 @@ from tests.stack.side_by_side import SideBySide
 pytestmark = pytest.mark.stack
 
 HOPS = 10
-"""Queues a message may pass before it is taken for a loop."""
+"""Queues a message may pass before it counts as a loop."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Stage:
     Attributes:
         project: The project that pushes.
         other: Another project of the same hub.
-        elsewhere: The hub's address under another name, which it does not know for its own.
+        elsewhere: The hub's address under another name, which it does not recognize as its own.
         recorder: Endpoints.
         hub: An endpoint in the place of another hub.
         worker: An endpoint in the place of a worker API.
@@ -68,17 +68,17 @@ def address(project: ProjectClient, queue: str, host: str = "", token: str = "")
 
 @scenarios.test
 def test_a_queue_of_the_same_project(stage: Stage) -> None:
-    # Given two subscribers that are queues here, one of which pushes on
+    # Given two subscribers that are queues here, one of which pushes further
     queue, pulled, pushed = unique("source"), f"{unique('pulled')} é", unique("pushed")
     endpoint = stage.recorder.endpoint()
     stage.project.make_push(pushed, endpoint)
     urls = [f"ironmq:///{quote(pulled)}", f"ironmq:///{pushed}"]
     stage.project.make_push(queue, *urls)
-    # When messages are posted, one of which is no text and one of which is large
+    # When messages are posted, one of which is not text and one of which is large
     large = "½" * 400_000
     stage.project.post(queue, "grüße", large, push_headers={"X-A": "1"})
     stage.project.send("POST", f"/queues/{queue}/webhook", data=b"\xff\x00", headers={"Content-Type": "image/png"})
-    # Then they are in the one, and with their headers at the end of the other
+    # Then they are in the first, and at the end of the second with their headers
     messages = stage.project.wait_messages(pulled, 3)
     assert sorted(each["body"] for each in messages if "body_base64" not in each) == sorted(["grüße", large])
     pushes = endpoint.wait(3)
@@ -98,7 +98,7 @@ def test_a_queue_of_another_project(stage: Stage) -> None:
     wrong = address(stage.other, name, token=stage.project.token)
     stage.project.make_push(queue, address(stage.other, name), wrong, retries=0, error_queue=errors)
     [message_id] = stage.project.post(queue, "x")
-    # Then the message is there once, and the refusal is told
+    # Then the message is there once, and the refusal is reported
     stage.project.wait_codes(queue, message_id, [200, 401], [1, 1])
     assert [each["body"] for each in stage.other.wait_messages(name, 1)] == ["x"]
     [error] = stage.project.wait_messages(errors, 1)
@@ -132,7 +132,7 @@ def test_what_another_hub_is_asked(stage: Stage) -> None:
     stage.project.make_push(queue, url)
     [message_id] = stage.project.post(queue, "½", push_headers={"X-A": "1"})
     first, second = stage.hub.wait(2)
-    # Then it was asked the same twice
+    # Then it got the same request twice
     for push in (first, second):
         line = b"POST /3/projects/PROJECT/queues/their%20queue/webhook HTTP/1.1"
         assert push.received.head.partition(b"\r\n")[0] == line
@@ -172,7 +172,7 @@ def test_a_worker_is_given_a_task(stage: Stage) -> None:
 
 
 def assert_ends(project: ProjectClient, *queues: str) -> None:
-    """A message has passed as many queues as it may, and passes no more."""
+    """Check that a message has passed the maximum number of queues, and no more."""
 
     def passed() -> int:
         return sum(project.total(queue) for queue in queues)

@@ -1,5 +1,5 @@
-"""The delivery report over a real stack: real deliveries, real records, the real job,
-and every number held against the stack's own state.
+"""The delivery report over a real stack: real deliveries, real records, the real job, and every number compared with
+the stack's own state.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LATER_S = 7200
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What the stack's own state says, without a record.
+    """The stack's own state, without records.
 
     Attributes:
         messages: Message ids of push queues.
         owed: Deliveries owed by them.
         deliveries: Those that were tried or scheduled, as stored.
-        lines: How messages of pull queues stand or left.
+        lines: States and ends of the messages of pull queues.
     """
 
     messages: set[str]
@@ -47,7 +47,7 @@ class Told:
 
     @property
     def standings(self) -> Counter[str]:
-        """Deliveries by where they stand, those of pull queues too."""
+        """Deliveries by state, including those of pull queues."""
         counted: Counter[str] = Counter(self.lines)
         for delivery_id in self.owed:
             delivery = self.deliveries.get(delivery_id)
@@ -65,7 +65,7 @@ def project(stack: RunningStack) -> ProjectClient:
 
 @pytest.fixture(scope="module")
 def left_lines(stack: RunningStack, project: ProjectClient) -> Iterator[Counter[str]]:
-    """Deliveries of every kind made in the project; how messages left pull queues."""
+    """Make deliveries of every kind in the project; yields how messages left pull queues."""
     with Recorder() as recorder:
         _push(project, recorder)
         yield _consume(project)
@@ -93,14 +93,14 @@ def _push(project: ProjectClient, recorder: Recorder) -> None:
     soon = unique("soon")
     project.make_push(soon, recorder.endpoint())
     project.post(soon, "in the queue", "this one too", delay=800)
-    # Everything that will be settled soon is waited for.
+    # Wait for everything that will be settled soon.
     project.wait_codes(fan, first, [200, 200, 500, 200], seconds=90)
     project.wait_codes(fan, second, [200, 200, 500, 202], seconds=90)
     project.wait_codes(slow, slow_id, [503], seconds=60)
 
 
 def _consume(project: ProjectClient) -> Counter[str]:
-    """Messages of a pull queue: consumed, held, given back, deleted while free, left; how those that left did."""
+    """Messages of a pull queue: consumed, reserved, released, deleted while free, left alone; returns how they left."""
     tasks = unique("tasks")
     project.make_queue(tasks, message_timeout=3600, message_expiration=7200)
     ids = project.post(tasks, "1", "2", "3", "4", "5")
@@ -140,7 +140,7 @@ def state_of(stack: RunningStack, project_id: str, left_lines: Counter[str]) -> 
 
 
 def recorded(stack: RunningStack, project_id: str) -> tuple[set[str], dict[str, int], int]:
-    """What lies in S3: messages accepted, the newest version of each delivery, records of pull queues."""
+    """The records in S3: messages accepted, the newest version of each delivery, records of pull queues."""
     accepted: set[str] = set()
     versions: dict[str, int] = {}
     pulled = 0
@@ -156,7 +156,7 @@ def recorded(stack: RunningStack, project_id: str) -> tuple[set[str], dict[str, 
 
 @pytest.fixture(scope="module")
 def told(stack: RunningStack, project: ProjectClient, left_lines: Counter[str]) -> Told:
-    """The stack's state once all of it has been recorded and no try is under way."""
+    """The stack's state once everything has been recorded and no try is in progress."""
 
     def settled() -> Told | None:
         before = state_of(stack, project.project_id, left_lines)
@@ -186,7 +186,7 @@ def test_every_delivery_stands_in_the_report_as_in_the_stack(report: Path, told:
     assert verdict["owed"] == len(told.owed) + 5
     states = ("pending", "retrying", "reserved", "scheduled", "delivered", "acknowledged", "exhausted", "cancelled")
     assert {each: verdict[each] for each in states} == {each: told.standings[each] for each in states}
-    # The scenario did make one of each
+    # The scenario did produce one of each
     assert {each for each in states if verdict[each]} >= {*states} - {"retrying", "reserved"}
 
 
@@ -235,7 +235,7 @@ def test_outcomes_are_those_that_subscribers_gave(report: Path, told: Told) -> N
 
 
 def test_a_message_of_which_every_record_is_lost_is_missed(stack: RunningStack) -> None:
-    # Given a delivered message, recorded, and then every object that tells of it lost
+    # Given a delivered and recorded message, all of whose objects are then lost
     lost = ProjectClient.another(stack)
     with Recorder() as recorder:
         queue = unique("lost")
@@ -258,12 +258,12 @@ def test_a_message_of_which_every_record_is_lost_is_missed(stack: RunningStack) 
     try:
         for key in objects:
             s3.delete_object(Bucket=bucket, Key=key)
-        # When the report is made, with no time left for records that are late
+        # When the report is made, without time for late records
         run = report_on(stack, lost.project_id, "--grace-minutes", "0")
     finally:
         for key, content in objects.items():
             s3.put_object(Bucket=bucket, Key=key, Body=content)
-    # Then it misses the message, which its table still holds
+    # Then it reports the message as missing, because its table still has it
     assert run.returncode == 2, run.stderr[-4000:]
     (found,) = [row for row in rows(folder_of(run), "findings") if row["finding"] == "not_recorded"]
     assert (found["queue"], found["message_id"]) == (queue, message_id)

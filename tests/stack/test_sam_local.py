@@ -1,5 +1,4 @@
-"""Each event that is prepared for ``sam local invoke`` makes its function do something that can be seen,
-and nothing is lost by it.
+"""Each event prepared for ``sam local invoke`` has a visible effect, and nothing is lost.
 
 The functions run here as a container would run them: their own folders, the prepared settings, the event; without the
 container.
@@ -50,7 +49,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 
 
 def invoked(own: RunningStack, name: str, event: Any) -> Any:
-    """What a function answers to an event, with the settings that the prepared template has."""
+    """A function's answer to an event, with the settings in the prepared template."""
     folder = name.split("-", maxsplit=1)[0]
     deployed = own.outputs[f"{folder.title()}FunctionName"]
     variables = Aws(own.description.aws_endpoint_url).functions().get_function_configuration(FunctionName=deployed)
@@ -82,7 +81,7 @@ async def tries(hub: Hub, queue: str, message_id: str) -> dict[str, int]:
 
 
 async def routed(own: RunningStack, work: Seeded) -> str:
-    """Where the hub message is that is to be routed."""
+    """The state of the hub message to be routed."""
     url = f"{own.base_url}/api/stores/{work.project.project_id}/messages/{to_object_id(work.message_ids['route'])}"
     answer = await asyncio.to_thread(requests.get, url, headers={"X-Augury-Token": work.project.token}, timeout=40)
     return str(answer.json()["queue_name"])
@@ -192,11 +191,11 @@ def batch_is_there(own: RunningStack, event: dict[str, Any]) -> bool:
 
 
 def test_every_event_does_something_and_everything_is_accounted_for(own: RunningStack) -> None:
-    # Given a stack that works
+    # Given a working stack
     assert local_stack.problems(own.place) == []
     # When it is seeded, and each function is run with each of its events
     work = asyncio.run(play(own))
-    # Then the stack goes on by itself with what was left
+    # Then the stack continues on its own with the rest
     assert not hold.release(own.aws)
 
     async def settled() -> bool:
@@ -219,7 +218,7 @@ def test_every_event_does_something_and_everything_is_accounted_for(own: Running
 
 
 def test_a_stack_that_was_left_held_works_again_once_it_is_brought_up(own: RunningStack) -> None:
-    # Given a stack whose work is held by a program that was killed
+    # Given a stack whose work queues were held by a program that was killed
     hold.hold(own.aws, own.outputs)
     assert "is held" in "; ".join(local_stack.problems(own.place))
     # When it is brought up

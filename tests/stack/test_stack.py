@@ -30,7 +30,7 @@ def test_a_message_posted_to_the_base_url_comes_back_byte_for_byte(stack: Runnin
 def test_local_json_describes_the_running_stack_and_is_private(stack: RunningStack) -> None:
     # Given a running stack, when its description is read
     content = json.loads(stack.place.description.read_text())
-    # Then scripts find what they need, and other users nothing
+    # Then scripts find what they need, and other users can read nothing
     assert (content["base_url"], content["project_id"], content["token"]) == (
         stack.base_url,
         stack.project_id,
@@ -48,7 +48,7 @@ def test_local_json_describes_the_running_stack_and_is_private(stack: RunningSta
 def test_a_token_of_one_project_sees_nothing_of_another(stack: RunningStack) -> None:
     # Given a second project
     other = stack.make_project()
-    # When its token is used on the first one's queues
+    # When its token is used for the first one's queues
     url = f"{stack.base_url}/3/projects/{stack.project_id}/queues"
     answer = requests.get(url, headers={"Authorization": f"OAuth {other.token}"}, timeout=40)
     # Then it is refused, while it serves its own

@@ -1,4 +1,4 @@
-"""The tutorials, every line typed into one plain shell, show what they say."""
+"""The tutorials, typed line by line into one plain shell, show what they say."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MARK = "-- end of block --"
 
 
 def shown_as(expected: str) -> re.Pattern[str]:
-    """What a block of text stands for: itself, with anything in the place of three dots,
-    and however many spaces between columns.
+    """The pattern for a block of text: itself, with anything in place of three dots, and any number of spaces between
+    columns.
     """
     words = (re.escape(each).replace(r"\.\.\.", r".*?") for each in expected.split())
     return re.compile(r"\s+".join(words), re.DOTALL)
@@ -28,7 +28,7 @@ def shown_as(expected: str) -> re.Pattern[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_tutorial_does_what_it_says(stack: RunningStack, tmp_path: Path, page: Path) -> None:
-    # Given a folder as the repository is while the stack is up
+    # Given a folder like the repository while the stack is up
     (tmp_path / ".venv").symlink_to(REPOSITORY / ".venv")
     environment = {**environment_of(stack), "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'layers/pushhub'}"}
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
