@@ -1,4 +1,4 @@
-"""Messages on their way through the hub: routed, delivered, failed, polled, postponed, parked, told of."""
+"""Messages on their way through the hub: routed, delivered, failed, polled, postponed, parked, reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAY = 86_400
 
 
 def in_turn(*answers: Any) -> Any:
-    """An endpoint that answers one after the other, the last one for ever."""
+    """An endpoint that gives these answers in turn, and repeats the last one."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
@@ -38,7 +38,7 @@ def test_a_message_goes_as_a_copy_of_its_own_to_each_mapping_that_wants_it() -> 
     # When a message is pushed
     incoming = world.push_message("order:new", order={"number": "R1"})
     world.run(seconds=5)
-    # Then each of the two got it once, under an id of its own
+    # Then each of the two got it once, with its own id
     assert sorted(url for url, _ in world.asked) == [URL, "https://b.example/x"]
     bodies = [body for _, body in world.asked]
     assert all(each["message"] == "order:new" for each in bodies)
@@ -95,7 +95,7 @@ def test_filters_come_before_identifiers() -> None:
     for status in ("cart", "complete", "complete"):
         world.push_message("order:new", order={"number": "R1", "status": status})
         world.run(seconds=1)
-    # Then the filtered one did not use up the identity, and the last one was not sent
+    # Then the filtered message did not claim the identity, and the last one was not sent
     assert [body["payload"]["order"]["status"] for body in world.asked_at()] == ["complete"]
     world.push_message("order:new", order={"number": "R2", "status": "complete"})
     world.run(seconds=1)
@@ -120,13 +120,13 @@ def test_a_pattern_that_nobody_could_run_filters_nothing_out() -> None:
     # When a message comes
     incoming = world.push_message("order:new", text="a" * 60 + "b")
     world.run(seconds=3600)
-    # Then the other one gets it once, the message waits for the first, and its owner is told once
+    # Then the other one gets it once, the message waits for the first, and the owner gets one notification
     assert [url for url, _ in world.asked] == ["https://b.example/x"]
     entry = world.entry(incoming)
     assert (entry.location, entry.state) == (Location.INCOMING, HubState.PENDING)
     [notification] = world.log.notifications_of(PROJECT, entry.message_id)
     assert notification.subject == "Not yet sent to slow.service"
-    # When the pattern can be run, the message arrives there too, and only there
+    # When the pattern can be run, the message arrives there, too, and nowhere again
     working = replace(slow, value="b$")
     [stored] = [each for each in world.settings.mappings(PROJECT) if each.mapping_id == mapping.mapping_id]
     world.settings.put_mapping(PROJECT, replace(stored, filters=(working,)))
@@ -146,7 +146,7 @@ def test_routing_goes_on_where_its_time_ended() -> None:
     # When a message comes
     incoming = world.push_message("order:new", text="x" * 20)
     world.step()
-    # Then no run compares for longer than it may
+    # Then no run exceeds its time for comparing
     assert len(world.entry(incoming).children) == 3
     # And in the end every service has the message once
     world.run(seconds=3600)
@@ -211,7 +211,7 @@ def test_without_retries_the_first_failure_parks_until_a_person_decides() -> Non
     [copy] = world.copies(incoming)
     assert (copy.location, copy.state, copy.next_at) == (Location.ACCEPTED, HubState.PARKED, None)
     for attempts in (2, 3):
-        # When a person has it tried again, it is tried once
+        # When a person asks for a try, it is tried once
         [delivery] = world.deliveries(copy.message_id)
         world.messages.save(resume(delivery, world.clock.now()))
         world.run(seconds=3600)
@@ -249,7 +249,7 @@ def test_an_answer_with_children_puts_them_onto_the_incoming_queue() -> None:
     world.map("email:sent", url="https://b.example/mail")
     incoming = world.push_message()
     world.run(seconds=5)
-    # The child is routed like any other, without what belongs to its parent
+    # The child is routed like any other message, without its parent's fields
     [body] = world.asked_at("https://b.example/mail")
     assert (body["message"], body["payload"]) == ("email:sent", {"to": "a"})
     [copy] = world.copies(incoming)
@@ -377,7 +377,7 @@ def test_polls_wait_in_their_own_queue_and_long_waits_are_scheduled() -> None:
 
 
 def test_an_endpoint_may_be_polled_each_second_for_as_long_as_it_asks() -> None:
-    # Given an endpoint that asks to be polled each second, more often than a queue hands out one message
+    # Given an endpoint that asks to be polled each second, more often than a queue delivers one message
     world = HubWorld()
     world.map("order:new", says=lambda _: {"delay": 1, "update_url": "/s"})
     polled = 0
@@ -405,7 +405,7 @@ def test_retries_without_end_outlive_the_messages_that_carry_them() -> None:
     # When it comes back
     world.endpoints[URL] = lambda _: {}
     world.run(seconds=700)
-    # Then it has its message, and no queue gave it up
+    # Then it has its message, and no queue dropped it
     assert world.copies(incoming)[0].state is HubState.COMPLETED
     assert world.retry_queue.dead == []
 
@@ -493,15 +493,15 @@ def test_messages_that_double_are_stopped_at_their_number_and_told_of_once() -> 
     # When one is pushed
     incoming = world.push_message("rabbit")
     world.run(seconds=3600)
-    # Then no more than so many follow from it
+    # Then no more than the limit follow from it
     assert len(world.of_type("rabbit")) == 1 + 100
     assert len(world.asked) == 101
-    # And that is said once, at the message that was pushed, and raises one message
+    # And that is reported once, at the pushed message, and raises one message
     [notification] = world.log.notifications(PROJECT)
     assert notification.subject == "Cut off: too many messages followed from this one"
     assert to_object_id(notification.message_id) == incoming
     assert len(world.of_type("notification:error")) == 1
-    # And another message has as many of its own
+    # And another message has a limit of its own
     world.push_message("rabbit")
     world.run(seconds=3600)
     assert len(world.of_type("rabbit")) == 2 * (1 + 100)
@@ -519,19 +519,19 @@ def test_notifications_that_messages_raise_count_as_descendants_too() -> None:
 
 
 def test_a_message_that_is_put_off_at_once_each_time_is_not_posted_for_ever() -> None:
-    # Given an endpoint that only ever asks to come again at once, and a mapping that allows one failure
+    # Given an endpoint that always asks to be called again at once, and a mapping that allows one failure
     world = HubWorld()
     world.map("order:new", says=lambda _: {"delay": 0}, options=ServiceOptions(max_attempts=1))
     incoming = world.push_message()
     # Then it is asked less and less often
     world.run(seconds=600)
     assert len(world.asked) < 25
-    # And in the end a person is asked
+    # And in the end it is parked for a person
     world.run(seconds=30 * DAY)
     [copy] = world.copies(incoming)
     assert (copy.state, copy.last_error) == (HubState.PARKED, "Postponed 100 times")
     assert len(world.asked) == 101
-    # When that person has it tried again, it may be put off as often again
+    # When that person retries it, it may be postponed as often again
     [delivery] = world.deliveries(copy.message_id)
     world.messages.save(resume(delivery, world.clock.now()))
     world.run(seconds=30 * DAY)
@@ -543,7 +543,7 @@ def test_a_wait_that_an_endpoint_asks_for_is_kept_to() -> None:
     world.map("order:new", says=lambda _: {"delay": 1200})
     world.push_message()
     world.run(seconds=1200 * 20 + 600)
-    # Waits of more than a quarter of an hour end with the minute in which the hub looks for them.
+    # Waits of more than a quarter of an hour end on the minute, when the hub looks for them.
     assert 19 <= len(world.asked) <= 21
 
 

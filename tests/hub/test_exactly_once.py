@@ -1,5 +1,5 @@
-"""Children, parameters and notifications exactly once: whatever call fails, whatever SQS delivers twice,
-whatever endpoints answer the second time.
+"""Children, parameters and notifications exactly once: whichever call fails, whatever SQS delivers twice, whatever
+endpoints answer the second time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LATER, FLAKY, DESK = "https://later.example/in", "https://flaky.example/in", "ht
 
 
 def received(world: HubWorld, url: str) -> Received:
-    """An order for the first message to a URL, as SQS would hand it over once more."""
+    """An order for the first message to a URL, as SQS would deliver it again."""
     [mapping] = [each for each in world.settings.mappings(PROJECT) if each.url == url]
     queue = service_queue(mapping.mapping_id)
     message = next(each for each in world.messages.all_messages() if each.queue == queue)
@@ -36,7 +36,7 @@ def received(world: HubWorld, url: str) -> Received:
 
 
 def play(plan: FaultPlan) -> tuple[HubWorld, bool]:
-    """One order to a synchronous, an asynchronous and a flaky service; what they notify of goes to a help desk."""
+    """One order to a synchronous, an asynchronous and a flaky service; their notifications go to a help desk."""
     world = HubWorld(plan)
     world.map(
         "order:new",
@@ -118,7 +118,7 @@ def test_each_call_goes_wrong_once_and_everything_happens_once(slice_: int) -> N
 def test_a_recorded_answer_counts_even_if_the_endpoint_says_something_else_the_second_time(
     fault: Fault, of: str
 ) -> None:
-    # Given an endpoint that knows messages by their id and has nothing to add the second time
+    # Given an endpoint that recognizes messages by their id and adds nothing the second time
     world = HubWorld(
         FaultPlan(fault, at=2 if of == "messages.save" else 3 if of == "messages.accept_once" else 1, of=of)
     )
@@ -137,7 +137,7 @@ def test_a_recorded_answer_counts_even_if_the_endpoint_says_something_else_the_s
     # When a call between the recorded answer and the state that says "done" goes wrong
     world.push_message("order:new")
     world.run(seconds=3600)
-    # Then the endpoint was asked once, and what it asked for happened once
+    # Then the endpoint was called once, and what it asked for happened once
     assert world.plan.struck
     assert len(world.asked) == 1
     assert (len(world.of_type("child:now")), len(world.of_type("child:too"))) == (1, 1)
@@ -158,7 +158,7 @@ def test_orders_that_sqs_delivers_again_at_any_time_change_nothing(copies: list[
 
 @pytest.mark.parametrize("answer", [{}, {"delay": 30, "update_url": "/s"}, {"delay": 30}, 500])
 def test_two_functions_with_the_same_order_at_the_same_time_agree_on_one_answer(answer: Any) -> None:
-    # Given a service whose every answer asks for something else
+    # Given a service that asks for something else in each answer
     world = HubWorld()
     count = 0
 
@@ -167,7 +167,7 @@ def test_two_functions_with_the_same_order_at_the_same_time_agree_on_one_answer(
         count += 1
         mine = count
         if mine == 1:
-            # When the same order is worked on again while the first request is open
+            # When the same order is processed again while the first request is in progress
             world.push.run([received(world, URL)], source=world.push_queue, remaining_ms=lambda: 10**9)
         if answer == 500:
             notes = {"notifications": [{"level": "error", "subject": "No", "description": str(mine)}]}
@@ -211,8 +211,8 @@ def test_two_racing_messages_of_one_identity_give_one_delivery() -> None:
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_polls_and_posts_never_come_before_their_delay(data: st.DataObject) -> None:
-    """Whatever an endpoint answers in what order: nothing is sent early,
-    and nothing is posted again once it was taken for later.
+    """Whatever an endpoint answers, in any order: nothing is sent early, and nothing is posted again once it was
+    accepted for later.
     """
     world = HubWorld()
     kinds = data.draw(st.lists(st.sampled_from(["poll", "delay", "fail", "late"]), max_size=8))

@@ -1,4 +1,4 @@
-"""Signed mappings: what services are sent, how keys are given, changed and taken away, and that nobody sees them."""
+"""Signed mappings: what services are sent, how keys are set, changed and removed, and that nobody sees them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def change(store: Store, mapping: dict[str, Any], *, form: bool = False, **field
 
 
 def sent(store: Store) -> PushRequest:
-    """The request that a message pushed now leads to."""
+    """The request for a message pushed now."""
     store.push_message("order:new", number="R1")
     store.run(seconds=5)
     return store.sender.requests[-1]
@@ -77,7 +77,7 @@ def test_secrets_change_with_a_time_of_grace_and_end_with_false() -> None:
     request = sent(store)
     assert verified(FIRST, request.headers, request.body)
     assert verified(public, request.headers, request.body)
-    # What does not speak of it leaves it, and so does what was read
+    # A change that does not mention it leaves it, and so does writing back what was read
     change(store, mapping, signing=True, enabled=True)
     change(store, mapping, name="acme.renamed")
     store.clock.advance(seconds=601)

@@ -25,8 +25,7 @@ __all__ = ["ENDLESS", "URL", "HubWorld", "Says"]
 URL = "https://acme.example/import"
 
 Says = Callable[[dict[str, Any]], "Reply | int | dict[str, Any]"]
-"""What an endpoint answers to a request body: a reply, a bare status,
-or the fields of a 200 (``message_id`` is added).
+"""An endpoint's answer to a request body: a reply, a bare status, or the fields of a 200 (``message_id`` is added).
 """
 
 
@@ -59,7 +58,7 @@ class HubWorld(World):
         return self.hub.part(Hub).ticks
 
     def matches(self, pattern: str, texts: Sequence[str]) -> list[bool]:
-        """Runs patterns, each of which takes as long as a test says."""
+        """Runs patterns, each of which takes as long as the test sets."""
         self.clock.advance(ms=self.slow_patterns_ms)
         return re_matches(pattern, texts)
 
@@ -81,7 +80,7 @@ class HubWorld(World):
         return self.settings.put_mapping(PROJECT, mapping)
 
     def push_message(self, message_type: str = "order:new", **payload: Any) -> str:
-        """Push a message as a store does; its object id."""
+        """Push a message as a store does; returns its object id."""
         accepted = self.intake.push(PROJECT, HubMessage(type=message_type, payload=payload))
         return to_object_id(accepted.message_id)
 
@@ -102,7 +101,7 @@ class HubWorld(World):
         return [body for each, body in self.asked if each == url]
 
     def entry(self, object_id: str) -> LoggedMessage:
-        """How a message stands."""
+        """The log entry of a message."""
         message_id = from_object_id(object_id)
         assert message_id is not None
         entry = self.log.entry(PROJECT, message_id)

@@ -60,7 +60,7 @@ def test_a_token_ends_with_the_project_s_token_that_made_it(world: NotificationW
     world.connect("a", stays)
     # When one of the two is revoked
     world.config.remove_token(PROJECT, other)
-    # Then what it made opens nothing, removes nothing and is no good
+    # Then tokens made with it open nothing, remove nothing, and are invalid
     for use in (
         lambda: world.connect("b", goes),
         lambda: world.consumers.may_connect(goes),
@@ -69,7 +69,7 @@ def test_a_token_ends_with_the_project_s_token_that_made_it(world: NotificationW
     ):
         with pytest.raises(Unauthorized):
             use()
-    # And what the other one made is as good as before
+    # And tokens made with the other one are as valid as before
     assert world.subscribers.verify(stays).subscriber == "stays"
 
 
@@ -135,7 +135,7 @@ def test_a_connection_that_ended_before_its_handshake_does_not_block_for_long(wo
     started = world.clock.now()
     # When the client tries again
     world.connect("b")
-    # Then it is let in within the grace of the first
+    # Then it is let in within the grace period of the first
     assert world.clock.now() - started <= 5_250
 
 
@@ -232,7 +232,7 @@ def test_whatever_fails_while_connecting_the_next_attempt_works_and_nothing_is_l
         world.publish(1)
         world.send_all()
         assert world.numbers("a" if connected else "b") == [1], (fault, at)
-        # And nothing is owed to anybody who does not exist
+        # And nothing is owed to a subscriber that does not exist
         head = world.topics.head(TOPIC)
         assert head is not None
         assert head.subscribers == {each.uid for each in world.backlogs.backlogs(TOPIC)}
@@ -261,7 +261,7 @@ def test_unsubscribing_with_a_bad_token_is_refused(world: NotificationWorld) -> 
 
 
 def test_shared_consumers_that_all_stop_at_once_leave_no_subscriber_behind(world: NotificationWorld) -> None:
-    # Given shared listeners with a token each, whose connections nobody has seen end yet
+    # Given shared listeners with a token each, whose connections have not yet been seen to end
     tokens = {each: world.token(shared=True) for each in ("a", "b", "c")}
     for each, token in tokens.items():
         world.connect(each, token)
@@ -290,7 +290,7 @@ def test_a_shared_consumer_that_asks_twice_does_not_remove_the_subscriber_of_one
     for _ in range(3):
         with pytest.raises(SubscriberUnknown):
             world.subscribers.unsubscribe(leaves)
-    # And one that stays has its backlog, whoever has gone
+    # And a connection that stays keeps its backlog, no matter which others left
     world.disconnect("a")
     world.publish(1)
     world.send_all()
@@ -356,7 +356,7 @@ def test_a_wish_to_be_unsubscribed_that_comes_late_does_not_remove_who_subscribe
         world.consumers.receive("a", "unsubscribe_subscriber")
     world._plan = FaultPlan()
     world.start()
-    # When it has connected again, and its frame is worked on once more
+    # When it has connected again, and its frame is processed once more
     world.sockets.cut("a")
     world.connect("b")
     world.consumers.receive("a", "unsubscribe_subscriber")
@@ -435,11 +435,11 @@ def test_a_run_checks_as_many_connections_as_its_time_allows(world: Notification
         world.connections.open(replace(connection, connection_id=f"c{number}"), check_at=world.clock.now())
     (backlog,) = world.backlogs.backlogs(TOPIC)
     world.backlogs.delete(backlog)
-    # When a run has time for some of them, having looked at the tokens of all, then it checks those
+    # When a run has time for some of them, after looking at the tokens of all, then it checks those
     left = iter([60_000] * 1_300)
     world.idle.run(lambda: next(left, 1_000))
     left_over = len(world.connections.connections([f"c{number}" for number in range(1_000)]))
     assert 700 <= left_over <= 800
-    # And one that has time enough, all of the rest
+    # And one with enough time checks all of the rest
     world.idle.run(lambda: 60_000)
     assert world.connections.connections([f"c{number}" for number in range(1_000)]) == {}

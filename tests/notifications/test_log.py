@@ -1,4 +1,4 @@
-"""One order for all publishers, and what a full backlog does."""
+"""One order for all publishers, and the effect of a full backlog."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_concurrent_publishers_are_put_into_one_order_that_every_subscriber_sees
 
 
 def test_a_reader_never_passes_a_commit_that_appears_later(world: NotificationWorld) -> None:
-    # Given a publisher that has taken its place but not filled it, and another one after it
+    # Given a publisher that has reserved its place but not filled it, and another one after it
     place = world.topics.reserve(TOPIC, 10, world.clock.now())
     assert place is not None
     world.publish(2)
@@ -73,7 +73,7 @@ def test_a_reader_never_passes_a_commit_that_appears_later(world: NotificationWo
 
 
 def test_a_place_that_nobody_fills_is_given_up_and_its_slow_publisher_takes_another(world: NotificationWorld) -> None:
-    # Given a publisher that is slow between taking its place and filling it
+    # Given a publisher that is slow between reserving its place and filling it
     real = world.topics.append
     slow = threading.Event()
 
@@ -86,7 +86,7 @@ def test_a_place_that_nobody_fills_is_given_up_and_its_slow_publisher_takes_anot
         real(commit, part)
 
     world.topics.append = publish_in_between  # type: ignore[method-assign]
-    # When another one publishes meanwhile and the sender gives the empty place up
+    # When another one publishes meanwhile and the sender voids the empty place
     world.publish(1)
     world.send_all()
     # Then both arrive, in the order of the places they got
@@ -109,7 +109,7 @@ def test_a_publisher_that_died_delays_its_topic_by_two_seconds_at_most(world: No
 
 
 def test_a_wide_hole_is_passed_once_nobody_can_be_writing_there(world: NotificationWorld) -> None:
-    # Given a hole that expired notifications left, with a publisher right before the next commit
+    # Given a gap left by expired notifications, with a publisher right before the next commit
     for _ in range(40):
         world.topics.reserve(TOPIC, 10, world.clock.now())
     world.publish(2)
@@ -161,14 +161,14 @@ def test_very_much_that_expired_unsent_is_passed_in_steps_and_told_in_few_pairs(
         world.publish(number)
     world.clock.advance(seconds=36 * 3600)
     world.publish(5000)
-    # When the subscriber comes back, with a process that has little time each time
+    # When the subscriber comes back, and each run of the sender has little time
     before = len(world.backlogs.changes)
     world.connect("b")
     for _ in range(50):
         world.send_once(remaining_ms=4_001)
         world.clock.advance(seconds=60)
     assert world.numbers("b") == [5000]
-    # Then no write of its backlog was large, none passed much at once, and all of it is told
+    # Then no write of its backlog was large, none passed many positions at once, and all are recorded
     written = [change.after for change in world.backlogs.changes[before:] if change.after]
     assert max(len(each.lapsed) for each in written) < 10
     steps = [sequence_of(two.next or 0) - sequence_of(one.next or 0) for one, two in itertools.pairwise(written)]
@@ -181,7 +181,7 @@ def test_very_much_that_expired_unsent_is_passed_in_steps_and_told_in_few_pairs(
 
 
 def publish_until_full(world: NotificationWorld) -> int:
-    """How many were taken."""
+    """Publish until the topic is full; returns how many were accepted."""
     for number in range(1000):
         try:
             world.publish(number)
@@ -196,12 +196,12 @@ def test_a_full_backlog_is_told_to_the_publisher_and_room_appears_with_acknowled
     world.connect("a")
     world.send_all()
     published = publish_until_full(world)
-    # Given a bit more than the quota was taken
+    # Given slightly more than the quota accepted
     taken = sum(each.size for commit in world.topics.commits(TOPIC, 1, 999) for each in commit.notifications)
     assert 1000 <= taken < 1100
     world.send_all()
     assert len(world.numbers("a")) == published
-    # When it is acknowledged, out of order but for the first
+    # When it is acknowledged, out of order except for the first
     world.acknowledge("a", *range(1, published))
     world.disconnect("a")
     with pytest.raises(BacklogFull):

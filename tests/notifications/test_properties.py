@@ -1,11 +1,11 @@
-"""Whatever publishers, clients, crashes and failing calls do, in whatever order:
-the promises of Notifications 2.0 hold.
+"""The promises of Notifications 2.0 hold whatever publishers, clients, crashes and failing calls do, in any order.
 
-* Everything whose publishing was answered, after the first connection, reaches a consumer, again and again until it is
-  acknowledged.
+* Every notification whose publishing was answered after the first connection reaches a consumer, again and again until
+  it is acknowledged.
 * What was acknowledged is never sent again.
 * On every connection new notifications come in publishing order; for shared consumers this holds for each source.
-* No connection has more unacknowledged notifications than its window, but for what a sender sent and could not record.
+* No connection has more unacknowledged notifications than its window, except those that a sender sent and could not
+  record.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Notifications(RuleBasedStateMachine):
             self.perhaps_acknowledged.add(frame.number)
 
     def is_consumer(self, connection_id: str) -> bool:
-        """Whether the hub has not noticed yet that a connection ended, if it has."""
+        """Whether the hub still counts a connection as a consumer's, even if it has ended unnoticed."""
         (backlog,) = self.world.backlogs.backlogs(TOPIC)
         noted = self.world.connections.connections([connection_id])
         return bool(noted) and backlog.consumer(connection_id) is not None
@@ -128,7 +128,7 @@ class Notifications(RuleBasedStateMachine):
     @precondition(lambda self: self.live)
     @rule(at=st.integers(1, 12), what=st.sampled_from(["acknowledges", "ends", "another joins", "publishes"]))
     def sends_while_something_happens(self, at: int, what: str) -> None:
-        """Something comes between two frames of one pass, before it is recorded what was sent."""
+        """Something happens between two frames of one pass, before what was sent is recorded."""
         left = at
 
         def meanwhile(connection_id: str) -> None:
@@ -168,7 +168,7 @@ class Notifications(RuleBasedStateMachine):
         self.world.clock.advance(seconds=seconds)
 
     def attempt(self, fault: Fault | None, at: int, act: Any) -> bool:
-        """Do something, perhaps with one call gone wrong; whether it was answered."""
+        """Do something, perhaps with one failing call; returns whether it was answered."""
         self.world._plan = FaultPlan(fault, at=at)
         self.world.start()
         try:
@@ -208,7 +208,7 @@ class Notifications(RuleBasedStateMachine):
             assert len(on_the_wire) <= WINDOW * (1 + self.senders_gone_wrong)
 
     def teardown(self) -> None:
-        """In the end one consumer connects, acknowledges as it goes, and gets exactly what nobody acknowledged."""
+        """At the end, one consumer connects, acknowledges as it goes, and gets exactly what nobody acknowledged."""
         if not self.seen:
             return
         for each in self.live:
@@ -252,7 +252,7 @@ class Notifications(RuleBasedStateMachine):
         assert {each.state for each in records if each.version == 1} <= {"acknowledged"}
         attempts = [each for each in records if each.kind == "attempt"]
         assert {each.delivery_id for each in attempts} <= owed
-        # The order that was promised can be proved from the records alone
+        # The promised order can be proved from the records alone
         for key in {each.order_key for each in attempts}:
             mine = sorted((each.finished_at or "", each.sequence or 0) for each in attempts if each.order_key == key)
             sequences = [sequence for _, sequence in mine]

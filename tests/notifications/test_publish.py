@@ -1,5 +1,5 @@
-"""Publishing to several topics at once: one that is full keeps nothing from the others,
-and a repeat repeats nothing.
+"""Publishing to several topics at once: a full one does not affect the others, and a repetition publishes nothing
+twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HEALTHY = ("first", "second")
 
 @pytest.fixture
 def world() -> NotificationWorld:
-    """Three topics of one source, the one in the middle full for a subscriber that is gone."""
+    """Three topics of one source, the middle one full because of an abandoned subscriber."""
     world = NotificationWorld(retention=Retention(size=1000))
     for name in ("first", "abandoned", "second"):
         world.rule(topic=name)
@@ -36,7 +36,7 @@ def world() -> NotificationWorld:
 
 
 def fill(world: NotificationWorld, topic: Topic) -> None:
-    """Publish to one topic alone until it takes nothing more."""
+    """Publish to one topic alone until it accepts no more."""
     rules = {rule.name: rule for rule in world.rules.subscriptions(PROJECT)}
     for name in HEALTHY:
         world.rules.delete(rules[name])
@@ -77,7 +77,7 @@ def test_every_topic_that_has_room_takes_what_is_published_and_the_full_ones_are
         world.publish(1, 2)
     # Then the healthy ones have it, once
     assert [received(world, name) for name in HEALTHY] == [[1, 2], [1, 2]]
-    # And the publisher knows which was full, and which were not
+    # And the publisher learns which one was full, and which were not
     assert refused.value.full == (ABANDONED,)
     assert [each.name for each in refused.value.taken] == ["first", "second"]
     assert len(refused.value.ids) == 2
@@ -100,7 +100,7 @@ def test_a_repeat_with_a_key_reaches_only_what_was_full_before(world: Notificati
 
 
 def test_a_request_without_a_key_gets_one_with_the_refusal(world: NotificationWorld) -> None:
-    # Given a request without a key that was taken in part
+    # Given a request without a key that was partly accepted
     with pytest.raises(BacklogFull) as refused:
         world.publish(1, 2)
     make_room(world)
@@ -144,7 +144,7 @@ def test_a_topic_takes_a_request_whole_or_not_at_all() -> None:
     world.rule()
     world.connect("a")
     large = [Draft(api="events", source="1", action="CREATE", data={"n": n, "t": "x" * 90_000}) for n in range(10)]
-    # When it is published, all of it is taken; the next one is refused whole
+    # When it is published, all of it is accepted; the next one is refused as a whole
     world.publishing.publish(PROJECT, large)
     with pytest.raises(BacklogFull):
         world.publish(10)
@@ -176,7 +176,7 @@ def test_a_request_repeated_after_any_fault_is_delivered_once(fault: Fault) -> N
         first = world.publishing.publish(PROJECT, request, key="k")
         assert world.publishing.publish(PROJECT, request, key="k") == first
         world.send_all()
-        # Then both topics have all of it once, in order, under the ids answered, and nobody waits for an empty place
+        # Then both topics have all of it once, in order, under the answered ids, and no reader waits for an empty place
         assert [world.numbers(name) for name in HEALTHY] == [list(range(5))] * 2, (fault, at)
         stored = [
             each.message_id

@@ -1,6 +1,4 @@
-"""Things that happen between two steps of a sender or a publisher: each once,
-at the one moment where it could do harm.
-"""
+"""Events between two steps of a sender or a publisher: each once, at the only moment where it could do harm."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def test_what_was_sent_to_a_consumer_that_left_before_it_was_recorded_comes_agai
     # When it connects again
     world.connect("b")
     world.send_all()
-    # Then it gets all of them, the one that was on the wire too
+    # Then it gets all of them, including the one that was on the wire
     assert world.numbers("b") == [1, 2, 3]
 
 
@@ -58,8 +56,8 @@ def test_what_was_acknowledged_before_its_sending_was_recorded_does_not_come_aga
 
 
 def test_what_was_acknowledged_does_not_come_again_where_recording_it_was_repeated(world: NotificationWorld) -> None:
-    # Given a sender whose call that records what was sent takes effect and has no answer; before the client repeats it,
-    # the consumer acknowledges, and leaves
+    # Given a sender whose call to record what was sent takes effect but gets no answer; before the client repeats it,
+    # the consumer acknowledges and leaves
     world.connect("a")
     world.publish(1, 2, 3)
     real = world.backlogs.save
@@ -74,7 +72,7 @@ def test_what_was_acknowledged_does_not_come_again_where_recording_it_was_repeat
     world.backlogs.save = save  # type: ignore[method-assign]
     world.send_all()
     assert world.numbers("a") == [1, 2, 3]
-    # When it connects again, then it gets the others only
+    # When it connects again, then it gets only the others
     world.connect("b")
     world.send_all()
     assert world.numbers("b") == [1, 3]
@@ -90,7 +88,7 @@ def test_an_acknowledgement_just_before_it_would_wake_the_sender_still_frees_its
     world.publish(4)
     (backlog,) = world.backlogs.backlogs(TOPIC)
     old = Wake(topic=TOPIC, subscriber="app", subscriber_uid=backlog.uid, version=backlog.version - 1)
-    # When an acknowledgement comes after the sender has looked, and before it asks to be woken by one
+    # When an acknowledgement arrives after the sender has looked, and before it asks to be woken by one
     real = world.connections.stall
 
     def stall(connection_id: str, *, stalled: bool) -> Connection | None:
@@ -105,7 +103,7 @@ def test_an_acknowledgement_just_before_it_would_wake_the_sender_still_frees_its
 
 
 def test_what_comes_again_comes_before_what_is_new_also_when_some_of_it_has_expired(world: NotificationWorld) -> None:
-    # Given more to be sent again than one pass sends, of which the oldest expire
+    # Given more to resend than one pass sends, the oldest of which expire
     world.connect("a")
     world.publish(*range(100))
     world.clock.advance(seconds=3600)
@@ -146,7 +144,7 @@ def test_every_subscriber_that_is_connected_is_woken(world: NotificationWorld) -
     for name in names:
         world.connect(name, world.token(name))
     world.send_all()
-    # Given that all wait, when something is published
+    # Given several waiting subscribers, when something is published
     world.publish(1)
     world.send_all()
     # Then each gets it
@@ -156,7 +154,7 @@ def test_every_subscriber_that_is_connected_is_woken(world: NotificationWorld) -
 def test_a_publisher_that_stood_still_for_a_minute_does_not_write_where_readers_have_passed(
     world: NotificationWorld,
 ) -> None:
-    # Given a publisher that stops after it took its place, so long that the readers pass a hole as wide as that
+    # Given a publisher that pauses after reserving its place, for so long that the readers skip a gap of that width
     world.connect("a")
     world.send_all()
     reserve = world.topics.reserve
@@ -175,5 +173,5 @@ def test_a_publisher_that_stood_still_for_a_minute_does_not_write_where_readers_
     world.topics.reserve = slow_reserve  # type: ignore[method-assign]
     world.publish(1)
     world.send_all()
-    # Then what it published comes, after what passed it
+    # Then its notifications arrive, after those that overtook them
     assert world.numbers("a") == [2, 1]

@@ -1,4 +1,4 @@
-"""What is recorded of a notification's life, and that it adds up."""
+"""The records of a notification's life, and that they add up."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_attempts_carry_the_order_that_is_promised_on_their_connection(world: No
     world.publish(4)
     world.send_all()
     attempts = of_kind(world, "attempt")
-    # Then sequences rise on each, and what was sent for the first time says so
+    # Then sequences rise on each, and first sendings are marked as such
     sent = [(each.order_key, each.sequence, each.attempt) for each in attempts]
     one, two, three, four = position_at(1), position_at(1, 1), position_at(1, 2), position_at(2)
     assert sent == [
@@ -135,7 +135,7 @@ def test_what_was_acknowledged_before_its_sending_was_recorded_counts_as_such_wh
 
     world.sockets.meanwhile = meanwhile
     world.send_all()
-    # Then each owed delivery has ended, in the way the consumer sees it
+    # Then each owed delivery has ended the way the consumer saw it
     ends = [each.kind.value for each in recorded(world) if each.version == 1]
     assert sorted(ends) == ["acknowledged", "acknowledged", "cancelled"]
 
@@ -153,7 +153,7 @@ def test_what_expires_is_recorded_once_whether_a_consumer_passes_it_or_the_table
     world.clock.advance(seconds=36 * 3600)
     made = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
     ends: list[DeliveryRecord] = []
-    # When the table removes them first, or else a consumer comes and passes them
+    # When the table removes them first, or a consumer comes first and skips them
     if deleted:
         world.topics.expire(world.clock.now())
         ends += [record for change in world.topics.changes if change.removed for record in made.of(change)]
@@ -178,7 +178,7 @@ def test_what_was_owed_to_a_subscriber_whose_first_handshake_died_has_an_end(fau
     at = 0
     while True:
         at += 1
-        # Given a topic with a history, and a first handshake of another subscriber that dies half-way
+        # Given a topic with a history, and a first handshake of another subscriber that fails half-way
         world = NotificationWorld()
         world.rule()
         world.connect("a", world.token("other"))
@@ -208,7 +208,7 @@ def test_what_was_owed_to_a_subscriber_whose_first_handshake_died_has_an_end(fau
         world.send_all()
         world.acknowledge("a", *world.numbers("a"))
         world.disconnect("a")
-        # Then each delivery that was owed has one end, and who was never connected got nothing from before
+        # Then each owed delivery has one end, and a subscriber that never connected is owed nothing from before
         records = recorded(world)
         owed = [each for record in records for each in record.owed or ()]
         ended = [each.delivery_id for each in records if each.version == 1]

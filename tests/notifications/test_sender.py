@@ -38,7 +38,7 @@ def test_nothing_from_before_the_first_connection_everything_after_it(world: Not
     world.publish(2)
     world.publish(3, 4)
     world.send_all()
-    # Then it receives just that, in order
+    # Then it receives only that, in order
     assert world.numbers("a") == [2, 3, 4]
 
 
@@ -64,7 +64,7 @@ def test_what_was_not_acknowledged_is_sent_again_after_a_reconnect_in_order(worl
     world.send_all()
     world.connect("b")
     world.send_all()
-    # Then the next connection gets exactly the rest
+    # Then the next connection gets exactly the others
     assert world.numbers("b") == [1, 3, 5, 6]
 
 
@@ -86,7 +86,7 @@ def test_the_window_is_exact_and_each_acknowledgement_frees_one_place() -> None:
     # When five are published
     world.publish(1, 2, 3, 4, 5)
     world.send_all()
-    # Then three come
+    # Then three arrive
     assert world.numbers("a") == [1, 2, 3]
     # And one more for each acknowledgement, whichever it is; a repeated one counts once
     world.acknowledge("a", 2)
@@ -122,11 +122,11 @@ def test_a_missing_acknowledgement_blocks_nothing_and_thousands_of_others_are_fo
         world.send_all()
         world.acknowledge("a", *range(max(1, start), start + 100))
     world.send_all()
-    # Then it receives all, and what is kept about it stays small
+    # Then it receives all, and its stored state stays small
     assert world.numbers("a") == list(range(2500))
     (connection,) = world.connections.connections(["a"]).values()
     assert len(connection.acknowledged) < 400
-    # And only the first comes again
+    # And only the first one is sent again
     world.disconnect("a")
     world.connect("b")
     world.send_all()
@@ -146,7 +146,7 @@ def test_a_second_connection_of_an_exclusive_subscriber_is_refused_and_the_first
 
 
 def test_a_dead_socket_makes_room_for_the_next_connection(world: NotificationWorld) -> None:
-    # Given a consumer that died without anybody being told
+    # Given a consumer that died unnoticed
     world.connect("a")
     world.publish(1)
     world.send_all()
@@ -200,7 +200,7 @@ def test_shared_consumers_divide_the_sources_and_a_leaver_s_rest_goes_to_the_oth
     for number in range(60):
         world.publish(number, source=f"s{number % 10}")
     world.send_all()
-    # Then both have a share, every source is with one of them, in order
+    # Then both have a share, and every source is with one of them, in order
     shares = {each: world.frames(each) for each in ("a", "b")}
     assert sorted(world.numbers("a") + world.numbers("b")) == list(range(60))
     sources = {each: {frame.description for frame in frames} for each, frames in shares.items()}
@@ -213,7 +213,7 @@ def test_shared_consumers_divide_the_sources_and_a_leaver_s_rest_goes_to_the_oth
     # Then the other gets it, oldest first
     again = world.numbers("b")[len(shares["b"]) :]
     assert again == world.numbers("a")
-    # And when it comes back under its name, its sources come back to it, once the other has let go of them
+    # And when it returns under its name, its sources return to it once the other one has acknowledged theirs
     world.acknowledge("b", *range(60))
     world.connect("c", token, "alpha")
     for number in range(60, 120):
@@ -269,7 +269,7 @@ def test_a_full_shared_consumer_does_not_hold_up_the_others() -> None:
 
 
 def test_a_shared_consumer_that_is_stuck_far_behind_does_not_hold_up_the_others() -> None:
-    # Given a consumer that acknowledges nothing, with far more than a window of its sources behind it
+    # Given a consumer that acknowledges nothing, with far more of its sources waiting than its window holds
     world = NotificationWorld(window=50)
     world.rule()
     token = world.token(shared=True)
@@ -288,7 +288,7 @@ def test_a_shared_consumer_that_is_stuck_far_behind_does_not_hold_up_the_others(
         world.acknowledge("b", *world.numbers("b"))
     got = len(world.numbers("b"))
     assert got > 10
-    # And when the stuck one goes, then its sibling gets all of it, in order
+    # And when the stuck one leaves, then its sibling gets all of it, in order
     world.disconnect("a")
     for _ in range(30):
         world.send_all()
@@ -299,7 +299,7 @@ def test_a_shared_consumer_that_is_stuck_far_behind_does_not_hold_up_the_others(
 
 
 def test_the_largest_backlog_fits_an_item() -> None:
-    # Given as many consumers as may be, each with the longest name and a full window, and as much passed over as may be
+    # Given the maximum number of consumers, each with the longest name and a full window, and the maximum passed over
     entries = [Entry(position_at(1_000_000 + number * 15_000), number % 65_536) for number in range(WINDOW)]
     consumers = tuple(
         Consumer(
@@ -324,7 +324,7 @@ def test_the_largest_backlog_fits_an_item() -> None:
         version=1_000_000,
     )
 
-    # Then it fits into what DynamoDB takes
+    # Then it fits into a DynamoDB item
     def size(value: Any) -> int:
         if isinstance(value, dict):
             return sum(len(name) + 1 + size(each) for name, each in value.items())
@@ -353,7 +353,7 @@ def test_a_shared_consumer_that_cannot_be_sent_to_does_not_hold_up_the_others(wo
         world.publish(number, source=f"s{number % 10}")
     for _ in range(5):
         world.send_once()
-    # Then its sibling has had all of its own
+    # Then its sibling has got all of its own
     mine = world.numbers("b")
     assert mine
     assert world.numbers("a") == []

@@ -1,4 +1,4 @@
-"""A queue's subscriber that is a topic: what an attempt comes to."""
+"""A queue's subscriber that is a topic: the outcome of an attempt."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_topic_without_subscribers_takes_the_message_and_keeps_nothing(world: 
 
 
 def test_a_full_topic_is_a_failed_try_and_another_one_helps_once_there_is_room(world: NotificationWorld) -> None:
-    # Given a topic filled by its queue
+    # Given a topic filled up by its queue
     body = json.dumps({"n": 1, "text": "x" * 90}).encode()
     outcomes = [target(world).deliver(order(body)) for _ in range(4)]
     assert [each.verdict for each in outcomes] == [Verdict.DELIVERED] * 3 + [Verdict.FAILED]
@@ -91,7 +91,7 @@ def test_a_full_topic_is_a_failed_try_and_another_one_helps_once_there_is_room(w
     for frame in world.frames("a"):
         world.consumers.receive("a", frame.ack_id)
     world.disconnect("a")
-    # Then the next try is taken
+    # Then the next try succeeds
     assert target(world).deliver(order(body)).verdict is Verdict.DELIVERED
 
 

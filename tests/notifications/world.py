@@ -1,4 +1,4 @@
-"""A whole notification system in memory: publishers, topics, the sender and its queue, and clients at their sockets."""
+"""A whole notification system in memory: publishers, topics, the sender and its queue, and clients with sockets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pushhub.notifications.wiring import Notifications
 PROJECT = "5e0000000000000000000001"
 SECRET = b"s" * 32
 PROJECT_TOKEN = "5e" * 32
-"""Hash of the project's token that consumers' tokens are made with unless said otherwise."""
+"""Hash of the project's token that consumers' tokens are made with by default."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Frame:
 
 
 class NotificationWorld:
-    """Everything joined, turned by hand."""
+    """All parts together, driven step by step."""
 
     def __init__(
         self, plan: FaultPlan | None = None, *, window: int = WINDOW, retention: Retention | None = None
@@ -77,7 +77,7 @@ class NotificationWorld:
         self.start()
 
     def start(self) -> None:
-        """(Re)start every process: what was only in memory is gone, the stores stay."""
+        """(Re)start every process: memory is lost, the stores stay."""
         struck = ("topics", "backlogs", "connections", "sockets", "wakes", "requests")
         self.whole = self.ports.build(self._plan, only=struck)
         self.notifications = self.whole.part(Notifications)
@@ -159,13 +159,13 @@ class NotificationWorld:
             self.queue.defer({received.receipt_handle: seconds})
 
     def frames(self, connection_id: str) -> list[Frame]:
-        """What a client has received."""
+        """The frames that a client has received."""
         parsed = self._parsed.setdefault(connection_id, [])
         parsed += map(Frame.parse, self.sockets.frames(connection_id)[len(parsed) :])
         return [*parsed]
 
     def numbers(self, connection_id: str) -> list[int]:
-        """The numbers of what a client has received."""
+        """The numbers that a client has received."""
         return [each.number for each in self.frames(connection_id)]
 
     def acknowledge(self, connection_id: str, *numbers: int) -> None:
@@ -176,7 +176,7 @@ class NotificationWorld:
 
 
 def recorded(world: NotificationWorld) -> list[DeliveryRecord]:
-    """What the records function makes of everything that happened, topics first."""
+    """The delivery records of everything that happened, topics first."""
     made = NotificationRecords(topics=world.topics, backlogs=world.backlogs)
     changes: list[BacklogChange | CommitChange] = [*world.topics.changes, *world.backlogs.changes]
     return [record for change in changes for record in made.of(change)]

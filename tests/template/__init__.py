@@ -1,1 +1,1 @@
-"""The rules of template.yaml, as tests: what a reviewer would otherwise have to look for by eye."""
+"""The rules of template.yaml, as tests: what a reviewer would otherwise have to check by eye."""

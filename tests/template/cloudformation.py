@@ -36,7 +36,7 @@ def source() -> Resource:
 
 @cache
 def resources() -> dict[str, Resource]:
-    """All resources by logical id, SAM's own types transformed to the ones CloudFormation makes."""
+    """All resources by logical id, with SAM's own types transformed to CloudFormation's."""
     written = template.load(ROOT / "template.yaml")
     code = {name: ("artifacts", f"{name}.zip") for name in template.code_folders(written)}
     made: dict[str, Resource] = template.transform(written, code)["Resources"]
@@ -89,7 +89,7 @@ def references(value: Any) -> set[str]:
 
 
 def conditions(**parameters: str) -> dict[str, bool]:
-    """What the template's conditions come to, with the parameters' defaults but for those given."""
+    """The values of the template's conditions, with the given parameters and defaults for the others."""
     values = {name: str(each["Default"]) for name, each in source()["Parameters"].items()} | parameters
 
     def holds(condition: Resource) -> bool:
@@ -104,7 +104,7 @@ def conditions(**parameters: str) -> dict[str, bool]:
 
 
 def deployed(**parameters: str) -> dict[str, Resource]:
-    """The resources that come of some parameters, the others having their defaults."""
+    """The resources deployed with the given parameters and defaults for the others."""
     decided = conditions(**parameters)
     return {
         name: resolved(each, **decided)
@@ -114,7 +114,7 @@ def deployed(**parameters: str) -> dict[str, Resource]:
 
 
 def resolved(value: Any, **conditions: bool) -> Any:
-    """A value with each ``Fn::If`` on a named condition decided, and what turns out to be ``AWS::NoValue`` left out."""
+    """A value with each ``Fn::If`` on a named condition resolved, and without values that become ``AWS::NoValue``."""
     if isinstance(value, dict):
         if "Fn::If" in value and value["Fn::If"][0] in conditions:
             condition, then, otherwise = value["Fn::If"]

@@ -1,4 +1,4 @@
-"""What can go wrong has an alarm, and each alarm tells a person what to do."""
+"""Everything that can go wrong has an alarm, and each alarm tells a person what to do."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def watching(namespace: str, metric: str) -> set[str]:
 
 
 def emitted() -> set[str]:
-    """Names the code can count: its constants, and one per state a delivery can settle in."""
+    """Names of metrics in the code: constants, and one for each final state of a delivery."""
     found: set[str] = set()
     for path in (ROOT / "layers" / "pushhub" / "pushhub").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

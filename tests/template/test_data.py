@@ -19,14 +19,12 @@ def keys(schema: Resource) -> tuple[str, ...]:
 
 
 def is_kept(resource: Resource) -> bool:
-    """Whether it outlives its stack, but for a stack that never came to be:
-    what that leaves is empty and in the way.
-    """
+    """Whether it outlives its stack, unless the stack's creation failed: what that leaves is empty and in the way."""
     return (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
 def test_nothing_else_is_kept_in_the_way_of_the_next_deployment() -> None:
-    # Given what stays when a stack is removed
+    # Given the resources that stay when a stack is removed
     kept = {name for name, each in resources().items() if each.get("DeletionPolicy", "Delete") != "Delete"}
     # Then that is data and the key of some of it, and the account's setting for API Gateway with its role, which others
     # use
@@ -68,7 +66,7 @@ def test_tables_and_the_index_that_take_the_load_can_be_warmed() -> None:
     }
     for name in ("MessagesTable", "ScheduleTable"):
         assert TABLES[name]["WarmThroughput"] == wants
-    # An index that throttles throttles its table's writes
+    # A throttled index throttles its table's writes
     (unsettled,) = TABLES["MessagesTable"]["GlobalSecondaryIndexes"]
     assert unsettled["WarmThroughput"] == wants
 
@@ -88,12 +86,12 @@ def test_indexes_hold_what_their_readers_decode_and_no_more() -> None:
     (idle,) = TABLES["BacklogsTable"]["GlobalSecondaryIndexes"]
     assert (idle["IndexName"], *keys(idle)) == ("idle", "idle_shard", "check_at")
     assert idle["Projection"] == {"ProjectionType": "KEYS_ONLY"}
-    # An item collection with a local index is bound to 10 GB and one partition's pace
+    # An item collection with a local index is limited to 10 GB and one partition's throughput
     assert TABLES["PullTable"].keys().isdisjoint({"GlobalSecondaryIndexes", "LocalSecondaryIndexes"})
 
 
 def test_own_key_reaches_everything_that_rests() -> None:
-    """Without it each service's own key is used: never nothing."""
+    """Without it, each service's own key is used, so data at rest is always encrypted."""
     for table in TABLES.values():
         sse = resolved(table, HasKmsKey=True)["SSESpecification"]
         assert sse == {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY}

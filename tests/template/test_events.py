@@ -27,7 +27,7 @@ def event_in(path: Path) -> dict[str, Any]:
 
 
 def trigger_of(event: dict[str, Any]) -> str:
-    """The route or resource that makes such an event."""
+    """The route or resource that produces such an event."""
     if "requestContext" in event:
         return str(event["requestContext"]["routeKey"])
     if "Records" in event:
@@ -39,7 +39,7 @@ def trigger_of(event: dict[str, Any]) -> str:
 
 
 def triggers() -> set[tuple[str, str]]:
-    """Each function with each thing that calls it, as the template says."""
+    """Each function with each of its triggers, according to the template."""
     found = set()
     for mapping in of_type("AWS::Lambda::EventSourceMapping").values():
         found.add((mapping["FunctionName"]["Ref"], mapping["EventSourceArn"]["Fn::GetAtt"][0]))

@@ -1,4 +1,4 @@
-"""What AWS refuses or withholds in an account that is new, or serves others too."""
+"""What AWS refuses or limits in an account that is new, or is used for other things, too."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_connections_are_logged_on_request_with_a_role_of_the_account_or_one_set
 
 
 def test_no_concurrency_is_reserved_unless_it_is_asked_for() -> None:
-    # A new account may run ten functions or so at a time, and all of that has to stay unreserved.
+    # A new account may have only about ten concurrent runs, all of which must stay unreserved.
     functions = {name: each for name, each in HUB.items() if each["Type"] == "AWS::Lambda::Function"}
     assert len(functions) == len(of_type("AWS::Lambda::Function"))
     for each in functions.values():
@@ -63,8 +63,8 @@ def test_acceptance_and_its_hand_on_can_be_given_room_and_control_a_bound(functi
 
 
 def test_no_answer_to_one_caller_is_kept_for_another_at_the_edge() -> None:
-    """The statuses are those CloudFront may keep, but for 412 and 415,
-    about which it lets nothing be said (HTTPStatusCodes.html).
+    """The statuses are those that CloudFront may cache, except 412 and 415, which cannot be configured
+    (HTTPStatusCodes.html).
     """
     settings = deployed(EdgeDistribution="true")["Edge"]["Properties"]["DistributionConfig"]
     kept = {each["ErrorCode"]: each["ErrorCachingMinTTL"] for each in settings["CustomErrorResponses"]}

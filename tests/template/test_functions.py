@@ -60,7 +60,7 @@ def test_logs_do_not_stay_for_ever(name: str) -> None:
 
 
 def test_the_attempts_own_log_event_cannot_be_switched_off() -> None:
-    # It is INFO, and so is what Lambda makes of a line without a level, as metrics are.
+    # It is INFO, which is also Lambda's level for a line without one, such as metrics.
     assert set(parameter("LogLevel")["AllowedValues"]) == {"DEBUG", "INFO"}
 
 
@@ -107,7 +107,7 @@ def test_an_api_is_deployed_by_its_stage_and_its_access_log_holds_no_query(api: 
     assert stage["AutoDeploy"] is True
     log_format = stage["AccessLogSettings"]["Format"]
     assert "\n" not in log_format
-    # A token may stand in the query.
+    # A query may contain a token.
     assert "querystring" not in log_format.lower()
     # MiniStack's host names for an API need an id of eight hex digits.
     tag = of_type("AWS::ApiGatewayV2::Api")[api]["Tags"]["ms-custom-id"]
@@ -125,10 +125,10 @@ def test_api_gateway_waits_for_no_run_whose_failure_it_would_tell_a_consumer() -
     integrations = of_type("AWS::ApiGatewayV2::Integration")
     for route in ("$default", "$disconnect"):
         integration = integrations[routes[route].removeprefix("integrations/${").removesuffix("}")]
-        # Then they are handed over asynchronously, which proxies cannot be
+        # Then they are invoked asynchronously, which is impossible for proxy integrations
         assert integration["IntegrationType"] == "AWS"
         assert integration["RequestParameters"] == {"integration.request.header.X-Amz-Invocation-Type": "'Event'"}
-        # And what the function needs is in the event
+        # And the event has everything that the function needs
         (template,) = integration["RequestTemplates"].values()
         event = json.loads(template)
         assert event["requestContext"].keys() >= {"eventType", "connectionId"}

@@ -40,10 +40,10 @@ def test_the_layer_is_built_by_sam_for_both_architectures() -> None:
 
 
 def test_each_runtime_that_may_be_chosen_is_one_of_lambda_and_of_the_layer() -> None:
-    # Given what may be chosen
+    # Given the available runtimes and processors
     runtimes = parameter("Runtime")["AllowedValues"]
     assert runtimes == ["python3.11", "python3.12", "python3.13", "python3.14"]
-    # Then Lambda has it, and the layer says that it serves it
+    # Then Lambda has them, and the layer declares that it supports them
     model = botocore.session.get_session().get_service_model("lambda")
     assert set(runtimes) <= set(model.shape_for("Runtime").metadata["enum"])
     assert source()["Resources"]["PushhubLayer"]["Properties"]["CompatibleRuntimes"] == runtimes
@@ -54,7 +54,7 @@ REMOVED = {
     *("aifc", "audioop", "cgi", "cgitb", "chunk", "crypt", "imghdr", "mailcap", "msilib", "nis", "nntplib", "lib2to3"),
     *("ossaudiodev", "pipes", "sndhdr", "spwd", "sunau", "telnetlib", "uu", "xdrlib"),
 }
-"""Modules of Python 3.11 that 3.12, 3.13 or 3.14 have no more."""
+"""Modules of Python 3.11 that 3.12, 3.13 or 3.14 no longer have."""
 
 
 def test_the_hubs_own_code_imports_nothing_that_newer_pythons_have_no_more() -> None:

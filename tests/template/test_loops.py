@@ -1,6 +1,4 @@
-"""Each entry of a mapping that loops read belongs to a loop: one that was forgotten there would not be deployed,
-in silence.
-"""
+"""Each entry of a mapping that loops read belongs to a loop: a forgotten one would silently not be deployed."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ def test_each_entry_of_a_mapping_is_used_by_a_loop() -> None:
         for each in walk(body):
             if isinstance(each, dict) and "Fn::FindInMap" in each and each["Fn::FindInMap"][1] == {"Ref": name}:
                 used[each["Fn::FindInMap"][0]] |= set(items)
-    # Then no entry is left out
+    # Then no entry is missing
     for name in WRITTEN["Mappings"].keys() - source()["Mappings"].keys():
         assert set(WRITTEN["Mappings"][name]) == used[name]
 

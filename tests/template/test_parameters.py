@@ -1,4 +1,4 @@
-"""What an operator chooses is explained and bounded; what a deployment tells is complete."""
+"""Parameters are explained and bounded; outputs are complete."""
 
 from __future__ import annotations
 

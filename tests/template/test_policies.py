@@ -67,7 +67,7 @@ def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
 
 
 MANAGED = {
-    # API Gateway tries the role when it is set, and refuses one that may do less; it is the account's, not the hub's.
+    # API Gateway tests the role when it is set, and refuses one with fewer rights; it is the account's, not the hub's.
     "ApiGatewayLogsRole": [
         {"Fn::Sub": "arn:${AWS::Partition}:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs"}
     ],
@@ -77,7 +77,7 @@ MANAGED = {
 @pytest.mark.parametrize("name", ROLES)
 def test_a_role_has_no_managed_policy_and_belongs_to_one_resource(name: str) -> None:
     assert ROLES[name].get("ManagedPolicyArns") == MANAGED.get(name)
-    # What a function may do to itself stands beside its role: in it, the two would refer to each other.
+    # A function's rights to itself are in a separate policy: in its role, the two would refer to each other.
     users = [
         user
         for user, each in resources().items()
@@ -122,7 +122,7 @@ def test_each_function_has_a_role_of_its_own_that_may_write_its_own_log_only(nam
 
 
 def test_the_environment_of_a_function_names_only_what_its_role_may_use() -> None:
-    # The addresses of the APIs are no secret.
+    # The addresses of the APIs are not secret.
     public = {"HttpApi", "WebSocketApi", *WHERE}
     for function in of_type("AWS::Lambda::Function").values():
         role = ROLES[function["Role"]["Fn::GetAtt"][0]]

@@ -1,4 +1,4 @@
-"""Each queue has a dead-letter queue, keeps messages as long as SQS can, and hides them long enough."""
+"""Each queue has a dead-letter queue, keeps messages as long as SQS allows, and hides them long enough."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_visibility_is_six_times_the_timeout_of_the_function_and_the_batch_windo
 def test_queue_mappings_keep_only_what_failed_and_are_bounded(name: str) -> None:
     # Without ReportBatchItemFailures Lambda would delete the messages that a run says it has not done.
     assert MAPPINGS[name]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    # MaximumConcurrency stops the polling; reserved concurrency would burn receives.
+    # MaximumConcurrency limits the polling; reserved concurrency would waste receives.
     assert MAPPINGS[name]["ScalingConfig"]["MaximumConcurrency"]
 
 

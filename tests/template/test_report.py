@@ -14,12 +14,12 @@ RULES = of_type("AWS::Events::Rule")
 
 def test_the_job_runs_the_pinned_platform_and_a_script_that_is_known_for_python() -> None:
     assert JOB["GlueVersion"] == "5.1"
-    # Spark takes a script for Python by its name.
+    # Spark recognizes a Python script by its name.
     assert JOB["Command"]["ScriptLocation"] == {"Fn::Sub": "s3://${RecordsBucket}/jobs/delivery_report.py"}
 
 
 def test_the_libraries_come_with_it_and_not_from_a_package_index() -> None:
-    # A zip of wheels is known by the end of its name.
+    # A zip of wheels is recognized by its suffix.
     arguments = JOB["DefaultArguments"]
     assert arguments["--additional-python-modules"] == {
         "Fn::Sub": "s3://${RecordsBucket}/jobs/libraries.gluewheels.zip"
@@ -61,7 +61,7 @@ def test_its_logs_are_kept_as_long_as_all_others() -> None:
 
 
 def test_its_role_may_make_the_log_groups_it_is_given() -> None:
-    # Glue asks for that although they are there (AWSGlueServiceRole has it too).
+    # Glue requires this right although they exist (AWSGlueServiceRole has it, too).
     (policy,) = of_type("AWS::IAM::Role")["ReportRole"]["Policies"]
     (logs,) = (each for each in policy["PolicyDocument"]["Statement"] if "logs:" in str(each))
     assert logs["Action"] == ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"]

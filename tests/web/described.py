@@ -1,4 +1,4 @@
-"""Whether an answer is one that the OpenAPI document describes."""
+"""Checks answers against the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def _validator(name: str, status: str, content_type: str) -> Any:
 
 
 def violation(name: str, answer: Answer) -> str | None:
-    """What is not as described: status, content type or shape of an answer to a route; None when all is well."""
+    """The difference between an answer to a route and its description (status, content type, shape); None if there is
+    none.
+    """
     response = _operations()[name]["responses"].get(str(answer.status))
     if response is None:
         return f"{name}: the status {answer.status} is not described"

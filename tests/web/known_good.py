@@ -1,6 +1,4 @@
-"""A good request for every route of every protocol, with every field the route knows,
-and what must be there before it.
-"""
+"""A good request for every route of every protocol, with every field the route knows, and what it requires to exist."""
 
 from __future__ import annotations
 
@@ -30,8 +28,8 @@ class Good:
     """A good request to one route.
 
     Attributes:
-        prepare: Makes what it is about, if that is not there; the names for its path, and fields for its body or query
-            that only then are known.
+        prepare: Creates its object if it does not exist; returns the names for its path, and further fields for its
+            body or query.
         body: Its JSON, None for none.
         query: Its query.
     """
@@ -42,7 +40,7 @@ class Good:
 
 
 def ask(api: Served, name: str, body: Any = None, *, query: Mapping[str, str] | None = None, **names: str) -> Answer:
-    """A request that must go well."""
+    """Make a request that must succeed."""
     answer = api.call(ROUTES[name], body, names=names, query=query)
     assert answer.status == ROUTES[name].status, (name, answer)
     return answer
@@ -235,7 +233,7 @@ INTEGRATION = {"name": "acme", "url": "https://acme.example", "token": "t", "cat
 
 
 def _made(name: str, key: str, fields: Mapping[str, Any]) -> Callable[[Served], tuple[dict[str, str], dict[str, Any]]]:
-    """Something new, in the place of whatever was made before."""
+    """A new object, replacing an earlier one."""
 
     def prepare(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
         _none(f"{key}s")(api)
@@ -390,7 +388,7 @@ def _rules_of_all_kinds(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     ask(api, "notifications.create_subscription", {**tenant, "subscription": "all"})
     ask(api, "notifications.create_subscription", {"context": "tenant", "subscription": "plain"})
     for topic in ("orders", "all", "plain"):
-        # Somebody must be owed what is published
+        # There must be a subscriber for what is published
         token = ask(api, "notifications.create_token", {"subscriber": "shop", "subscription": topic}).body["token"]
         if topic not in api.notes:
             api.world.consumers.connect(token, "", topic)
@@ -545,7 +543,7 @@ OPERATIONAL = {
 
 
 def _webhook_task(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
-    """A task that runs: at one message a second it has to wait after the first."""
+    """A running task: at one message per second, it has to wait after the first."""
     names, _ = _webhook_endpoint(api)
     for _ in range(3):
         ask(api, "webhooks.create_message", {**MESSAGE, "eventId": None}, app=names["app"])
@@ -574,7 +572,7 @@ def _polled(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def _in_a_portal(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
-    """The caller shows an application's token, a new one each time."""
+    """The caller presents an application's token, a new one each time."""
     api.token = api.world.token
     names, _ = _application(api)
     api.token = ask(api, "webhooks.dashboard_access", app=names["app"]).body["token"]

@@ -1,4 +1,4 @@
-"""The API of each protocol, whole, with everything behind it in memory, asked by route."""
+"""The complete API of each protocol, with everything behind it in memory, called by route."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROTOCOLS = ("ironmq", "hub", "notifications", "webhooks")
 
 @dataclass(frozen=True)
 class Answer:
-    """What a client sees."""
+    """An answer as a client sees it."""
 
     status: int
     body: Any
@@ -37,7 +37,7 @@ class Answer:
 
 
 class Reads:
-    """A store whose calls are noted by name."""
+    """A store whose calls are recorded by name."""
 
     def __init__(self, real: object, noted: list[str]) -> None:
         self._real = real
@@ -58,12 +58,12 @@ class Served:
     """One protocol's API.
 
     Attributes:
-        api: Answers.
-        world: What is behind it.
-        token: Of the project.
-        show: The headers that show a token.
+        api: The API.
+        world: The world behind it.
+        token: Token of the project.
+        show: Makes the headers that present a token.
         reads: Calls of the noted ports (the store of projects and tokens), by name.
-        notes: What tests want to remember of this world.
+        notes: Data that tests keep about this world.
     """
 
     api: Api[Any, Any]
@@ -111,7 +111,7 @@ class Served:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """One request as API Gateway hands it over."""
+        """Make a request as API Gateway delivers it."""
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         result = self.api.handle(
             {
@@ -130,7 +130,7 @@ class Served:
 
 
 def _strict(text: str) -> Any:
-    """JSON as the standard has it: UTF-8 without half surrogates, no NaN, no Infinity."""
+    """Strict JSON: UTF-8 without half surrogates, no NaN, no Infinity."""
 
     def refuse(constant: str) -> Any:
         raise AssertionError(f"{constant} is not JSON")
@@ -139,7 +139,7 @@ def _strict(text: str) -> Any:
 
 
 def served(protocol: str, *, noted: Sequence[str] = ("config",)) -> Served:
-    """A protocol's API in a new world with one project; calls of the noted ports are noted."""
+    """A protocol's API in a new world with one project; calls of the named ports are recorded."""
     make = {"ironmq": _ironmq, "hub": _hub, "notifications": _notifications, "webhooks": _webhooks}
     world, token, part = make[protocol]()
     reads: list[str] = []
@@ -159,7 +159,7 @@ SHOWN: dict[str, Callable[[str, str], dict[str, str]]] = {
     "notifications": _basic,
     "webhooks": lambda _, token: {"authorization": f"Bearer {token}"},
 }
-"""How each protocol's clients show a token."""
+"""How each protocol's clients present a token."""
 
 
 def _ironmq() -> tuple[Any, str, type[Any]]:

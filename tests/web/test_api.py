@@ -1,4 +1,4 @@
-"""The skeleton of the HTTP APIs, with a small API on it."""
+"""The base of the HTTP APIs, tested with a small API."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Plain(Dialect[Call]):
 
 
 class Things:
-    """The use cases: remembers, or raises what it is told to."""
+    """The use cases: records calls, or raises what the test sets."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, str]]] = []
@@ -73,7 +73,7 @@ ROUTES: tuple[Route[Things, Call], ...] = (
 
 
 class World:
-    """The API and what came of it."""
+    """The API and its effects."""
 
     def __init__(self) -> None:
         self.things = Things()

@@ -1,4 +1,4 @@
-"""Who is admitted, in all APIs alike: what a caller who is not admitted learns, and what it is told to show."""
+"""Who is admitted, in all APIs alike: what a rejected caller learns, and which credentials it is asked for."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def apis() -> dict[str, Served]:
 def test_a_project_that_does_not_exist_looks_like_one_whose_token_is_wrong(
     apis: dict[str, Served], route: Route[Any, Any]
 ) -> None:
-    # Given a token that belongs to nobody
+    # Given an unknown token
     api = apis[route.name.partition(".")[0]]
     told, asked = {}, {}
     for project in (api.project, UNKNOWN):
-        # When it is shown for a project that exists, and for one that does not
+        # When it is presented for an existing project, and for one that does not exist
         api.reads.clear()
         told[project] = api.call(route, project=project, token="no-such-token")
         asked[project] = list(api.reads)
-    # Then both are told the same, after the same look-ups
+    # Then both get the same answer, after the same look-ups
     assert told[api.project] == told[UNKNOWN]
     assert told[UNKNOWN].status == 401
     assert asked[api.project] == asked[UNKNOWN]

@@ -197,7 +197,7 @@ NAMES = ["100%", "a%41", "a%2Fb", "%zz", "50%-60%", "%FF", "%25%41", "żółć",
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_path_that_the_gateway_has_decoded_is_not_decoded_again(hub: Hub, name: str) -> None:
-    # Given the path of a name, of which the gateway has decoded everything
+    # Given the path of a name that the gateway has decoded completely
     event = hub.event("GET", "/version") | {"rawPath": f"{QUEUES}/{name}"}
     # Then it is the name
     assert request_from_event(event).path == f"{QUEUES}/{name}"
@@ -245,14 +245,14 @@ def test_bytes_that_are_no_utf8_survive_gateways_that_pass_them_as_surrogates(hu
 
 
 def test_a_body_that_the_gateway_had_to_mend_is_refused(hub: Hub) -> None:
-    # Given bytes under a textual type that are no text, as a gateway hands them over that replaces what it cannot read
+    # Given bytes with a textual content type that are not text, from a gateway that replaces unreadable ones
     sent = b'{"messages": [{"body": "a \xff b"}]}'
     event = hub.event("POST", f"{QUEUES}/q/messages?oauth={hub.token}", headers={"Content-Length": str(len(sent))})
     event["body"] = sent.decode(errors="replace")
     # When it arrives, then it is refused, and nothing is stored
     assert hub.api.handle(event)["statusCode"] == 400
     assert hub.call("GET", "/queues/q").status == 404
-    # And the same character is fine where it was sent
+    # And the same character is accepted if it was really sent
     event["headers"]["content-length"] = str(len(event["body"].encode()))
     assert hub.api.handle(event)["statusCode"] == 201
 
@@ -293,7 +293,7 @@ def test_faults_are_500_and_never_503(port: str, fault: Fault) -> None:
     )
     # When something is posted
     result = api(port).handle(event)
-    # Then the producer is told that it failed, and the same request works next time
+    # Then the producer gets a 500, and the same request works next time
     assert plan.struck
     assert (result["statusCode"], json.loads(result["body"])) == (500, {"msg": "Internal server error"})
     assert result["headers"]["Content-Type"] == "application/json"

@@ -108,7 +108,7 @@ PARSERS: list[Callable[[dict[str, Any]], object]] = [
 
 
 def refusal(parse: Callable[[], object]) -> str | None:
-    """What a parser refuses with, None when it does not."""
+    """The refusal of a parser; None if it accepts."""
     try:
         parse()
     except RequestRefused as refused:
@@ -122,7 +122,7 @@ def test_any_bytes_are_an_object_or_refused(body: bytes) -> None:
         fields = parse_object(body)
     except Invalid:
         return
-    # What was taken is what Python's own reader makes of it
+    # An accepted value equals that of Python's own reader
     assert fields == (json.loads(body) if body else {})
     json.dumps(fields, ensure_ascii=False).encode()
 
@@ -183,7 +183,7 @@ def test_verbatim_json_stands_in_an_answer_as_it_is_wherever_it_is() -> None:
     value = {"a": Verbatim("1.0"), "b": [Verbatim('{"c" :1e2}'), "ü", {"d": Verbatim("-0")}]}
     assert written(value) == '{"a": 1.0, "b": [{"c" :1e2}, "ü", {"d": -0}]}'
     assert written({"a": 1.0}) == '{"a": 1.0}'
-    # A text that holds what looks like a place is a text
+    # A string that looks like a placeholder stays a string
     assert json.loads(written({"a": Verbatim("7"), "b": "0" * 32 + "0", "c": '"1"'})) == {
         "a": 7,
         "b": "0" * 33,

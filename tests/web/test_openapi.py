@@ -1,6 +1,6 @@
-"""The description of all APIs: whole, valid, true.
+"""The description of all APIs: complete, valid, true.
 
-Its examples are sent, and what is answered is compared with its shapes.
+Its examples are sent, and the answers compared with its schemas.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def test_every_shared_shape_is_used() -> None:
 
 @pytest.mark.parametrize("name", GOOD)
 def test_an_example_is_answered_as_it_says(name: str) -> None:
-    # Given what the route is about, and the example that the document shows
+    # Given the route's object, and the example from the document
     api, operation, good = world_of(name), OPERATIONS[name], GOOD[name]
     names, known = good.prepare(api)
     contents: list[dict[str, Any]] = list(operation.get("requestBody", {"content": {}})["content"].values())
@@ -80,7 +80,7 @@ def test_an_example_is_answered_as_it_says(name: str) -> None:
     body, query = filled(body, query, known)
     # When it is sent
     answer = api.call(ROUTES[name], body, names=names, query=query)
-    # Then it goes well, in the shape that is described
+    # Then it succeeds, with an answer of the described shape
     assert answer.status == ROUTES[name].status, answer
     assert violation(name, answer) is None
 

@@ -1,4 +1,4 @@
-"""What producers of each protocol are told when their project posts more than it may."""
+"""The answer to producers of each protocol when their project posts more than its quota."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAYS = {
     "notifications": ("message", {"error": "general/tooManyRequests"}),
     "webhooks": ("detail", {"code": "too_many_requests"}),
 }
-"""The field with the text, and what else clients go by."""
+"""The field with the text, and further fields that clients use."""
 
 
 def test_every_protocol_has_producers() -> None:
@@ -44,13 +44,13 @@ def test_a_post_over_the_quota_is_refused_in_the_protocols_own_words_and_nothing
     names, _ = good.prepare(api)
     api.world.config.put_project(Project(project_id=PROJECT, created_at=0, quota=Quota.of(1, 1)))
     body = {**good.body, "eventId": None} if protocol == "webhooks" else good.body
-    # When it has posted what it may
+    # When it has used up its quota
     for _ in range(3):
         api.reads.clear()
         answer = api.call(route, body, names=names, query=good.query)
         if answer.status != route.status:
             break
-    # Then it is told, as described, when to try again, and no store was asked anything
+    # Then the answer says, as described, when to try again, and no store was called
     assert answer.status == 429
     assert violation(route.name, answer) is None
     said, more = SAYS[protocol]
@@ -64,7 +64,7 @@ def test_a_post_over_the_quota_is_refused_in_the_protocols_own_words_and_nothing
 
 
 def test_what_the_hub_makes_of_a_message_is_not_refused() -> None:
-    # Given a project that has posted what it may, to a queue that feeds another and whose messages fail
+    # Given a project that has used up its quota, with a queue that feeds another and whose messages fail
     world = World()
     world.sender.script(ENDPOINT, 500)
     world.make_queue("q", subscribers("ironmq:///next", ENDPOINT), retries=0, error_queue="errors")

@@ -1,5 +1,5 @@
-"""Every value of every request that is good, replaced by every kind of value there is:
-done or refused in the dialect, and never a fault.
+"""Every value of every good request, replaced by every kind of value: carried out, or refused in the dialect, and never
+a fault.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pushhub
 from pushhub.web.api import Body
 
 HUGE = "\ue000"
-"""Stands for a number that JSON has and Python's floats have not."""
+"""Stands for a number that is valid in JSON but too large for Python's floats."""
 
 ODD: tuple[Any, ...] = (
     None,
@@ -64,13 +64,13 @@ ODD: tuple[Any, ...] = (
     {"x": {"x": "x"}},
     [[[[[[[[[[["deep"]]]]]]]]]]],
 )
-"""Each JSON type, its edges, and texts that mean something somewhere."""
+"""Each JSON type, its extremes, and strings that have a meaning somewhere."""
 
 ABSENT = object()
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to every value in a JSON value, itself first."""
+    """The path of every value in a JSON value, beginning with itself."""
     yield path
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in children:
@@ -97,7 +97,7 @@ def as_bytes(value: Any) -> bytes:
 
 
 def refusal_in_dialect(name: str, answer: Answer) -> bool:
-    """Whether an answer that is no success is one that clients of the protocol can read."""
+    """Whether an error answer is one that clients of the protocol can read."""
     body = answer.body
     match name.partition(".")[0]:
         case "ironmq":
@@ -109,17 +109,17 @@ def refusal_in_dialect(name: str, answer: Answer) -> bool:
         case "webhooks":
             if answer.status == 422:
                 return all(each["loc"] and each["msg"] and each["type"] for each in body["detail"])
-            # What is replaced under a name that is not there is made.
+            # Replacing under an unknown name creates.
             made = answer.status in {200, 201} and name.startswith(("webhooks.replace_", "webhooks.create_"))
             return made or (answer.status in {400, 401, 404, 405, 409, 413} and set(body) == {"code", "detail"})
         case _:
-            # Notifications 2.0 tells some refusals as 500, each by its own name.
+            # Notifications 2.0 answers some refusals with 500, each with its own name.
             refused = answer.status in {401, 404, 409, 413, 422} or body["error"] == "reliable-notification/Not Found"
             return refused and {"error", "message", "info"} <= set(body) and bool(body["message"])
 
 
 def settle(api: Served, name: str) -> None:
-    """What was taken is worked on, and shown: that is never a fault either."""
+    """Process and show what was accepted: that is never a fault, either."""
     match name.partition(".")[0]:
         case "ironmq":
             for queue in ("q", "p", "new", "changed"):
@@ -149,7 +149,7 @@ def api(request: pytest.FixtureRequest) -> Served:
 
 
 def world_of(name: str) -> Served:
-    """A new world for the protocol of a route; every endpoint in it takes what it is sent."""
+    """A new world for the protocol of a route; every endpoint in it accepts what it is sent."""
     made = served(name.partition(".")[0])
     if name.startswith("hub."):
         made.world.endpoints = defaultdict(lambda: lambda _: {})
@@ -169,7 +169,7 @@ def test_a_good_request_goes_well(api: Served, name: str) -> None:
 
 
 def filled(body: Any, query: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
-    """A good request with what only its preparation knows."""
+    """A good request, filled in with the results of its preparation."""
     if "token" in fields:
         return body, {**query, "token": fields["token"]}
     return ({**(body or {}), **fields} if fields else body), query
@@ -182,12 +182,12 @@ def test_no_value_in_a_body_is_a_fault(name: str) -> None:
     for path in [*places(body)]:
         api = world_of(name)
         for odd in (*ODD, *((ABSENT,) if path else ())):
-            # Given what the request is about
+            # Given the object of the request
             names, fields = good.prepare(api)
             whole, query = filled(good.body, good.query, fields)
-            # When one value in it is another
+            # When one value in it is replaced
             answer = api.call(route, as_bytes(with_value(whole, path, odd)), names=names, query=query)
-            # Then it is done, or refused in the dialect
+            # Then it is carried out, or refused in the dialect
             told = f"{path}: {str(odd)[:60]!r}: {answer}"
             assert answer.status == route.status or refusal_in_dialect(name, answer), told
             assert violation(name, answer) is None, told
@@ -218,7 +218,7 @@ def test_no_name_in_a_path_is_a_fault(api: Served, name: str) -> None:
             answer = api.call(route, body, names={**names, segment: odd}, query=query)
             told = f"{segment}: {str(odd)[:60]!r}: {answer}"
             assert answer.status == route.status or refusal_in_dialect(name, answer), told
-            # Without the name it is another path
+            # Without the name it would be another path
             assert not odd or violation(name, answer) is None, told
 
 
@@ -324,7 +324,7 @@ def test_nothing_that_an_endpoint_says_of_itself_is_a_fault() -> None:
             good.prepare(api)
             content = as_bytes(with_value(DESCRIPTION, path, odd))
             api.world.sender.script("https://acme.example/endpoint.json", Reply(status_code=200, body=content))
-            # When it is registered, signed up for, and shown, then that is done or refused
+            # When it is registered, signed up for, and shown, then that is carried out or refused
             told = f"{path}: {str(odd)[:60]!r}"
             made = api.call(ROUTES["hub.register_integration"], good.body)
             assert made.status == 201, (told, made)

@@ -1,4 +1,4 @@
-"""Static files as the gateway's answers: what browsers keep, what they may do, what is not there."""
+"""Static files as the gateway's answers: what browsers cache, what they may do, and missing files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Answer:
 
 @dataclass
 class Browser:
-    """Asks a site as the gateway does."""
+    """Calls a site as the gateway does."""
 
     site: Site
 
@@ -41,7 +41,7 @@ class Browser:
         return Answer(told["statusCode"], told["headers"], base64.b64decode(told["body"]))
 
     def file(self, name: str) -> str:
-        """Where the page says that a file is."""
+        """The path of a file according to the page."""
         found = re.search(rf'"(/console/[0-9a-f]+/{re.escape(name)})"', self.get("/console").body.decode())
         assert found
         return found[1]
@@ -72,9 +72,9 @@ def test_the_page_names_all_modules_and_a_module_lies_where_it_says(browser: Bro
     page = browser.get("/console")
     assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert page.body.count(b'rel="modulepreload"') == 2
-    # When a module is asked for where the page says
+    # When a module is requested at the path in the page
     module = browser.get(browser.file("pages/first.js"))
-    # Then it is there, as a script
+    # Then it is served, as a script
     assert (module.status, module.body.decode()) == (200, LONG)
     assert module.headers["Content-Type"] == "text/javascript; charset=utf-8"
 
@@ -86,12 +86,12 @@ def test_files_are_kept_for_ever_and_the_page_is_asked_for_each_time(browser: Br
 
 
 def test_a_changed_file_has_another_address_and_so_have_those_that_import_it(folder: Path, browser: Browser) -> None:
-    # Given what a browser has
+    # Given a browser's cached files
     before = browser.file("app.js")
     # When a file that it imports is changed
     (folder / "pages" / "first.js").write_text("changed")
     after = Browser(site(folder))
-    # Then both are asked for anew, and the old ones are gone rather than mixed with the new
+    # Then both are requested again, and the old ones are gone rather than mixed with the new
     assert after.file("app.js") != before
     assert after.get(before).status == 404
 
@@ -101,10 +101,10 @@ def test_what_a_client_has_is_not_sent_again(browser: Browser, encoding: str) ->
     # Given a client that has the page
     first = browser.get("/console", accept_encoding=encoding)
     tag = first.headers["ETag"]
-    # When it asks whether that is still the page
+    # When it revalidates the page
     for shown in (tag, f"W/{tag}", f'"other", {tag}', "*"):
         again = browser.get("/console", accept_encoding=encoding, if_none_match=shown)
-        # Then it is told so, with the headers that keep it
+        # Then it gets a 304, with the caching headers
         assert (again.status, again.body) == (304, b"")
         assert again.headers["ETag"] == tag
     assert browser.get("/console", accept_encoding=encoding, if_none_match='"other"').status == 200

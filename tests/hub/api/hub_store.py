@@ -23,8 +23,8 @@ class Store(HubWorld):
     """A store behind its API.
 
     Attributes:
-        token: Of the store.
-        refusals: What the egress guard says about a URL, by URL; tests fill it.
+        token: Token of the store.
+        refusals: The egress guard's refusals, by URL; set by tests.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Store(HubWorld):
         headers: dict[str, str] | None = None,
         **query: Any,
     ) -> tuple[int, Any]:
-        """One request as API Gateway hands it over; status and parsed body."""
+        """Make a request as API Gateway delivers it; returns status and parsed body."""
         status, parsed, _ = self.call_whole(
             method, path, body, form=form, store=store, token=token, headers=headers, **query
         )

@@ -1,4 +1,4 @@
-"""The hub's API: what a store pushes, what its admin client reads and does."""
+"""The hub's API: what a store pushes, and what its admin client reads and does."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_queue_is_shown_to_the_admin_client_in_pages() -> None:
     assert len(second["messages"]) == 5
     times = [row["created_at"] for row in [*first["messages"], *second["messages"]]]
     assert times == sorted(times, reverse=True)
-    # And bare, as the documentation shows it
+    # And as a bare array, as in the documentation
     _, rows = store.call("GET", "/queues/archived.json", source="incoming", page=2)
     assert [row["id"] for row in rows] == ids[4::-1]
 
@@ -300,7 +300,7 @@ def test_a_parked_message_is_attempted_now_or_archived(form: bool) -> None:
     incoming = store.push_message("order:new")
     store.run(seconds=5)
     child = store.call("GET", f"/messages/{incoming}")[1]["children"][0]["id"]
-    # When a person has it attempted, it is at once
+    # When a person asks for an attempt, it is made at once
     status, _ = store.call("PUT", f"/messages/{child}", {"attempt_now": "true" if form else True}, form=form)
     assert status == 200
     store.run(seconds=1)
@@ -327,7 +327,7 @@ def test_next_attempt_is_left_out_where_there_is_none() -> None:
     for message_type in ("a:waits", "a:parked", "a:done"):
         store.push_message(message_type)
     store.run(seconds=5)
-    # Then the admin client, which formats whatever it is given, is given times only
+    # Then the admin client, which formats any value it gets, gets only times
     rows = store.call("GET", "/queues/accepted.json")[1] + store.call("GET", "/queues/archived.json")[1]
     shown = {row["message"]: row for row in rows}
     assert isinstance(shown["a:waits"]["next_attempt"], str)
@@ -373,7 +373,7 @@ def test_pushing_again_what_a_person_archived_says_why_it_goes_nowhere() -> None
 
 
 def test_notifications_beyond_the_newest_are_found_by_filter_page_and_date() -> None:
-    # Given one error, and many more notifications after it
+    # Given one error, followed by many other notifications
     store = Store()
     made_mapping(store)
     said = {"notifications": [{"level": "error", "subject": "Long ago"}]}
@@ -386,7 +386,7 @@ def test_notifications_beyond_the_newest_are_found_by_filter_page_and_date() -> 
         store.run(seconds=60)
         store.push_message("order:new")
     store.run(seconds=5)
-    # Then filters look at all of them, pages lead to all of them, and dates bound them
+    # Then filters cover all of them, pages lead to all of them, and dates limit them
     [found] = store.call("GET", "/notifications.json", level="error")[1]
     assert found["subject"] == "Long ago"
     last = store.call("GET", "/notifications", page=17)[1]
@@ -599,7 +599,7 @@ def test_an_integration_describes_itself_and_gets_its_mappings() -> None:
     assert imports["messages"] == ["order:new"]
     assert imports["identifiers"] == {"number": "payload.order.number"}
     assert imports["options"]["retries_allowed"] is False
-    # The one that needs a parameter waits for its sign-up; the required one is enabled, and scheduled
+    # The one that needs a parameter waits for sign-up; the required one is enabled and scheduled
     assert (imports["enabled"], polls["enabled"], polls["required"]) == (False, True, True)
     assert [each["key"] for each in store.call("GET", "/schedulers")[1]] == ["acme:order:poll"]
     assert store.call("GET", "/integrations")[1] == [made]
@@ -613,7 +613,7 @@ def test_parameters_in_the_query_register_as_the_documentation_shows() -> None:
     query: dict[str, Any] = {f"integration[{key}]": each for key, each in INTEGRATION.items()}
     status, made = store.call("POST", "/integrations", **query)
     assert (status, made["name"], made["category"]) == (201, "acme", "custom")
-    # Without a token, one is made
+    # Without a token, one is generated
     assert len(made["token"]) >= 32
 
 
@@ -658,9 +658,9 @@ def test_what_a_sign_up_sets_is_of_the_type_that_the_endpoint_declares(form: boo
     store = Store()
     endpoint_says(store, TYPED)
     made = store.call("POST", "/integrations", {"integration": INTEGRATION})[1]
-    # Given a value that was set before as a text
+    # Given a value that was previously set as a string
     store.call("POST", "/parameters", {"name": "acme.batch", "value": "7", "data_type": "string"})
-    # When somebody signs up, in JSON or by a form, where everything is text
+    # When somebody signs up, in JSON or with a form, where everything is text
     path = f"/integrations/{made['id']}/signup"
     lookup = [{"standard": "GROUND"}]
     texts = {"api_key": "007", "batch": "10", "rate": "0.5", "live": "true", "note": "n"}
@@ -671,7 +671,7 @@ def test_what_a_sign_up_sets_is_of_the_type_that_the_endpoint_declares(form: boo
     else:
         status, _ = store.call("POST", path, {"parameters": {**texts, "lookup": lookup}, "enabled": ["import"]})
     assert status == 200
-    # Then services get numbers, truths and lists, and the text that looks like a number stays one
+    # Then services get numbers, booleans and lists, and the string that looks like a number stays a string
     store.endpoints["https://acme.example/import"] = lambda _: {}
     store.push_message("order:new")
     store.run(seconds=5)
@@ -761,10 +761,10 @@ def test_the_schedulers_of_an_integration_stop_with_it() -> None:
     shared = store.call("POST", "/integrations", {"integration": {**INTEGRATION, "name": "other", "url": other}})[1]
     store.call("POST", "/schedulers", {"scheduler": {"key": "mine:poll", "count": 1, "interval": "day"}})
     assert sorted(each["key"] for each in store.call("GET", "/schedulers")[1]) == ["acme:order:poll", "mine:poll"]
-    # When one goes, the message that the other one needs is still scheduled, once
+    # When one is deleted, the message that the other one needs is still scheduled, once
     store.call("DELETE", f"/integrations/{acme['id']}")
     assert sorted(each["key"] for each in store.call("GET", "/schedulers")[1]) == ["acme:order:poll", "mine:poll"]
-    # When both are gone, only the owner's own is left
+    # When both are deleted, only the owner's own scheduler is left
     store.call("DELETE", f"/integrations/{shared['id']}")
     assert [each["key"] for each in store.call("GET", "/schedulers")[1]] == ["mine:poll"]
 

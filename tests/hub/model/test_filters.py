@@ -1,4 +1,4 @@
-"""The ten operators, any and all, and paths that lead nowhere."""
+"""The ten operators, ``any`` and ``all``, and paths without values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which messages count as the same for a mapping."""
+"""Which messages count as duplicates for a mapping."""
 
 from __future__ import annotations
 

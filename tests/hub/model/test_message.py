@@ -1,4 +1,4 @@
-"""Messages of the hub: content, types, and what parameters, notifications and mappings make of them."""
+"""Messages of the hub: content, types, parameters, notifications and mappings."""
 
 from __future__ import annotations
 

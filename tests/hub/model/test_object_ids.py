@@ -1,4 +1,4 @@
-"""Object ids: 24 hex characters on the wire, decimal ids inside, one from the other."""
+"""Object ids: 24 hex characters on the wire, decimal ids inside, convertible in both directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular expressions of others, run where they can be stopped."""
+"""Untrusted regular expressions, run where they can be stopped."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def test_a_pattern_that_backtracks_without_end_is_stopped() -> None:
 
 
 def test_a_process_that_is_slow_to_start_costs_the_pattern_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a machine on which starting takes longer than a pattern may
+    # Given a machine on which starting the process takes longer than a pattern may
     monkeypatch.setattr(pattern_process, "MATCH_SECONDS", 0.05)
     slow_start = "import time\nbusy = time.process_time() + 0.2\nwhile time.process_time() < busy: pass\n"
     monkeypatch.setattr(pattern_process, "_PROGRAM", slow_start + pattern_process._PROGRAM)
-    # Then a pattern is answered all the same
+    # Then a pattern is still answered
     assert matches("^R[0-9]+$", ["R1", "W1"]) == [True, False]
 
 

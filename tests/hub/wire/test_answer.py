@@ -1,4 +1,4 @@
-"""Every kind of answer, real shapes first, then hostile ones."""
+"""Every kind of answer: real shapes first, then hostile ones."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_numbers_in_filters_become_text_as_comparisons_need_it() -> None:
 
 
 def test_the_patterns_of_a_mapping_are_bounded_together() -> None:
-    # Given fifty filters, each of which Python's engine takes long to compile
+    # Given fifty filters, each of which takes Python's engine long to compile
     costly = {"path": "payload.a", "operator": "match", "value": "(?i)" + "[\0-\uffff]" * 60}
     fields = Fields({"filters": [costly] * 50})
     # When they are read, then no more than one or two of them are compiled

@@ -38,7 +38,7 @@ class Client:
         self.authorization = basic(f"{PROJECT}/me", TOKEN)
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """``body`` as JSON, or as it is when it is text."""
+        """``body`` is sent as JSON, or unchanged if it is text."""
         api = self.world.notifications.api
         raw_path, _, query = path.partition("?")
         event: dict[str, Any] = {
@@ -219,7 +219,7 @@ def test_publishing_answers_an_id_for_each_notification(client: Client) -> None:
     assert (one.status, two.status) == (201, 201)
     assert len({*one.body["ids"], *two.body["ids"]}) == 4
     client.world.send_all()
-    # Measurements do not reach a tenant's subscription unless they are asked for by name.
+    # Measurements reach a tenant's subscription only if requested by name.
     assert [each.body for each in client.world.frames("a")] == ['{"n":1}', '{"n":2}', "/wA="]
 
 
@@ -274,7 +274,7 @@ def test_a_full_topic_is_told_with_what_the_others_took_and_a_key_to_repeat_with
     request = {"api": "alarms", "source": "1", "data": {"n": 2}}
     # When something is published to both
     answer = client.call("POST", "/notification2/notifications", request)
-    # Then the publisher is told which one was full, and how to repeat what it did not take
+    # Then the publisher learns which one was full, and how to repeat what that one did not accept
     assert (answer.status, answer.body["error"]) == (500, "reliable-notification/Backlog Quota Exceeded")
     assert answer.body["message"] == "Backlog quota of 30 bytes reached for topic orders: acknowledge or unsubscribe"
     key = answer.headers["Idempotency-Key"]

@@ -1,4 +1,4 @@
-"""Every JSON type at every known key of every request: refused or taken, never a fault."""
+"""Every JSON type at every known key of every request: refused or accepted, never a fault."""
 
 from __future__ import annotations
 
@@ -73,21 +73,21 @@ SHAPES: list[Any] = [
 
 
 def places(value: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """The path of every key in an object, of objects in it too."""
+    """The path of every key in an object, including nested objects."""
     if not isinstance(value, dict):
         return []
     return [found for key in value for found in [(*path, key), *places(value[key], (*path, key))]]
 
 
 def put(request: Any, path: tuple[str, ...], shape: Any) -> Any:
-    """The request with something else at a path."""
+    """The request with another value at a path."""
     if not path:
         return shape
     return {**request, path[0]: put(request[path[0]], path[1:], shape)}
 
 
 def a_client() -> Client:
-    """With subscriptions that look at everything a notification holds."""
+    """A client with subscriptions that use every field of a notification."""
     client = Client(NotificationWorld())
     subscribe(client, subscriptionFilter={"typeFilter": "'a' or 'b'"}, fragmentsToCopy=["x"])
     subscribe(client, context="mo", source={"id": "1"}, subscription="other", subscriptionFilter={"apis": ["*"]})

@@ -1,4 +1,4 @@
-"""The backlog of a subscriber, by itself: examples of each transition, and what holds whatever follows what."""
+"""The backlog of a subscriber by itself: examples of each transition, and invariants for any sequence of them."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_what_was_acknowledged_before_it_was_recorded_as_sent_is_kept_in_mind() 
 
 
 def test_an_acknowledgement_of_something_a_sibling_has_counts_there() -> None:
-    # It was sent to the one that leaves first, and a crash kept that from being recorded.
+    # It was sent to the one that leaves first, and a crash prevented that from being recorded.
     left = leave(backlog(consumer("a"), consumer("b", 20, 21), returned=entries(5, 6)), "a", frozenset({5, 20}))
     assert unacknowledged(left) == {"b": [21]}
     assert returned(left) == [6]
@@ -260,7 +260,7 @@ def test_of_two_of_one_name_the_later_connection_id_owns() -> None:
 
 @pytest.mark.parametrize(("bucket", "owner"), [(0, "b"), (1, "b"), (4711, "a"), (65_535, "a")])
 def test_who_owns_a_bucket_does_not_change_from_one_release_to_the_next(bucket: int, owner: str) -> None:
-    # Consumers keep their share over a deployment.
+    # Consumers keep their share across a deployment.
     names = backlog(consumer("a", name="alpha"), consumer("b", name="beta"), consumer("c", name="gamma"))
     assert Assigner(names, frozenset()).owner(bucket) == owner
 
@@ -284,7 +284,7 @@ def test_what_was_sent_is_unacknowledged_in_order() -> None:
     after = recorded(before, sent={"a": [*entries(100, 20)]}, up_to=101)
     assert unacknowledged(after) == {"a": [10, 20, 30, 100], "b": []}
     assert (returned(after), after.next, after.version) == ([], 101, 8)
-    # And whom nothing was sent was not active
+    # And a consumer that was sent nothing was not active
     assert [each.active_at for each in after.consumers] == [NOW + 50, NOW]
 
 
@@ -336,22 +336,22 @@ def test_a_non_persistent_one_that_started_anew_meanwhile_is_not_sent_what_was_b
     before = backlog(consumer("b"), topic=VOLATILE, next=200, returned=entries(201))
     after = recorded(before, sent={"a": entries(100)}, held=entries(101), up_to=102)
     assert (returned(after), after.next) == ([201], 200)
-    # Nor where nothing was published since
+    # Nor if nothing was published since
     assert returned(recorded(replace(before, next=102), held=entries(101), up_to=102)) == [201]
 
 
 def test_a_round_that_is_recorded_twice_with_a_leaver_in_between_changes_nothing_the_second_time() -> None:
-    # Given a round that was recorded: four sent of which one had come back before, one held, and some expired
+    # Given a recorded round: four sent, one of which had been returned before, one held, and some expired
     before = backlog(consumer("a"), consumer("b"), returned=entries(50, 51))
     sent = {"a": entries(50, 100, 101), "b": entries(102)}
     told: dict[str, Any] = {"sent": sent, "held": entries(103), "lapsed": [(51, 51), (104, 106)], "up_to": 107}
     first = recorded(before, done=frozenset({51}), **told)
-    # And that one of its consumers then acknowledged two, and left
+    # And one of its consumers, which then acknowledged two and left
     left = leave(first, "a", {50, 101})
     assert (returned(left), unacknowledged(left)) == ([100, 103], {"b": [102]})
-    # When it is recorded again, as the call that did it was repeated
+    # When it is recorded again, because the call was repeated
     after = recorded(left, done=frozenset({51}), **told)
-    # Then what is done with is not owed again, nor told of
+    # Then what is done is not owed again, nor reported
     assert (returned(after), unacknowledged(after)) == ([100, 103], {"b": [102]})
     assert (after.next, after.lapsed) == (107, ())
 
@@ -372,9 +372,9 @@ class Backlogs(RuleBasedStateMachine):
         self.start = 0
         self.joined = 0
         self.noted: dict[str, set[int]] = {}
-        """Acknowledged on each live connection, absorbed or not."""
+        """Positions acknowledged on each live connection, absorbed or not."""
         self.done: set[int] = set()
-        """Acknowledged or expired."""
+        """Positions acknowledged or expired."""
         self.sent: dict[str, list[int]] = {}
 
     @initialize(shared=st.booleans(), length=st.integers(0, 3))
@@ -446,7 +446,7 @@ class Backlogs(RuleBasedStateMachine):
             connection_id = data.draw(st.sampled_from(sorted(sent)))
             self.acknowledge(connection_id, sent[connection_id][0].position)
         if recorded:
-            # What was noted when the pass began is what the sender knows of
+            # The sender knows what was noted when the pass began
             self.saved(
                 record(absorb(self.now, noted), sent=sent, held=held, done=done, lapsed=(), up_to=up_to, now=NOW)
             )
@@ -504,7 +504,7 @@ class Backlogs(RuleBasedStateMachine):
             assert set(positions) <= set(self.sent[each.connection_id])
 
     def teardown(self) -> None:
-        """In the end one consumer takes all that is left, once, and only that."""
+        """At the end, one consumer gets everything that is left, once, and nothing else."""
         for connection_id in [each.connection_id for each in self.now.consumers]:
             self.leave(connection_id)
         self.shared = False

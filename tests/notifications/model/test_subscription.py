@@ -1,4 +1,4 @@
-"""Which notifications a subscription wants, and what is left of them."""
+"""Which notifications a subscription selects, and which of their fields it copies."""
 
 from __future__ import annotations
 

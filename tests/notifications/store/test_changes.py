@@ -1,4 +1,4 @@
-"""Stream records of the table of notifications, with binary values as Lambda hands them over."""
+"""Stream records of the table of notifications, with binary values as Lambda delivers them."""
 
 from __future__ import annotations
 

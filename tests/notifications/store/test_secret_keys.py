@@ -1,4 +1,4 @@
-"""The signing secrets: read seldom, rotated without refusing what is in use."""
+"""The signing secrets: read rarely, rotated without invalidating tokens in use."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""API Gateway's management API, as far as it can be told without one:
-which calls are made and what their answers mean.
+"""API Gateway's management API, as far as it can be tested without one: which calls are made and what their answers
+mean.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pushhub.notifications.store.websocket_management import ApiGatewaySockets
 
 
 class Management:
-    """Answers as told; remembers what it was asked."""
+    """Answers as set by the test; records its calls."""
 
     def __init__(self, answer: Any = None) -> None:
         self._answer = answer

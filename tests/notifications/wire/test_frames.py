@@ -1,4 +1,4 @@
-"""Frames and ack ids as clients of Notifications 2.0 take them apart."""
+"""Frames and ack ids as clients of Notifications 2.0 parse them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens as the clients of Notifications 2.0 read them, and forgeries as they try them."""
+"""Tokens as the clients of Notifications 2.0 read them, and forged ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def part(value: object) -> str:
 
 
 def payload(token: str) -> dict[str, Any]:
-    """As the Python client reads it: the standard alphabet, and padding that may be too much."""
+    """The payload as the Python client reads it: the standard alphabet, perhaps with too much padding."""
     decoded: dict[str, Any] = json.loads(base64.b64decode(token.split(".")[1] + "==", validate=False))
     return decoded
 
