@@ -124,7 +124,7 @@ class Console:
         self.asked.append(request.url)
 
     def _hear(self, kind: str, text: str) -> None:
-        # The browser reports a refusal as an error, but for the person who reads it it is none.
+        # The browser reports every refused request as an error; for the person at the screen it is not one.
         if kind == "error" and not text.startswith("Failed to load resource"):
             self.wrong.append(f"console: {text}")
 

@@ -1,5 +1,5 @@
-"""The webhooks world in real time and with real requests, behind a port: the whole hub but for AWS,
-whose services are fakes.
+"""The webhooks world in real time and with real requests, behind a port: the whole hub, with fakes for the services of
+AWS.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from pushhub.webhooks.wiring import Webhooks
 __all__ = ["LiveWorld"]
 
 HERE = ("127.0.0.0/8",)
-"""What may be delivered to besides public addresses."""
+"""Networks that may be delivered to besides public addresses."""
 WORKERS = 6
-"""Functions that run side by side."""
+"""Functions that run in parallel."""
 TICK_S = 3.0
-"""Background tasks go on more often than on AWS, so that no test waits a minute for it."""
+"""Seconds between runs of background tasks: fewer than on AWS, so that no test waits a minute."""
 REMAINING_MS = 20_000
 
 
 class RealClock(FakeClock):
-    """Shows the time, whatever anybody sets."""
+    """Shows the real time, whatever is set."""
 
     def now(self) -> int:
         """Epoch milliseconds."""
@@ -42,7 +42,7 @@ class RealClock(FakeClock):
 
 
 class LiveWorld(ServedWorld):
-    """A hub that works by itself, as a context manager.
+    """A hub that runs by itself, as a context manager.
 
     Attributes:
         faults: What its functions raised.

@@ -1,6 +1,6 @@
-"""The records of two days of webhooks on the whole engine: endpoints that are well, down, and disabled.
+"""The records of two days of webhooks on the whole engine: endpoints that work, are down, and are disabled.
 
-Ordering keys; resends, replays, an erasure.
+There are ordering keys, resends, replays and an erasure.
 
     python -m tests.webhooks.lived FILE
 
@@ -57,7 +57,7 @@ class Lived:
         self.world.messages.save = save  # type: ignore[method-assign]
 
     def note_accepted(self) -> None:
-        """Make the records of what was accepted since."""
+        """Write the records of what was accepted since the last call."""
         messages = self.world.messages.all_messages()
         self.records += map(record_of_acceptance, messages[self._accepted :])
         self._accepted = len(messages)
@@ -104,7 +104,7 @@ def live() -> Lived:
 
 
 def main(file: Path) -> None:
-    """Live, and write it down."""
+    """Live through two days and write their records."""
     file.write_text("".join(json.dumps(each.as_fields()) + "\n" for each in live().records))
 
 

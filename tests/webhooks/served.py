@@ -1,6 +1,4 @@
-"""The webhooks world behind a port of this machine, so that a client in a process of its own can use it,
-and turn its clock.
-"""
+"""The webhooks world behind a port of this machine, so that a client in another process can use it, and its clock."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ __all__ = ["ServedWorld"]
 
 
 class ServedWorld:
-    """A server, as a context manager. Time stands still but for what it is told.
+    """A server, as a context manager. Time passes only when it is told to.
 
     Besides the API there are ``POST /turn {"seconds"}``, which lets that much time pass,
     ``POST /answers {"url", "answers"}``, which says what an endpoint answers (a list of
@@ -56,7 +54,7 @@ class ServedWorld:
 
     @property
     def base_url(self) -> str:
-        """Where it is."""
+        """Its URL."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
@@ -94,7 +92,7 @@ class ServedWorld:
         )
 
     def turn(self, seconds: float) -> float:
-        """Let time pass, and what is due happen; the time then, in seconds since 1970."""
+        """Let time pass, and whatever is due happen; returns the time then, in seconds since 1970."""
         self.world.run(seconds=seconds)
         return self.world.clock.now() / 1000
 

@@ -41,16 +41,16 @@ def test_it_is_read_changed_and_deleted_by_id_and_by_uid(world: WebhooksWorld, n
     # Given an application
     made = world.ask("POST", "/app", {"name": "Acme", "uid": "acme", "rateLimit": 5, "metadata": {"a": "b"}})
     path = f"/app/{made[name]}"
-    # Then it is shown under old names and new ones
+    # Then it is shown with both old and new field names
     assert world.ask("GET", path) == made
     assert (made["rateLimit"], made["throttleRate"], made["uid"]) == (5, 5, "acme")
-    # When it is patched, then what was not sent stays, and null clears
+    # When it is patched, then fields that were not sent stay, and null clears
     assert world.ask("PATCH", path, {"throttleRate": None})["throttleRate"] is None
     assert world.ask("PATCH", path, {"name": "New"})["metadata"] == {"a": "b"}
-    # When it is replaced, then what was not sent goes
+    # When it is replaced, then fields that were not sent are removed
     replaced = world.ask("PUT", path, {"name": "Newer", "uid": "acme"})
     assert (replaced["id"], replaced["metadata"]) == (made["id"], {})
-    # When it is deleted, then it is gone
+    # When it is deleted, then it no longer exists
     assert world.call("DELETE", path).status == 204
     for each in (made["id"], "acme"):
         missing = world.call("GET", f"/app/{each}")
@@ -60,7 +60,7 @@ def test_it_is_read_changed_and_deleted_by_id_and_by_uid(world: WebhooksWorld, n
 def test_a_uid_is_unique_until_its_application_is_deleted(world: WebhooksWorld) -> None:
     # Given a uid
     first = world.make_app(uid="acme")
-    # Then it cannot be had again: not by making, replacing or changing
+    # Then nobody else can take it: not by creating, replacing or changing
     second = world.make_app(uid="other")
     for method, path, body in (
         ("POST", "/app", {"name": "x", "uid": "acme"}),
@@ -69,7 +69,7 @@ def test_a_uid_is_unique_until_its_application_is_deleted(world: WebhooksWorld) 
     ):
         taken = world.call(method, path, body)
         assert (taken.status, taken.body["code"]) == (409, "conflict")
-    # But in another organization, or by its own application
+    # Except in another organization, or its own application
     world.ask("POST", "/app", {"name": "x", "uid": "acme"}, token=world.other_token)
     world.ask("PUT", f"/app/{first}", {"name": "x", "uid": "acme"})
     # When its application gives it up or is deleted, then it is free
@@ -84,7 +84,7 @@ def test_get_or_create_returns_what_is_there_unchanged(world: WebhooksWorld) -> 
     again = world.call("POST", "/app", {"name": "Other", "uid": "acme"}, get_if_exists="true")
     assert (made.status, again.status) == (201, 200)
     assert again.body == made.body
-    # Without a uid it always makes one
+    # Without a uid a new one is always created
     assert world.call("POST", "/app", {"name": "Other"}, get_if_exists="true").status == 201
 
 
@@ -144,14 +144,14 @@ def test_a_list_is_walked_forth_and_back_without_loss_or_repeat(world: WebhooksW
     pages = [first, second, third]
     assert [each["id"] for page in pages for each in page["data"]] == ids
     assert [page["done"] for page in pages] == [False, False, True]
-    # And the way back shows the same pages
+    # And going back shows the same pages
     back = world.ask("GET", "/app", limit=2, iterator=third["prevIterator"])
     assert (back["data"], back["done"]) == (second["data"], False)
     back = world.ask("GET", "/app", limit=2, iterator=back["prevIterator"])
     assert (back["data"], back["done"]) == (first["data"], True)
     # And the other order is the other way round
     assert [each["id"] for each in world.ask("GET", "/app", order="descending")["data"]] == ids[::-1]
-    # And as many as there are is all
+    # And a page that holds exactly all of them is the last
     assert world.ask("GET", "/app", limit=5)["done"] is True
 
 
@@ -209,14 +209,14 @@ def test_browsers_may_ask_from_everywhere(world: WebhooksWorld) -> None:
 def test_a_repeated_request_is_answered_as_the_first_time(world: WebhooksWorld) -> None:
     key = {"Idempotency-Key": "k"}
     first = world.call("POST", "/app", {"name": "a"}, headers=key)
-    # When it is repeated, were it with another body, then nothing is made
+    # When it is repeated, even with another body, then nothing is created
     assert world.call("POST", "/app", {"name": "b"}, headers=key) == first
     assert len(world.ask("GET", "/app")["data"]) == 1
     # Another URL, another key or another token is another request
     assert world.call("POST", "/app", {"name": "b"}, headers=key, get_if_exists="false").body != first.body
     assert world.call("POST", "/app", {"name": "b"}, headers={"Idempotency-Key": "l"}).body != first.body
     assert world.call("POST", "/app", {"name": "b"}, headers=key, token=world.other_token).body != first.body
-    # After its time it is new
+    # After the key has expired it is a new request
     world.clock.advance(ms=12 * 3_600_000)
     assert world.call("POST", "/app", {"name": "b"}, headers=key).body["name"] == "b"
 

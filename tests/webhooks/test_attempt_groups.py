@@ -1,4 +1,4 @@
-"""Attempts that end at about the same time are logged by one write, and none goes on before that is done."""
+"""Attempts that end at about the same time are logged by one write, and none continues before that is done."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class Log:
 
 
 class Waits(FakeClock):
-    """Somebody who waits is held up until a test lets him go.
+    """Holds up every caller that waits until a test releases it.
 
     Attributes:
-        waiting: Released by each one who begins to wait.
+        waiting: Released by each caller that begins to wait.
     """
 
     def __init__(self) -> None:
@@ -62,13 +62,13 @@ class Waits(FakeClock):
     def sleep(self, seconds: float) -> None:
         self.waiting.release()
         assert self.go.wait(30)
-        # The others look often; whoever writes has to get his turn between their looks.
+        # The others look often; the writer has to get its turn between their looks.
         time.sleep(seconds)
         super().sleep(seconds)
 
 
 def logged(groups: AttemptGroups, clock: Waits, count: int) -> list[Future[None]]:
-    """So many attempts end while one more is under way, which ends last."""
+    """This many attempts end while one more, which ends last, is under way."""
     for _ in range(count):
         groups.begin("ep_1")
     with ThreadPoolExecutor(count) as pool:
@@ -123,7 +123,7 @@ def test_when_the_write_fails_each_of_them_is_told(failure: BaseException) -> No
 
 
 def test_nobody_waits_for_ever() -> None:
-    # Given one that writes, and never comes back
+    # Given a writer that never finishes
     clock, stuck, free = FakeClock(), threading.Event(), threading.Event()
 
     class Hangs(Log):

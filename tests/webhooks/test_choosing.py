@@ -28,7 +28,7 @@ def test_a_payload_that_is_not_as_its_schema_says_is_treated_as_its_event_type_a
     body = {"name": "a", "description": "x", "schemas": SCHEMA, "schemaEnforcement": enforcement}
     world.ask("POST", "/event-type", body)
     app = world.make_app()
-    # Then what is as the newest says is taken, and what is not is treated as asked
+    # Then payloads that match the newest are accepted, and others are treated as configured
     assert post(world, app, {"email": "x"}).status == 202
     answer = post(world, app, {})
     assert answer.status == status
@@ -59,7 +59,7 @@ def test_an_endpoint_gets_what_its_payload_filters_let_through(world: WebhooksWo
         post(world, app, payload)
     world.run(seconds=1)
     assert [json.loads(each.body)["total"] for each in world.sender.requests] == [20]
-    # When they are cleared, then it gets everything
+    # When the filters are cleared, then it gets everything
     world.ask("PATCH", f"/app/{app}/endpoint/{endpoint}", {"payloadFilters": None})
     post(world, app, {})
     world.run(seconds=1)
@@ -87,7 +87,7 @@ def test_what_is_no_filter_is_refused(world: WebhooksWorld, filters: Any) -> Non
 
 
 def test_an_endpoint_may_be_a_queue_of_this_hub(world: WebhooksWorld) -> None:
-    # Given a pull queue, and an endpoint that is it
+    # Given a pull queue, and an endpoint that delivers to it
     app = world.make_app()
     endpoint = world.make_endpoint(app, "ironmq:///orders")
     # When a message is posted

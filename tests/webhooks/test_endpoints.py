@@ -69,12 +69,12 @@ def test_its_url_is_kept_as_browsers_write_it(world: WebhooksWorld, given: str, 
     app = world.make_app()
     made = world.ask("POST", f"/app/{app}/endpoint", {"url": given})
     assert made["url"] == kept
-    # And written so it stays so
+    # And a URL in that form is kept unchanged
     assert world.ask("PATCH", f"/app/{app}/endpoint/{made['id']}", {"url": kept})["url"] == kept
 
 
 def test_it_is_read_changed_replaced_and_deleted(world: WebhooksWorld) -> None:
-    # Given an endpoint made as old clients make it
+    # Given an endpoint created as old clients do it
     world.ask("POST", "/event-type", {"name": "a", "description": "x"})
     app = world.make_app(uid="acme")
     given = {"url": URL, "uid": "shop", "version": 3, "filterTypes": ["a"], "rateLimit": 7, "channels": ["y", "x"]}
@@ -86,13 +86,13 @@ def test_it_is_read_changed_replaced_and_deleted(world: WebhooksWorld) -> None:
     patched = world.ask("PATCH", path, {"eventTypes": None, "channels": None, "throttleRate": None})
     assert (patched["eventTypes"], patched["channels"], patched["throttleRate"]) == (None, None, None)
     assert patched["uid"] == "shop"
-    # When it is replaced, then what was not sent goes, but for its secret
+    # When it is replaced, then whatever was not sent is removed, except its secret
     key = world.ask("GET", f"{path}/secret")
     replaced = world.call("PUT", path, {"url": "https://b.example"})
     assert (replaced.status, replaced.body["uid"], replaced.body["url"]) == (200, None, "https://b.example/")
     path = f"/app/acme/endpoint/{made['id']}"
     assert world.ask("GET", f"{path}/secret") == key
-    # When it is deleted, then it is gone and its uid is free
+    # When it is deleted, then it no longer exists and its uid is free
     assert world.call("DELETE", path).status == 204
     assert world.call("GET", path).status == 404
     assert world.call("PUT", "/app/acme/endpoint/none", {"url": URL, "uid": "shop"}).status == 201
@@ -191,7 +191,7 @@ def test_headers_are_set_merged_and_removed_and_sensitive_ones_withheld(world: W
     assert world.ask("GET", path) == {"headers": {}, "sensitive": []}
     assert world.call("PUT", path, {"headers": {"X-One": "1", "X-Two": "2", "Authorization": "x"}}).status == 204
     assert world.ask("GET", path) == {"headers": {"X-One": "1", "X-Two": "2"}, "sensitive": ["Authorization"]}
-    # When some are changed: null removes, as do new clients' lists, whatever the case
+    # When some are changed: null removes, and so do the lists of new clients, whatever the case
     assert (
         world.call("PATCH", path, {"headers": {"x-one": None, "X-Three": "3"}, "deleteHeaders": ["x-two"]}).status
         == 204
@@ -203,7 +203,7 @@ def test_headers_are_set_merged_and_removed_and_sensitive_ones_withheld(world: W
         refused = world.call("PUT", path, nothing)
         assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "headers"])
     assert world.ask("GET", path)["headers"] == {"X-Three": "3"}
-    # When they are replaced, then those that were there go
+    # When they are replaced, then the old ones are removed
     world.ask("PUT", path, {"headers": {}})
     assert world.ask("GET", path) == {"headers": {}, "sensitive": []}
 

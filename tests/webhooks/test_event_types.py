@@ -23,14 +23,14 @@ def test_an_event_type_is_made_once_archived_and_revived(world: WebhooksWorld) -
     assert (made.body["schemas"], made.body["featureFlag"], made.body["deprecated"]) == (SCHEMA, "beta", False)
     taken = world.call("POST", "/event-type", body)
     assert (taken.status, taken.body["code"]) == (409, "event_type_exists")
-    # When it is archived, then it is listed only where that is asked for
+    # When it is archived, then it is listed only on request
     assert world.call("DELETE", "/event-type/user.created").status == 204
     assert world.ask("GET", "/event-type")["data"] == []
     [listed] = world.ask("GET", "/event-type", include_archived="true")["data"]
     assert (listed["archived"], listed["schemas"]) == (True, None)
     assert world.ask("GET", "/event-type", include_archived="true", with_content="true")["data"][0]["schemas"] == SCHEMA
     assert world.ask("GET", "/event-type/user.created")["schemas"] == SCHEMA
-    # When it is made again, then it is revived with what is said of it now
+    # When it is created again, then it is revived with its new description
     revived = world.call("POST", "/event-type", {"name": "user.created", "description": "y"})
     assert (revived.status, revived.body["archived"], revived.body["description"]) == (201, False, "y")
     assert revived.body["schemas"] is None

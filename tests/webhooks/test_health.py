@@ -1,4 +1,4 @@
-"""How endpoints are, as their owners are told."""
+"""The health of endpoints, as shown to their owners."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def test_an_endpoint_that_is_down_tells_of_its_circuit_and_what_waits_and_is_wel
     for number in range(60):
         world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {"n": number}})
     world.run(seconds=600)
-    # Then it is told since when, when it is probed next, when it is disabled, and how much waits
+    # Then it is shown since when it fails, when it is probed next and disabled, and how many messages wait
     health = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")
     assert health["circuit"] == "open"
     assert health["failedProbes"] >= 1
     assert epoch_ms(health["nextProbe"]) > epoch_ms(health["circuitSince"])
     assert epoch_ms(health["disablesAt"]) - epoch_ms(health["failingSince"]) == 5 * 86_400_000
     assert 0 < health["waiting"] <= 60
-    # And the project is told of it and of no other
+    # And the project sees this endpoint and no other
     (troubled,) = world.ask("GET", "/health/endpoints")["data"]
     assert (troubled["appId"], troubled["appName"], troubled["endpoint"]["id"]) == (app, "acme", endpoint)
     assert troubled["circuit"] == "open"
-    # When it is back and has everything, then nothing is told any more
+    # When it is back and has everything, then nothing is shown any more
     world.sender.script(DEAD, 200)
     world.run(seconds=4 * 3600)
     assert world.ask("GET", "/health/endpoints") == {"data": []}
@@ -64,7 +64,7 @@ def test_endpoints_that_are_disabled_are_told_of_but_not_those_of_deleted_applic
     (troubled,) = world.ask("GET", "/health/endpoints")["data"]
     assert troubled["endpoint"]["id"] == endpoint
     assert troubled["endpoint"]["disabled"] is True
-    # When it is enabled, then it is not
+    # When it is enabled, then it is no longer shown
     world.ask("PATCH", f"/app/{app}/endpoint/{endpoint}", {"disabled": False})
     assert world.ask("GET", "/health/endpoints") == {"data": []}
 

@@ -1,4 +1,4 @@
-"""Lists of which little is wanted: each page reads a bounded part, and the iterator leads on to the rest."""
+"""Filtered lists with few matches: each page reads a bounded part, and the iterator leads to the rest."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ URL = "https://a.example/in"
 def test_page_by_page_every_wanted_item_is_shown_once_and_no_page_reads_much(
     keys: set[int], wanted: set[int], limit: int, most: int, ascending: bool, backwards: bool
 ) -> None:
-    # Given a list, of which some items are wanted, and a bound of what a page reads
+    # Given a list of which some items match, and a bound on what a page reads
     everything = sorted(map(str, keys))
     window = Window(limit=limit, ascending=ascending, backwards=backwards)
     shown: list[str] = []
-    # When it is read to its end, on or back
+    # When it is read to its end, forwards or backwards
     for _ in range(200):
         page = _read(everything, window, wanted, most)
         assert list(page.items) == sorted(page.items, reverse=not ascending)
@@ -42,7 +42,7 @@ def test_page_by_page_every_wanted_item_is_shown_once_and_no_page_reads_much(
             break
         assert (page.first if backwards else page.last) is not None
         window = replace(window, after=page.first if backwards else page.last)
-    # Then all that is wanted was shown, in order
+    # Then all matches were shown, in order
     assert shown == sorted((each for each in everything if int(each) in wanted), reverse=not ascending)
 
 
@@ -93,7 +93,7 @@ def test_filtered_lists_lead_on_over_pages_on_which_nothing_is_wanted(monkeypatc
     attempts, count = _walked(world, f"/app/{app}/attempt/endpoint/{endpoint}", event_types="rare", limit="5")
     assert len(attempts) == 2
     assert count >= 4
-    # And one that is not filtered is as it was
+    # And an unfiltered list is as before
     assert _walked(world, f"/app/{app}/msg", limit="9")[0] == ids[::-1]
 
 
@@ -124,7 +124,7 @@ def test_the_attempts_for_a_message_are_found_without_reading_what_lies_between(
     assert [each["statusText"] for each in found] == ["success", "fail", "fail", "fail"]
     assert len(asked) == 4
     assert max(asked) <= 4
-    # And one that was not logged does not hide those before it
+    # And an attempt that was not logged does not hide earlier ones
     key = next(each for each in log._attempts.values() if each.number == 3 and each.status_code == 500)
     del log._attempts[key.project, key.endpoint_id, key.attempt_id]
     found = world.ask("GET", f"/app/{app}/attempt/msg/{message}")["data"]

@@ -1,5 +1,5 @@
-"""Messages from the producer to the endpoint and back to who asks,
-on fakes (checks 19 to 41 of the protocol's description).
+"""Messages from the producer to the endpoint, and what the API then shows of them, on fakes (checks 19 to 41 of the
+protocol's description).
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def test_a_message_reaches_each_endpoint_that_wants_it_signed_and_byte_for_byte(
     app = world.make_app()
     first = world.make_endpoint(app, headers={"X-Key": "1"})
     world.make_endpoint(app, "https://b.example/in")
-    # When a message is posted in a spelling of its own
+    # When a message is posted with unusual formatting of its JSON
     text = '{"eventType": "user.created", "payload": {"b": 1.10,\n "a" : "\\u00fc"}}'
     posted = world.call("POST", f"/app/{app}/msg", text)
     assert posted.status == 202
     assert posted.body["payload"] == {"b": 1.1, "a": "ü"}
     world.run(seconds=1)
-    # Then each gets it once, in that very spelling, signed
+    # Then each gets it once, byte for byte, signed
     assert sorted(each.url for each in world.sender.requests) == [URL, "https://b.example/in"]
     [request] = world.sender.requests_to(URL)
     assert request.body == b'{"b": 1.10,\n "a" : "\\u00fc"}'
@@ -192,7 +192,7 @@ def test_raw_text_that_only_looks_like_json_is_shown_as_text(world: WebhooksWorl
 
 
 def test_event_types_channels_and_disabling_select_endpoints(world: WebhooksWorld) -> None:
-    # Given endpoints that choose
+    # Given endpoints with filters
     for name in ("a", "b"):
         world.ask("POST", "/event-type", {"name": name, "description": "x"})
     app = world.make_app()
@@ -211,7 +211,7 @@ def test_event_types_channels_and_disabling_select_endpoints(world: WebhooksWorl
         post(world, app, name[:1], channels=channels)
         world.run(seconds=1)
         got[name] = {each.url.split("/")[2].removesuffix(".example") for each in world.sender.requests}
-    # Then each goes to those that want it
+    # Then each goes to the endpoints whose filters match
     assert got == {"a": {"all", "of-a"}, "b": {"all"}, "b in x": {"all", "in-x"}, "A": {"all"}}
     assert world.ask("POST", f"/app/{app}/msg/precheck/active", {"eventType": "a"}) == {"active": True}
 
@@ -262,7 +262,7 @@ def test_what_fails_is_tried_again_on_svix_schedule_and_then_given_up(world: Web
     wait = datetime.fromisoformat(message["nextAttempt"]) - datetime.fromtimestamp(world.clock.now() / 1000, UTC)
     assert 2 <= wait.total_seconds() <= 6
     world.run(seconds=48 * HOUR)
-    # Then it was tried eight times, and stands as failed
+    # Then it was tried eight times, and is shown as failed
     attempts = world.ask("GET", f"/app/{app}/attempt/msg/{posted['id']}")["data"]
     assert len(attempts) == 8
     assert {(each["status"], each["statusText"], each["responseStatusCode"]) for each in attempts} == {(2, "fail", 500)}
@@ -311,7 +311,7 @@ def test_attempts_say_what_was_answered(world: WebhooksWorld) -> None:
     assert world.ask("GET", listed, limit=1, after=first["timestamp"])["data"] == [first]
     shown = f"/app/{app}/msg/{posted['id']}/attempt/{first['id']}"
     assert world.ask("GET", shown, with_content="false")["response"] == "{}"
-    # And what asks wrongly is refused, were there none to show
+    # And wrong parameters are refused, even if there is nothing to show
     none = f"/app/{app}/attempt/endpoint/{world.make_endpoint(app)}"
     for wrong in ("with_content=maybe", "with_msg=2"):
         assert world.call("GET", none, query=wrong).status == 400, wrong
@@ -348,10 +348,10 @@ def test_a_resent_message_is_tried_once_at_once_whatever_the_filters(world: Webh
     resent = world.call("POST", path)
     assert (resent.status, resent.body) == (202, {})
     world.run(seconds=48 * HOUR)
-    # Then that is one attempt by hand
+    # Then that is one manual attempt
     [attempt] = world.ask("GET", f"/app/{app}/attempt/msg/{posted['id']}")["data"]
     assert (attempt["triggerType"], attempt["status"]) == (1, 2)
-    # When it is resent again and arrives, then it stands as delivered, and is still signed with the same id
+    # When it is resent again and arrives, then it is shown as delivered, and is still signed with the same id
     world.ask("POST", path)
     world.run(seconds=10)
     [message] = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg")["data"]
@@ -368,11 +368,11 @@ def test_a_success_by_hand_ends_automatic_retries_and_a_failure_does_not(world: 
     posted = post(world, app)
     world.run(seconds=8)
     path = f"/app/{app}/msg/{posted['id']}/endpoint/{endpoint}/resend"
-    # When it is resent in vain, then it waits for its next try as before
+    # When a resend fails, then it waits for its next try as before
     world.ask("POST", path)
     world.run(seconds=2)
     assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg")["data"][0]["statusText"] == "sending"
-    # When it is resent and arrives, then nothing more is sent
+    # When a resend succeeds, then nothing more is sent
     world.ask("POST", path)
     world.run(seconds=48 * HOUR)
     triggers = [each["triggerType"] for each in world.ask("GET", f"/app/{app}/attempt/msg/{posted['id']}")["data"]]
@@ -396,7 +396,7 @@ def test_an_expunged_message_is_not_sent_nor_shown(world: WebhooksWorld) -> None
     world.sender.script(URL, 500)
     posted, large = post(world, app), post(world, app, payload={"a": "x" * 20_000}, eventId="order-7")
     world.run(seconds=1)
-    # When their payloads are expunged, of one by its producer's id
+    # When their payloads are expunged, one of them by its producer's id
     assert world.call("DELETE", f"/app/{app}/msg/{posted['id']}/content").status == 204
     done = world.ask("POST", f"/app/{app}/msg/bulk-expunge", {"ids": ["order-7", "msg_none", "order-8"]})
     assert done == {"results": {"order-7": "expunged", "msg_none": "not-found", "order-8": "not-found"}}
@@ -404,7 +404,7 @@ def test_an_expunged_message_is_not_sent_nor_shown(world: WebhooksWorld) -> None
     done = world.ask("POST", f"/app/{app}/msg/bulk-expunge", {"ids": [posted["id"], large["id"]]})
     assert done == {"results": {posted["id"]: "not-found", large["id"]: "not-found"}}
     world.run(seconds=48 * HOUR)
-    # And no more is sent, and what is shown says so
+    # And nothing more is sent, and the message shows why
     assert len(world.sender.requests) == 2
     for each in (posted, large):
         assert world.ask("GET", f"/app/{app}/msg/{each['id']}")["payload"] == {"expired": True}
@@ -548,7 +548,7 @@ def test_messages_are_listed_newest_first_within_the_times_asked_for(world: Webh
     assert listed(before=times[2]) == ids[3:]
     assert listed(after=times[2]) == ids[:3]
     assert listed(after=times[1], before=times[3]) == ids[2:4]
-    # From a moment on, the oldest are shown
+    # With a limit, the oldest from a moment on are shown
     assert listed(after=times[1], limit=2) == ids[2:4]
     assert listed(event_types="type-1") == [ids[1], ids[3]]
     assert world.ask("GET", f"/app/{app}/msg", query="event_types[]=type-1&event_types[]=x")["data"] != []

@@ -51,7 +51,7 @@ def stored(world: WebhooksWorld, name: str) -> Any:
 
 
 def posting(schema: Any, **components: Any) -> dict[str, Any]:
-    """A document with one event type that posts this."""
+    """A document with one event type whose post is this."""
     body = {"content": {"application/json": {"schema": schema}}}
     return {"webhooks": {"a": {"post": {"requestBody": body}}}, "components": {"schemas": components}}
 
@@ -75,7 +75,7 @@ def test_a_schema_that_was_imported_can_be_enforced(world: WebhooksWorld) -> Non
     good, bad = ({"eventType": "user.created", "payload": {"address": {"city": city}}} for city in ("Ulm", 1))
     assert world.call("POST", f"/app/{app}/msg", good).status == 202
     assert world.call("POST", f"/app/{app}/msg", bad).status == 422
-    # And the next document leaves that as it is
+    # And the next import leaves that setting alone
     spec = json.loads(json.dumps(SPEC))
     spec["webhooks"]["user.created"]["post"]["description"] = "changed"
     assert imported(world, spec) == {"modified": ["user.created"]}
@@ -210,7 +210,7 @@ components:
 
 @pytest.fixture(params=["CLoader", "Loader"])
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both parsers: that of C, and Python's, which stands in where the other was not made for the machine."""
+    """Both parsers: the one in C, and the one in Python that replaces it on machines without it."""
     if request.param == "Loader":
         monkeypatch.delattr(yaml, "CLoader")
 
@@ -219,7 +219,7 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_document_may_be_yaml(world: WebhooksWorld) -> None:
     # Given the same document in YAML and in JSON
     assert parse_yaml(YAML) == SPEC
-    # Then the one makes what the other does
+    # Then both give the same event types
     assert world.ask("POST", PATH, {"specRaw": YAML})["data"] == {"modified": ["user.created", "user.deleted"]}
     assert imported(world) == {"modified": []}
 
@@ -313,6 +313,6 @@ def test_an_endpoint_that_would_not_fit_is_refused(world: WebhooksWorld) -> None
     huge = {"url": "https://a.example/" + "x" * 60_000, "description": "\U0001f600" * 65_000}
     answer = world.call("POST", f"/app/{app}/endpoint", huge)
     assert answer.status == 422
-    # Nor does it become one step by step
+    # Nor can it grow that large step by step
     endpoint = world.make_endpoint(app, description=huge["description"])
     assert world.call("PATCH", f"/app/{app}/endpoint/{endpoint}", {"url": huge["url"]}).status == 422

@@ -1,5 +1,5 @@
-"""What the hub itself tells a project: once each, to whoever listens,
-and not of every message of an endpoint that fails.
+"""Operational events of a project: each is sent once, to the endpoints that listen, and not for every message of a
+failing endpoint.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def test_nobody_is_told_before_somebody_listens(world: World) -> None:
     world.operational.endpoint("endpoint.created", world.endpoint)
     world.operational.seen(message := world.message(), world.delivery(message, DeliveryState.EXHAUSTED, 8))
     assert world.said == []
-    # When an operational endpoint is made, then they are, and the application is made once
+    # When an operational endpoint is created, then they are sent, and the application is created once
     first = world.operational.ensure(PROJECT)
     assert world.operational.ensure(PROJECT) == first
     world.operational.endpoint("endpoint.created", world.endpoint)
@@ -139,7 +139,7 @@ def test_an_endpoint_is_told_of_with_its_ids(world: World) -> None:
         "endpointUid": "crm",
         "trigger": "automatic",
     }
-    # And the same change again is told for the same cause, another for another, those that listen themselves not at all
+    # And a repeated change has the same cause, another change another; operational endpoints cause no events
     world.operational.endpoint("endpoint.disabled", world.endpoint, trigger="automatic")
     world.operational.endpoint("endpoint.disabled", replace(world.endpoint, version=2))
     world.operational.endpoint("endpoint.created", replace(world.endpoint, app_id=OPERATIONAL_APP))
@@ -194,7 +194,7 @@ def test_a_thousand_failures_of_one_endpoint_are_no_storm(world: World) -> None:
         message = world.message()
         world.operational.seen(message, world.delivery(message, DeliveryState.EXHAUSTED, 8))
     assert len(world.said) == MOST_A_MINUTE
-    # When a minute has passed, then some more are
+    # When a minute has passed, then more are sent
     world.clock.advance(seconds=60)
     world.operational.seen(message := world.message(), world.delivery(message, DeliveryState.EXHAUSTED, 8))
     assert len(world.said) == MOST_A_MINUTE + 1

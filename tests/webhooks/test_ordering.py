@@ -1,5 +1,5 @@
 """Messages with an ordering key, an addition to Svix: in order at each endpoint,
-and a key that is stuck holds up nothing else.
+and a stuck key holds up nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def post(world: WebhooksWorld, app: str, key: str | None, **more: Any) -> str:
 
 
 def sent(world: WebhooksWorld, url: str = URL) -> list[str]:
-    """The messages that a URL was sent, in order."""
+    """The ids of the messages sent to a URL, in order."""
     return [each.headers["webhook-id"] for each in world.sender.requests if each.url == url]
 
 
@@ -35,7 +35,7 @@ def test_messages_of_a_key_are_numbered_and_the_others_are_not() -> None:
     assert [told[each]["webhook-sequence"] for each in ids] == ["1", "2", "3"]
     assert {told[each]["webhook-ordering-key"] for each in ids} == {"customer:7"}
     assert {"webhook-sequence", "webhook-ordering-key"}.isdisjoint(told[alone])
-    # And who asks is told of the key
+    # And the message shows its key
     assert world.ask("GET", f"/app/{app}/msg/{ids[0]}")["orderingKey"] == "customer:7"
     assert "orderingKey" not in world.ask("GET", f"/app/{app}/msg/{alone}")
 
@@ -51,10 +51,10 @@ def test_a_key_that_is_stuck_at_an_endpoint_holds_up_neither_other_keys_nor_othe
     free = [post(world, app, "free") for _ in range(2)]
     # When little time passes
     world.run(seconds=2)
-    # Then only what stands behind it waits, and only there
+    # Then only the messages behind it wait, and only at that endpoint
     assert sent(world) == [stuck[0], *free]
     assert sorted(sent(world, OTHER_URL)) == sorted([*stuck, *free])
-    # And when it is taken at last, the rest follows in order
+    # And once it is accepted, the rest follows in order
     world.run(seconds=900)
     assert sent(world) == [stuck[0], *free, stuck[0], stuck[0], stuck[1], stuck[2]]
 
@@ -149,7 +149,7 @@ def test_a_message_whose_content_is_destroyed_lets_the_next_one_go(fault: Fault 
         ids = [post(world, app, "k") for _ in range(3)]
         world.run(seconds=2)
         assert sent(world) == ids[:1]
-        # When that one is erased, again until it goes well
+        # When that one is erased, retried until it succeeds
         world.plan = plan
         for _ in range(3):
             for made in ("hub", "api"):
@@ -166,6 +166,6 @@ def test_a_message_whose_content_is_destroyed_lets_the_next_one_go(fault: Fault 
     assert sent(learned) == ids
     for number in range(1, len(learned.plan.calls) + 1) if fault else ():
         world, ids = run(FaultPlan(fault, at=number))
-        # Then the rest follows in order, within the minutes that a lost order costs
+        # Then the rest follows in order, within the few minutes that it takes to recover a lost order
         world.run(seconds=1800)
         assert list(dict.fromkeys(sent(world))) == ids, f"call {number}: {world.plan.calls[number - 1]}"

@@ -1,4 +1,4 @@
-"""Messages read in order by whoever asks: none is passed over, however late it comes into the table."""
+"""Messages read in order by polling: none is skipped, however late it reaches the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def post(world: WebhooksWorld, app: str, **more: Any) -> str:
 
 
 class Reader:
-    """Reads on from where it was, until nothing more is there."""
+    """Reads on from its last position until there is nothing more."""
 
     def __init__(self, world: WebhooksWorld, app: str) -> None:
         self._world = world
@@ -66,7 +66,7 @@ def test_a_message_whose_write_took_long_is_read_though_others_after_it_were(mon
     monkeypatch.setattr(world.messages, "accept", slow)
     late = post(world, app)
     after = [post(world, app) for _ in range(3)]
-    # Then it is read when it is there, and whoever begins later reads it too
+    # Then it is read once it is there, and a consumer that begins later reads it too
     assert reader.read() == [late, *after]
     assert reader.read() == []
     # And the list shows it once
@@ -75,9 +75,9 @@ def test_a_message_whose_write_took_long_is_read_though_others_after_it_were(mon
 
 
 def posted_in_the_end(plan: FaultPlan) -> tuple[str, list[str]]:
-    """Post with a key, by functions that the plan strikes, again after a minute when it fails.
+    """Post with a key, by functions that the plan strikes; retry after a minute when that fails.
 
-    The message, and what somebody else read meanwhile and after.
+    Returns the message, and what a consumer read meanwhile and afterwards.
     """
     world = WebhooksWorld()
     app = world.make_app()

@@ -1,4 +1,4 @@
-"""Portal tokens: what they open, and that they can be taken back."""
+"""Portal tokens: what they give access to, and how they are revoked."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_tokens_end_one_by_one_by_session_and_all_together(portal: Portal, clock
     assert [portal.find(each) is not None for each in (one, two, three, others)] == [False, True, True, True]
     portal.expire(application, sessions=["two"])
     assert [portal.find(each) is not None for each in (two, three, others)] == [False, True, True]
-    # Given a time of grace, then they go on that long, and none longer than it had
+    # Given a grace period, then they work for that long, and a second one does not prolong it
     portal.expire(application, grace_s=60)
     portal.expire(application, grace_s=3_600)
     assert portal.find(three) is not None

@@ -1,5 +1,5 @@
-"""A portal's token at the API: its own application, what it may do there, and no longer than it lasts;
-and what a project gives out and takes in.
+"""A portal's token at the API: its own application, what it may do there and for how long; and tokens that a project
+exports and imports.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def test_what_a_project_has_goes_to_another(world: WebhooksWorld) -> None:
     exported = world.ask("POST", "/environment/export")
     assert (exported["settings"], exported["connectors"]) == (None, [])
     assert [each["name"] for each in exported["eventTypes"]] == ["a.b", "c.d"]
-    # When another project takes it in, twice, then it has the same
+    # When another project imports it, twice, then it has the same
     for _ in range(2):
         world.ask("POST", "/environment/import", exported, token=world.other_token)
     imported = world.ask("POST", "/environment/export", token=world.other_token)

@@ -1,4 +1,4 @@
-"""Endpoints that are down or slow, among others that are well."""
+"""Endpoints that are down or slow, among others that work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MESSAGES = 300
 
 
 def statuses(world: WebhooksWorld, app: str, endpoint: str) -> list[str]:
-    """How each message stands with an endpoint."""
+    """The state of each message at an endpoint."""
     shown: list[str] = []
     more: dict[str, Any] = {}
     while True:
@@ -29,7 +29,7 @@ def statuses(world: WebhooksWorld, app: str, endpoint: str) -> list[str]:
 
 
 def test_a_dead_endpoint_is_probed_rather_than_asked_for_each_message_and_catches_up() -> None:
-    # Given an endpoint that is down, and a neighbour that is well
+    # Given an endpoint that is down, and a neighbour that works
     world = WebhooksWorld()
     app = world.make_app()
     endpoint, neighbour = world.make_endpoint(app, DEAD), world.make_endpoint(app, WELL)
@@ -41,7 +41,7 @@ def test_a_dead_endpoint_is_probed_rather_than_asked_for_each_message_and_catche
     # Then the neighbour has them all, and the dead one was asked few times
     assert statuses(world, app, neighbour) == ["success"] * MESSAGES
     assert len(world.sender.requests_to(DEAD)) < 50
-    # When it is back, then it gets everything, each message once more at most
+    # When it is back, then it gets everything, with at most one more try for each message
     world.sender.script(DEAD, 200)
     world.run(seconds=4 * 3600)
     assert statuses(world, app, endpoint) == ["success"] * MESSAGES
@@ -65,7 +65,7 @@ def test_an_endpoint_that_only_fails_for_five_days_is_disabled_and_one_success_p
             world.run(seconds=6 * 3600)
         if day == 3:
             world.sender.script(WELL, 500)
-    # Then the one that never did is disabled, and the owner told since when it failed
+    # Then the other one is disabled, and its owner is told since when it failed
     told = [
         json.loads(each.body)["data"]
         for each in world.sender.requests
@@ -124,7 +124,7 @@ def test_records_name_applications_and_endpoints_and_account_for_every_delivery(
 
 
 def operational(world: WebhooksWorld) -> list[dict[str, Any]]:
-    """What was told of endpoints that fail."""
+    """The events about failing endpoints."""
     bodies = [json.loads(each.body) for each in world.sender.requests_to(OPS)]
     return [each for each in bodies if each["type"] in ("endpoint.failing", "endpoint.disabled")]
 
@@ -146,7 +146,7 @@ def test_owners_are_warned_of_an_endpoint_that_fails_at_50_70_and_90_percent_onc
         for _ in range(10):
             world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
         world.run(seconds=6 * 3600)
-    # Then each warning is told once, then that it is disabled, and all say since when it fails
+    # Then each warning is sent once, then that it is disabled, and all say since when it fails
     told = operational(world)
     ids = {"appId": app, "appUid": "acme", "endpointId": dead, "endpointUid": "crm"}
     assert [each["data"].get("percent") for each in told] == [50, 70, 90, None]

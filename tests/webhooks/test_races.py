@@ -1,4 +1,4 @@
-"""What happens at the same time, and what a crash leaves behind."""
+"""Concurrent requests, and what a crash leaves behind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def together(count: int, work: Callable[[int], Any]) -> list[Any]:
 
 @pytest.mark.parametrize("route", ["msg", "endpoint"])
 def test_five_posts_with_one_key_at_once_make_one_thing(route: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given five clients with the same key, of whom those who wait do not turn the clock past the first one's time
+    # Given five clients with the same key; those that wait do not turn the clock beyond the first one's deadline
     world = WebhooksWorld()
     monkeypatch.setattr(world.clock, "sleep", time.sleep)
     app = world.make_app()
@@ -43,7 +43,7 @@ def test_five_posts_with_one_key_at_once_make_one_thing(route: str, monkeypatch:
     answers = together(
         5, lambda _: world.call("POST", f"/app/{app}/{route}", bodies[route], headers={"Idempotency-Key": "k"})
     )
-    # Then one thing is made, and all are told of it
+    # Then one object is created, and all are told of it
     assert {each.status for each in answers} <= {201, 202}
     assert len({each.body["id"] for each in answers}) == 1
     assert len(world.ask("GET", f"/app/{app}/{route}")["data"]) == 1
@@ -91,7 +91,7 @@ BODY, KEY = {"eventType": "a", "payload": {"n": 1}}, {"Idempotency-Key": "k"}
 
 
 def posted_until_told(world: WebhooksWorld, app: str, **more: Any) -> str:
-    """Post with a key as clients do: again after a failure; the message's id."""
+    """Post with a key as clients do, with a retry after a failure; the message's id."""
     for _ in range(4):
         try:
             answer = world.call("POST", f"/app/{app}/msg", BODY | more, headers=KEY)
@@ -109,7 +109,7 @@ def prepared(plan: FaultPlan) -> tuple[WebhooksWorld, str, str]:
     app = calm.make_app()
     endpoint = calm.make_endpoint(app)
     calm.plan = plan
-    # As a cold start does: everything is put together anew, on the same stores.
+    # As a cold start does: everything is built anew, on the same stores.
     for made in ("hub", "api"):
         calm.__dict__.pop(made, None)
     return calm, app, endpoint
@@ -131,7 +131,7 @@ def test_whatever_fails_once_a_message_that_was_taken_is_listed_once_and_deliver
     for number in range(1, calls_of_a_message(**more) + 1):
         # Given ports of which one call goes wrong
         world, app, endpoint = prepared(FaultPlan(fault, at=number))
-        # When a message is posted until it is taken, and time passes
+        # When a message is posted until it is accepted, and time passes
         posted = posted_until_told(world, app, **more)
         world.run(seconds=3 * 3600)
         # Then it is there once, and the endpoint got it
@@ -141,11 +141,11 @@ def test_whatever_fails_once_a_message_that_was_taken_is_listed_once_and_deliver
         assert {each.headers["svix-id"] for each in world.sender.requests} == {posted}, told
         [message] = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/msg")["data"]
         assert message["statusText"] == "success", told
-        # And the attempt is there to be seen, unless that very write failed
+        # And the attempt is shown, unless that very write failed
         attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"]
         unlogged = fault is Fault.FAILS and world.plan.calls[number - 1] == "message_log.log_attempts"
         assert [each["statusText"] for each in attempts][:1] == ([] if unlogged else ["success"]), told
-        # And when its bytes are gone it stays listed for as long as any other
+        # And when its bytes are lost it stays listed as long as any other
         if more:
             world.clock.advance(seconds=20 * 86_400)
             world.messages.lose()
@@ -186,7 +186,7 @@ def test_an_endpoint_that_is_disabled_while_it_is_asked_is_asked_no_more(
     for number in range(1, len(learned.plan.calls) + 1) if fault else ():
         world, shown = run(FaultPlan(fault, at=number))
         told = f"call {number}: {world.plan.calls[number - 1]}"
-        # Then it was asked once, and nothing is left that looks as if it would be tried again
+        # Then it was sent once, and nothing is left that looks as if it would be tried again
         assert len(world.sender.requests) == 1, told
         assert "sending" not in shown, told
         assert not [each for each in world.messages.all_deliveries() if not each.settled], told
@@ -218,7 +218,7 @@ def test_a_resend_in_the_middle_of_a_retry_is_made_besides_and_the_message_arriv
         world, attempts, stands = run(FaultPlan(fault, at=number))
         told = f"call {number}: {world.plan.calls[number - 1]}"
         assert stands == "success", told
-        # A try whose outcome was lost is made again; nothing more comes of it.
+        # A try whose outcome was lost is made again; nothing else follows.
         assert len(world.sender.requests) <= 4, told
         assert sum(trigger for trigger, _ in attempts) <= 2, told
 
@@ -231,7 +231,7 @@ def test_resends_that_are_asked_for_before_one_begins_are_one() -> None:
     assert {each.status for each in together(5, lambda _: world.call("POST", path))} == {202}
     world.run(seconds=600)
     assert len(world.sender.requests) == 2
-    # When one was made, then the next is another
+    # After that, the next resend is a new one
     world.ask("POST", path)
     world.run(seconds=5)
     assert len(world.sender.requests) == 3

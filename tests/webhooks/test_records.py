@@ -1,6 +1,4 @@
-"""What the records of webhooks tell; the report's own tests judge the same records
-(``tests/glue/test_webhooks.py``).
-"""
+"""What the records of webhooks say; the report's own tests judge the same records (``tests/glue/test_webhooks.py``)."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ def test_two_days_of_webhooks_are_accounted_for_delivery_by_delivery_and_key_by_
     lived = live()
     deliveries = lived.world.messages.all_deliveries()
     assert len(lived.world.messages.all_messages()) == 60
-    # Then what is owed is told with the message, or when it was added
+    # Then deliveries are recorded with the message, or when they were added
     accepted = [each for each in lived.records if each.kind == RecordKind.ACCEPTED]
     owed = Counter(delivery for each in accepted for delivery in each.owed or ())
     assert set(owed) >= {each.delivery_id for each in deliveries if not each.added}
@@ -25,7 +23,7 @@ def test_two_days_of_webhooks_are_accounted_for_delivery_by_delivery_and_key_by_
     assert {each: last[each].state for each in owed} == {each.delivery_id: each.state.value for each in deliveries}
     states = Counter(each.state.value for each in deliveries)
     assert {"delivered", "cancelled", "expired"} <= set(states), states
-    # And attempts say their ordering keys, in which each endpoint got the messages in order
+    # And attempts name their ordering keys; each endpoint got the messages of a key in order
     delivered = [each for each in lived.records if each.order_key and each.verdict == "delivered" and not each.manual]
     ways = {(each.subscriber, each.order_key) for each in delivered}
     assert len(ways) == 6

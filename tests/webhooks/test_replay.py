@@ -31,7 +31,7 @@ PLENTY_MS = 10_000_000
 
 
 class World:
-    """An application with one endpoint; every message was owed to it unless it is told otherwise."""
+    """An application with one endpoint; every message was owed to it unless stated otherwise."""
 
     def __init__(self, **fields: Any) -> None:
         self.clock = FakeClock()
@@ -73,7 +73,7 @@ class World:
         )
 
     def post(self, state: DeliveryState | None = None, *, code: int = 500, **fields: Any) -> str:
-        """A message that stands so with the endpoint; None: it was never owed."""
+        """Add a message with this state at the endpoint; None: it was never owed."""
         now = self.clock.advance(ms=8)
         message = Message(
             project=PROJECT,
@@ -152,7 +152,7 @@ class World:
         return TaskAsk(**{"since": self.began, "until": self.clock.now() + 4, **fields})
 
     def run(self, kind: TaskKind, **fields: Any) -> Task:
-        """A task done to its end."""
+        """Run a task to its end."""
         ask = self.ask_for(**fields)
         begun = self.tasks.begin(PROJECT, kind, ask, app_id=self.app.app_id, endpoint_id=self.endpoint.endpoint_id)
         self.tasks.run(lambda: PLENTY_MS)
@@ -271,7 +271,7 @@ def test_a_cancel_in_the_middle_of_two_thousand_sends_no_more_than_a_batch() -> 
     done = world.run(TaskKind.RECOVER)
     assert (done.status, done.result["canceled"]) == (TaskStatus.FAILED, True)
     assert len(world.asked) - cancelled[0] < BATCH
-    # And another task sends the rest, those before it again only if they failed again
+    # And another task sends the rest, and earlier ones only if they failed again
     world.ask = ask  # type: ignore[method-assign]
     assert world.run(TaskKind.RECOVER).status is TaskStatus.FINISHED
     assert sorted(world.asked) == sorted(each.message_id for each in world.posted)

@@ -24,7 +24,7 @@ PLENTY_MS = 600_000
 
 
 class Counting:
-    """Sends one message a step, which takes a second, until it has sent so many."""
+    """Sends one message a step, which takes a second, until it has sent a given number."""
 
     def __init__(self, clock: FakeClock, messages: int) -> None:
         self._clock = clock
@@ -75,7 +75,7 @@ def test_a_long_task_goes_on_with_each_run() -> None:
     world = World(messages=100)
     begun = world.begin()
     assert world.now(begun).sent == SLICE_MS // STEP_MS
-    # When a run has half a minute, ten seconds of which it keeps free
+    # When a run has half a minute, of which it keeps ten seconds in reserve
     assert world.tasks.run(lambda: 30_000) == 1
     assert world.now(begun).sent == SLICE_MS // STEP_MS + 20
     for _ in range(20):
@@ -133,7 +133,7 @@ def test_a_task_is_cancelled_in_the_middle() -> None:
         ended.append(world.tasks.cancel(PROJECT, task.task_id)) if task.sent == 10 and not ended else None
     )
     world.tasks.run(lambda: PLENTY_MS)
-    # Then nothing more is sent than the part that was under way, and it is told once
+    # Then nothing is sent beyond the part that was under way, and that is reported once
     assert world.worker.sent <= 11
     now = world.now(begun)
     assert (now.status, now.result) == (TaskStatus.FAILED, {"canceled": True})

@@ -1,5 +1,5 @@
-"""Messages as CloudEvents 1.0, for endpoints that want them, and the consent that endpoints are asked for (HTTP binding
-and HTTP webhooks 1.0.2).
+"""Messages as CloudEvents 1.0, for endpoints that want them, and the consent that endpoints give (HTTP binding and HTTP
+webhooks 1.0.2).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def sent(world: WebhooksWorld, app: str, **fields: Any) -> PushRequest:
 
 
 def raw(world: WebhooksWorld, app: str, text: str, content_type: str) -> PushRequest:
-    """What is sent of a message that is text."""
+    """The requests sent for a message that is text."""
     return sent(
         world, app, payload={}, transformationsParams={"rawPayload": text, "headers": {"content-type": content_type}}
     )
@@ -190,7 +190,7 @@ def test_an_endpoint_that_does_not_consent_is_not_made(world: WebhooksWorld, ans
 
 
 def test_its_rate_is_kept_to(world: WebhooksWorld) -> None:
-    # Given an endpoint that is to get up to two messages a second, and allows six a minute
+    # Given an endpoint with a limit of two messages a second that itself allows six a minute
     world.sender.script(URL, agreeing(rate="6"), 200)
     app = world.make_app()
     made = world.ask("POST", f"/app/{app}/endpoint", {"url": URL, "cloudEvents": ASKED, "throttleRate": 2})
@@ -218,7 +218,7 @@ def test_a_change_of_the_url_asks_again_and_other_changes_do_not(world: Webhooks
     assert len(world.sender.requests) == 1
     assert world.ask("PATCH", path, {"url": "https://b.example/in"})["cloudEvents"]["allowedRate"] == 120
     assert world.sender.requests[-1].url == "https://b.example/in"
-    # One that refuses stays where it was
+    # One that refuses keeps its old URL
     world.sender.script("https://c.example/in", 200)
     assert world.call("PATCH", path, {"url": "https://c.example/in"}).status == 422
     assert world.call("PUT", path, {"url": "https://c.example/in", "cloudEvents": ASKED}).status == 422
@@ -231,7 +231,9 @@ LATER = {"mode": "binary", "consent": True, "callback": True}
 
 
 def asked_later(world: WebhooksWorld, answer: Reply | int = 405, **fields: Any) -> tuple[str, str, str]:
-    """An endpoint that was asked and did not consent yet: its application, itself, the path of its callback."""
+    """An endpoint that was asked and has not consented yet: ids of its application and of itself, the path of its
+    callback.
+    """
     world.sender.script(URL, answer, 200)
     app = world.make_app()
     endpoint = world.make_endpoint(app, URL, cloudEvents=LATER, **fields)
@@ -257,7 +259,7 @@ def got(world: WebhooksWorld) -> int:
 def test_an_endpoint_that_consents_later_gets_what_is_posted_from_then_on(
     world: WebhooksWorld, method: str, answer: int
 ) -> None:
-    # Given an endpoint that was given a URL to consent at, and gets nothing until it does
+    # Given an endpoint that has a URL to consent at, and gets nothing until it does
     app, endpoint, callback = asked_later(world, answer)
     waiting = shown(world, app, endpoint)
     assert (waiting["consented"], waiting["callbackUntil"]) == (False, iso_time(world.clock.now() + 86_400_000))
@@ -285,7 +287,7 @@ def test_the_rate_that_it_named_when_it_was_asked_is_kept_to_unless_it_names_ano
 
 
 def test_consent_counts_once(world: WebhooksWorld) -> None:
-    # Given an endpoint that consented by its callback, and was disabled since
+    # Given an endpoint that consented by its callback, and has been disabled since
     app, endpoint, callback = asked_later(world)
     first = world.ask("POST", callback, token="")
     world.ask("PATCH", f"/app/{app}/endpoint/{endpoint}", {"disabled": True, "throttleRate": 1})
@@ -304,7 +306,7 @@ def test_a_question_ends_after_a_day_and_when_another_is_asked(world: WebhooksWo
     second = callback_of(world)
     assert second != first
     assert world.call("POST", first, token="").status == 404
-    # And that for a day
+    # And only for a day
     world.clock.advance(seconds=86_400)
     assert world.call("POST", second, token="").status == 404
     assert world.ask("GET", path)["cloudEvents"]["consented"] is False
@@ -316,7 +318,7 @@ def test_one_that_consents_at_once_needs_no_callback(world: WebhooksWorld) -> No
     assert world.call("POST", callback, token="").status == 404
     sent(world, app)
     assert got(world) == 1
-    # Until it moves
+    # Until it moves to another URL
     world.sender.script("https://b.example/in", 405, 200)
     world.ask("PATCH", f"/app/{app}/endpoint/{endpoint}", {"url": "https://b.example/in"})
     world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
@@ -349,7 +351,7 @@ def test_nobody_else_can_consent(world: WebhooksWorld) -> None:
     ]
     assert [world.call("POST", each, token="").status for each in wrong] == [404] * len(wrong)
     assert world.call("POST", callback, token="", headers={"WebHook-Allowed-Rate": "-1"}).status == 400
-    # Nor does a program that only looks at the link
+    # Nor does a program that only looks at the link give consent
     assert world.call("HEAD", callback, token="").status == 200
     assert shown(world, app, endpoint)["consented"] is False
     # And no answer to its owner holds the secret

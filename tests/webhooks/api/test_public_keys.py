@@ -1,4 +1,6 @@
-"""Public keys at a URL: what a receiver fetches there verifies what it is sent, and nobody learns more than that."""
+"""Public keys at a URL: with what a receiver fetches there it can verify its messages, and nobody learns more than
+that.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def raw(text: str) -> bytes:
 
 
 def fetched(world: WebhooksWorld, url: str) -> list[dict[str, str]]:
-    """What anybody gets at the URL."""
+    """What anyone gets at the URL."""
     parts = urlsplit(url)
     assert f"{parts.scheme}://{parts.netloc}" == world.ports.base_url
     answer = world.call("GET", parts.path.removeprefix("/api/v1"), token="")
@@ -38,8 +40,8 @@ def fetched(world: WebhooksWorld, url: str) -> list[dict[str, str]]:
 
 
 def verifies(key: dict[str, Any], request: PushRequest) -> bool:
-    """Whether a key of the set made one of the signatures, as a receiver finds out that knows RFC 7517 and Standard
-    Webhooks only.
+    """Whether a key of the set made one of the signatures, checked as by a receiver that knows only RFC 7517 and
+    Standard Webhooks.
     """
     headers = request.headers
     content = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + request.body
@@ -68,11 +70,11 @@ def test_a_receiver_verifies_with_what_it_fetches_also_during_a_rotation(world: 
     endpoint = world.make_endpoint(app, secret=first)
     shown = world.ask("GET", f"/app/acme/endpoint/{endpoint}/secret")
     assert shown["key"] == first_public
-    # Then the key at its URL verifies what it is sent
+    # Then the key at its URL verifies its messages
     [key] = fetched(world, shown["publicKeysUrl"])
     assert key["whpk"] == first_public
     assert verifies(key, sent(world, app))
-    # And during a rotation both do, the new one first, each known by its thumbprint
+    # And during a rotation both keys do, the new one first, each identified by its thumbprint
     world.ask("POST", f"/app/{app}/endpoint/{endpoint}/secret/rotate", {"key": second, "gracePeriodSeconds": 600})
     keys = fetched(world, shown["publicKeysUrl"])
     assert [each["whpk"] for each in keys] == [second_public, first_public]

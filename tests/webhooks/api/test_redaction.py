@@ -1,5 +1,5 @@
-"""Redaction rules of an application: what its payloads show, what is stored of answers,
-and that deliveries are none the less whole.
+"""Redaction rules of an application: what is shown of payloads, what is stored of answers, and that deliveries are
+still complete.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def world() -> WebhooksWorld:
 def delivered(
     world: WebhooksWorld, answer: bytes = b'{"session": {"token": "s3cret"}}', **fields: Any
 ) -> tuple[str, str, str]:
-    """A message that was delivered to an endpoint with that answer: application, endpoint, message."""
+    """Deliver a message to an endpoint that gives this answer; ids of the application, the endpoint, the message."""
     world.sender.script(URL, Reply(status_code=200, body=answer))
     app = world.make_app(redaction=RULES)
     endpoint = world.make_endpoint(app)

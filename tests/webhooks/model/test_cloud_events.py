@@ -22,7 +22,7 @@ def event(data: bytes, content_type: str = "application/json") -> CloudEvent:
 
 
 def test_attributes_go_in_headers_and_the_content_type_does_not() -> None:
-    """Given an event, then its headers hold every attribute under ``ce-``, in words that need no escape."""
+    """Given an event, then its headers hold every attribute under ``ce-``, in text that needs no escaping."""
     assert event(b"{}").headers == {
         "ce-specversion": "1.0",
         "ce-id": "msg_1",
@@ -34,7 +34,7 @@ def test_attributes_go_in_headers_and_the_content_type_does_not() -> None:
 
 @pytest.mark.parametrize("media", ["application/json", "application/JSON; charset=utf-8", "application/problem+json"])
 def test_json_stands_in_a_structured_event_as_the_text_it_was(media: str) -> None:
-    """Given data that is JSON, when it is structured, then not a space of it is changed."""
+    """Given data that is JSON, when it is put into a structured event, then not even a space of it changes."""
     text = b'{"b": 1.0,  "a":"\\u00fc"}'
     structured = event(text, media).structured
     assert structured.endswith(b',"data":' + text + b"}")
@@ -50,6 +50,6 @@ def test_what_only_calls_itself_json_goes_as_base64(data: bytes) -> None:
 
 
 def test_text_goes_as_text_and_bytes_as_base64() -> None:
-    """Given data that is no JSON, then it is a string if it is text at all."""
+    """Given data that is not JSON, then it becomes a string if it is text at all."""
     assert json.loads(event("grüß dich".encode(), "text/plain").structured)["data"] == "grüß dich"
     assert json.loads(event(b"\xff\x00", "text/plain").structured)["data_base64"] == "/wA="

@@ -1,4 +1,4 @@
-"""What paths withhold, and what is withheld whole."""
+"""Which parts the paths withhold, and which payloads are withheld whole."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ class Push:
         aside: list[Received] = []
         several = run.hurried and len(run.projects) > 1
         if several:
-            # Free threads go to whoever has the fewest.
+            # Free threads go to the one with the fewest.
             run.waiting.sort(key=lambda each: self._windows.held(each[0].order.key.project))
         for received, stored in run.waiting:
             now, key = self._clock.now(), _window_key(received.order)
@@ -507,8 +507,8 @@ def _window_key(order: WorkOrder) -> Key:
 
 
 def _is_void(received: Received, stored: Delivery | None) -> bool:
-    """Whether an order is for an earlier state of its delivery, and whoever changed that has already arranged the next
-    step.
+    """Whether an order is for an earlier state of its delivery: the run that changed the state has already arranged the
+    next step.
 
     An order received again may be the one that made the change, so it counts.
     """

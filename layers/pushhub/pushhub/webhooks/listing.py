@@ -69,7 +69,7 @@ class Listing:
         self.message_of_event = lines.message_of_event
 
     def list_message(self, message: ListedMessage) -> None:
-        """List a message. One that is stored for as long as it is listed serves as its own line and needs no write.
+        """List a message. One that is stored as long as it is listed serves as its own line and needs no write.
 
         Raises:
             Unavailable: A reader going through messages in order may already have passed its place and may miss it;

@@ -99,7 +99,7 @@ class Health:
         failing_since: First failure since the last success; None after a success.
         warnings: Warnings given since then.
         warned_at: When the last warning was given.
-        claim: Random text of whoever claimed the last probe: no two claims are ever the same write.
+        claim: Random text of the run that claimed the last probe: no two claims are ever the same write.
         version: Incremented by each change; 0 means never stored. Guards every write.
     """
 
@@ -127,7 +127,7 @@ class Health:
 
 
 def claimed(health: Health, now: int, *, for_ms: int, claim: str = "") -> Health | None:
-    """The health of an open circuit with its probe claimed by whoever stores it; None when no probe is due.
+    """The health of an open circuit with its probe claimed by the run that stores it; None when no probe is due.
 
     Args:
         health: As stored.

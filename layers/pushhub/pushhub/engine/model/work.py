@@ -143,7 +143,7 @@ def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
     if message.ordering is not None:
         before = message.ordering.previous.get(subscriber_id)
         fields["ordering"] = [message.ordering.key, message.ordering.sequence, *([before] if before else [])]
-    # Whoever reads the order knows about one delivery only, so the allowance of the others is subtracted here.
+    # The reader of the order knows about one delivery only, so the allowance of the others is subtracted here.
     allowance = message.allowance(subscriber_id)
     if allowance != DESCENDANTS:
         fields["descendants"] = allowance

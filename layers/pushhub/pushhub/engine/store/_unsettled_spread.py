@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pushhub.engine.model.delivery import Delivery
 
 BURST, BURST_WITHIN_MS = 20, 10_000
-"""So many failing deliveries of one queue within so many milliseconds are spread further. With a thousand environments
-the eight keys have then had some 2,500 writes each, once.
+"""If more than this many deliveries of one queue fail within this many milliseconds, they are spread further. With a
+thousand environments the eight keys have then had some 2,500 writes each, once.
 """
 
 _AHEAD_S = 86_400

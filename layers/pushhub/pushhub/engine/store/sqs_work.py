@@ -57,7 +57,7 @@ class SqsWorkQueue:
         return failed
 
     def receive(self, wait_s: int) -> list[Received]:
-        """An unreadable message stays hidden for the queue's timeout, then goes to whoever counts it as poison."""
+        """An unreadable message stays hidden for the queue's timeout, then goes where it is counted as poison."""
         count: Any = "ApproximateReceiveCount"
         sent: Any = "SentTimestamp"
         with aws_call("sqs:ReceiveMessage"):

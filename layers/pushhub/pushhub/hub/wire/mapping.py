@@ -77,7 +77,7 @@ def read_signing(fields: Fields) -> SigningChange:
             fields.section("signing") if spelt[:1] == "{" else fields.flag("signing", default=False) if spelt else None
         )
     if isinstance(given, dict) and isinstance(given.get("grace_period"), str):
-        # # A form carries the number as text.
+        # A form carries the number as text.
         inner = Fields(given)
         given = {**given, "grace_period": inner.whole("grace_period", None, least=0, most=MAX_GRACE_S)}
         inner.check()

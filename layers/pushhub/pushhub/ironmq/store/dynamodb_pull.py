@@ -274,8 +274,8 @@ class DynamoDBPullStore:
         return False
 
     def _take(self, call: _Reserving, run: list[Candidate]) -> bool:
-        """Reserve messages: the first one alone, because whoever gets it gets the others. False after meeting a
-        consumer.
+        """Reserve messages: the first one alone, because the consumer that gets it gets the others. False after meeting
+        a consumer.
         """
         try:
             alone = self._hold_all(call, run[:1]) and (len(run) == 1 or self._hold_all(call, run[1:]))
@@ -422,7 +422,7 @@ class DynamoDBPullStore:
     def _put_together(self, items: list[Item]) -> list[Item]:
         """The items as stored now: all of them, or none."""
         # The token is that of the messages, so that a repeated call does not restore messages consumed meanwhile. The
-        # entries it leaves behind lead nowhere, and are repaired by whoever finds them.
+        # entries it leaves behind lead nowhere, and are repaired when they are found.
         keys = "\n".join(each["pk"]["S"] for each in items)
         token = hashlib.sha256(keys.encode()).hexdigest()[:36]
         for round_number in range(1, ROUNDS + 1):
@@ -471,7 +471,8 @@ class DynamoDBPullStore:
         def hold(candidate: Candidate) -> PullMessage | Unavailable | None:
             outcome = None if stop.is_set() else self._hold(call, candidate)
             if not isinstance(outcome, PullMessage):
-                # Whoever took this one will take those behind it, and a failing service should not get more load.
+                # The consumer that took this one will take those behind it, and a failing service should not get more
+                # load.
                 stop.set()
             return outcome
 

@@ -4,7 +4,7 @@
 The message's own item says where its place is, and every change of that is one conditional write to the item. The
 entries follow: the new one is written, then the old one is deleted. No place is used twice. So an entry whose message
 is not in that place is outdated for good. And as long as a message exists, some entry leads to it: at its current place
-or, if the call that moved it was interrupted, at the previous one. Whoever finds an outdated entry repairs it.
+or, if the call that moved it was interrupted, at the previous one. An outdated entry is repaired when it is found.
 
 A queue's entries are in one partition until an environment posts many messages to it. That environment then writes a
 mark before the first place, valid for ten minutes, and new places are spread over eight partitions by the hash of the

@@ -617,8 +617,8 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.show_endpoint_health": Described(
         means=(
-            "An endpoint that fails for many messages is left alone but for a probe now and then; what it is owed "
-            "waits. An extension."
+            "An endpoint that fails for many messages is sent only a probe now and then, while its deliveries wait. "
+            "An extension."
         ),
         answer=answer(
             {

@@ -75,7 +75,7 @@ def doc(value: Any) -> dict[str, str]:
 
 
 def encode_application(application: Application) -> Item:
-    """Attributes of an application but for its key, version and the count of changes of its endpoints."""
+    """Attributes of an application except its key, its version and the count of changes of its endpoints."""
     fields, redaction = application.fields, application.fields.redaction
     return {
         "doc": doc(

@@ -89,7 +89,7 @@ class _Reader:
         self._nodes = 0
 
     def event_type(self, name: str, item: Any) -> dict[str, Any]:
-        """One event type; its name is checked by whoever stores it."""
+        """One event type; its name is checked when it is stored."""
         item = self._resolved(item, name)
         operation = self._resolved(next((item[each] for each in ("post", "put", "patch") if each in item), {}), name)
         texts = [each.get(key) for each in (operation, item) for key in ("description", "summary")]
