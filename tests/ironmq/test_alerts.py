@@ -67,7 +67,7 @@ def test_a_jump_fires_what_its_single_steps_would(
 
 
 def told(hub: Hub, name: str = "told") -> list[dict[str, Any]]:
-    """The alert messages in a queue, taken out of it."""
+    """The alert messages in a queue; they are removed from it."""
     if hub.call("GET", f"/queues/{name}").status == 404:
         return []
     return [json.loads(each["body"]) for each in hub.reserve(name, n=100, delete=True)]
@@ -81,7 +81,7 @@ def test_a_growing_queue_tells_of_it_once() -> None:
     assert told(hub) == []
     # When the third comes
     hub.post("q", "3")
-    # Then the other queue is told, in the documented words
+    # Then the other queue gets the alert, in the documented format
     [message] = told(hub)
     assert message.pop("created_at").endswith("Z")
     assert message == {
@@ -106,7 +106,7 @@ def test_a_growing_queue_tells_of_it_once() -> None:
 def test_a_long_line_is_counted_only_as_far_as_it_matters(
     triggers: list[int], direction: str, before: int, after: int
 ) -> None:
-    # Given fixed alerts, and a queue of which no more is counted than they can be about
+    # Given fixed alerts, and a queue that is counted only as far as they need
     queue = replace(pull_queue("p", "q", 0), alerts=tuple(alert("fixed", each, direction) for each in triggers))
     counted: list[int] = []
 
@@ -169,12 +169,12 @@ def test_alerts_can_be_pushed() -> None:
 @pytest.mark.parametrize("call", ["pull.size", "config.update_queue", "pull.put"])
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
 def test_a_failing_alert_does_not_fail_the_post(call: str, fault: Fault) -> None:
-    # Given a post that crosses a trigger, and a failure while telling of it
+    # Given a post that crosses a trigger, and a failure while posting the alert
     hub = Hub()
     hub.make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told", "snooze": 5}])
     plan = FaultPlan(fault, of=call, at=2 if call == "pull.put" else 1)
     ingest = hub.world.ports.build(plan, only=("config", "pull")).part(Ironmq).post
-    # Then the producer is answered all the same
+    # Then the producer still gets its answer
     assert len(ingest.post(PROJECT, "q", [NewMessage(body=b"x")])) == 1
     assert plan.struck
     assert hub.info("q")["size"] == 1

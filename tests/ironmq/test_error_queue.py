@@ -1,4 +1,4 @@
-"""Error queues: what could not be delivered lies there, whole where that is possible, and readable always."""
+"""Error queues: undelivered messages are there, complete where possible, and always readable."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_largest_messages_are_whole_in_the_error_queue_and_every_client_can_
     world = failing_world("q")
     world.ingest.post(PROJECT, "q", [NewMessage(body=BODIES[kind], headers={"X-Kind": '"' * 1024})])
     world.run(seconds=30)
-    # When a client that takes no compressed answers reads the error queue
+    # When a client that accepts no compressed answers reads the error queue
     [error] = Hub(world).reserve("failed")
     # Then the whole body is in it
     told = json.loads(error["body"])
@@ -70,11 +70,11 @@ def test_text_stays_text_where_it_can() -> None:
 
 @pytest.mark.parametrize("kind", BODIES)
 def test_errors_about_errors_do_not_grow_without_end(kind: str) -> None:
-    # Given push queues that are each other's error queues, and nobody who takes anything
+    # Given push queues that are each other's error queues, and subscribers that accept nothing
     world = failing_world(*[f"q{number}" for number in range(8)])
     world.post("q0", BODIES[kind])
     world.run(seconds=120)
-    # Then every error message fits into an answer, and the last one says that a body was left out where it was
+    # Then every error message fits into an answer, and says so if a body was left out
     assert max(len(each.body) for each in world.sender.requests) <= ANSWER_BYTES
     [last] = Hub(world).reserve("failed")
     told = json.loads(last["body"])
@@ -93,7 +93,7 @@ def test_a_message_whose_bytes_are_gone_is_in_the_error_queue_all_the_same() -> 
     world.bodies.objects.clear()
     # When it reaches the errors function
     world.run(seconds=60)
-    # Then a person finds it, with what is known
+    # Then the error message is there, with everything known
     assert len(world.errors_queue) == 0
     [error] = world.pulled("failed")
     told = json.loads(error)
@@ -102,7 +102,7 @@ def test_a_message_whose_bytes_are_gone_is_in_the_error_queue_all_the_same() -> 
 
 
 def exhausted(world: World, queue: str, count: int) -> list[WorkOrder]:
-    """That many deliveries of a queue that have given up, and nobody has handled yet."""
+    """This many exhausted deliveries of a queue that have not been handled yet."""
     world.post(queue, *[b"x"] * count)
     world.dispatch_only()
     keep = world.push.run(world.push_queue.receive(), source=world.push_queue, remaining_ms=lambda: 10**9)
@@ -112,7 +112,7 @@ def exhausted(world: World, queue: str, count: int) -> list[WorkOrder]:
 
 @pytest.mark.parametrize("count", [1, 10, 100])
 def test_what_error_messages_of_a_queue_have_in_common_is_read_and_counted_once(count: int) -> None:
-    # Given deliveries of one queue that have given up, several in an SQS message
+    # Given exhausted deliveries of one queue, several in an SQS message
     plan = FaultPlan()
     world = failing_world("q", plan=plan)
     orders = exhausted(world, "q", count)
@@ -121,7 +121,7 @@ def test_what_error_messages_of_a_queue_have_in_common_is_read_and_counted_once(
     # When they are handled together
     before = len(plan.calls)
     assert world.error_queue_post.run(orders) == {}
-    # Then each is one write, and six calls do for the rest, however many they are
+    # Then each is one write, and six calls are enough for the rest, however many there are
     calls = Counter(plan.calls[before:])
     assert calls.pop("pull.put_once") == count
     assert calls == {
@@ -142,7 +142,7 @@ def test_what_error_messages_of_a_queue_have_in_common_is_read_and_counted_once(
 
 @pytest.mark.parametrize("call", ["pull.put_once", "messages.messages", "config.queue"])
 def test_error_messages_that_cannot_be_written_come_again(call: str) -> None:
-    # Given ten deliveries that have given up, and a call that fails once
+    # Given ten exhausted deliveries, and a call that fails once
     plan = FaultPlan()
     world = failing_world("q", plan=plan)
     orders = exhausted(world, "q", 10)
@@ -151,7 +151,7 @@ def test_error_messages_that_cannot_be_written_come_again(call: str) -> None:
     failed = world.error_queue_post.run(orders)
     assert len(failed) == (1 if call == "pull.put_once" else 10)
     assert len(world.pulled("failed")) == 10 - len(failed)
-    # And all are once they come again
+    # And all are posted once they are redelivered
     assert world.error_queue_post.run(orders) == {}
     assert len(world.pulled("failed")) == 10
 

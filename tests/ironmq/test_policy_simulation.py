@@ -1,4 +1,4 @@
-"""A simulation as the API and the command line answer it."""
+"""A simulation as the API and the command line return it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_a_comparison_that_takes_too_long_is_left_out_and_that_is_said(monkeypat
     done = simulate({**OUTAGE, "policy": {"schedule": [60]}}, work=1000)
     assert done.answer()["compared"] is None
     assert any("too much to simulate" in each for each in done.notes)
-    # And what was asked for itself is refused
+    # And the same as the main simulation is refused
     with pytest.raises(Invalid):
         simulate({**OUTAGE, "policy": {"retries": 1}}, work=1000)
 
 
 def test_a_ramp_of_days_can_be_simulated() -> None:
-    """Given more messages than a ramp lets go in a day, then their delays are told, not refused."""
+    """Given more messages than a ramp releases in a day, then their delays are calculated, not refused."""
     asked = {"policy": {"schedule": "svix"}, "rate": 1000, "outage": [{"end": 21_600}], "compare": "nothing"}
     done = simulate(asked, work=2500)
     assert done.forecast.delivered == done.forecast.accepted == 21_600_000

@@ -1,4 +1,4 @@
-"""Accepting messages: where they go, what they owe, and that a 201 is never given for something that is not stored."""
+"""Accepting messages: where they go, to whom they are owed, and that a 201 is answered only for stored messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALL, LARGE = b"s" * INLINE_BODY_LIMIT, b"l" * (INLINE_BODY_LIMIT + 1)
 
 
 class Hub:
-    """Stores and an ingest over them that may be struck by a fault; another Hub call makes a fresh process."""
+    """Stores, and an ingest on them that may have a fault; another Hub call makes a fresh process."""
 
     def __init__(self) -> None:
         self.ports = FakePorts()
@@ -115,7 +115,7 @@ def test_large_bodies_of_a_post_lie_in_one_object(hub: Hub) -> None:
 
 
 def test_an_unknown_queue_is_made_once_by_whoever_comes_first(hub: Hub) -> None:
-    # Given another process that makes the queue between our look and our making it
+    # Given another process that creates the queue between our read and our write
     real = hub.config.create_queue
 
     def late(queue: Queue) -> None:
@@ -129,7 +129,7 @@ def test_an_unknown_queue_is_made_once_by_whoever_comes_first(hub: Hub) -> None:
 
 
 def test_ids_taken_by_another_message_are_made_anew(hub: Hub) -> None:
-    # Given two processes that were given the same worker number, at the same moment
+    # Given two processes with the same worker number, at the same moment
     hub.make("q", QueueType.MULTICAST)
     hub.config.next_worker = lambda: 7  # type: ignore[method-assign]
     [first] = hub.ingest().post(PROJECT, "q", [NewMessage(body=b"1")])
@@ -159,7 +159,7 @@ def test_a_caused_message_is_posted_once_however_often_it_is_asked_for(hub: Hub,
 
 
 def test_caused_messages_of_different_causes_never_replace_each_other(hub: Hub) -> None:
-    # Given more causes in one millisecond than a birthday leaves without a clash
+    # Given enough causes in one millisecond for two of them to clash
     ingest = hub.ingest()
     ids = {
         ingest.post_caused(PROJECT, "q", NewMessage(body=b"x"), cause=f"c{number}", at=hub.clock.now())
@@ -187,7 +187,7 @@ def test_whatever_call_fails_an_answer_means_stored(kind: QueueType, fault: Faul
         except (Unavailable, Crash):
             ids = []
         assert plan.struck
-        # Then what was answered is stored with its bytes, and what is stored is whole
+        # Then whatever was accepted is stored with its bytes, and whatever is stored is complete
         stored = hub.waiting("q") + hub.messages.all_messages()
         assert {each.message_id for each in stored} >= set(ids)
         assert sorted(hub.body(each) for each in stored) in ([], [LARGE, SMALL])
@@ -212,7 +212,7 @@ def test_a_transferred_message_keeps_its_id_and_goes_over_once(hub: Hub, kind: Q
     for _ in range(2):
         hub.clock.advance(seconds=1)
         hub.ingest().transfer(PROJECT, "dead", message, LARGE, reserved_count=3)
-    # Then it lies in the other queue once, as it was, with a new time
+    # Then it is in the other queue once, unchanged, with a new time
     [moved] = hub.waiting("dead") + hub.messages.all_messages()
     assert (moved.message_id, hub.body(moved), moved.headers) == (message_id, LARGE, {"X": "1"})
     assert moved.expires_at == hub.clock.now() - 1000 + 100_000

@@ -1,5 +1,5 @@
-"""Signed subscribers of push queues: what they are sent, how keys are given, changed and taken away,
-and that nobody sees them.
+"""Signed subscribers of push queues: what they are sent, how keys are set, changed and removed, and that nobody sees
+them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def test_an_old_secret_signs_beside_the_new_one_until_its_grace_period_is_over(h
     headers = sent(hub)
     assert not verified(FIRST, headers, b"x")
     assert verified(SECOND, headers, b"x")
-    # And with no grace the one before ends at once
+    # And without a grace period the previous one ends at once
     subscribe(hub, signed(FIRST, grace_period=0))
     assert not verified(SECOND, sent(hub), b"x")
 
@@ -87,7 +87,7 @@ def test_an_old_secret_signs_beside_the_new_one_until_its_grace_period_is_over(h
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 @pytest.mark.parametrize("signing", [{}, {"signing": None}, {"signing": True}])
 def test_whoever_does_not_speak_of_signing_leaves_it_as_it_is(hub: Hub, method: str, signing: dict[str, Any]) -> None:
-    # Given a signed subscriber, as a client reads and writes it back, or as one does that never heard of signatures
+    # Given a signed subscriber written back by a client as it was read, or by a client that does not know signatures
     hub.make("q", push={"subscribers": [signed()]})
     subscribe(hub, {"name": "s0", "url": "https://moved.example/", **signing}, method=method)
     assert verified(FIRST, sent(hub), b"x")
@@ -118,7 +118,7 @@ def test_a_queue_hands_the_signature_of_the_one_before_it_on(hub: Hub) -> None:
     hub.make_push("next", URL)
     headers = sent(hub)
     assert verified(FIRST, headers, b"x")
-    # And a queue of another hub is told in a way that it hands on too
+    # And a queue of another hub gets the signature in a form that it passes on, too
     subscribe(hub, signed(url="ironmq://P:T@elsewhere.example/far"))
     headers = sent(hub)
     passed = {name.removeprefix("x-subscribers-"): value for name, value in headers.items()}
@@ -134,7 +134,7 @@ def test_a_topic_cannot_be_signed_for(hub: Hub) -> None:
     refused = hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": [signed(url="notification2://t")]}}})
     assert refused.status == 400
     assert "cannot be signed" in refused.msg
-    # Nor does a signed subscriber become one unnoticed
+    # Nor can a signed subscriber become a topic unnoticed
     hub.make("q", push={"subscribers": [signed()]})
     moved = {"subscribers": [{"name": "s0", "url": "notification2://t"}]}
     assert hub.call("PUT", "/queues/q/subscribers", moved).status == 400
@@ -186,7 +186,7 @@ def test_too_many_old_secrets_are_refused(hub: Hub) -> None:
         subscribe(hub, signed(symmetric(letter)))
     refused = hub.call("PUT", "/queues/q/subscribers", {"subscribers": [signed(symmetric("k"))]})
     assert refused.status == 400
-    # The same one again is no rotation
+    # Setting the same one again is not a rotation
     subscribe(hub, signed(symmetric("j")))
 
 
@@ -199,7 +199,7 @@ def test_no_secret_is_seen_anywhere(hub: Hub) -> None:
     [post] = hub.world.pulled("failed")
     queue = hub.world.config.queue(PROJECT, "q")
     assert hub.info("q")["push"]["subscribers"] == [{"name": "s0", "url": URL, "signing": True}]
-    # Then neither the secret nor its bytes are in what is listed, logged, stored, or told of a failure
+    # Then neither the secret nor its bytes appear in lists, logs, stores or error messages
     places = [
         *(json.dumps(hub.info("q")), json.dumps(hub.statuses("q", message_id)), post.decode(), repr(queue)),
         *(repr(hub.world.telemetry.__dict__), repr(hub.world.messages.all_deliveries())),

@@ -48,7 +48,7 @@ def test_a_queue_of_this_hub_is_posted_to_without_http(world: World) -> None:
     world.make_queue("q", subscribers(*urls))
     world.ingest.post(PROJECT, "q", [NewMessage(body=b"\xff x", headers={"X-A": "1"})])
     world.run(seconds=5)
-    # Then the bytes are there
+    # Then the bytes arrive there
     assert pulled(world, PROJECT, "near by") == [b"\xff x"]
     assert pulled(world, OTHER, "other") == pulled(world, OTHER, "named") == [b"\xff x"]
     assert world.sender.requests == []
@@ -63,11 +63,11 @@ def test_another_projects_queue_needs_its_token(world: World) -> None:
 
 
 def test_a_queue_of_another_hub_is_posted_to_through_its_webhook(world: World) -> None:
-    # Given a subscriber that is a queue elsewhere
+    # Given a subscriber that is a queue of another hub
     world.make_queue("q", subscribers("ironmq://P%20P:T%3A@elsewhere.example:8443/far%20off"))
     world.ingest.post(PROJECT, "q", [NewMessage(body=b"\xff x", headers={"X-A": "1"}, hops=3)])
     world.run(seconds=5)
-    # Then this is asked of it, in a way that keeps bytes as they are
+    # Then this request is made, in a form that preserves bytes
     [request] = world.sender.requests
     assert request.url == "https://elsewhere.example:8443/3/projects/P%20P/queues/far%20off/webhook"
     assert request.body == b"\xff x"
@@ -96,7 +96,7 @@ def test_a_loop_ends(world: World) -> None:
     world.make_queue("b", subscribers("ironmq:///a"), retries=0)
     world.post("a", b"x")
     world.run(seconds=60)
-    # Then a message passes as many queues as it may
+    # Then a message passes the maximum number of queues
     assert len({each.message_id for each in world.messages.all_deliveries()}) == MAX_HOPS + 1
 
 
@@ -121,7 +121,7 @@ def test_queues_that_feed_each_other_make_a_bounded_number_of_copies(world: Worl
     # When one message is posted
     world.post("a", b"x")
     world.run(seconds=300)
-    # Then as many came of it as may, and no more
+    # Then the maximum number derived from it, and no more
     made = _copies(world, "a", "b") - 1
     assert DESCENDANTS / 2 < made <= DESCENDANTS
     # And each delivery that was cut off is in the error queue, once
@@ -142,7 +142,7 @@ def test_error_queues_that_are_each_others_make_a_bounded_number_of_messages(wor
         world.make_queue(name, subscribers(*urls), retries=0, error_queue=other)
     world.post("a", b"x")
     world.run(seconds=120)
-    # Then no more comes of it than may
+    # Then no more derive from it than allowed
     assert DESCENDANTS / 2 < _copies(world, "a", "b") <= DESCENDANTS + 1
 
 
@@ -166,14 +166,14 @@ def test_a_queue_that_is_subscribed_to_its_own_webhook_comes_to_an_end(world: Wo
     urls = [f"{url}&n={number}" for number in range(webhooks)]
     for each in urls:
         world.sender.script(each, Reply(status_code=201, meanwhile=through_the_gateway))
-    # And headers of the owner that would hide how far a message has come
+    # And headers of the owner that would hide how many queues a message has passed
     owed = tuple(
         replace(each, headers={"pushhub-hops": "0", "Pushhub-Descendants": "9"}) for each in subscribers(*urls)
     )
     world.make_queue("q", owed, retries=0)
     hub.post("q", "x")
     world.run(seconds=120)
-    # Then the hub refuses its own message where it has come too far
+    # Then the hub refuses its own message once it has passed too many
     made = _copies(world, "q") - 1
     assert made == (MAX_HOPS if webhooks == 1 else made)
     assert made <= DESCENDANTS

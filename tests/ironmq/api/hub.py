@@ -1,4 +1,4 @@
-"""The queue API driven as API Gateway drives it: events in, results out, the rest of the hub on fakes."""
+"""The queue API, called as API Gateway calls it: events in, results out, the rest of the hub on fakes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTUAL = ("application/json", "text/")
 
 @dataclass(frozen=True)
 class Result:
-    """What a client sees of an answer."""
+    """An answer as a client sees it."""
 
     status: int
     body: Any
@@ -42,11 +42,11 @@ class Hub:
     """A running hub with one project, its token, and a second project with another.
 
     Attributes:
-        world: What lies behind the API.
+        world: The world behind the API.
         token: The first project's token.
         other_token: The second project's.
-        refusals: What the egress guard says about a URL, by URL; tests fill it.
-        checked: Every (URL, allowed targets) the guard was asked about.
+        refusals: The egress guard's refusals, by URL; set by tests.
+        checked: Every (URL, allowed targets) that the guard checked.
         check_takes_s: Seconds the guard takes for each.
     """
 
@@ -67,7 +67,7 @@ class Hub:
         self.api = self.world.hub.part(Ironmq).api
 
     def struck(self, plan: FaultPlan, *only: str) -> Hub:
-        """The same hub, but that calls of some ports go wrong."""
+        """The same hub with faults in calls of some ports."""
         other = copy.copy(self)
         other.api = self.world.ports.build(plan, only=only).part(Ironmq).api
         return other
@@ -141,7 +141,7 @@ class Hub:
         return self.send(method, f"/3/projects/{project}{path}", encoded, headers, token=token)
 
     def make(self, name: str, /, **settings: object) -> dict[str, Any]:
-        """Make or change a queue; its info as answered."""
+        """Create or change a queue; returns the answered info."""
         result = self.call("PUT", f"/queues/{name}", {"queue": settings})
         assert result.status == 200, result
         return dict(result.body["queue"])

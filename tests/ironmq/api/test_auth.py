@@ -57,7 +57,7 @@ def test_the_token_in_the_body(hub: Hub) -> None:
     "authorization", [None, "OAuth wrong", "OAuth", "OAuth ", "Basic dXNlcjpwYXNz", "wrong", "", "Bearer wrong"]
 )
 def test_every_route_refuses_others(hub: Hub, method: str, path: str, authorization: str | None) -> None:
-    # When a request comes without a good token, whether or not what it asks for exists
+    # When a request comes without a valid token, whether or not its target exists
     headers = {} if authorization is None else {"Authorization": authorization}
     result = hub.send(method, QUEUES + path, b'{"ids": ["1"]}', headers)
     # Then the answer is always the same
@@ -91,7 +91,7 @@ def test_a_token_of_one_project_sees_nothing_of_another(hub: Hub) -> None:
     assert [each["body"] for each in hub.reserve("q", n=10)] == ["mine"]
     theirs = hub.call("POST", "/queues/q/reservations", {"n": 10}, project=OTHER_PROJECT)
     assert [each["body"] for each in theirs.body["messages"]] == ["theirs"]
-    # And one project's token is no token for the other
+    # And one project's token is not valid for the other
     result = hub.send("GET", f"/3/projects/{OTHER_PROJECT}/queues/q", token=hub.token)
     assert (result.status, result.body) == (401, REFUSED)
 

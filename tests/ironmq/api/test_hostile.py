@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is a proper one: never a 500, always JSON with the right content type."""
+"""Whatever is sent, the answer is well-formed: never a 500, always JSON with the right content type."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_no_request_is_a_fault(method: str, path: str, query: str, body: bytes) 
     event["requestContext"]["http"]["method"] = method
     # When anything at all is sent
     result = hub.api.handle(event)
-    # Then it is done or refused, in this API's shape
+    # Then it is carried out or refused, in this API's format
     assert result["statusCode"] in {200, 201, 400, 401, 403, 404, 405}
     assert result["headers"]["Content-Type"] == "application/json"
     answer: Any = json.loads(result["body"] or "{}")
@@ -69,7 +69,7 @@ def test_settings_are_taken_whole_or_refused_whole(value: dict[str, Any]) -> Non
     before = hub.info("q")
     # When any settings are sent
     result = hub.call("PATCH", "/queues/q", {"queue": value})
-    # Then they are in force, or nothing changed, and what is shown can always be sent back
+    # Then they are in effect, or nothing changed, and what is shown can always be sent back
     assert result.status in {200, 400, 403}
     after = hub.info("q")
     assert after == (result.body["queue"] if result.status == 200 else before)

@@ -24,7 +24,7 @@ def test_posting_answers_201_with_ids_in_order(hub: Hub) -> None:
     # When messages are posted to a queue that does not exist
     messages = [{"body": f"m{number}"} for number in range(100)]
     result = hub.call("POST", "/queues/q/messages", {"messages": messages})
-    # Then a pull queue is made and holds them in order
+    # Then a pull queue is created and holds them in order
     assert result.status == 201
     assert result.body["msg"] == "Messages put on queue."
     assert set(result.body) == {"ids", "msg"}
@@ -111,7 +111,7 @@ def test_messages_taken(hub: Hub, message: dict[str, Any]) -> None:
 def test_messages_refused(hub: Hub, message: Any) -> None:
     # When one of two messages breaks a rule
     result = hub.call("POST", "/queues/q/messages", {"messages": [{"body": "good"}, message]})
-    # Then neither is stored, and no queue is made
+    # Then neither is stored, and no queue is created
     assert result.status == 400
     assert hub.call("GET", "/queues").body == {"queues": []}
 
@@ -148,7 +148,7 @@ def test_messages_expire_counted_from_when_they_are_due(hub: Hub) -> None:
 
 
 def test_a_webhook_keeps_any_bytes_and_makes_the_queue(hub: Hub) -> None:
-    # When bytes that are no UTF-8 are posted, with the token in the query as third parties do
+    # When bytes that are not UTF-8 are posted, with the token in the query as third parties do
     path = f"/3/projects/{PROJECT}/queues/q/webhook?oauth={hub.token}"
     result = hub.send("POST", path, b"\xff\x00raw", {"Content-Type": "application/octet-stream"})
     # Then the answer is that of a post
@@ -285,7 +285,7 @@ def test_a_long_poll_ends_before_the_gateway_gives_up(hub: Hub) -> None:
 
 
 def test_only_so_many_requests_of_a_project_wait_at_the_same_time(hub: Hub) -> None:
-    # Given as many requests of a project that wait as may
+    # Given the maximum number of waiting requests of a project
     waits = hub.world.ports.waits
     start = hub.world.clock.now()
     places = [waits.enter(PROJECT, now=start, until=start + 20_000) for _ in range(waits.places)]
@@ -293,10 +293,10 @@ def test_only_so_many_requests_of_a_project_wait_at_the_same_time(hub: Hub) -> N
     # When another one asks to wait, then it is answered at once
     assert hub.reserve("q", wait=10) == []
     assert hub.world.clock.now() == start
-    # And it gets what is there
+    # And it gets what is available
     hub.post("q", "x")
     assert len(hub.reserve("q", wait=10)) == 1
-    # When one of them leaves, or the time of all is over, then it waits
+    # When one of them leaves, or the time of all is over, then another can wait
     waits.leave(PROJECT, places[0] or "")
     assert hub.reserve("q", wait=10) == []
     assert hub.world.clock.now() == start + 10_000
@@ -304,7 +304,7 @@ def test_only_so_many_requests_of_a_project_wait_at_the_same_time(hub: Hub) -> N
     for _ in range(3):
         assert hub.reserve("q", wait=1) == []
     assert hub.world.clock.now() == start + 24_000
-    # And leaves its place, also when something fails
+    # And leaves its place, even when something fails
     assert waits.waiting[PROJECT] == {}
     hub.world.ports.pull.reserve = _failing  # type: ignore[method-assign]
     assert hub.call("POST", "/queues/q/reservations", {"wait": 5}).status == 500
@@ -537,9 +537,9 @@ def test_dead_letters_move_when_they_are_reserved_too_often(hub: Hub) -> None:
     for _ in range(2):
         assert hub.reserve("q", timeout=1)[0]["id"] == bad
         hub.world.clock.advance(seconds=1)
-    # When the message would be reserved a third time
+    # When the message would be reserved for the third time
     [message] = hub.reserve("q")
-    # Then the next one is handed out instead, and it lies in the other queue with its id, body and count
+    # Then the next one is handed out instead, and it is in the other queue with its id, body and count
     assert message["body"] == "good"
     assert hub.call("GET", f"/queues/q/messages/{bad}").status == 404
     [dead] = hub.call("GET", "/queues/dead/messages").body["messages"]
@@ -587,7 +587,7 @@ GROWING = {
 
 @pytest.mark.parametrize("kind", GROWING)
 def test_a_message_that_grows_in_an_answer_is_answered_all_the_same(hub: Hub, kind: str) -> None:
-    # Given a message of about the largest size, of characters that take more room in an answer
+    # Given a message of about the maximum size, with characters that take more room in an answer
     body = GROWING[kind].encode()
     assert hub.send("POST", f"/3/projects/{PROJECT}/queues/q/webhook", body, token=hub.token).status == 201
     [message_id] = [each["id"] for each in hub.call("GET", "/queues/q/messages").body["messages"]]
@@ -610,14 +610,14 @@ def test_what_fits_only_compressed_is_refused_to_those_who_do_not_take_that_and_
     # Given a message of which each byte takes six in JSON, written as such by its producer, and others behind it
     hub.send("POST", f"/3/projects/{PROJECT}/queues/q/webhook", UNANSWERABLE.encode() * 3, token=hub.token)
     hub.post("q", "next")
-    # When a client asks for it that does not take gzip
+    # When a client that does not accept gzip asks for it
     refused = hub.call("POST", "/queues/q/reservations", {"n": 2, "delete": True})
-    # Then it is told, and the message is where it was
+    # Then it gets an error, and the message is where it was
     assert refused.status == 406
     assert "gzip" in refused.msg
     assert hub.info("q")["size"] == 2
     assert hub.call("GET", "/queues/q/messages?n=2").status == 406
-    # When one asks that does
+    # When one that accepts it asks
     taken = hub.call(
         "POST", "/queues/q/reservations", {"n": 2, "delete": True}, headers={"Accept-Encoding": "gzip, deflate"}
     )
@@ -650,7 +650,7 @@ def test_large_messages_are_no_dead_letters_before_anyone_saw_them(hub: Hub) -> 
     hub.make("q", dead_letter={"queue_name": "dead", "max_reservations": 2})
     for number in range(12):
         hub.post("q", str(number) * 1_900_000)
-    # When they are reserved as many at a time as they can be
+    # When as many as possible are reserved at a time
     seen = [each["reserved_count"] for _ in range(5) for each in hub.reserve("q", n=100)]
     # Then each is seen, once
     assert seen == [1] * 12
@@ -668,7 +668,7 @@ def test_reservations_that_end_while_their_messages_are_deleted_are_left_out(hub
         real(*args, **{**kwargs, "now": hub.world.clock.now()})
 
     pull.delete = slow  # type: ignore[method-assign]
-    # When all are taken for good, with a short timeout
+    # When all are reserved and deleted at once, with a short timeout
     taken = hub.reserve("q", n=8, timeout=1, delete=True)
     pull.delete = real  # type: ignore[method-assign]
     # Then each message was handed out or is still there, and none is neither
@@ -679,7 +679,7 @@ def test_reservations_that_end_while_their_messages_are_deleted_are_left_out(hub
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_taking_for_good_loses_nothing_when_a_deletion_fails(fault: Fault, at: int) -> None:
-    # Given a store of which one deletion goes wrong
+    # Given a store in which one deletion fails
     hub = Hub()
     hub.post("q", "a", "b", "c")
     struck = hub.struck(FaultPlan(fault, at=at, of="pull.delete"), "pull")
@@ -703,7 +703,8 @@ def test_an_answer_that_comes_too_late_for_the_gateway_hands_nothing_out(hub: Hu
         return real(ref)
 
     bodies.get = slow  # type: ignore[method-assign]
-    # When both are asked for, again and again, for good or not, then nobody gets what nobody would be told of
+    # When both are requested again and again, to be deleted or not, then no message is handed out in an answer that
+    # comes too late
     for delete in (False, True, False):
         assert hub.reserve("q", n=2, delete=delete) == []
     bodies.get = real  # type: ignore[method-assign]
@@ -723,11 +724,11 @@ def test_deletions_that_take_too_long_stop_and_what_is_left_goes_back(hub: Hub) 
         real(*args, **kwargs)
 
     pull.delete = slow  # type: ignore[method-assign]
-    # When eight are taken for good, then those come that were deleted in time for an answer
+    # When eight are reserved and deleted at once, then those deleted in time for the answer are handed out
     taken = hub.reserve("q", n=8, delete=True)
     pull.delete = real  # type: ignore[method-assign]
     assert [each["body"] for each in taken] == ["a", "b", "c", "d"]
-    # And the others are there at once
+    # And the others are available at once
     assert [(each["body"], each["reserved_count"]) for each in hub.reserve("q", n=8)] == [(body, 1) for body in "efgh"]
 
 

@@ -1,4 +1,4 @@
-"""The policy simulator by the queue API: a subscriber's own failures as the outage, and nobody else's."""
+"""The policy simulator in the queue API: a subscriber's own failures as the outage, and no other project's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATH = "/policies/simulate"
 
 
 def a_failure(hub: Hub, *, project: str = PROJECT) -> dict[str, Any]:
-    """An hour in which each minute's message got 503, three hours ago; and how it is asked for."""
+    """An hour in which each minute's message got 503, three hours ago; returns the request for it."""
     hour = hub.world.clock.now() // HOUR_MS * HOUR_MS - 3 * HOUR_MS
     minutes = {(minute, each): 1 for minute in range(60) for each in ("503", FIRST)}
     counts = AttemptCounts(minutes=minutes, failed_ms=60 * 70, life_ms=3_600_000)
@@ -29,9 +29,9 @@ def test_a_subscribers_own_failures_are_the_outage() -> None:
     # Given a webhook's endpoint that answered 503 for an hour
     hub = Hub()
     replay = a_failure(hub)
-    # When its project asks what another policy would have done
+    # When its project simulates another policy
     answer = hub.call("POST", PATH, {"policy": {"schedule": [7200]}, "replay": replay, "compare": "nothing"})
-    # Then it is told what was counted, and each message is tried once in the hour and once after it
+    # Then the counted history is used, and each message is tried once in the hour and once after it
     assert answer.status == 200
     told = answer.body["replayed"]
     assert (told["messages"], told["attempts"], told["failed"]) == (60, 60, 60)
@@ -40,7 +40,7 @@ def test_a_subscribers_own_failures_are_the_outage() -> None:
     plan = answer.body["plan"]
     assert (plan["duration"], plan["message_expiration"], plan["rate"]) == (3600, 3600, pytest.approx(1 / 60))
     assert answer.body["forecast"]["expired"] == 60
-    # And what the request says itself counts for more
+    # And values in the request take precedence
     request = {"policy": {"schedule": [7200]}, "circuit": False, "replay": replay, "rate": 0.1}
     forecast = hub.call("POST", PATH, request | {"message_expiration": 86_400}).body["forecast"]
     assert (forecast["accepted"], forecast["delivered"], forecast["attempts"]) == (360, 360, 720)

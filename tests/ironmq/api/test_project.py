@@ -1,4 +1,4 @@
-"""What a project is told of itself by the queue API: what went on, and its part of the delivery report."""
+"""What a project can learn about itself from the queue API: its activity, and its part of the delivery report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_last_day_is_told_hour_by_hour_with_the_hours_in_which_nothing_happe
         iso_time(this): 1,
     }
     assert hours[-1] == {"hour": iso_time(this), "accepted": 1, "delivered": 0, "failed": 1, "given_up": 0}
-    # And as many as are asked for
+    # And as many as requested
     assert len(hub.call("GET", "/activity?hours=168").body["hours"]) == 168
     assert [each["accepted"] for each in hub.call("GET", "/activity?hours=1").body["hours"]] == [1]
 
@@ -63,7 +63,7 @@ def test_a_project_is_told_its_own_part_of_the_report_and_nothing_of_others() ->
     ]
     for table in TABLES:
         reports.tables[table] = ROWS
-    # When one of them asks, then it is told its own verdict and rows
+    # When one of them asks, then it gets its own verdict and rows
     assert hub.call("GET", "/report").body == {
         "report": {
             "from": "2026-11-15",

@@ -27,12 +27,12 @@ def world() -> World:
 
 @pytest.fixture
 def hub(world: World) -> Hub:
-    """The API before that engine."""
+    """The API in front of that engine."""
     return Hub(world)
 
 
 def acknowledge(hub: Hub, request: PushRequest, body: Any = None, *, query: bool = True) -> Result:
-    """What a subscriber does with the headers of a push: no token, just the URL."""
+    """Acknowledge as a subscriber does, with the headers of a push: no token, just the URL."""
     url = urlsplit(request.headers["Iron-Subscriber-Message-Url"])
     path = f"{url.path}?{url.query}" if query else url.path
     return hub.send("DELETE", path, b"" if body is None else json.dumps(body).encode())
@@ -91,10 +91,10 @@ def test_statuses_of_success_and_failure(hub: Hub, world: World) -> None:
         3,
     )
     assert hub.info("q")["size"] == 1
-    # And it says that another one comes, and when: ten seconds after the end of the last
+    # And it shows when the next one is due: ten seconds after the end of the last
     assert bad["state"] == "retrying"
     assert seconds_between(bad["last_try_at"], bad["next_try_at"]) == 10
-    # And each retry takes one, down to none at the end
+    # And each retry uses one, until none is left
     seen = []
     for _ in range(3):
         world.run(seconds=10)
@@ -144,20 +144,20 @@ CHANGES = {
 def test_who_was_asked_stays_known_whatever_became_of_the_subscriber(
     hub: Hub, world: World, change: str, kind: str
 ) -> None:
-    # Given two subscribers that refuse a message for reasons of their own
+    # Given two subscribers that refuse a message for different reasons
     world.sender.script(A, Reply(status_code=501, message="A refuses"))
     world.sender.script(B, Reply(status_code=502, message="B refuses"))
     world.sender.script(C, Reply(status_code=503, message="C refuses"))
     hub.make_push("q", A, B, type=kind, retries=1, retries_delay=10, error_queue="failed")
     [message_id] = hub.post("q", "x")
     world.run(seconds=1)
-    # When one of them is removed, replaced, or gets another URL
+    # When one of them is removed, replaced, or moved to another URL
     method, subscribers = CHANGES[change]
     assert hub.call(method, "/queues/q/subscribers", {"subscribers": subscribers}).status == 200
     # Then the statuses say who was asked
     asked = [(each["name"], each["url"], each["tries"], each["msg"]) for each in hub.statuses("q", message_id)]
     assert asked == [("s0", A, 1, "A refuses"), ("s1", B, 1, "B refuses")]
-    # And when nothing is left to try, who was asked last, with its own answer, and as often as it was asked
+    # And when nothing is left to try, who was asked last, with its answer and the number of its tries
     world.run(seconds=60)
     last = ("s0", C, 2, 503, "C refuses") if change == "moved" else ("s0", A, 1, 501, "A refuses")
     told = [
@@ -217,7 +217,7 @@ def test_a_renamed_subscriber_keeps_its_deliveries(hub: Hub, world: World) -> No
     renamed = [{"name": "renamed", "url": A}, {"name": "s1", "url": B}]
     assert hub.call("PUT", "/queues/q/subscribers", {"subscribers": renamed}).status == 200
     world.run(seconds=20)
-    # Then it is asked again under its new name
+    # Then it is retried under its new name
     assert [(each["name"], each["tries"], each["status_code"]) for each in hub.statuses("q", message_id)] == [
         ("renamed", 2, 200),
         ("s1", 1, 200),
@@ -284,14 +284,14 @@ def test_a_message_that_expires_while_it_is_tried_is_in_the_error_queue(hub: Hub
     )
     [message_id] = hub.post("q", "x")
     world.run(seconds=200)
-    # Then it is in the error queue for those who did not take it, which say so
+    # Then it is in the error queue for those that did not accept it, with the reason
     errors = [json.loads(each) for each in world.pulled("failed")]
     assert [(each["source_msg_id"], each["reason"], each["body"]) for each in errors] == [
         (message_id, "expired", "x")
     ] * 2
     told = sorted((each["code"], each["msg"]) for error in errors for each in error["subscribers"])
     assert told == [(202, "Not acknowledged in time"), (500, "not now")]
-    # And its statuses tell, while the message itself is gone
+    # And its statuses say so, while the message itself is gone
     statuses = [(each.get("status"), each["msg"], each["retries_remaining"]) for each in hub.statuses("q", message_id)]
     assert statuses[1:] == [("expired", "not now", 0), ("expired", "Not acknowledged in time", 0)]
     assert statuses[0][0] is None
@@ -368,7 +368,7 @@ def test_peeking_into_a_push_queue_shows_as_much_as_fits(hub: Hub, world: World)
     for letter in "abcd":
         hub.post("q", letter + "é" * 700_000)
     world.run(seconds=5)
-    # Then those are shown that fit into one answer, the oldest first
+    # Then as many as fit into one answer are shown, oldest first
     shown = hub.call("GET", "/queues/q/messages?n=100").body["messages"]
     assert [each["body"][0] for each in shown] == ["a", "b", "c"]
 
@@ -397,7 +397,7 @@ def test_acknowledging_a_202(hub: Hub, world: World, how: str) -> None:
     assert codes(hub, message_id) == [200, 200]
     world.run(seconds=600)
     assert len(world.sender.requests_to(A)) == 1
-    # And doing it again changes nothing
+    # And repeating it changes nothing
     assert acknowledge(hub, request).status == 200
 
 
@@ -487,7 +487,7 @@ def test_without_a_token_only_a_message_that_is_there_can_refuse(hub: Hub, world
         (refused, (403, "Reservation has timed out")),
         (unknown, (404, "Message not found")),
     ):
-        # When requests without a token show something that reserves nothing
+        # When requests without a token present something that is no valid reservation
         answers = {
             (result.status, result.msg)
             for project, queue, message, body in attempts
@@ -497,7 +497,7 @@ def test_without_a_token_only_a_message_that_is_there_can_refuse(hub: Hub, world
                 )
             ]
         }
-        # Then what is not a push looks like no message at all, whatever else it is, and nothing happened
+        # Then anything but a push looks like a missing message, and nothing happened
         assert answers == {expected}
     assert codes(hub, message_id) == [202]
     assert hub.info("pull")["size"] == 1
@@ -593,7 +593,7 @@ def test_deleting_while_a_push_is_open(hub: Hub, world: World) -> None:
 def test_deleting_what_was_delivered_or_given_up_takes_it_away_with_its_body(
     hub: Hub, world: World, size: int, answer: int, batch: bool
 ) -> None:
-    # Given two messages of one post that owe nothing any more, with bodies in the table or in the bodies bucket
+    # Given two settled messages of one post, with bodies in the table or in the bodies bucket
     world.sender.script(A, answer)
     hub.make_push("q", A, retries=0, error_queue="failed")
     first, second = hub.post("q", "x" * size, "y" * size)
@@ -608,18 +608,18 @@ def test_deleting_what_was_delivered_or_given_up_takes_it_away_with_its_body(
     # Then it is gone for everybody
     for gone in (hub.call("GET", path), hub.call("GET", f"{path}/subscribers"), hub.call("DELETE", path)):
         assert (gone.status, gone.msg) == (404, "Message not found")
-    # And its bytes are nowhere, save in the error queue, while those of the other are whole
+    # And its bytes are nowhere except in the error queue, while those of the other are intact
     assert not any(each.body == b"x" * size for each in world.messages.all_messages())
     if size > 1:
         assert set(b"".join(world.bodies.objects.values()).replace(b"y", b"")) <= set(b'x"') | set(range(128))
         assert sum(each.count(b"x" * size) for each in world.bodies.objects.values()) == (answer == 500)
     assert hub.call("GET", f"/queues/q/messages/{second}").body["message"]["body"] == "y" * size
-    # And how it ended stays on record
+    # And its outcome stays on record
     assert world.messages.all_deliveries() == before
 
 
 def test_a_message_the_hub_made_is_not_made_again_once_its_owner_deleted_it(hub: Hub, world: World) -> None:
-    # Given a push queue that took a message from another queue, and an owner who deleted it there
+    # Given a push queue that got a message from another queue, and an owner who deleted it there
     hub.make_push("target", A)
     hub.make_push("q", "ironmq:///target")
     hub.post("q", "x")
@@ -629,7 +629,7 @@ def test_a_message_the_hub_made_is_not_made_again_once_its_owner_deleted_it(hub:
     # When it is made again for the same cause, as after a crash
     assert made.cause is not None
     again = world.ingest.post_caused(PROJECT, "target", NewMessage(body=b"x"), cause=made.cause, at=_made_at(world))
-    # Then it stays deleted, and nobody gets it twice
+    # Then it stays deleted, and nobody gets it again
     assert again == made.message_id
     world.run(seconds=1)
     assert hub.call("GET", f"/queues/target/messages/{again}").status == 404
@@ -641,7 +641,7 @@ def _made_at(world: World) -> int:
 
 
 def test_deleting_what_is_about_to_be_told_to_the_error_queue_ends_it(hub: Hub, world: World) -> None:
-    # Given a message that was given up, and an owner who deletes it before the error queue was told
+    # Given a message that was given up, and an owner who deletes it before the error message was posted
     hub.make_push("q", A, retries=0, error_queue="failed")
     world.sender.script(A, 500)
     [message_id] = hub.post("q", "x")
@@ -651,7 +651,7 @@ def test_deleting_what_is_about_to_be_told_to_the_error_queue_ends_it(hub: Hub, 
     world.push_queue.delete(received.receipt_handle)
     assert hub.call("DELETE", f"/queues/q/messages/{message_id}").status == 200
     world.run(seconds=5)
-    # Then the errors function is through with it
+    # Then the errors function is done with it
     assert len(world.errors_queue) == 0
     assert world.pulled("failed") == []
 
@@ -671,7 +671,7 @@ def test_a_deletion_that_failed_half_way_is_finished_by_the_next(call: str, faul
     path = f"/queues/q/messages/{message_id}"
     assert hub.struck(plan, "messages", "bodies").call("DELETE", path).status == 500
     assert plan.struck
-    # When it is made again, then the message is gone with its body, and not pushed any more
+    # When it is repeated, then the message is gone with its body, and no longer pushed
     assert hub.call("DELETE", path).status in (200, 404)
     assert hub.call("GET", path).status == 404
     assert not any(b"xxx" in each for each in world.bodies.objects.values())
@@ -688,7 +688,7 @@ def test_clearing_a_push_queue(hub: Hub, world: World) -> None:
     [delayed] = hub.post("q", "y", delay=5)
     # When the queue is cleared
     assert hub.call("DELETE", "/queues/q/messages", {}).body == {"msg": "Cleared"}
-    # Then nothing waits, both are gone, and neither is pushed any more
+    # Then nothing waits, both are gone, and neither is pushed again
     assert hub.info("q")["size"] == 0
     for message_id in (waiting, delayed):
         assert hub.call("GET", f"/queues/q/messages/{message_id}").status == 404

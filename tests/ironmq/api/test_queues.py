@@ -14,7 +14,7 @@ SUBSCRIBERS = [{"name": "s", "url": URL}]
 
 
 def test_a_queue_made_of_nothing_has_the_defaults_and_no_counts(hub: Hub) -> None:
-    # When a queue is made with an empty body
+    # When a queue is created with an empty body
     result = hub.call("PUT", "/queues/q", {})
     # Then it is a pull queue with the documented defaults
     assert result.status == 200
@@ -38,7 +38,7 @@ def test_queue_info_adds_the_counts(hub: Hub) -> None:
 
 def test_a_push_queue_shows_all_its_push_settings(hub: Hub) -> None:
     queue = hub.make("q", push={"subscribers": [{"name": "s", "url": URL, "headers": {"X-A": "1"}}]})
-    # multicast is what push settings without a type mean
+    # push settings without a type mean multicast
     assert queue["type"] == "multicast"
     assert queue["push"] == {
         "subscribers": [{"name": "s", "url": URL, "headers": {"X-A": "1"}}],
@@ -155,9 +155,10 @@ def test_settings_taken_on_a_push_queue(hub: Hub, push: dict[str, Any], shown: d
     ids=str,
 )
 def test_settings_refused(hub: Hub, settings: dict[str, Any]) -> None:
-    # When a queue is asked for with a setting that is out of range, of the wrong type, or of the other kind of queue
+    # When a queue is to be created with a setting that is out of range, of the wrong type, or for the other kind of
+    # queue
     result = hub.call("PUT", "/queues/q", {"queue": settings})
-    # Then it is refused, and nothing was made
+    # Then it is refused, and nothing is created
     assert result.status == 400
     assert hub.call("GET", "/queues").body == {"queues": []}
 
@@ -172,7 +173,7 @@ def test_put_on_an_existing_queue_changes_only_what_it_names(hub: Hub) -> None:
     hub.make(
         "q", message_timeout=90, push={"subscribers": SUBSCRIBERS, "retries": 7, "retries_delay": 9, "error_queue": "e"}
     )
-    # When it is put again with one of them, as IronMQ's Ruby client updates queues
+    # When only one of them is put, as IronMQ's Ruby client does to update a queue
     queue = hub.make("q", message_expiration=100)
     # Then the others stay
     assert (queue["message_timeout"], queue["message_expiration"]) == (90, 100)
@@ -245,7 +246,7 @@ def test_alerts_are_echoed_with_ids_that_stay(hub: Hub) -> None:
     # Then it is ascending, and has an id
     assert alert.pop("id")
     assert alert == {"type": "progressive", "trigger": 5, "direction": "asc", "queue": "some_q", "snooze": 0}
-    # And giving it again with another keeps its id
+    # And setting it again together with another keeps its id
     both = [{"type": "fixed", "trigger": 2, "queue": "x"}, {"type": "progressive", "trigger": 5, "queue": "some_q"}]
     before = hub.info("q")["alerts"][0]["id"]
     after = hub.make("q", alerts=both)["alerts"]
@@ -276,9 +277,9 @@ def test_dead_letter_settings(hub: Hub) -> None:
         "queue_name": "dead",
         "max_reservations": 10,
     }
-    # Then that one exists from now on
+    # Then that queue exists from then on
     assert hub.info("dead")["type"] == "pull"
-    # And its settings change one by one
+    # And its settings can be changed one by one
     assert hub.make("q", dead_letter={"max_reservations": 3})["dead_letter"]["queue_name"] == "dead"
     assert hub.make("q", dead_letter={"queue_name": "dead2"})["dead_letter"]["max_reservations"] == 3
     assert "dead_letter" in hub.make("q", dead_letter={})
@@ -290,13 +291,13 @@ def test_queues_are_listed_by_name_in_pages(hub: Hub) -> None:
     # Given more queues than a page holds
     for number in range(35):
         hub.make(f"q{number:02d}")
-    # Then a page has thirty names, and names only
+    # Then a page has thirty names, and only names
     first = hub.call("GET", "/queues").body["queues"]
     assert first == [{"name": f"q{number:02d}"} for number in range(30)]
     # And the next begins after the last one
     rest = hub.call("GET", "/queues?previous=q29").body["queues"]
     assert [each["name"] for each in rest] == [f"q{number}" for number in range(30, 35)]
-    # And the one before need not exist
+    # And that last one need not exist
     assert hub.call("GET", "/queues?previous=q33x&per_page=5").body["queues"] == [{"name": "q34"}]
 
 
@@ -328,7 +329,7 @@ def test_deleting_a_queue(hub: Hub) -> None:
     # When it is deleted
     result = hub.call("DELETE", "/queues/q")
     assert (result.status, result.body) == (200, {"msg": "Deleted"})
-    # Then it is gone, and deleting it again says so
+    # Then it is gone, and deleting it again is a 404
     assert hub.call("GET", "/queues/q").msg == "Queue not found"
     assert hub.call("DELETE", "/queues/q", {}).status == 404
     # And a new one of that name has none of its messages, and may be of another type
@@ -356,7 +357,7 @@ def test_names_that_clients_use(hub: Hub, name: str) -> None:
     # Given a queue of that name, percent-encoded in its path
     encoded = quote(name, safe="")
     assert hub.make(encoded)["name"] == name
-    # Then it takes messages and is listed as it is
+    # Then it accepts messages and is listed under that name
     hub.post(encoded, "x")
     assert [each["body"] for each in hub.reserve(encoded)] == ["x"]
     assert hub.call("GET", "/queues").body["queues"] == [{"name": name}]

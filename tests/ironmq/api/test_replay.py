@@ -1,4 +1,4 @@
-"""Trying again what a subscriber of a queue missed, and what is told of how it does."""
+"""Replaying what a subscriber of a queue missed, and showing its activity."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def test_what_a_subscriber_missed_is_counted_and_then_tried_again(hub: Hub) -> N
     assert replay(hub, dry_run=True) == {"looked": 3, "found": 3, "replayed": 0, "after": None, "msg": "Counted"}
     hub.world.run(seconds=5)
     assert len(hub.world.sender.requests_to(SHOP)) == 3
-    # When they are replayed, then each is tried once more, at this subscriber alone
+    # When they are replayed, then each is tried once more, at this subscriber only
     hub.world.sender.script(SHOP, 500, 200)
     assert replay(hub) == {"looked": 3, "found": 3, "replayed": 3, "after": None, "msg": "Replayed"}
     hub.world.run(seconds=5)
     assert len(hub.world.sender.requests_to(SHOP)) == 6
     assert len(hub.world.sender.requests_to(CRM)) == 3
-    # And what was refused again can be replayed again, what was taken not
+    # And those refused again can be replayed again, accepted ones cannot
     assert replay(hub)["found"] == 1
     hub.world.run(seconds=5)
     assert replay(hub)["looked"] == 0
@@ -80,7 +80,7 @@ def test_what_still_waits_was_cleared_or_is_over_is_not_replayed(hub: Hub) -> No
     assert replay(hub, dry_run=True)["looked"] == 1
     hub.call("DELETE", f"{QUEUE}/messages", {})
     assert replay(hub, dry_run=True)["found"] == 0
-    # Nor one whose time is over
+    # Nor is an expired one
     hub.call("PATCH", QUEUE, {"queue": {"push": {"retries": 0}, "message_expiration": 60}})
     hub.world.clock.advance(seconds=1)
     post(hub, 1)
@@ -128,7 +128,7 @@ def test_deliveries_are_listed_by_state(hub: Hub) -> None:
     assert "next_try_at" in waiting
     assert hub.call("GET", f"{QUEUE}/messages/{given_up['message_id']}").status == 200
     assert listed(hub, "reserved") == {"deliveries": [], "after": None}
-    # And page by page all come, each once
+    # And page by page all are replayed, each once
     post(hub, 4)
     found, after = [], ""
     while after is not None:
@@ -170,7 +170,7 @@ def test_a_subscriber_is_told_of_hour_by_hour(hub: Hub) -> None:
         ],
         "complete": True,
     }
-    # By its id it is told of without a queue; of one that is not there nothing is known
+    # Its activity can be read by its id, without a queue; an unknown id has none
     by_id = hub.call("GET", f"/activity/subscriber?subscriber={shop}&hours=1").body
     assert by_id["hours"] == told["hours"][1:]
     assert hub.call("GET", "/activity/subscriber?subscriber=other&hours=1").body["hours"][0]["attempts"] == 0

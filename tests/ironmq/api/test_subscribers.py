@@ -31,7 +31,7 @@ def test_adding_keeps_the_others_and_updates_by_name(hub: Hub) -> None:
         "POST", "/queues/q/subscribers", {"subscribers": [{"name": "s1", "url": C}, {"name": "new", "url": A}]}
     )
     assert (result.status, result.body) == (200, {"msg": "Updated"})
-    # Then the one has the new URL in its old place and under its old id, and the new one comes last
+    # Then the existing one has the new URL, with its old place and id, and the new one comes last
     assert shown(hub) == [{"name": "s0", "url": A}, {"name": "s1", "url": C}, {"name": "new", "url": A}]
     assert ids(hub)[:2] == before
 
@@ -62,7 +62,7 @@ def test_the_last_subscriber_cannot_be_removed(hub: Hub) -> None:
 
 
 def test_subscribers_without_names_are_known_by_their_urls(hub: Hub) -> None:
-    # Given subscribers as qpush makes them, without names
+    # Given subscribers without names, as qpush creates them
     hub.make("q", push={"subscribers": [{"url": A}, {"name": "", "url": B}]})
     # When one is added again and one removed
     hub.call("POST", "/queues/q/subscribers", {"subscribers": [{"url": A, "headers": {"X-A": "1"}}]})
@@ -76,7 +76,7 @@ def test_subscribers_that_differ_in_nothing_keep_their_deliveries_too(hub: Hub) 
     same = [{"url": A}, {"url": A}]
     hub.make("q", push={"subscribers": same})
     before = ids(hub)
-    # When the same list is set again, then both are the ones that were there
+    # When the same list is set again, then both keep their ids
     hub.call("PUT", "/queues/q/subscribers", {"subscribers": same})
     assert ids(hub) == before
     # And a third one is new
@@ -108,12 +108,12 @@ def test_removing_needs_a_name(hub: Hub) -> None:
 
 
 def test_two_subscribers_may_have_one_name(hub: Hub) -> None:
-    # Given two subscribers of one name, as IronMQ's own Ruby suite makes them, and a third
+    # Given two subscribers with the same name, as in IronMQ's own Ruby test suite, and a third
     twins = [{"name": "s", "url": A}, {"name": "s", "url": B}]
     hub.make("q", push={"subscribers": [*twins, {"name": "t", "url": C}]})
     assert shown(hub)[:2] == twins
     first, second, third = ids(hub)
-    # When the list is set again in another order, then each is the one that it was
+    # When the list is set again in another order, then each keeps its id
     hub.call("PUT", "/queues/q/subscribers", {"subscribers": [twins[1], {"name": "t", "url": C}, twins[0]]})
     assert ids(hub) == [second, third, first]
     # When one is added again with a header, then that of the same URL is changed
@@ -223,12 +223,12 @@ def test_the_guard_is_asked_once_for_each_host(hub: Hub) -> None:
 
 
 def test_hosts_that_are_slow_to_resolve_do_not_hold_up_a_registration(hub: Hub) -> None:
-    # Given hundreds of hosts, each of which takes five seconds to be checked
+    # Given hundreds of hosts, each of which takes five seconds to check
     hub.check_takes_s = 5
     start = hub.world.clock.now()
     # When they are made subscribers
     hub.make_push("q", *[f"https://{number}.example/" for number in range(500)])
-    # Then that is done before a gateway gives up; each request will be checked again
+    # Then that is done before the gateway times out; each request will be checked again
     assert hub.world.clock.now() - start <= 15_000
 
 

@@ -26,7 +26,7 @@ class Consumed:
         handed_out: Ids of the messages in each answer.
         writes: Conditional writes made to reserve them.
         longest_ms: How long the slowest reservation took.
-        took_ms: Until the last message was handed out.
+        took_ms: Time until the last message was handed out.
     """
 
     handed_out: list[list[str]] = field(default_factory=list)

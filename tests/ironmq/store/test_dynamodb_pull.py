@@ -1,4 +1,4 @@
-"""What is particular to pull queues in DynamoDB: how much they read, calls made twice, and consumers that race."""
+"""What is specific to pull queues in DynamoDB: how much they read, repeated calls, and racing consumers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Bench:
         self.tables = client
 
     def put(self, count: int, **changes: Any) -> list[Message]:
-        """Fill the queue past the record of calls."""
+        """Fill the queue without recording the calls."""
         given = [message(queue_uid=LINE, subscriber_ids=(), **changes) for _ in range(count)]
         DynamoDBPullStore(self.tables, aws.PULL_TABLE, self.clock).put(given)
         return given
@@ -72,12 +72,12 @@ def ids(found: list[PullMessage]) -> list[str]:
 
 
 def test_messages_are_stored_before_they_are_in_their_queue(bench: Bench) -> None:
-    # Given one message alone, then a hundred of one call
+    # Given one message alone, then a hundred in one call
     bench.store.put([message(queue_uid=LINE)])
     assert [operation for operation, _ in bench.client.calls] == ["put_item", "put_item"]
     bench.client.calls.clear()
     bench.store.put([message(queue_uid=LINE) for _ in range(100)])
-    # Then an entry is never there before its message, and a hundred messages are stored all or none
+    # Then no entry exists before its message, and a hundred messages are stored all or none
     assert [operation for operation, _ in bench.client.calls] == ["transact_write_items"] + ["batch_write_item"] * 4
     assert [
         parameters["Item"]["sk"]["S"] for operation, parameters in bench.client.calls if operation == "put_item"
@@ -115,7 +115,7 @@ def test_a_transaction_that_meets_another_is_made_again(bench: Bench) -> None:
     bench.store.put(given)
     assert len(bench.stored()) == 2
     assert len(bench.clock.slept) == 2
-    # When it never passes, then that is told after a bounded wait
+    # When they never pass, then that is reported after a bounded wait
     for _ in range(5):
         bench.client.next("transact_write_items", cancelled)
     with pytest.raises(Unavailable, match="TransactWriteItems"):
@@ -169,7 +169,7 @@ def test_when_removing_expired_messages_fails_the_reservation_stands(bench: Benc
 
 
 def test_the_loser_of_a_race_gets_another_message(bench: Bench) -> None:
-    # Given three messages and another consumer who takes the first one between this one's look and its grasp
+    # Given three messages and another consumer that takes the first one between this one's read and write
     given = bench.put(3)
 
     def too_late(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
@@ -220,7 +220,7 @@ def test_a_consumer_that_met_another_keeps_strict_order_again_once_it_has_been_a
 
 
 def test_a_consumer_gives_up_after_seconds_when_others_are_always_quicker(bench: Bench) -> None:
-    # Given others who take each message just before this one does, and more messages than it could try in time
+    # Given others that take each message just before this one does, and more messages than it could try in time
     given = bench.put(70)
     bench.clock.jitter_value = 0.99
     other = DynamoDBPullStore(bench.tables, aws.PULL_TABLE, FakeClock())
@@ -231,7 +231,7 @@ def test_a_consumer_gives_up_after_seconds_when_others_are_always_quicker(bench:
 
     for _ in given:
         bench.client.next("update_item", too_late)
-    # When it reserves, then it answers with nothing in time for its caller, and leaves the rest alone
+    # When it reserves, then it returns nothing in time for its caller, and leaves the rest alone
     assert bench.reserve(10) == []
     assert sum(bench.clock.slept) < 9
     left = other.reserve(PROJECT, LINE, count=70, timeout_ms=MINUTE, now=NOW)
@@ -246,7 +246,7 @@ def test_a_reservation_whose_answer_was_lost_is_the_callers(bench: Bench) -> Non
     (held,) = bench.reserve()
     assert held.reserved_count == 1
     assert bench.store.get(MessageKey(PROJECT, LINE, held.message.message_id), NOW) == held
-    # And so with touching
+    # And likewise with touching
     bench.client.next("update_item", aws.repeated)
     renewed = bench.store.touch(
         MessageKey(PROJECT, LINE, held.message.message_id),
@@ -266,7 +266,7 @@ def test_a_call_that_fails_half_way_returns_what_it_reserved(bench: Bench) -> No
     bench.client.next("update_item", aws.fails)
     # Then the first is the caller's, not lost until it times out
     assert len(bench.reserve(2)) == 1
-    # When nothing could be reserved, then that is told
+    # When nothing could be reserved, then that is an error
     bench.client.next("update_item", aws.fails)
     with pytest.raises(Unavailable, match="dynamodb:UpdateItem"):
         bench.reserve()
@@ -286,7 +286,7 @@ def test_a_reservation_nobody_can_tell_of_is_given_back_and_does_not_count(bench
 
 
 def test_messages_that_came_back_and_waiting_ones_are_read_in_pages(bench: Bench) -> None:
-    # Given 60 messages that came back, mixed with 60 never reserved ones (every second one)
+    # Given 60 messages that came back, alternating with 60 never reserved ones
     given = bench.put(120)
     for each in bench.reserve(100) + bench.reserve(20):
         if int(each.message.message_id) % 2:
@@ -395,7 +395,7 @@ def test_who_is_cut_off_after_reserving_loses_no_message(bench: Bench) -> None:
     bench.client.next("put_item", aws.fails)
     (held,) = bench.reserve()
     assert f"0#{given[0].message_id}" in bench.places()
-    # When others look, then they get the second, and see to the entry of the first
+    # When others reserve, then they get the second, and repair the entry of the first
     bench.clock.advance(seconds=3)
     (other,) = bench.reserve(1, now=NOW + 3_000, timeout_ms=2 * MINUTE)
     assert other.message.message_id == given[1].message_id
@@ -441,7 +441,7 @@ def test_a_message_moved_here_again_after_it_was_consumed_has_another_place(benc
     first = bench.places()
     bench.store.delete(given.key, reservation_id=None, now=NOW)
     bench.store.put_once(given)
-    # Then whoever still has the first place in hand cannot delete the second
+    # Then a caller that still has the first place cannot delete the second
     assert first != bench.places()
     assert ids(bench.reserve()) == [given.message_id]
 
@@ -525,12 +525,12 @@ def test_a_queue_that_was_spread_is_looked_into_once_again_when_it_is_idle(bench
 
 
 def test_nothing_goes_to_other_shards_when_their_mark_cannot_be_written_or_ends_soon(bench: Bench) -> None:
-    # Given a service that does not take the mark
+    # Given a service that refuses the mark
     bench.store.put([message(queue_uid=LINE) for _ in range(100)])
     bench.client.next("put_item", aws.fails)
     bench.store.put([message(queue_uid=LINE) for _ in range(100)])
     assert len(partitions(bench)) == 1
-    # When it does, and ten minutes go by in which this environment posts little
+    # When it accepts the mark, and ten minutes pass in which this environment posts little
     bench.store.put([message(queue_uid=LINE) for _ in range(100)])
     assert len(partitions(bench)) > 1
     before = bench.places()
@@ -557,7 +557,7 @@ def test_consumers_that_meet_look_into_a_shard_of_their_own(bench: Bench) -> Non
     bench.client.calls.clear()
     assert len(bench.reserve(10)) == 10
     assert bench.client.count("query") <= 2
-    # And when that is empty, all others: nothing is left behind
+    # And when that is empty, all others: no message is left behind
     while bench.reserve(50):
         pass
     assert {decode_pull_message(each).reserved_count for each in bench.stored()} == {1}

@@ -1,5 +1,5 @@
-"""Several consumers of one pull queue: what they cost each other,
-with all their calls to DynamoDB interleaved in virtual time.
+"""Several consumers of one pull queue: what they cost each other, with all calls to DynamoDB interleaved in virtual
+time.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ def test_sixteen_consumers_get_every_message_once_at_little_more_than_a_write_ea
     # Given a queue that sixteen consumers reserve from at the same time
     with aws.dynamodb() as client:
         seen = consume(client, consumers=16, at_a_time=at_a_time, messages=messages, seed=seed)
-    # Then each message was handed out, and once
+    # Then each message was handed out exactly once
     assert set(seen.times.values()) == {1}
     assert len(seen.times) == messages
-    # And reserving took few writes in vain, and no call took long
+    # And reserving wasted few writes, and no call took long
     assert seen.writes <= WRITES_A_MESSAGE * messages
     assert seen.longest_ms < 2_000
 

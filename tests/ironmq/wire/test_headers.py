@@ -1,4 +1,4 @@
-"""Header rules: whatever is let through can travel in an HTTP request."""
+"""Header rules: whatever they accept can be sent in an HTTP request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_webhooks_never_fail_over_their_headers(request_headers: dict[str, str])
     headers = webhook_push_headers(request_headers)
     assert len(headers) <= 5
     assert_can_travel(headers)
-    # and what they let through, a post would take
+    # and what they accept, a post would accept, too
     assert push_headers_of(headers) == headers
 
 

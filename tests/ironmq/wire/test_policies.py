@@ -1,4 +1,4 @@
-"""The policy simulator's requests: every protocol's words, defaults by protocol, and what is refused."""
+"""The policy simulator's requests: the terms and defaults of every protocol, and what is refused."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def test_what_it_is_compared_with() -> None:
     assert asked.compared_with == "default"
     assert asked.compared is not None
     assert asked.compared.policy == IRONMQ.policy
-    # Null is nothing said
+    # Null counts as absent
     assert parse_simulation({"policy": {"retries": None, "schedule": "svix"}}).plan.policy is SCHEDULES["svix"]
-    # Nothing is compared with itself
+    # No policy is compared with itself
     assert parse_simulation({}).compared is None
     assert parse_simulation({"policy": {"retries": 9}, "compare": "no_circuit"}).compared is None
     assert parse_simulation({"policy": {"schedule": "svix"}, "compare": "nothing"}).compared is None
@@ -171,7 +171,7 @@ def test_anything_is_read_or_refused(fields: dict[str, Any]) -> None:
 
 
 def test_no_request_but_its_own_pays_for_the_simulator() -> None:
-    """Given the queue API's module alone, then neither the simulator nor what it reads is imported."""
+    """Given only the queue API's module, then neither the simulator nor its dependencies are imported."""
     script = "import sys, json, pushhub.ironmq.api.api; print(json.dumps([*sys.modules]))"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(json.loads(run.stdout))
@@ -179,8 +179,8 @@ def test_no_request_but_its_own_pays_for_the_simulator() -> None:
 
 
 def test_the_simulator_has_no_rule_of_its_own() -> None:
-    """Given its source, then it neither reads a policy's numbers nor makes a delivery's next state:
-    the engine's functions do.
+    """Given its source, then it neither reads a policy's numbers nor calculates a delivery's next state: the engine's
+    functions do.
     """
     source = (Path(pushhub.__file__).parent / "engine/forecast.py").read_text()
     attributes = {each.attr for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Attribute)}

@@ -47,7 +47,7 @@ def test_a_messages_header_wins_over_the_subscribers_and_the_hubs_own_wins_over_
     assert sent["X-Own"] == "subscriber"
     assert sent["content-type"] == "text/csv"
     assert sent["User-Agent"] == "IronMQ Pusherd"
-    # And what the hub alone may say is the hub's
+    # And headers reserved for the hub have the hub's values
     assert sent["Iron-Message-Id"] == "1" * 19
     assert sent["Iron-Subscriber-Name"] == "first"
     assert len({name.lower() for name in sent}) == len(sent)

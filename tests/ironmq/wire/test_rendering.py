@@ -1,4 +1,4 @@
-"""What clients are shown."""
+"""Messages and queues as clients see them."""
 
 from __future__ import annotations
 
