@@ -148,7 +148,7 @@ def test_names_come_out_of_the_tables_as_they_went_in(spark: SparkSession, hosti
 
 
 def test_equally_sick_subscribers_come_in_the_order_of_their_names(hostile: Results) -> None:
-    # All fail all attempts: whoever is listed is the one that is drawn
+    # All fail all attempts, so the one that is listed is also drawn
     found = [(row["project"], row["queue"], row["subscriber_id"]) for row in hostile.rows["sickest"]]
     everyone = sorted((lives.project, lives.queue, f"s{n}") for n, lives in enumerate(hostile_lives()))
     assert found == everyone[: len(found)]

@@ -1,4 +1,4 @@
-"""The simulator's services in the place of those that the contract tests of the stores run on."""
+"""The simulator's services in place of those that the stores' contract tests run on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.notifications.store import aws_notifications
 
 
 def named(table: str) -> str:
-    """What the contract tests call a table of the template: ``PullTable`` is their ``PULL_TABLE``."""
+    """The contract tests' name for a table of the template: ``PullTable`` is their ``PULL_TABLE``."""
     constant = f"{table.removesuffix('Table').upper()}_TABLE"
     return str(getattr(aws, constant, None) or getattr(aws_notifications, constant, table))
 
@@ -29,9 +29,9 @@ def now_ms() -> int:
 
 @contextmanager
 def dynamodb() -> Iterator[Any]:
-    """The tables as the template makes them, empty."""
+    """The tables as in the template, empty."""
     tables = [replace(each, name=named(each.name)) for each in stack().tables]
-    # No SDK stands before it that would call again, and what stores promise does not depend on their pace.
+    # There is no SDK in front that would retry, and what stores promise does not depend on their speed.
     yield DynamoDB(tables, now_ms=now_ms, refuses=False)
 
 

@@ -1,4 +1,4 @@
-"""The simulator's own reading of delivery records: what a person asked for may follow an end."""
+"""The simulator's own reading of delivery records: a manual try may follow an end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def accepted(**more: Any) -> dict[str, Any]:
 
 
 def test_what_was_given_up_may_arrive_by_hand() -> None:
-    # Given a delivery whose tries were used up, which a person had sent again
+    # Given an exhausted delivery that a person retried
     lives = [
         record(1, "attempt", "exhausted", attempt=1),
         record(2, "rescheduled", "exhausted", manual=True),
@@ -36,14 +36,14 @@ def test_what_was_given_up_may_arrive_by_hand() -> None:
     ]
     # Then it arrived, and ended once
     assert judged([accepted(), *lives]) == ({(UID, DELIVERY): "delivered"}, [])
-    # And without the person it ended twice
+    # And if it was not a manual try, it ended twice
     lives[2]["manual"] = False
     assert [each.rule for each in judged([accepted(), *lives])[1]] == ["ended twice"]
 
 
 def test_what_is_owed_since_later_begins_with_its_record_of_acceptance() -> None:
-    # Given a message that a person sent to somebody it was not owed to, and its one try
+    # Given a message that a person sent to a subscriber it was not owed to, and its only try
     tried = record(2, "attempt", "delivered", attempt=1, manual=True)
     assert judged([accepted(manual=True, version=1), tried])[1] == []
-    # Then a version is missing where that acceptance is not recorded as the first
+    # Then a version is missing if that acceptance is not recorded as the first one
     assert [each.rule for each in judged([accepted(), tried])[1]] == ["record missing"]

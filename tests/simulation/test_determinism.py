@@ -1,4 +1,4 @@
-"""A run is made of its seed alone: the same twice, also in another process, and another for another seed."""
+"""A run depends on its seed alone: identical when repeated, even in another process; different with another seed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def fingerprints(seed: int, *, hash_seed: int) -> list[str]:
-    """What a run of each world in a process of their own leaves."""
+    """The fingerprints of a run of each world, made in a separate process."""
     run = subprocess.run(
         [sys.executable, "-m", "simulation", "--seed", str(seed), "--world", "all", "--hours", "0.5"],
         cwd=ROOT,
@@ -26,9 +26,9 @@ def fingerprints(seed: int, *, hash_seed: int) -> list[str]:
 
 
 def test_the_same_seed_is_the_same_run_and_another_is_not() -> None:
-    # When each world is run twice from one seed, in processes that order their sets differently, and once from another
+    # When each world is run twice with one seed, in processes with different hash seeds, and once with another seed
     first, second, other = fingerprints(1, hash_seed=1), fingerprints(1, hash_seed=2), fingerprints(2, hash_seed=1)
-    # Then everything in the first two happened at the same moments, and in the third it did not
+    # Then everything in the first two runs happened at the same moments, and in the third it did not
     assert len(first) == len(WORLDS)
     assert first == second
     assert all(one != another for one, another in zip(first, other, strict=True))

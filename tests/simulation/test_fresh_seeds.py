@@ -1,4 +1,4 @@
-"""Each day other seeds: the hub keeps its promises in worlds that nobody has seen before."""
+"""New seeds each day: the hub keeps its promises in worlds that nobody has seen before."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from simulation.run import WORLDS
 ROOT = Path(__file__).parents[2]
 SEEDS = int(os.environ.get("SIMULATED_SEEDS", "1"))
 FIRST = int(os.environ.get("SIMULATED_FROM", datetime.now(UTC).strftime("%Y%m%d00")))
-"""The day's, unless given: a run that fails is made again with the number it prints."""
+"""The first seed: derived from the date unless given; a failed run is repeated with the number it prints."""
 
 
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SEEDS))
 def test_all_promises_are_kept(seed: int, world: str) -> None:
-    # Given a world of two hours, with whatever goes wrong in it
+    # Given a world of two hours, with its storms
     run = subprocess.run(
         [sys.executable, "-m", "simulation", "--seed", str(seed), "--world", world, "--hours", "2"],
         cwd=ROOT,
@@ -29,6 +29,6 @@ def test_all_promises_are_kept(seed: int, world: str) -> None:
         text=True,
         check=False,
     )
-    # Then everything in it ended as promised; if not, the output says how to see it again
+    # Then everything in it ended as promised; if not, the output says how to reproduce it
     assert run.returncode == 0, run.stdout + run.stderr
     assert "all promises kept" in run.stdout

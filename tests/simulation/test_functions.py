@@ -1,4 +1,4 @@
-"""What the simulator's functions know, and what still waits for them: by these, rules excuse."""
+"""What the simulator's functions know, and what still waits for them: rules use this to excuse them."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from pushhub.engine.store._keys import delivery_key, message_key
 @pytest.mark.parametrize("queue_uid", ["u", "~app_1"])
 @pytest.mark.parametrize("operation", ["get_item", "batch_get_item"])
 def test_it_remembers_when_it_read_a_delivery_wherever_that_lies(operation: str, queue_uid: str) -> None:
-    # Given an environment that reads a delivery, also one of a queue whose messages are listed
+    # Given an environment that reads deliveries, one of them of a listed queue
     environment: Any = Environment.__new__(Environment)
     environment.account, environment.reads = SimpleNamespace(scheduler=SimpleNamespace(now=7)), {}
     key = delivery_key(DeliveryKey("p", queue_uid, "1910849223729873408", "s"))
     parameters = {"Key": key} if operation == "get_item" else {"RequestItems": {"MessagesTable": {"Keys": [key]}}}
     environment._read(operation, parameters)
-    # Then it is known when, and of others nothing is
+    # Then the time is known, and nothing about others
     assert environment.read_of("1910849223729873408", "s") == 7
     assert environment.read_of("1910849223729873408", "other") == 0
 
 
 @pytest.mark.parametrize("queue_uid", ["u", "~app_1"])
 def test_a_message_whose_record_waits_in_the_stream_is_known_to_wait_wherever_it_lies(queue_uid: str) -> None:
-    # Given a function that is called with what is written to a table
+    # Given a function that is invoked with a table's stream
     scheduler = SimpleNamespace(spawn=lambda *_, **__: None)
     random = SimpleNamespace(randrange=lambda *_: 0)
     account = SimpleNamespace(now_ms=lambda: 1, scheduler=scheduler, random=random)
     function: Any = SimpleNamespace(account=account)
     source = StreamSource(function, StreamEvents("MessagesTable", batch=10, window_s=0, parallel=1))
-    # When a message is stored, also one of a queue whose messages are listed
+    # When messages are stored, one of them of a listed queue
     item = message_key(MessageKey("p", queue_uid, "1910849223729873408"))
     source.written(Change("MessagesTable", None, item, b"", pack(item), expired=False), 1)
-    # Then it is seen that its record has not been handled yet
+    # Then their records are known to be unhandled
     assert any("1910849223729873408" in each for each in source.unhandled())

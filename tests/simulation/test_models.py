@@ -1,4 +1,4 @@
-"""The simulator's models of AWS, held to what the stores' contract tests hold moto to; and to what moto does not do."""
+"""The simulator's models of AWS pass the stores' contract tests, like moto; and also do what moto does not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAY_S = 86_400
 
 
 def test_every_store_keeps_its_contract_on_the_models() -> None:
-    # When the contract tests of all adapters run on the simulator's services instead of moto's
+    # When the contract tests of all adapters run on the simulator's services instead of moto
     run = subprocess.run(
         [
             sys.executable,
@@ -39,7 +39,7 @@ def test_every_store_keeps_its_contract_on_the_models() -> None:
         text=True,
         check=False,
     )
-    # Then they hold
+    # Then they pass
     assert run.returncode == 0, run.stdout
     assert " passed" in run.stdout
 
@@ -60,7 +60,7 @@ def test_a_message_is_hidden_for_twelve_hours_at_most(clock: FakeClock) -> None:
     waiting.send("x")
     [received] = waiting.receive(10)
     clock.advance(seconds=3_600)
-    # When it is to be hidden beyond twelve hours from its receive, then that is refused; up to them it is not
+    # When it is to be hidden beyond twelve hours after its receive, then that is refused; up to that it is not
     assert waiting.defer(received.handle, 39_600) == "InvalidParameterValue"
     assert waiting.defer(received.handle, 39_599) == ""
     clock.advance(seconds=39_598)
@@ -78,7 +78,7 @@ def test_a_message_received_too_often_goes_to_the_dead_letters_with_its_age(cloc
     for _ in range(2):
         assert waiting.receive(10)
         clock.advance(seconds=1)
-    # When it is received a third time, then it lies in the other queue, as old as it is
+    # When it is received a third time, then it is in the other queue, with its age
     assert waiting.receive(10) == []
     clock.advance(seconds=13 * DAY_S)
     [found] = dead.receive(10)
@@ -99,7 +99,7 @@ def test_nothing_is_handed_out_while_too_many_are_in_flight(clock: FakeClock) ->
     for _ in range(5):
         waiting.send("x")
     assert len(waiting.receive(3)) == 3
-    # When it is asked for more, then it is silent; once one is deleted, it is not
+    # When more are requested, then it returns nothing; once one is deleted, it does
     assert waiting.receive(10) == []
     assert (waiting.in_flight, waiting.stopped) == (3, 1)
 
@@ -149,7 +149,7 @@ def test_a_duplicate_has_the_same_id_and_a_handle_of_its_own(clock: FakeClock) -
 
 
 def test_an_index_is_late_and_a_table_is_not(clock: FakeClock) -> None:
-    # Given an index that is five seconds late
+    # Given an index with a lag of five seconds
     schema = Schema("t", indexes=(Index("due", "shard", "at"),))
     service = DynamoDB([schema], now_ms=clock.now, lag_ms=lambda: 5_000)
     item = {"pk": {"S": "a"}, "sk": {"S": "b"}, "shard": {"S": "0"}, "at": {"S": "1"}}
@@ -172,7 +172,7 @@ def test_an_index_is_late_and_a_table_is_not(clock: FakeClock) -> None:
 
 
 def test_a_key_that_had_a_thousand_units_in_a_second_takes_no_more_until_the_next(clock: FakeClock) -> None:
-    # Given a table of which many items have one key of its index
+    # Given a table in which many items have the same key of its index
     service = DynamoDB([Schema("t", indexes=(Index("due", "shard", "at"),))], now_ms=clock.now)
 
     def put(number: int, **more: Any) -> None:
@@ -186,7 +186,7 @@ def test_a_key_that_had_a_thousand_units_in_a_second_takes_no_more_until_the_nex
         put(WRITES_PER_KEY, **due)
     assert service.tables["t"].item({"pk": {"S": f"{WRITES_PER_KEY}"}, "sk": {"S": "b"}}) is None
     assert service.tables["t"].refused == 1
-    # But others are written, and it is a second later
+    # But other keys can be written, and this one a second later
     put(WRITES_PER_KEY)
     clock.advance(seconds=1)
     put(WRITES_PER_KEY, **due)
@@ -225,6 +225,6 @@ def test_a_wait_in_flight_of_more_than_a_minute_is_noted(clock: FakeClock) -> No
     waiting.send("short")
     waiting.send("long")
     handles = {each.body: each.handle for each in waiting.receive(10)}
-    # When one is hidden for a minute, and one for ten, then the second is noted with its time
+    # When one is hidden for a minute, and one for ten, then the second is recorded with its time
     assert waiting.defer(handles["short"], 60) == waiting.defer(handles["long"], 600) == ""
     assert waiting.long == [(clock.now(), 600, "long")]

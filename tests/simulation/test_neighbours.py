@@ -1,5 +1,5 @@
-"""Endpoints that hang, by the dozen and of one project: the others' messages are delivered as if they were not there,
-on queues that are not fair.
+"""Dozens of hanging endpoints in one project: other projects' messages are delivered as if they did not exist, on
+queues that are not fair.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ own.
 
 @pytest.mark.parametrize("endpoints", [1, 50])
 def test_a_neighbour_whose_endpoints_hang_takes_nobodys_runs(endpoints: int) -> None:
-    # Given four runs at a time, and a thousand messages for endpoints that take every request and answer none
+    # Given four concurrent runs, and a thousand messages for endpoints that accept every request and answer none
     made = run(endpoints, hangs=True, messages=1_000, seconds=30, runs=4)
-    # Then another project's messages are all delivered, and none was held up
+    # Then another project's messages are all delivered, without delay
     assert made.lost == 0
     assert len(made.latencies) == 100
     assert max(made.latencies) < MOST_MS
-    # And those that hang were asked, each now and then
+    # And the hanging ones were tried, each now and then
     assert endpoints <= made.tries < 500

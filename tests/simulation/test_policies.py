@@ -1,4 +1,4 @@
-"""The simulator's rules about circuits, limits, waits and order see what they are there for, and nothing else."""
+"""The simulator's rules about circuits, limits, waits and order find what they are meant to find, and nothing else."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ def rules(violations: Any) -> list[str]:
 
 
 def test_a_request_while_the_circuit_is_open_needs_a_probe_that_was_taken() -> None:
-    # Given a circuit that opened, and a probe that was taken when it was due
+    # Given a circuit that opened, and a probe that was claimed when it was due
     probed_at = OPEN_AT + 61 * SECOND
     claimed = replace(opened(), version=2, probe_at=opened().probe_at + 90_000)
     history = [(OPEN_AT, opened()), (probed_at, claimed)]
-    # Then a request right after it is the probe, and another one is not, nor is one that came before
+    # Then a request right after it is the probe; another one is not, nor is an earlier one
     assert rules(left_alone(truth(*history), endpoint(request(probed_at + SECOND)), "s", 0)) == []
     for own in (LATER, probed_at + 3 * SECOND):
         asked = endpoint(*sorted([request(own), request(probed_at + SECOND)], key=lambda each: each.at))
         assert rules(left_alone(truth(*history), asked, "s", 0)) == ["asked while its circuit was open"]
-    # And what began while all still took it for closed is excused
+    # And requests that began while all environments still considered it closed are excused
     assert rules(left_alone(truth(*history), endpoint(request(OPEN_AT + SECOND)), "s", 0)) == []
 
 
@@ -83,7 +83,7 @@ def test_a_probe_that_is_not_due_is_one_too_many() -> None:
     claimed = replace(opened(), version=2, probe_at=opened().probe_at + 90_000)
     history = [(OPEN_AT, opened()), (OPEN_AT + 50 * SECOND, claimed)]
     assert rules(left_alone(truth(*history), endpoint(), "s", 0)) == ["probed before its time"]
-    # But for clocks that are as far apart
+    # Except if clocks differ by that much
     assert rules(left_alone(truth(*history), endpoint(), "s", 11_000)) == []
 
 
@@ -96,7 +96,7 @@ def test_a_ramp_begins_with_ten_in_a_minute(count: int, broken: list[str]) -> No
 
 
 def test_requests_at_a_time_and_in_a_minute_are_counted() -> None:
-    # Given three requests, of which two at most are under way together
+    # Given three requests, at most two of which are in progress together
     asked = endpoint(request(0, lasts=5 * SECOND), request(SECOND, lasts=3 * SECOND), request(4 * SECOND))
     # Then limits of two at a time, and of three a minute, are kept; lower ones are not
     assert rules(within_limits(asked, Limits(concurrency=2))) == []
@@ -112,7 +112,7 @@ def test_what_retry_after_asked_for_is_waited() -> None:
     early, late = request(31 * SECOND), request(61 * SECOND)
     assert rules(waits_obeyed(endpoint(first, early), {"1": [written]}, 0)) == ["Retry-After not waited"]
     assert rules(waits_obeyed(endpoint(first, late), {"1": [written]}, 0)) == []
-    # And an answer that was never written binds nobody, nor does one to a try by hand
+    # And an answer that was never written does not count, nor does one to a manual try
     wanted = replace(written, at=0, attempts=0, asked=True)
     assert rules(waits_obeyed(endpoint(first, early), {"1": [wanted, written]}, 0)) == []
     assert rules(waits_obeyed(endpoint(first, early), {"1": []}, 0)) == []
@@ -141,11 +141,11 @@ def test_a_message_is_first_asked_about_when_the_one_before_it_has_ended() -> No
         settled_at=lambda *_: ended, accepted={("u", "1"): SimpleNamespace(gone_at=None)}, deliveries={}
     )
     both = [message(1, None), message(2, "1")]
-    # Then the second may be asked about after that, not before; and no place may be left out
+    # Then the second may be requested after that, not before; and no place may be skipped
     assert rules(in_order(told, both, {("2", "s"): [request(ended + 1, "2")]})) == []
     assert rules(in_order(told, both, {("2", "s"): [request(ended - 1, "2")]})) == ["out of order"]
     assert rules(in_order(told, both[1:], {})) == ["a place left out"]
-    # And a try by hand may come before, an automatic one after it not
+    # And a manual try may come before; an automatic one after it may not
     by_hand = Written(1, "pending", settled=False, due_at=0, tries=0, attempts=0, version=1, asked=True)
     tried = replace(by_hand, at=2, tries=1, attempts=2, version=3, asked=False)
     early = {("2", "s"): [request(1, "2"), request(2, "2")]}
@@ -156,8 +156,8 @@ def test_a_message_is_first_asked_about_when_the_one_before_it_has_ended() -> No
 
 
 def test_what_is_swept_must_have_been_lost_for_a_reason() -> None:
-    # Given an account in which the order for one delivery is queued, that for another was purged, that for a third was
-    # asked for by a person who was refused, and that for a fourth is nowhere
+    # Given an account in which the order for one delivery is queued, that for a second was purged, that for a third was
+    # requested by a person without success, and that for a fourth is nowhere
     keys = [DeliveryKey("p", "u", f"{number:019d}", "s") for number in range(4)]
     bodies = [WorkOrder(key=each, queue="q").encode() for each in keys]
     account: Any = SimpleNamespace(
@@ -173,7 +173,7 @@ def test_what_is_swept_must_have_been_lost_for_a_reason() -> None:
     # When the sweeper queues all of them again
     for body in bodies:
         account.sweeps[0](body)
-    # Then one of them is told of
+    # Then one of them is reported
     [told] = lost.violations()
     assert isinstance(told, Violation)
     assert (lost.swept, told.rule, told.about) == (4, "lost without a reason", keys[3].message_id)

@@ -1,4 +1,4 @@
-"""What the simulator says of many runs together."""
+"""The simulator's totals over many runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_runs_are_added_up_by_world_and_states_that_were_never_reached_are_named
         "  hub: 1 run, 10 simulated hours in 1 s of CPU, 10.0 a second",
     ]
     assert "  most in flight PushQueue: 7" in lines
-    # And it is said which states the hub was in, and in which it never was
+    # And the totals list the states that were reached, and those that never were
     [told] = [each for each in lines if "reached" in each]
     assert "5 faults" in told
     assert "2 of 10 states of deliveries (never retrying, reserved, polling, held, acknowledged" in told
