@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.fakes.waiting import waits_for_a_read
 
-from pushhub.base import shared_reads
 from pushhub.base.shared_reads import SharedReads
-
-
-class Noting(Future[Any]):
-    """A future that tells when somebody waits for it."""
-
-    waited_for = threading.Event()
-
-    def result(self, timeout: float | None = None) -> Any:
-        self.waited_for.set()
-        return super().result(timeout)
 
 
 def test_who_comes_during_a_read_has_its_result_and_who_comes_later_reads_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shared_reads, "Future", Noting)
+    waits = waits_for_a_read(monkeypatch)
     reads, begun, goes_on = SharedReads[str](), threading.Event(), threading.Event()
 
     def held_up() -> str:
@@ -41,7 +30,7 @@ def test_who_comes_during_a_read_has_its_result_and_who_comes_later_reads_again(
         assert reads.read("another", lambda: "read too") == ("read too", True)
         # And when one comes for the same, then it waits
         second = threads.submit(reads.read, "key", lambda: "read twice")
-        Noting.waited_for.wait()
+        assert waits.wait(30)
         goes_on.set()
         assert [first.result(), second.result()] == [("read", True), ("read", False)]
     # And who comes later reads again

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from tests.fakes import FakeClock
+from tests.fakes.waiting import waits_for_a_read
 
-from pushhub.base import shared_reads
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.queue import Queue, QueueType
 from pushhub.engine.queue_reads import RECENT_MS, QueueReads
@@ -74,28 +73,18 @@ def test_a_hundred_retries_at_once_share_one_read(reads: QueueReads, source: Sou
     assert source.reads == [True]
 
 
-class Noting(Future[Any]):
-    """A future that signals when somebody waits for it."""
-
-    waited_for = threading.Event()
-
-    def result(self, timeout: float | None = None) -> Any:
-        self.waited_for.set()
-        return super().result(timeout)
-
-
 def test_first_tries_share_the_read_that_their_source_has_in_progress(
     reads: QueueReads, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a first try that reads
-    monkeypatch.setattr(shared_reads, "Future", Noting)
+    waits = waits_for_a_read(monkeypatch)
     source.held_up.clear()
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(reads.find, "p", "q", is_first=True, fits=fits)
         source.begun.wait()
         # When another one comes meanwhile, then it waits for that read
         second = threads.submit(reads.find, "p", "q", is_first=True, fits=fits)
-        Noting.waited_for.wait()
+        assert waits.wait(30)
         source.held_up.set()
         assert [first.result(), second.result()] == [QUEUE, QUEUE]
     assert source.reads == [False]
