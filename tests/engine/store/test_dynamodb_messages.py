@@ -187,6 +187,10 @@ def test_the_failures_of_a_queue_are_spread_over_partitions_and_read_as_one_list
     found, cursor = bench.store.unsettled(PROJECT, QUEUE_UID, limit=25)
     rest, end = bench.store.unsettled(PROJECT, QUEUE_UID, limit=60, after=cursor)
     assert (found + rest, end) == (failed, None)
+    # And counting them takes a call for each partition, and one to learn how many there are
+    bench.client.calls.clear()
+    assert bench.store.unsettled_count(PROJECT, QUEUE_UID) == 60
+    assert [bench.client.count(each) for each in ("query", "get_item")] == [8, 1]
 
 
 def fail_many(store: DynamoDBMessageStore, count: int, **fields: Any) -> list[Delivery]:
@@ -216,6 +220,10 @@ def test_a_queue_whose_deliveries_fail_by_the_dozen_is_spread_further_and_still_
         page, cursor = store.unsettled(PROJECT, QUEUE_UID, limit=50)
         rest, end = store.unsettled(PROJECT, QUEUE_UID, limit=900, after=cursor)
         assert (page + rest, end) == (failed, None)
+    # And counting them takes a call for each partition, and one to learn how many there are
+    bench.client.calls.clear()
+    assert bench.store.unsettled_count(PROJECT, QUEUE_UID) == len(failed)
+    assert [bench.client.count(each) for each in ("query", "get_item")] == [32, 1]
     # And what fails elsewhere is not
     fail_many(bench.store, 1, queue_uid="another00000")
     assert bench.store.unsettled_count(PROJECT, "another00000") == 1
