@@ -29,6 +29,7 @@ from greenlet import getcurrent
 from pushhub.base import shared_reads
 from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
+from pushhub.engine import finished
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes
@@ -374,6 +375,7 @@ class Account:
             [(module, "ThreadPoolExecutor", executor) for module in [*pools, futures]]
             + [
                 (shared_reads, "Future", lambda: VirtualFuture(self.scheduler)),
+                (finished, "Future", lambda: VirtualFuture(self.scheduler)),
                 (secrets, "token_hex", lambda size=32: random.randbytes(size).hex()),
                 (secrets, "token_bytes", lambda size=32: random.randbytes(size)),
                 (

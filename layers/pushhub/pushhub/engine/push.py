@@ -13,13 +13,14 @@ anything is read for them.
 from __future__ import annotations
 
 from collections import Counter
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.deliver import Deliver, Follow, Following
 from pushhub.engine.faults import described
+from pushhub.engine.finished import Finished
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.windows import SHARE_OF_A_PROJECT, Key, Windows
 
@@ -98,6 +99,7 @@ class _Run:
         given: SQS ids of its batch; those to keep are what the run returns.
         waiting: Orders waiting for a thread, with their stored deliveries.
         running: Attempts in progress: the order, the subscriber's window, and when it began.
+        finished: Attempts and receives as they finish.
         through: Orders that are done, and what comes next for each.
         keys: Deliveries waiting or running, each with a flag for a manual try only.
         handles: Receipt handles of messages it received itself, by SQS id.
@@ -114,6 +116,7 @@ class _Run:
     given: frozenset[str]
     waiting: list[tuple[Received, Delivery | None]] = field(default_factory=list)
     running: dict[Future[Following], tuple[Received, Key, int]] = field(default_factory=dict)
+    finished: Finished = field(default_factory=Finished)
     through: list[tuple[Received, Following]] = field(default_factory=list)
     keys: dict[DeliveryKey, bool] = field(default_factory=dict)
     handles: dict[str, str] = field(default_factory=dict)
@@ -268,6 +271,7 @@ class Push:
                 self._windows.begin(key, now)
                 attempt = self._executor.submit(self._carry_on, received, stored, run.remaining_ms)
                 run.running[attempt] = received, key, now
+                run.finished.expect(attempt)
             else:
                 still.append((received, stored))
         run.waiting = still
@@ -327,6 +331,7 @@ class Push:
         attempts = 2 if run.slow is run.source else 1
         if (waits or idle) and run.remaining_ms() > attempts * LONGEST_ATTEMPT_MS:
             run.refill = self._executor.submit(run.source.receive, REFILL_WAIT_S if waits else 0)
+            run.finished.expect(run.refill)
 
     def _idle(self, run: _Run) -> bool:
         """Whether threads are idle although orders wait: for subscribers that have not earned more attempts yet."""
@@ -334,13 +339,7 @@ class Push:
 
     def _finish(self, run: _Run) -> None:
         """Wait briefly for attempts to finish, and arrange the next step for those that have."""
-        futures: list[Future[Any]] = [*run.running]
-        if run.refill is not None:
-            futures.append(run.refill)
-        # Waiting takes the locks of a hundred futures at once, and often one of them is done already.
-        done = {each for each in futures if each.done()}
-        if futures and not done:
-            done = wait(futures, timeout=FLUSH_SECONDS, return_when=FIRST_COMPLETED).done
+        done = run.finished.take(FLUSH_SECONDS) if run.running or run.refill is not None else set()
         now = self._clock.now()
         if self._slow_lane is not None:
             self._slow_lane.tell(self._windows.newly_slow(now))
