@@ -42,6 +42,7 @@ class Journal:
         self._root = root
         self._encode = json.JSONEncoder(separators=(",", ":"), default=default).encode
         self._file: int | None = None
+        self._ended: list[int] = []
         self._number = 0
         self._proven = True
         self._unsynced = False
@@ -95,21 +96,20 @@ class Journal:
                 self._close()
 
     def sync(self) -> None:
-        """Bring what was noted to the disk."""
+        """Bring what was noted to the disk. Nobody waits for that but the caller."""
         with self.turn:
-            if self._file is None or not self._unsynced:
-                return
-            file = os.dup(self._file)
-            self._unsynced = False
-        # A slow disk keeps nobody waiting.
-        with contextlib.suppress(OSError):
-            os.fsync(file)
-        os.close(file)
+            files, self._ended = self._ended, []
+            if self._file is not None and self._unsynced:
+                files.append(os.dup(self._file))
+                self._unsynced = False
+        for file in files:
+            with contextlib.suppress(OSError):
+                os.fsync(file)
+            os.close(file)
 
     def _close(self) -> None:
         if self._file is not None:
-            self.sync()
-            os.close(self._file)
+            self._ended.append(self._file)
             self._file = None
 
 
