@@ -93,6 +93,11 @@ class Lanes:
         """All records before this position are worked on. After a restart it is gone on from there."""
         return next(iter(self._outstanding), self.position)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no record waits."""
+        return not self._waiting and not self._again
+
     def read(self, records: Sequence[Record | None], now: float) -> None:
         """Take what follows in the stream; None stands for a record that the mapping's filter leaves out."""
         for record in records:

@@ -140,10 +140,12 @@ class Streams:
         with self._turn:
             self._readers = {uuid: reader for uuid, reader in self._readers.items() if uuid in known}
         for account, region, mapping in mappings:
+            if self._has_nothing(account, region, mapping):
+                continue
             function, _ = lambda_svc._effective_func_record_for_qualifier(
                 lambda_svc._functions.get_scoped(account, region, mapping["FunctionName"]), mapping.get("Qualifier")
             )
-            name = mapping["EventSourceArn"].split("/stream/")[0].rpartition("/")[2]
+            name = _table(mapping)
             table = dynamodb._tables.get_scoped(account, region, name)
             read = table is not None and table.get("LatestStreamArn") == mapping["EventSourceArn"]
             if function is None or not read or not mapping.get("Enabled", True):
@@ -156,6 +158,13 @@ class Streams:
                 concurrency.spawn_background(self._run, reader, batch, thread_name="pushhub-stream")
             if due is not None:
                 yield due
+
+    def _has_nothing(self, account: str, region: str, mapping: dict[str, Any]) -> bool:
+        """Whether there is nothing to do for a mapping: each write to any table makes all of them be looked at."""
+        with self._turn:
+            reader = self._readers.get(mapping["UUID"])
+            end = dynamodb.stream_end_position(_table(mapping), account_id=account, region=region)
+            return reader is not None and reader.lanes.is_idle and reader.lanes.position == end
 
     def _read(
         self, account: str, region: str, mapping: dict[str, Any], table: str, function: dict[str, Any]
@@ -222,6 +231,12 @@ def hand_out_at_once(paused: Callable[[], bool]) -> None:
     lambda_svc._iter_all_esms = queues.worth_a_look
     # What is written to a table concerns the streams alone.
     dynamodb.esm_wake = streams.wake
+
+
+def _table(mapping: dict[str, Any]) -> str:
+    """Name of the table whose stream a mapping reads."""
+    name: str = mapping["EventSourceArn"].split("/stream/")[0].rpartition("/")[2]
+    return name
 
 
 class Arrivals:
