@@ -2,7 +2,7 @@
 
 On AWS a run that finds no environment free has one started, for which there are cores. Here a start takes one from all
 others, and most runs are over sooner. So one process of a function starts at a time, and not before a run has waited a
-moment for one; and whoever waits takes what is free first, started for them or not.
+moment for one; and a waiting run takes the first free process, whichever run it was started for.
 
 On AWS one tenant's backlog takes no CPU from another's runs. Here runs for those who have runs already, of whatever
 function, go to processes of lower priority, so that cores are theirs as far as nobody else wants them.

@@ -5,7 +5,7 @@ MiniStack makes a thread for each run, and after it looks every millisecond whet
 
 It also unpacks a function's code and its layer anew for each process, which compiles all of it: a second of CPU. Here
 processes share what is unpacked. And it starts a process for each run that finds none free, as AWS does, which has
-cores for them. Here one of a function starts at a time, and whoever waits takes what is free first.
+cores for them. Here one process of a function starts at a time, and a waiting run takes the first free one.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def share_code() -> None:
 
 
 class _SharedArchive:
-    """An archive that is unpacked once; whoever unpacks it again gets a link to that, and it is not even looked into.
+    """An archive that is unpacked once. Unpacking it again only makes a link, without opening it.
 
     Args:
         file: Its path.

@@ -11,7 +11,7 @@ a thread, this process ends (:data:`UNFIT`), and environments are started as bef
 
 Run by :mod:`local.emulator_forks` under the emulator's interpreter: ``python -P fork_server.py SOCKET LAYER...``. A
 request is one message, JSON with the descriptors of the environment's pipes; so is the answer, with one of the process.
-It ends with whoever holds the other end of the socket.
+It ends when the process at the other end of the socket ends.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Seen:
     Attributes:
         modules: Still to be imported, the next one last.
         files: Data files of boto3 still to be read.
-        data: What was read, by file. Each is handed out once, as whoever gets it may change it.
+        data: What was read, by file. Each is handed out once, because environments may change it.
         known: All modules and files that were ever reported.
     """
 

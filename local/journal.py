@@ -36,7 +36,7 @@ class Journal:
 
     def __init__(self, root: Path, default: Callable[[Any], Any] | None = None) -> None:
         self.turn = threading.RLock()
-        """Held while something is changed and noted. Whoever holds it sees nothing that is changed but not noted."""
+        """Held while something is changed and noted, so nothing is changed but not yet noted while others hold it."""
         self.failed = ""
         """Why changes are not noted any more; empty while they are."""
         self._root = root

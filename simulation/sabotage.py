@@ -449,7 +449,7 @@ ALL: tuple[Sabotage, ...] = (
     ),
     Sabotage(
         "probes at any time",
-        "whoever meets an open circuit makes a probe, whether one is due or not",
+        "a subscriber with an open circuit is probed whether or not a probe is due",
         _probes_at_any_time,
         "policies",
         29,

@@ -163,7 +163,7 @@ class _Failed:
         """
         fields = json.loads(told)
         if not isinstance(fields, dict) or "source_msg_id" not in fields:
-            raise ValueError("it is no error message")
+            raise ValueError("it is not an error message")
         if fields.get("body_left_out"):
             raise ValueError("the body is not in it")
         exact = fields.get("body_base64")

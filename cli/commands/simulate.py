@@ -207,7 +207,7 @@ def _counted(hub: HubOptions, subscriber: str, queue: str, since: str, until: st
     plan, told = answer["plan"], answer["replayed"]
     hub.note(
         f"{told['messages']} messages from {told['from']} on, in {worded(plan['duration'] * 1000)}; "
-        f"{told['failed']} of {told['attempts']} attempts failed, {len(told['outage'])} times of trouble"
+        f"{told['failed']} of {told['attempts']} attempts failed; outages: {len(told['outage'])}"
     )
     return {
         "outage": told["outage"],
@@ -230,7 +230,7 @@ def _recorded(hub: HubOptions, subscriber: str, queue: str, since: str, until: s
         raise click.ClickException(f"no attempt to {subscriber} is recorded in that time")
     hub.note(
         f"{told.messages} messages from {iso_time(told.starts_at)} on, in {worded(told.duration_ms)}; "
-        f"{told.failed} of {told.attempts} attempts failed, {len(told.endpoint.windows)} times of trouble"
+        f"{told.failed} of {told.attempts} attempts failed; outages: {len(told.endpoint.windows)}"
     )
     return request_of(told)
 

@@ -28,7 +28,7 @@ def test_an_error_queue_is_sent_again_to_where_it_failed(hub: ServedHub, typed: 
     # When it is replayed
     assert typed.json("replay", "errors") == [{"queue": "errors", "sent": 2, "left": 2}]
     assert "the body is not in it" in typed.errors
-    assert "it is no error message" in typed.errors
+    assert "it is not an error message" in typed.errors
     # Then everything that can be sent is in its queue, and only that has left the error queue
     assert [each.get("body_base64", each["body"]) for each in peeked(hub, "orders")] == ["first", "/w=="]
     assert typed.json("queues", "show", "errors")[0]["size"] == 2

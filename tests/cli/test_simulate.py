@@ -130,7 +130,7 @@ def test_a_subscribers_own_history_is_the_outage(typed: Typed, monkeypatch: pyte
         assert window["end"] - window["start"] == pytest.approx(600, abs=60)
         assert told["forecast"]["given_up"] == 0
         assert told["forecast"]["failed_attempts"] > 50
-        assert "1 times of trouble" in typed.errors
+        assert "outages: 1" in typed.errors
         # And a subscriber without records is reported as unknown
         typed("simulate", "policy", "--replay", "nobody", "--queue", "q", "--since", "2020-01-01", code=1)
         assert "no attempt to nobody" in typed.errors
