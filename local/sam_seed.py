@@ -406,6 +406,7 @@ def _events_of_requests(result: Seeded, own: Description) -> None:
         ),
         ("control-http-reserve-messages", "/orders-errors/", "/inbox/"),
         ("ingest-http-post-messages", "/orders/", "/shop/"),
+        ("ingest-url-post-messages", "", ""),
         ("ingest-http-webhook", "", ""),
         ("ingest-http-push-hub-message", "", ""),
         ("ingest-http-publish-notification", "", ""),

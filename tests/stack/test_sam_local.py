@@ -111,6 +111,8 @@ async def play(own: RunningStack) -> Seeded:
             assert len((await body("control-http-push-statuses", 200))["subscribers"]) == 2
             assert len((await body("control-http-reserve-messages", 200))["messages"]) == 3
             assert len((await body("ingest-http-post-messages", 201))["ids"]) == 2
+            assert len((await body("ingest-url-post-messages", 201))["ids"]) == 2
+            assert len(await hub.reserve("zamówienia 2026", 10, 30)) == 1
             assert len((await body("ingest-http-webhook", 201))["ids"]) == 1
             assert "message_id" in (await body("ingest-http-push-hub-message", 201))
             assert len((await body("ingest-http-publish-notification", 201))["ids"]) == 1
