@@ -155,14 +155,20 @@ class Lanes:
 
     def _next(self, now: float) -> list[_Entry]:
         """What is next for owners who have nothing at work, or a full batch for those who have; empty if neither."""
-        quiet = self._taken([owner for owner in self._waiting if not self._owners[owner]])
-        if quiet and (len(quiet) == self._batch_size or quiet[0].read_at + self._window_s <= now):
-            return quiet
-        if self._running and self._running + 1 < self._count:
+        owners = [owner for owner in self._waiting if not self._owners[owner]]
+        if self._is_full(owners) or any(self._waiting[each][0].read_at + self._window_s <= now for each in owners):
+            quiet = self._taken(owners)
+            if quiet and (len(quiet) == self._batch_size or quiet[0].read_at + self._window_s <= now):
+                return quiet
+        if self._running and self._running + 1 < self._count and self._is_full([*self._waiting]):
             taken = self._taken([*self._waiting])
             if len(taken) == self._batch_size:
                 return taken
         return []
+
+    def _is_full(self, owners: Sequence[str]) -> bool:
+        """Whether owners have a batch of records, if none of their partition keys is at work. Cheaper than to look."""
+        return sum(len(self._waiting[owner]) for owner in owners) >= self._batch_size
 
     def _taken(self, owners: Sequence[str]) -> list[_Entry]:
         """What may go into a batch: of each owner in turn the oldest, in the order of the stream."""
