@@ -27,6 +27,10 @@ MANY = 3
 """Runs of an owner's from which on further ones are a backlog. One message has two at a time: the next function begins
 before the one before has quite ended."""
 
+LATELY_S = 60.0
+"""How long after a run of an owner's backlogs of others give way to it. Whoever is alone shares with nobody here, and
+should not wait for what else the machine does."""
+
 NICENESS = 15
 """Of processes for a backlog: a thirtieth of the CPU of others that want it at the same time."""
 
@@ -35,27 +39,33 @@ BACKLOG = ContextVar("BACKLOG", default=False)
 
 
 class Owners:
-    """Who has runs in progress."""
+    """Who has runs in progress.
 
-    def __init__(self) -> None:
+    Args:
+        now: Seconds of a clock that does not go back.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
         self._lock = threading.Lock()
         self._runs: Counter[tuple[str, str]] = Counter()
+        self._seen: dict[str, float] = {}
 
     @contextmanager
     def run(self, function: str, owners: set[str], *, urgent: bool = True) -> Iterator[None]:
-        """Tell by :data:`BACKLOG` whether a run is of a backlog.
+        """Tell by :data:`BACKLOG` whether a run is of a backlog, which gives way to others, if there are any.
 
         Args:
             function: What is run.
             owners: Those it is for. It is of a backlog if each of them has another run of the function, or
-                :data:`MANY` of any. A run for nobody is of none.
+                :data:`MANY` of any, and somebody else had a run lately. A run for nobody is of none.
             urgent: Whether somebody waits for it. If not, it is treated as a backlog's, and does not make others so.
         """
         counted = [(each, name) for each in owners for name in ("", function)] if urgent else []
         with self._lock:
-            backlog = not urgent or (
-                bool(owners) and all(self._runs[each, function] or self._runs[each, ""] >= MANY for each in owners)
-            )
+            others = bool(owners) and self._has_others(owners)
+            busy = all(self._runs[each, function] or self._runs[each, ""] >= MANY for each in owners)
+            backlog = others and (busy or not urgent)
             self._runs.update(counted)
         outer = BACKLOG.set(backlog)
         try:
@@ -65,6 +75,16 @@ class Owners:
             with self._lock:
                 self._runs.subtract(counted)
                 self._runs = +self._runs
+
+    def _has_others(self, owners: set[str]) -> bool:
+        """Whether others had a run lately; notes that these have one."""
+        now = self._now()
+        for each in owners:
+            self._seen.pop(each, None)
+            self._seen[each] = now
+        while now - next(iter(self._seen.values())) > LATELY_S:
+            del self._seen[next(iter(self._seen))]
+        return len(self._seen) > len(owners)
 
 
 OWNERS = Owners()

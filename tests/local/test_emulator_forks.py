@@ -184,11 +184,12 @@ def test_runs_for_owners_who_have_runs_already_give_way_to_others(aws: Aws, tmp_
         aws.sqs().send_message(QueueUrl=url, MessageBody=str(tmp_path / name), MessageGroupId=group)
         return told_by(tmp_path / name)
 
-    usual = run_of("busy.0", "first")
+    usual = run_of("other.1", "another")
+    assert run_of("busy.0", "first") == usual
     # When there are more runs for its owner, then they are of lower priority, and another owner's is not
     assert run_of("busy.0", "second") == lower(usual)
     assert run_of("busy.1", "third") == lower(usual)
-    assert run_of("other.0", "fourth") == usual
+    assert run_of("third.0", "fourth") == usual
     (tmp_path / "enough").touch()
 
 
@@ -205,7 +206,7 @@ def test_requests_of_those_who_have_requests_already_give_way_to_others(aws: Aws
     gateway.create_stage(ApiId=api, StageName="$default", AutoDeploy=True)
     base = f"{place.aws_endpoint_url}/_aws/execute-api/{api}/$default"
 
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(10) as pool:
         answers = []
 
         def request(path: str, token: str, name: str) -> int:
@@ -221,7 +222,8 @@ def test_requests_of_those_who_have_requests_already_give_way_to_others(aws: Aws
             return told_by(tmp_path / name)
 
         try:
-            usual = request("/3/projects/one/queues/q/messages", "OAuth a", "first")
+            usual = request("/3/projects/zero/queues/q/messages", "OAuth a", "before")
+            assert request("/3/projects/one/queues/q/messages", "OAuth a", "first") == usual
             # When the project has another one, by whatever token, then that is of lower priority
             assert request("/3/projects/one/queues/r/messages", "OAuth b", "second") == lower(usual)
             # And those of others are not, who are told apart by their tokens where no project is named

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from local.emulator_turns import BACKLOG, MANY, Owners, Turns
+from local.emulator_turns import BACKLOG, LATELY_S, MANY, Owners, Turns
 
 
 class Worker:
@@ -93,8 +93,16 @@ def test_runs_for_those_who_have_runs_already_have_workers_of_their_own() -> Non
     assert given.take("function", Worker, backlog=True) == (other, "reused")
 
 
-def test_a_further_run_of_the_same_function_is_of_its_owners_backlog_until_the_first_has_ended() -> None:
+def beside_others() -> Owners:
+    """Owners of whom one that no test is about had a run."""
     owners = Owners()
+    with owners.run("push", {"another"}):
+        pass
+    return owners
+
+
+def test_a_further_run_of_the_same_function_is_of_its_owners_backlog_until_the_first_has_ended() -> None:
+    owners = beside_others()
     with owners.run("push", {"busy"}):
         assert not BACKLOG.get()
         with owners.run("push", {"busy"}):
@@ -109,7 +117,7 @@ def test_a_further_run_of_the_same_function_is_of_its_owners_backlog_until_the_f
 
 def test_runs_of_several_functions_for_one_message_are_no_backlog_and_many_are() -> None:
     # Given a message on its way, whose runs overlap
-    owners = Owners()
+    owners = beside_others()
     assert MANY == 3
     with owners.run("ingest", {"one"}), owners.run("dispatch", {"one"}), owners.run("push", {"one"}):
         # Then the third is of none, and a fourth is
@@ -119,7 +127,7 @@ def test_runs_of_several_functions_for_one_message_are_no_backlog_and_many_are()
 
 
 def test_what_nobody_waits_for_gives_way_and_makes_nobody_else_do_so() -> None:
-    owners = Owners()
+    owners = beside_others()
     with owners.run("records", {"one"}, urgent=False):
         assert BACKLOG.get()
         with owners.run("records", {"one"}):
@@ -127,14 +135,36 @@ def test_what_nobody_waits_for_gives_way_and_makes_nobody_else_do_so() -> None:
 
 
 def test_a_run_for_nobody_is_of_no_backlog() -> None:
-    owners = Owners()
+    owners = beside_others()
     with owners.run("wake", set()), owners.run("wake", set()):
         assert not BACKLOG.get()
 
 
 def test_a_run_that_fails_has_ended() -> None:
-    owners = Owners()
+    owners = beside_others()
     with pytest.raises(ValueError, match="on purpose"), owners.run("push", {"one"}):
         raise ValueError("on purpose")
     with owners.run("push", {"one"}):
+        assert not BACKLOG.get()
+
+
+def test_nobody_gives_way_who_is_alone() -> None:
+    # Given an owner with many runs, and another one's run long ago
+    now = 0.0
+    owners = Owners(lambda: now)
+    with owners.run("push", {"another"}):
+        pass
+    now = LATELY_S + 1
+    with owners.run("push", {"one"}), owners.run("push", {"one"}):
+        assert not BACKLOG.get()
+        # When somebody comes, then further runs give way
+        with owners.run("push", {"another"}):
+            assert not BACKLOG.get()
+        with owners.run("push", {"one"}):
+            assert BACKLOG.get()
+        with owners.run("records", {"one"}, urgent=False):
+            assert BACKLOG.get()
+    # And no more once they are gone
+    now += LATELY_S + 1
+    with owners.run("push", {"one"}), owners.run("push", {"one"}):
         assert not BACKLOG.get()
