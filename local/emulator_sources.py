@@ -37,6 +37,9 @@ LOOK_S = 1.0
 """How often mappings are looked at without a reason."""
 HANDED_OUT_S = 0.01
 """How long a long poll leaves a message that comes to those who hand it out: a process of its own is better."""
+TOGETHER_S = 0.05
+"""How long after a message becomes visible others that do are handed out with it. Copies of an order, hidden until the
+same moment by different runs, would otherwise be tried side by side, a few milliseconds apart."""
 READ = 10_000
 """Records read at a time."""
 _log = logging.getLogger("pushhub.sources")
@@ -84,7 +87,7 @@ class Queues:
             if earliest <= now:
                 yield account, region, mapping
             else:
-                self._next = min(self._next, earliest)
+                self._next = min(self._next, earliest + TOGETHER_S)
 
 
 @dataclass

@@ -81,6 +81,8 @@ def take_turns() -> None:
         (_turns.give_back if isinstance(worker, lambda_runtime.Worker) else release)(worker)
 
     lambda_svc.acquire_worker, lambda_svc.release_worker = acquire_worker, release_worker
+    # WebSocket APIs have a worker of their own, which waits for no turn.
+    lambda_runtime.Worker.turn = None
 
 
 def share_code() -> None:

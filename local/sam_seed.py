@@ -324,7 +324,7 @@ def _bring_on(result: Seeded, worker: _Worker, aws: Aws, own: Description) -> No
     while True:
         worker.dispatch({ids["dispatch"]})
         worker.hand_to_slow_lane({ids["slow"]})
-        worker.push({ids["push"], ids["route"]})
+        worker.push({ids["push"], ids["route"], ids["slow"]})
         found = {
             "push-sqs-first-attempts": [each for each in worker.waiting("Push") if _names(each, {ids["push"]})],
             "push-sqs-slow": [each for each in worker.waiting("Slow") if _names(each, {ids["slow"]})],
