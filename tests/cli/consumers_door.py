@@ -113,7 +113,12 @@ def receiver() -> Iterator[Receiver]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            length = int(self.headers["Content-Length"])
+            body = self.rfile.read(length)
+            if len(body) < length:
+                # Its sender was killed in the middle of it.
+                self.close_connection = True
+                return
             made.got.append((dict(self.headers), body))
             if len(made.got) == made.wake_at:
                 made.seen.set()
