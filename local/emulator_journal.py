@@ -46,13 +46,13 @@ def keep_journal(journal: Journal) -> None:
             journal.note([REMOVED, table["TableArn"], partition, sort])
         return before
 
-    def tell(table_name: str, event: str, *images: Any, **more: Any) -> None:
+    def tell(table_name: str, event: str, old: Any, new: Any, **more: Any) -> None:
         with journal.turn:
-            _tell(table_name, event, *images, **more)
-            table = dynamodb._tables.get(table_name) or {}
-            if (table.get("StreamSpecification") or {}).get("StreamEnabled"):
-                # Its images are what was noted just before.
-                journal.note([TOLD, table["TableArn"], event])
+            _tell(table_name, event, old, new, **more)
+            table = dynamodb._tables.get(table_name)
+            if _has_stream(table):
+                # Its images are what was noted of that item before.
+                journal.note([TOLD, table["TableArn"], *_key(table, new or old), event])
 
     def send(data: dict[str, Any], queue_url: str) -> Any:
         with journal.turn:
@@ -75,36 +75,70 @@ def make_again(changes: Iterable[Change]) -> int:
     Returns:
         How many. Those of tables and queues that the snapshot does not have are left out.
     """
-    images: dict[str, tuple[Any, Any]] = {}
+    images: dict[tuple[str, ...], tuple[Any, Any]] = {}
+    sent: dict[str, set[str]] = {}
     made = 0
     for kind, arn, *about in changes:
         account, region, name = _parts(arn)
         tokens = responses._request_account_id.set(account), responses._request_region.set(region)
         try:
             if kind == SENT:
-                made += _sent(name, *about)
-                continue
-            table = dynamodb._tables.get(name)
-            if table is None:
-                continue
-            if kind == SET:
-                partition, sort, item = about
-                images[arn] = _set(table, partition, sort, item), item
-            elif kind == REMOVED:
-                images[arn] = _remove(table, *about), None
-            elif arn in images:
-                _tell(name, about[0], *images[arn])
-            made += 1
+                made += _sent(name, about[0], sent)
+            else:
+                made += _changed(dynamodb._tables.get(name), kind, (arn, *about[:2]), about[2:], images)
         finally:
             responses._request_account_id.reset(tokens[0])
             responses._request_region.reset(tokens[1])
     return made
 
 
-def _sent(name: str, message: dict[str, Any]) -> bool:
-    queue = sqs._queues.get(sqs._queue_name_to_url.get(name))
-    if queue is None or any(each["id"] == message["id"] for each in queue["messages"]):
+def _changed(
+    table: Any, kind: str, key: tuple[str, ...], about: list[Any], images: dict[tuple[str, ...], tuple[Any, Any]]
+) -> bool:
+    """Change an item, or tell the stream of the last change; whether there was anything to do it with."""
+    if table is None:
         return False
+    if kind == TOLD:
+        if key not in images:
+            return False
+        _tell(table["TableName"], *about, *images.pop(key))
+        return True
+    _, partition, sort = key
+    new = about[0] if kind == SET else None
+    old = _set(table, partition, sort, new) if kind == SET else _remove(table, partition, sort)
+    if _has_stream(table):
+        images[key] = old, new
+    return True
+
+
+def _has_stream(table: Any) -> bool:
+    return bool(table and (table.get("StreamSpecification") or {}).get("StreamEnabled"))
+
+
+def _key(table: dict[str, Any], item: dict[str, Any]) -> tuple[str, str]:
+    """Where MiniStack keeps an item."""
+    sort = table["sk_name"]
+    partition: str = dynamodb._extract_key_val(item[table["pk_name"]])
+    return partition, dynamodb._extract_key_val(item[sort]) if sort else "__no_sort__"
+
+
+def _sent(name: str, message: dict[str, Any], sent: dict[str, set[str]]) -> bool:
+    """Put a message into its queue unless it is there.
+
+    Args:
+        name: The queue's.
+        message: The message.
+        sent: Ids of what each queue has, as far as they were looked for.
+    """
+    queue = sqs._queues.get(sqs._queue_name_to_url.get(name))
+    if queue is None:
+        return False
+    if name not in sent:
+        sent[name] = {each["id"] for each in queue["messages"]}
+    ids = sent[name]
+    if message["id"] in ids:
+        return False
+    ids.add(message["id"])
     queue["messages"].append(message)
     if message["seq"]:
         queue["fifo_seq"] = max(queue["fifo_seq"], int(message["seq"]))

@@ -73,8 +73,14 @@ class Snapshots:
         self._waiting = ThreadPoolExecutor(1, thread_name_prefix="pushhub-snapshot")
         self._tasks: set[asyncio.Task[None]] = set()
         self.ended = False
-        self.state: dict[str, Any] = {}
-        """When the last one was taken, its size, and why the last attempt failed if it did."""
+        self._state: dict[str, Any] = {}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """When the last one was taken, its size, and why the last attempt failed if it did, or what changes now is not
+        noted.
+        """
+        return {**({"failed": self._noted.failed} if self._noted.failed else {}), **self._state}
 
     def load(self) -> None:
         """Load the newest that is whole, and take more from now on. Called when the emulator's loop has begun to run.
@@ -88,7 +94,7 @@ class Snapshots:
         blobs = lambda_svc.CODE_BLOB_DIR
         if found:
             persistence.STATE_DIR = lambda_svc.CODE_BLOB_DIR = str(found.folder)
-            self.state = {"taken_at": found.taken_at, "size": found.size}
+            self._state = {"taken_at": found.taken_at, "size": found.size}
             for key, module_name in app._state_map.items():
                 data = persistence.load_state(key)
                 if data:
@@ -150,10 +156,10 @@ class Snapshots:
     def _note(self, outcome: dict[str, Any]) -> None:
         self._noted.begun(saved="reason" not in outcome)
         if "reason" in outcome:
-            self.state["failed"] = outcome["reason"]
+            self._state["failed"] = outcome["reason"]
             _log.error("no snapshot: %s", outcome["reason"])
             raise NotSaved(outcome["reason"])
-        self.state = outcome
+        self._state = outcome
         journal.forget(self._root, snapshots.oldest_journal(self._root))
 
     def _fork(self, *, final: bool) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ from typing import Any
 SYNC_S = 1.0
 """How often a journal is brought to the disk."""
 _PREFIX = "journal-"
+
+_log = logging.getLogger("pushhub.journal")
 
 Change = list[Any]
 
@@ -62,7 +65,7 @@ class Journal:
                 self._file = os.open(self._root / f"{_PREFIX}{self._number:010}", flags, 0o600)
                 self.failed = ""
             except OSError as error:
-                self.failed = str(error)
+                self._fail(str(error))
             return self._number
 
     def begun(self, *, saved: bool) -> None:
@@ -74,7 +77,7 @@ class Journal:
             if not saved and not self._proven and self._file is not None:
                 self._close()
                 (self._root / f"{_PREFIX}{self._number:010}").unlink(missing_ok=True)
-                self.failed = "changes before these are missing, and there is no snapshot of them"
+                self._fail("changes before these are missing, and there is no snapshot of them")
 
     def note(self, change: Change) -> None:
         """Note a change. When that fails, nothing more is noted until the next file: a gap would be worse than an end.
@@ -86,14 +89,15 @@ class Journal:
             if self._file is None:
                 return
             line = self._encode(change).encode() + b"\n"
-            try:
-                written = os.write(self._file, line)
-            except OSError as error:
-                written, self.failed = 0, str(error)
             self._unsynced = True
-            if written != len(line):
-                self.failed = self.failed or "there is no room"
+            try:
+                whole = os.write(self._file, line) == len(line)
+                why = "there is no room"
+            except OSError as error:
+                whole, why = False, str(error)
+            if not whole:
                 self._close()
+                self._fail(why)
 
     def sync(self) -> None:
         """Bring what was noted to the disk. Nobody waits for that but the caller."""
@@ -106,6 +110,10 @@ class Journal:
             with contextlib.suppress(OSError):
                 os.fsync(file)
             os.close(file)
+
+    def _fail(self, why: str) -> None:
+        _log.error("changes are not noted until the next snapshot: %s", why)
+        self.failed = why
 
     def _close(self) -> None:
         if self._file is not None:

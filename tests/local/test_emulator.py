@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -159,6 +160,27 @@ def test_changes_that_cannot_be_noted_are_kept_from_the_next_snapshot_on(place: 
     kill(place)
     # Then all is there
     assert keys(started(place)) == {"first", "second", "third"}
+
+
+def test_changes_that_are_not_noted_are_a_problem_that_is_told_until_there_is_a_snapshot(place: Place) -> None:
+    # Given an emulator whose files may not grow any more
+    client = started(place)
+    assert emulator.save(place) == ""
+    assert "failed" not in emulator.saved(place)
+    pid = emulator.daemon(place).pid()
+    assert pid
+    limits = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, limits[1]))
+    # When something is changed, then that is done, and told
+    put(client, "not noted")
+    assert "File too large" in emulator.saved(place)["failed"]
+    # And once they may, a snapshot has it, and all is well
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+    assert emulator.save(place) == ""
+    assert "failed" not in emulator.saved(place)
+    put(client, "noted")
+    kill(place)
+    assert keys(started(place)) == {"not noted", "noted"}
 
 
 def test_snapshots_are_taken_in_between(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
