@@ -37,7 +37,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 @pytest.fixture
 def hasty(own: RunningStack) -> Iterator[RunningStack]:
     """The stack with queues that notice a crash quickly."""
-    sqs, urls = own.aws.sqs(), [own.outputs[f"{queue}QueueUrl"] for queue in ("Push", "Retry", "Errors")]
+    sqs, urls = own.aws.sqs(), [own.outputs[f"{queue}QueueUrl"] for queue in ("Push", "Retry", "Slow", "Errors")]
     before = [
         sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"] for url in urls
     ]
