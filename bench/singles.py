@@ -3,7 +3,8 @@
     make up && .venv/bin/python -m bench.singles [--save docs/bench-singles.md]
 
 *Posted*: eight clients, each with a connection of its own, post one message after the other, of 1 KB, to a push queue;
-answered posts a second. *Delivered*: messages posted at an even pace to a prompt endpoint; from the answer to the post,
+answered posts a second, to a queue that was last changed more than a minute before, as posts go by copies of such a
+queue. *Delivered*: messages posted at an even pace to a prompt endpoint; from the answer to the post,
 and from before the post, until the message arrives. The emulator, the functions, the endpoint and the clients share the
 machine's cores.
 """
@@ -21,6 +22,7 @@ import requests
 from bench.local_hub import Tenant, tenant
 from bench.sink import sink
 from bench.tables import save, table
+from pushhub.ironmq.queue_copies import UNCOPIED_MS
 
 CLIENTS = 8
 BODY = "x" * 1000
@@ -83,6 +85,7 @@ def main() -> None:
         url = f"http://127.0.0.1:{port}"
         owner = tenant("singles")
         owner.push_queue("posted", f"{url}/in")
+        made_at = time.time()
         owner.push_queue("delivered", f"{url}/stamp")
         delivered(owner, url, 5, 3)
         load = os.getloadavg()[0]
@@ -90,6 +93,7 @@ def main() -> None:
         for rate in (2, 10):
             after, whole = delivered(owner, url, rate, options.seconds)
             rows.append([f"{rate}", *_percentiles(after), *_percentiles(whole)])
+        time.sleep(max(0.0, made_at + UNCOPIED_MS / 1000 + 1 - time.time()))
         posted(owner, 2)
         pace, times = posted(owner, options.seconds)
     head = ["posts a second", "answered to delivered, p50 ms", "p95", "posted to delivered, p50 ms", "p95"]

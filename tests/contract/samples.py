@@ -131,6 +131,7 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
         message_timeout=30,
         message_expiration=3_600,
         cleared_at=NOW - 1,
+        uncopied_until=NOW + 1,
         push=PushSettings(
             subscribers=(
                 Subscriber(

@@ -58,7 +58,7 @@ def test_an_update_wins_only_on_the_version_it_was_made_from(config_store: Queue
 
 def test_a_queue_that_is_gone_is_not_updated(config_store: QueueStore) -> None:
     config_store.create_queue(queue())
-    assert config_store.delete_queue(PROJECT, "orders")
+    assert config_store.delete_queue(queue(version=1))
     with pytest.raises(Conflict):
         config_store.update_queue(queue(version=1))
     assert config_store.queue(PROJECT, "orders") is None
@@ -67,9 +67,33 @@ def test_a_queue_that_is_gone_is_not_updated(config_store: QueueStore) -> None:
 def test_deleting_says_whether_there_was_a_queue(config_store: QueueStore) -> None:
     config_store.create_queue(queue())
     assert config_store.queue(PROJECT, "orders") is not None
-    assert config_store.delete_queue(PROJECT, "orders")
-    assert not config_store.delete_queue(PROJECT, "orders")
+    assert config_store.delete_queue(queue(version=1))
+    assert not config_store.delete_queue(queue(version=1))
     assert config_store.queue(PROJECT, "orders") is None
+
+
+def test_a_queue_that_has_changed_is_not_deleted(config_store: QueueStore) -> None:
+    # Given a queue that was read, and then changed
+    config_store.create_queue(queue())
+    config_store.update_queue(queue(version=1, message_timeout=5))
+    # When it is deleted as it was read, then that is a conflict, and it stays
+    with pytest.raises(Conflict):
+        config_store.delete_queue(queue(version=1))
+    assert config_store.queue(PROJECT, "orders", fresh=True) is not None
+
+
+@pytest.mark.parametrize("deleting", [True, False])
+def test_a_queue_made_anew_is_not_taken_for_the_one_before(config_store: QueueStore, deleting: bool) -> None:
+    # Given a queue that was read, deleted, and made anew under its name
+    config_store.create_queue(queue())
+    assert config_store.delete_queue(queue(version=1))
+    config_store.create_queue(queue(uid="anew00000000"))
+    anew = config_store.queue(PROJECT, "orders", fresh=True)
+    # When the one that was read is deleted, or changed, then that is a conflict, and the new one stays as it is
+    change = config_store.delete_queue if deleting else config_store.update_queue
+    with pytest.raises(Conflict):
+        change(queue(version=1))
+    assert config_store.queue(PROJECT, "orders", fresh=True) == anew
 
 
 def test_names_are_listed_in_byte_order_by_page_and_prefix(config_store: ConfigStore) -> None:

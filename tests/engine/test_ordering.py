@@ -90,11 +90,11 @@ def test_what_ends_without_success_lets_the_next_one_go(ends: str) -> None:
 
 def test_a_subscriber_that_is_added_later_does_not_wait_for_what_it_was_not_owed() -> None:
     world = World()
-    world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(DAY_S,)))
+    first = world.make_queue("q", subscribers(A), retry=Schedule(waits_s=(DAY_S,)))
     world.sender.script(A, 500)
     world.post("q", b"1", order_key="k")
     world.run(seconds=5)
-    world.config.delete_queue("5f0000000000000000000001", "q")
+    world.config.delete_queue(first)
     world.make_queue("q", subscribers(A, B), retry=Schedule(waits_s=(DAY_S,)))
     world.post("q", b"2", order_key="k")
     world.run(seconds=60)

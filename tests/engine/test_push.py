@@ -310,11 +310,11 @@ def test_a_unicast_message_whose_subscribers_are_all_gone_is_given_up_at_once() 
 
 def test_deleting_the_queue_stops_its_pushes() -> None:
     world = World()
-    world.make_queue("q", subscribers(A), retries=3, retries_delay=60)
+    queue = world.make_queue("q", subscribers(A), retries=3, retries_delay=60)
     world.sender.script(A, 500)
     [message_id] = world.post("q", b"x")
     world.run(seconds=5)
-    world.config.delete_queue(PROJECT, "q")
+    world.config.delete_queue(queue)
     world.run(seconds=600)
     assert len(world.sender.requests) == 1
     assert world.deliveries(message_id)[0].state is DeliveryState.CANCELLED

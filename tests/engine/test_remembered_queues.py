@@ -82,7 +82,7 @@ def test_a_queue_made_anew_pushes_its_first_message(world: World) -> None:
     world.make_queue("q", subscribers(A))
     queue = remember(world, "q")
     # When it is deleted and made again, and a message is posted
-    world.config.delete_queue(PROJECT, "q")
+    world.config.delete_queue(queue)
     world.config.create_queue(replace(queue, uid="uid-again", pull_uid="line-again"))
     post_elsewhere(world, "q", b"second")
     world.run(seconds=1)

@@ -182,7 +182,7 @@ class World:
             created_at=self.clock.now(),
         )
         self.config.create_queue(queue)
-        return queue
+        return replace(queue, version=1)
 
     def post(self, queue: str, *bodies: bytes, delay_s: int = 0, order_key: str | None = None) -> list[str]:
         """Post messages as a producer would; raises the error that the producer would get."""

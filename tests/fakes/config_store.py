@@ -76,13 +76,17 @@ class FakeConfigStore:
             stored = self._queues.get((queue.project, queue.name))
             if stored == updated:
                 return updated
-            if stored is None or stored.version != queue.version:
+            if stored is None or (stored.uid, stored.version) != (queue.uid, queue.version):
                 raise Conflict(f"queue {queue.name} changed")
             self._queues[queue.project, queue.name] = updated
         return updated
 
-    def delete_queue(self, project_id: str, name: str) -> bool:
-        return self._queues.pop((project_id, name), None) is not None
+    def delete_queue(self, queue: Queue) -> bool:
+        with self._lock:
+            stored = self._queues.get((queue.project, queue.name))
+            if stored is not None and (stored.uid, stored.version) != (queue.uid, queue.version):
+                raise Conflict(f"queue {queue.name} changed")
+            return self._queues.pop((queue.project, queue.name), None) is not None
 
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
         names = sorted(name for project, name in self._queues if project == project_id)

@@ -154,7 +154,7 @@ def test_a_change_made_elsewhere_is_seen_fresh_at_once_and_cached_in_time(bench:
 def test_a_queue_deleted_elsewhere_is_forgotten_by_a_fresh_look(bench: Bench) -> None:
     bench.elsewhere.create_queue(queue())
     assert bench.store.queue(PROJECT, "orders")
-    bench.elsewhere.delete_queue(PROJECT, "orders")
+    bench.elsewhere.delete_queue(queue(version=1))
     assert bench.store.queue(PROJECT, "orders", fresh=True) is None
     assert bench.store.queue(PROJECT, "orders") is None
 
@@ -168,7 +168,7 @@ def test_own_writes_go_through_the_cache(bench: Bench) -> None:
     assert bench.store.queue(PROJECT, "orders") == changed
     assert bench.reads() == 0
     # When it is deleted here, then it is gone here
-    bench.store.delete_queue(PROJECT, "orders")
+    bench.store.delete_queue(changed)
     assert bench.store.queue(PROJECT, "orders") is None
 
 

@@ -99,8 +99,12 @@ class QueueStore(Protocol):
         """
         ...
 
-    def delete_queue(self, project_id: str, name: str) -> bool:
-        """Remove a queue; returns whether it existed."""
+    def delete_queue(self, queue: Queue) -> bool:
+        """Remove a queue if the stored version is still ``queue.version``; returns whether it was there.
+
+        Raises:
+            Conflict: It has changed since.
+        """
         ...
 
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:

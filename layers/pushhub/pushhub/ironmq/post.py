@@ -12,6 +12,7 @@ from pushhub.engine.ports import BodyStore, MessageSink, Once, QueuesAndTotals
 from pushhub.ironmq.alerts import Alerts
 from pushhub.ironmq.ports import PullSink, PullSizes
 from pushhub.ironmq.queue_changes import pull_queue
+from pushhub.ironmq.queue_copies import QueueCopies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,6 +94,7 @@ class Post:
         self._bodies = bodies
         self._quotas = quotas
         self._clock = clock
+        self._copies = QueueCopies(config, clock)
         self._alerts = Alerts(config=config, pull=pull, clock=clock)
 
     def post(self, project_id: str, queue_name: str, messages: Sequence[NewMessage]) -> list[str]:
@@ -108,7 +110,7 @@ class Post:
             Unavailable: The effect is unknown; the producer has to post again.
         """
         self._quotas().take(project_id, len(messages))
-        queue = self._queue(project_id, queue_name)
+        queue = self._copies.queue(project_id, queue_name) or self._queue(project_id, queue_name)
         placed = self._accept.placed(project_id, [each.body for each in messages], self._bodies)
 
         def made(ids: Sequence[str]) -> list[Message]:

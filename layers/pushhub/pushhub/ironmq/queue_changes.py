@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Forbidden, Invalid
 from pushhub.base.ids import new_secret, new_uid
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
+from pushhub.ironmq.queue_copies import uncopied_from_now
 from pushhub.ironmq.wire.alerts import alert_key
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber
 
@@ -53,7 +54,7 @@ def new_queue(project_id: str, name: str, settings: QueueSettings, *, admit: Adm
         if settings.push is None or not settings.push.subscribers:
             raise Invalid(NO_SUBSCRIBER)
         queue = replace(queue, push=PushSettings(subscribers=()))
-    return _with_settings(queue, settings, admit)
+    return uncopied_from_now(_with_settings(queue, settings, admit), now)
 
 
 def changed_queue(queue: Queue, settings: QueueSettings, *, admit: Admit) -> Queue:

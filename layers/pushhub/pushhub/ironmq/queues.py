@@ -10,6 +10,7 @@ from pushhub.base.errors import Conflict, NotFound, QueueNotFound
 from pushhub.base.ids import new_uid
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
+from pushhub.ironmq.queue_copies import save_changed, without_copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,7 +161,11 @@ class Queues:
         Raises:
             QueueNotFound: No such queue.
         """
-        if not self._config.delete_queue(project_id, name):
+
+        def once() -> bool:
+            return self._config.delete_queue(without_copies(self._config, self._clock, self.get(project_id, name)))
+
+        if not until_saved(once, doing="deleting a queue under contention"):
             raise QueueNotFound
 
     def names(self, project_id: str, page: Page) -> list[str]:
@@ -175,7 +180,11 @@ class Queues:
         Raises:
             QueueNotFound: No such queue.
         """
-        self._retried(project_id, name, lambda stored: self._config.update_queue(self._cleared(stored)))
+
+        def cleared(stored: Queue) -> Queue:
+            return self._config.update_queue(self._cleared(without_copies(self._config, self._clock, stored)))
+
+        self._retried(project_id, name, cleared)
 
     def _cleared(self, queue: Queue) -> Queue:
         if queue.is_push:
@@ -190,7 +199,7 @@ class Queues:
 
     def _changed(self, stored: Queue, settings: QueueSettings) -> Queue:
         changed = changed_queue(stored, settings, admit=self._registration.of(stored.project, stored.name))
-        return stored if changed == stored else self._config.update_queue(changed)
+        return stored if changed == stored else save_changed(self._config, self._clock, stored, changed)
 
     def _retried(self, project_id: str, name: str, change: Callable[[Queue], Queue]) -> Queue:
         return until_saved(lambda: change(self.get(project_id, name)), doing=CHANGING)

@@ -10,6 +10,7 @@ from pushhub.base.errors import Invalid, QueueNotFound
 from pushhub.base.ids import new_uid
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.projects import allowed_targets
+from pushhub.ironmq.queue_copies import save_changed
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber, check_signed, check_subscribers_size
 
 if TYPE_CHECKING:
@@ -142,8 +143,9 @@ class Subscribers:
         registration: Checks new subscribers.
     """
 
-    def __init__(self, *, config: QueueStore, registration: Registration) -> None:
+    def __init__(self, *, config: QueueStore, registration: Registration, clock: Clock) -> None:
         self._config = config
+        self._clock = clock
         self._registration = registration
 
     def add(self, project_id: str, queue_name: str, new: Sequence[AskedSubscriber]) -> Queue:
@@ -207,7 +209,8 @@ class Subscribers:
             subscribers = change(queue.push)
             if not subscribers:
                 raise Invalid(NO_SUBSCRIBER)
-            return self._config.update_queue(replace(queue, push=replace(queue.push, subscribers=subscribers)))
+            changed = replace(queue, push=replace(queue.push, subscribers=subscribers))
+            return save_changed(self._config, self._clock, queue, changed)
 
         return until_saved(once, doing="changing a queue under contention")
 

@@ -168,6 +168,8 @@ class Queue:
         alerts: Pull queues only, at most five.
         secret: Key of the push reservations (see :func:`pushhub.base.ids.push_reservation_id`); never shown.
         cleared_at: Push queues: messages accepted up to then (epoch milliseconds) count as deleted.
+        uncopied_until: Push queues: when posts may go by copies of it again, epoch milliseconds
+            (:mod:`pushhub.ironmq.queue_copies`).
         created_at: Epoch milliseconds.
         version: Incremented by each write; guards concurrent changes.
     """
@@ -184,6 +186,7 @@ class Queue:
     alerts: tuple[Alert, ...] = ()
     secret: str
     cleared_at: int = 0
+    uncopied_until: int = 0
     created_at: int
     version: int = 0
 

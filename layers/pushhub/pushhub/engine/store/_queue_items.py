@@ -27,6 +27,7 @@ def encode_queue(queue: Queue) -> Item:
         "message_expiration": number(queue.message_expiration),
         "secret": text(queue.secret),
         "cleared_at": number(queue.cleared_at),
+        **({"uncopied_until": number(queue.uncopied_until)} if queue.uncopied_until else {}),
         "created_at": number(queue.created_at),
         "version": number(queue.version),
     }
@@ -87,6 +88,7 @@ def decode_queue(item: Item, project_id: str, name: str) -> Queue:
         alerts=tuple(_decode_alert(each["M"]) for each in item["alerts"]["L"]) if "alerts" in item else (),
         secret=item["secret"]["S"],
         cleared_at=int(item["cleared_at"]["N"]),
+        uncopied_until=int(item["uncopied_until"]["N"]) if "uncopied_until" in item else 0,
         created_at=int(item["created_at"]["N"]),
         version=int(item["version"]["N"]),
     )

@@ -166,9 +166,18 @@ class DynamoDBConfigStore:
     def update_queue(self, queue: Queue) -> Queue:
         return self._write_queue(replace(queue, version=queue.version + 1))
 
-    def delete_queue(self, project_id: str, name: str) -> bool:
-        self._queues.drop((project_id, name))
-        return self._table.delete(_key(project_id, _QUEUE + name)) is not None
+    def delete_queue(self, queue: Queue) -> bool:
+        self._queues.drop((queue.project, queue.name))
+        try:
+            stored = self._table.delete(
+                _key(queue.project, _QUEUE + queue.name),
+                ConditionExpression="attribute_not_exists(pk) OR (uid = :uid AND #version = :version)",
+                ExpressionAttributeNames={"#version": "version"},
+                ExpressionAttributeValues={":uid": text(queue.uid), ":version": number(queue.version)},
+            )
+        except ConditionRefused as refused:
+            raise Conflict(f"queue {queue.name} has changed") from refused
+        return stored is not None
 
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
         """Read consistently."""
@@ -255,7 +264,9 @@ class DynamoDBConfigStore:
 
         item = _key(queue.project, _QUEUE + queue.name) | encode_queue(queue)
         try:
-            self._table.put_version(item, read=lambda stored: decode_queue(stored, queue.project, queue.name))
+            self._table.put_version(
+                item, read=lambda stored: decode_queue(stored, queue.project, queue.name), same=("uid",)
+            )
         except (Conflict, Unavailable):
             self._queues.drop((queue.project, queue.name))
             raise

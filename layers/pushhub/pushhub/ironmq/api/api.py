@@ -142,7 +142,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         push_messages = PushMessages(messages=messages, bodies=bodies, clock=clock)
         use_cases = IronUseCases(
             queues=Queues(config=config, messages=messages, pull=pull, registration=registration, clock=clock),
-            subscribers=Subscribers(config=config, registration=registration),
+            subscribers=Subscribers(config=config, registration=registration, clock=clock),
             post=post,
             pull=PullQueues(config=config, pull=pull, bodies=bodies, post=post, waits=waits, clock=clock),
             push_messages=push_messages,
