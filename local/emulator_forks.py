@@ -26,11 +26,13 @@ from typing import TYPE_CHECKING, Any
 from ministack.core import lambda_runtime  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
+    from local.emulator_calls import TOKEN
     from local.emulator_turns import BACKLOG, NICENESS
 else:
     # Put there by the emulator's process, which has no package "local".
     _turns = sys.modules["pushhub_emulator_turns"]
     BACKLOG, NICENESS = _turns.BACKLOG, _turns.NICENESS
+    TOKEN = sys.modules["pushhub_emulator_calls"].TOKEN
 
 PROGRAM = Path(__file__).with_name("fork_server.py")
 UNFIT = 3
@@ -178,6 +180,8 @@ def start(command: list[str], *, cwd: str, env: dict[str, str], **options: Any) 
         folders = filter(None, env.get("_LAMBDA_LAYERS_DIRS", "").split(os.pathsep))
         layers = tuple(os.path.realpath(each) for each in folders)
         niceness = NICENESS if BACKLOG.get() else 0
+        if niceness:
+            env = {**env, "AWS_SESSION_TOKEN": TOKEN}
         forked = _servers.setdefault(layers, Server(layers)).fork(
             program=command[1], folder=cwd, variables=env, niceness=niceness
         )

@@ -44,6 +44,7 @@ from ministack.core import lambda_runtime, persistence  # type: ignore[import-no
 from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, sqs  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
+    from local.emulator_calls import let_calls_of_backlogs_give_way
     from local.emulator_forks import fork_functions
     from local.emulator_groups import SPARE_RUNS, For, in_turn, owner
     from local.emulator_journal import keep_journal
@@ -70,6 +71,7 @@ else:
     keep_journal = _sibling("emulator_journal").keep_journal
     _sibling("snapshots")
     OWNERS = _sibling("emulator_turns").OWNERS
+    let_calls_of_backlogs_give_way = _sibling("emulator_calls").let_calls_of_backlogs_give_way
     _snapshots = _sibling("emulator_snapshots")
     EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
     _sibling("emulator_lanes")
@@ -309,6 +311,7 @@ def main() -> None:
     taken = Snapshots(root, every_s, journal, give_back)
     app._load_persisted_state, app.save_all = taken.load, taken.save_all
     serve_own_routes(taken)
+    app.app = let_calls_of_backlogs_give_way(app.app)
     serve_by_uvicorn()
     # Each snapshot is a fork of a process with threads, on purpose; the child uses none of what they hold.
     warnings.filterwarnings("ignore", message=".*multi-threaded, use of fork", category=DeprecationWarning)
