@@ -22,6 +22,8 @@ or delay accepted messages, and for some that clients would notice:
   :mod:`local.emulator_workers`.
 * MiniStack is served by hypercorn, which takes as much CPU as all of its own work: :mod:`local.emulator_server`.
 * MiniStack starts an interpreter for each process of a function: :mod:`local.emulator_forks`.
+* MiniStack answers calls one after the other, so one project's would stand behind another's backlog:
+  :mod:`local.emulator_calls`.
 """
 
 from __future__ import annotations

@@ -20,9 +20,8 @@ from pushhub.ironmq.queue_copies import (
     QUIET_S,
     UNCOPIED_MS,
     QueueCopies,
-    save_changed,
+    QuietQueues,
     uncopied_from_now,
-    without_copies,
 )
 
 PROJECT, NAME = "p", "q"
@@ -63,13 +62,14 @@ class Bench:
         self.config = Config(self.clock)
         self.config.create_queue(queue)
         self.copies = QueueCopies(self.config, self.clock)
+        self.quiet = QuietQueues(self.config, self.clock)
 
     def read(self) -> Queue | None:
         return self.copies.queue(PROJECT, NAME)
 
     def change(self, **changes: object) -> Queue:
         stored = self.config.stored()
-        return save_changed(self.config, self.clock, stored, replace(stored, **changes))  # type: ignore[arg-type]
+        return self.quiet.save(stored, replace(stored, **changes))  # type: ignore[arg-type]
 
 
 def test_posts_of_a_moment_share_one_read() -> None:
@@ -147,11 +147,14 @@ def test_a_change_waits_for_the_last_copy_to_be_too_old() -> None:
     assert bench.config.reads == 4
 
 
-def test_changes_soon_after_another_do_not_wait() -> None:
-    # Given a queue that was changed, whatever the difference of clocks
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_changes_soon_after_another_do_not_wait(elsewhere: bool) -> None:
+    # Given a queue that was changed, here or, whatever the difference of clocks, in another environment
     bench = Bench()
     bench.change(message_expiration=1)
-    bench.clock.advance(ms=CLOCKS_OFF_MS)
+    if elsewhere:
+        bench.quiet = QuietQueues(bench.config, bench.clock)
+        bench.clock.advance(ms=CLOCKS_OFF_MS)
     # When it is changed again, up to the time after which a change could outlast the note, then that waits for nothing
     while bench.clock.now() < bench.config.stored().uncopied_until - CLOCKS_OFF_MS - CHANGE_MS:
         bench.change(message_expiration=bench.config.stored().message_expiration + 1)
@@ -179,15 +182,26 @@ def test_pull_queues_are_changed_at_once() -> None:
 def test_who_comes_second_while_another_waits_waits_too_and_starts_over() -> None:
     # Given two that have read the queue as it is stored
     bench = Bench()
+    second = QuietQueues(bench.config, bench.clock)
     read = bench.config.stored()
-    without_copies(bench.config, bench.clock, read)
+    noted = bench.quiet.quiet(read)
     # When the second wants to change it as well, then it has to read it again
     with pytest.raises(Conflict):
-        save_changed(bench.config, bench.clock, read, replace(read, message_expiration=1))
-    # And then waits, as the first one's clock may be ahead, but makes no other note
-    noted = bench.config.stored()
-    assert without_copies(bench.config, bench.clock, noted) == noted
+        second.save(read, replace(read, message_expiration=1))
+    # And then waits, as the first one's clock may be ahead, but makes no other note, and waits only once
+    assert second.quiet(noted) == second.quiet(noted) == bench.config.stored() == noted
     assert bench.clock.slept == [QUIET_S, QUIET_S]
+
+
+def test_a_wait_counts_for_its_own_note_only() -> None:
+    # Given a change, and much later another environment that is about to change the queue
+    bench = Bench()
+    bench.change(message_expiration=1)
+    bench.clock.advance(ms=UNCOPIED_MS)
+    QuietQueues(bench.config, bench.clock).quiet(bench.config.stored())
+    # When the first one changes it again, then it waits again
+    bench.change(message_expiration=2)
+    assert bench.clock.slept == [QUIET_S] * 3
 
 
 class Cut(Exception):
@@ -228,6 +242,7 @@ class Environments(RuleBasedStateMachine):
         self.config = FakeConfigStore(self.world)
         self.clocks = [OffClock(self.world, off) for off in OFFS_MS]
         self.copies = [QueueCopies(self.config, clock) for clock in self.clocks]
+        self.quiet = [QuietQueues(self.config, clock) for clock in self.clocks]
         self.config.create_queue(OLD)
         self.answered = self.made = OLD.message_expiration
 
@@ -264,7 +279,7 @@ class Environments(RuleBasedStateMachine):
 
         clock.meanwhile = meanwhile
         try:
-            quiet = without_copies(self.config, clock, stored)
+            quiet = self.quiet[one].quiet(stored)
             self.world.advance(ms=takes_ms)
             self.post()
             if deleting:

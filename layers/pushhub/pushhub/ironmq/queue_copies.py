@@ -80,49 +80,53 @@ def uncopied_from_now(queue: Queue, now: int) -> Queue:
     return replace(queue, uncopied_until=now - TRUSTED_MS[0] + UNCOPIED_MS) if queue.is_push else queue
 
 
-def without_copies(config: QueueStore, clock: Clock, queue: Queue) -> Queue:
-    """Wait until no post goes by a copy of a queue that is about to be changed.
+class QuietQueues:
+    """Waits until no post goes by a copy of a queue that is about to be changed. Thread-safe.
 
     Args:
         config: The queues.
         clock: Waits.
-        queue: As stored.
-
-    Returns:
-        The queue as stored now. Pull queues are never copied.
-
-    Raises:
-        Conflict: It has changed meanwhile.
-        Unavailable: The note could not be made.
     """
-    if not queue.is_push:
+
+    def __init__(self, config: QueueStore, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._waited: tuple[str, int] | None = None
+
+    def quiet(self, queue: Queue) -> Queue:
+        """A queue as stored now, of which nobody has a copy. Pull queues are never copied.
+
+        Args:
+            queue: As stored.
+
+        Raises:
+            Conflict: It has changed meanwhile.
+            Unavailable: The note could not be made.
+        """
+        if not queue.is_push:
+            return queue
+        now = self._clock.now()
+        age = now - (queue.uncopied_until - UNCOPIED_MS)
+        first, last = TRUSTED_MS
+        noted = -CLOCKS_OFF_MS <= age < last
+        if noted and (age >= first or self._waited == (queue.uid, queue.uncopied_until)):
+            return queue
+        if not noted:
+            queue = self._config.update_queue(replace(queue, uncopied_until=now + UNCOPIED_MS))
+        self._clock.sleep(QUIET_S)
+        self._waited = queue.uid, queue.uncopied_until
         return queue
-    now = clock.now()
-    age = now - (queue.uncopied_until - UNCOPIED_MS)
-    first, last = TRUSTED_MS
-    if first <= age < last:
-        return queue
-    if not -CLOCKS_OFF_MS <= age < first:
-        queue = config.update_queue(replace(queue, uncopied_until=now + UNCOPIED_MS))
-    clock.sleep(QUIET_S)
-    return queue
 
+    def save(self, stored: Queue, changed: Queue) -> Queue:
+        """Save a change once no post goes by a copy of the queue; returns the queue as stored now.
 
-def save_changed(config: QueueStore, clock: Clock, stored: Queue, changed: Queue) -> Queue:
-    """Save a change once no post goes by a copy of the queue.
+        Args:
+            stored: The queue as stored.
+            changed: The queue as it is to be.
 
-    Args:
-        config: The queues.
-        clock: Waits.
-        stored: The queue as stored.
-        changed: The queue as it is to be.
-
-    Returns:
-        The queue as stored now.
-
-    Raises:
-        Conflict: It has changed meanwhile.
-        Unavailable: It could not be saved.
-    """
-    quiet = without_copies(config, clock, stored)
-    return config.update_queue(replace(changed, version=quiet.version, uncopied_until=quiet.uncopied_until))
+        Raises:
+            Conflict: It has changed meanwhile.
+            Unavailable: It could not be saved.
+        """
+        quiet = self.quiet(stored)
+        return self._config.update_queue(replace(changed, version=quiet.version, uncopied_until=quiet.uncopied_until))

@@ -10,7 +10,6 @@ from pushhub.base.errors import Conflict, NotFound, QueueNotFound
 from pushhub.base.ids import new_uid
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
-from pushhub.ironmq.queue_copies import save_changed, without_copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.queue import Queue, Subscriber
     from pushhub.engine.ports import QueuesAndTotals, Unsettled
     from pushhub.ironmq.ports import PullSizes
+    from pushhub.ironmq.queue_copies import QuietQueues
     from pushhub.ironmq.subscribers import Registration
     from pushhub.ironmq.wire.queues import Page, QueueSettings
 
@@ -66,6 +66,7 @@ class Queues:
         messages: For the size of push queues.
         pull: For the size of pull queues.
         registration: Checks subscribers.
+        quiet: Lets changes wait for copies.
     """
 
     def __init__(
@@ -75,12 +76,14 @@ class Queues:
         messages: Unsettled,
         pull: PullSizes,
         registration: Registration,
+        quiet: QuietQueues,
         clock: Clock,
     ) -> None:
         self._config = config
         self._messages = messages
         self._pull = pull
         self._registration = registration
+        self._quiet = quiet
         self._clock = clock
 
     def get(self, project_id: str, name: str) -> Queue:
@@ -163,7 +166,7 @@ class Queues:
         """
 
         def once() -> bool:
-            return self._config.delete_queue(without_copies(self._config, self._clock, self.get(project_id, name)))
+            return self._config.delete_queue(self._quiet.quiet(self.get(project_id, name)))
 
         if not until_saved(once, doing="deleting a queue under contention"):
             raise QueueNotFound
@@ -182,7 +185,7 @@ class Queues:
         """
 
         def cleared(stored: Queue) -> Queue:
-            return self._config.update_queue(self._cleared(without_copies(self._config, self._clock, stored)))
+            return self._config.update_queue(self._cleared(self._quiet.quiet(stored)))
 
         self._retried(project_id, name, cleared)
 
@@ -199,7 +202,7 @@ class Queues:
 
     def _changed(self, stored: Queue, settings: QueueSettings) -> Queue:
         changed = changed_queue(stored, settings, admit=self._registration.of(stored.project, stored.name))
-        return stored if changed == stored else save_changed(self._config, self._clock, stored, changed)
+        return stored if changed == stored else self._quiet.save(stored, changed)
 
     def _retried(self, project_id: str, name: str, change: Callable[[Queue], Queue]) -> Queue:
         return until_saved(lambda: change(self.get(project_id, name)), doing=CHANGING)

@@ -10,7 +10,6 @@ from pushhub.base.errors import Invalid, QueueNotFound
 from pushhub.base.ids import new_uid
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.projects import allowed_targets
-from pushhub.ironmq.queue_copies import save_changed
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber, check_signed, check_subscribers_size
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from pushhub.engine.signing import Signing
     from pushhub.engine.target import Targets
     from pushhub.ironmq.queue_changes import Admit
+    from pushhub.ironmq.queue_copies import QuietQueues
 
 CHECKED_WITHIN_MS = 10_000
 """Time limit for looking up the hosts of new subscribers.
@@ -141,12 +141,13 @@ class Subscribers:
 
     Args:
         registration: Checks new subscribers.
+        quiet: Lets changes wait for copies.
     """
 
-    def __init__(self, *, config: QueueStore, registration: Registration, clock: Clock) -> None:
+    def __init__(self, *, config: QueueStore, registration: Registration, quiet: QuietQueues) -> None:
         self._config = config
-        self._clock = clock
         self._registration = registration
+        self._quiet = quiet
 
     def add(self, project_id: str, queue_name: str, new: Sequence[AskedSubscriber]) -> Queue:
         """Add subscribers; one whose name exists already replaces that subscriber (among several with that name, the
@@ -210,7 +211,7 @@ class Subscribers:
             if not subscribers:
                 raise Invalid(NO_SUBSCRIBER)
             changed = replace(queue, push=replace(queue.push, subscribers=subscribers))
-            return save_changed(self._config, self._clock, queue, changed)
+            return self._quiet.save(queue, changed)
 
         return until_saved(once, doing="changing a queue under contention")
 

@@ -15,6 +15,7 @@ from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.use_cases import IronUseCases
 from pushhub.ironmq.pull import PullQueues
 from pushhub.ironmq.push_messages import PushMessages
+from pushhub.ironmq.queue_copies import QuietQueues
 from pushhub.ironmq.queues import Queues
 from pushhub.ironmq.replay import Replay
 from pushhub.ironmq.subscribers import Registration, Subscribers
@@ -140,9 +141,12 @@ class IronApi(Api[IronUseCases, IronCall]):
     ) -> None:
         registration = Registration(targets=targets, config=config, check_url=check_url, signing=signing, clock=clock)
         push_messages = PushMessages(messages=messages, bodies=bodies, clock=clock)
+        quiet = QuietQueues(config, clock)
         use_cases = IronUseCases(
-            queues=Queues(config=config, messages=messages, pull=pull, registration=registration, clock=clock),
-            subscribers=Subscribers(config=config, registration=registration, clock=clock),
+            queues=Queues(
+                config=config, messages=messages, pull=pull, registration=registration, quiet=quiet, clock=clock
+            ),
+            subscribers=Subscribers(config=config, registration=registration, quiet=quiet),
             post=post,
             pull=PullQueues(config=config, pull=pull, bodies=bodies, post=post, waits=waits, clock=clock),
             push_messages=push_messages,
