@@ -236,11 +236,18 @@ def _function(properties: Mapping[str, Any], resolver: _Resolver, common: Mappin
 
 
 def _matches(pattern: Any, value: Any) -> bool:
-    """Event filtering: every name of a pattern exists, and each list of a pattern contains the value."""
+    """Event filtering: every name of a pattern exists, and each list of a pattern contains the value or allows it."""
     if isinstance(pattern, list):
-        if any(not isinstance(each, str) for each in pattern):
-            raise ValueError("a filter of a kind that the simulator does not have")
-        return value in pattern
+        return any(_allows(each, value) for each in pattern)
     return isinstance(value, dict) and all(
         name in value and _matches(each, value[name]) for name, each in pattern.items()
     )
+
+
+def _allows(condition: Any, value: Any) -> bool:
+    """One condition for a value: the value itself, or ``{"anything-but": [...]}``."""
+    if isinstance(condition, str):
+        return bool(value == condition)
+    if isinstance(condition, dict) and condition.keys() == {"anything-but"}:
+        return value not in condition["anything-but"]
+    raise ValueError("a filter of a kind that the simulator does not have")

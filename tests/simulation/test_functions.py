@@ -9,7 +9,7 @@ import pytest
 from simulation.dynamodb import Change
 from simulation.functions import Environment, StreamSource
 from simulation.items import pack
-from simulation.template import StreamEvents
+from simulation.template import StreamEvents, stack
 
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.engine.store._keys import delivery_key, message_key
@@ -42,3 +42,33 @@ def test_a_message_whose_record_waits_in_the_stream_is_known_to_wait_wherever_it
     source.written(Change("MessagesTable", None, item, b"", pack(item), expired=False), 1)
     # Then their records are known to be unhandled
     assert any("1910849223729873408" in each for each in source.unhandled())
+
+
+ANYTHING_BUT = {"dynamodb": {"OldImage": {"state": {"S": [{"anything-but": ["delivered", "expired"]}, "expired"]}}}}
+
+
+@pytest.mark.parametrize(
+    ("record", "taken"),
+    [
+        ({"dynamodb": {"OldImage": {"state": {"S": "pending"}}}}, True),
+        ({"dynamodb": {"OldImage": {"state": {"S": "delivered"}}}}, False),
+        ({"dynamodb": {"OldImage": {"state": {"S": "expired"}}}}, True),
+        ({"dynamodb": {"OldImage": {}}}, False),
+        ({"dynamodb": {"NewImage": {"state": {"S": "pending"}}}}, False),
+    ],
+)
+def test_a_filter_takes_what_it_names_and_anything_but_what_it_excludes(record: dict[str, Any], taken: bool) -> None:
+    events = StreamEvents("MessagesTable", batch=10, window_s=0, parallel=1, filters=(ANYTHING_BUT,))
+    assert events.takes(record) == taken
+
+
+@pytest.mark.parametrize("event", ["INSERT", "MODIFY", "REMOVE"])
+@pytest.mark.parametrize("kind", ["message", "delivery", "commit"])
+@pytest.mark.parametrize("images", [("NewImage",), ("OldImage",), ("OldImage", "NewImage")])
+def test_every_filter_of_the_stack_can_be_tried_on_every_record(event: str, kind: str, images: tuple[str, ...]) -> None:
+    image = {"kind": {"S": kind}, "state": {"S": "pending"}}
+    record = {"eventName": event, "dynamodb": {"Keys": {"sk": {"S": "M"}}} | dict.fromkeys(images, image)}
+    filtered = [each for function in stack().functions for each in function.streams if each.filters]
+    assert filtered
+    for each in filtered:
+        each.takes(record)
