@@ -23,7 +23,7 @@ import requests
 from bench.local_hub import Tenant, tenant
 from bench.sink import sink
 from bench.tables import save, table
-from pushhub.ironmq.queue_copies import UNCOPIED_MS
+from pushhub.engine.queue_copies import UNCOPIED_MS
 
 CLIENTS = 8
 ROUNDS = 5

@@ -9,10 +9,10 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage, Ordering
 from pushhub.engine.model.queue import Queue, QueueType
 from pushhub.engine.ports import BodyStore, MessageSink, Once, QueuesAndTotals
+from pushhub.engine.queue_copies import QueueCopies
 from pushhub.ironmq.alerts import Alerts
 from pushhub.ironmq.ports import PullSink, PullSizes
 from pushhub.ironmq.queue_changes import pull_queue
-from pushhub.ironmq.queue_copies import QueueCopies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,7 +110,7 @@ class Post:
             Unavailable: The effect is unknown; the producer has to post again.
         """
         self._quotas().take(project_id, len(messages))
-        queue = self._copies.queue(project_id, queue_name) or self._queue(project_id, queue_name)
+        queue = self._queue(project_id, queue_name)
         placed = self._accept.placed(project_id, [each.body for each in messages], self._bodies)
 
         def made(ids: Sequence[str]) -> list[Message]:
@@ -232,9 +232,7 @@ class Post:
             return
 
     def _queue(self, project_id: str, name: str) -> Queue:
-        # Read consistently: a message put into a generation that has just been cleared, or owed to subscribers that
-        # have just been replaced, would be accepted and lost.
-        queue = self._config.queue(project_id, name, fresh=True)
+        queue = self._copies.queue(project_id, name)
         if queue is not None:
             return queue
         created = pull_queue(project_id, name, self._clock.now())

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue, Subscriber
     from pushhub.engine.ports import QueuesAndTotals, Unsettled
+    from pushhub.engine.queue_copies import QuietQueues
     from pushhub.ironmq.ports import PullSizes
-    from pushhub.ironmq.queue_copies import QuietQueues
     from pushhub.ironmq.subscribers import Registration
     from pushhub.ironmq.wire.queues import Page, QueueSettings
 

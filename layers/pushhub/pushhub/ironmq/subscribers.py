@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import CheckUrl, Clock
     from pushhub.engine.ports import ProjectStore, QueueStore
+    from pushhub.engine.queue_copies import QuietQueues
     from pushhub.engine.signing import Signing
     from pushhub.engine.target import Targets
     from pushhub.ironmq.queue_changes import Admit
-    from pushhub.ironmq.queue_copies import QuietQueues
 
 CHECKED_WITHIN_MS = 10_000
 """Time limit for looking up the hosts of new subscribers.

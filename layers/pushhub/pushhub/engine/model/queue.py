@@ -169,7 +169,7 @@ class Queue:
         secret: Key of the push reservations (see :func:`pushhub.base.ids.push_reservation_id`); never shown.
         cleared_at: Push queues: messages accepted up to then (epoch milliseconds) count as deleted.
         uncopied_until: Push queues: when posts may go by copies of it again, epoch milliseconds
-            (:mod:`pushhub.ironmq.queue_copies`).
+            (:mod:`pushhub.engine.queue_copies`).
         created_at: Epoch milliseconds.
         version: Incremented by each write; guards concurrent changes.
     """

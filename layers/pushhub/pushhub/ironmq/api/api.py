@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
+from pushhub.engine.queue_copies import QuietQueues
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api import messages as message_routes
@@ -15,7 +16,6 @@ from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.use_cases import IronUseCases
 from pushhub.ironmq.pull import PullQueues
 from pushhub.ironmq.push_messages import PushMessages
-from pushhub.ironmq.queue_copies import QuietQueues
 from pushhub.ironmq.queues import Queues
 from pushhub.ironmq.replay import Replay
 from pushhub.ironmq.subscribers import Registration, Subscribers

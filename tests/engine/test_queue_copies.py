@@ -13,7 +13,7 @@ from tests.fakes import FakeClock, FakeConfigStore
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
-from pushhub.ironmq.queue_copies import (
+from pushhub.engine.queue_copies import (
     CHANGE_MS,
     CLOCKS_OFF_MS,
     KEPT_MS,

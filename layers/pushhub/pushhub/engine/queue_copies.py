@@ -91,7 +91,7 @@ class QuietQueues:
     def __init__(self, config: QueueStore, clock: Clock) -> None:
         self._config = config
         self._clock = clock
-        self._waited: tuple[str, int] | None = None
+        self._waited: tuple[str, int] | None = None  # the generation and note that were waited for last
 
     def quiet(self, queue: Queue) -> Queue:
         """A queue as stored now, of which nobody has a copy. Pull queues are never copied.
