@@ -107,14 +107,17 @@ class Meter:
         units = max(1, math.ceil(size / 4096))
         self.units["dynamodb_read_unit"] += units * (1 if parameters.get("ConsistentRead", False) else 0.5)
 
+    def _Scan(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self._Query(parameters, answer)
+
     def _GetSecretValue(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         """Read every five minutes: nothing per message."""
 
-    def _Encrypt(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
-        """When a key is made: nothing per message."""
+    def _GenerateDataKey(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        """Once an hour for each project that is changed: nothing per message."""
 
     def _Decrypt(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
-        """Once an hour for each endpoint: nothing per message."""
+        """Once an hour for each project: nothing per message."""
 
     def _TransactWriteItems(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         for write in parameters["TransactItems"]:

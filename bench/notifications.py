@@ -12,8 +12,8 @@ Two habits of the emulator are visible. After a run that logged nothing, it wait
 the answer. So a publisher, whose function logs nothing, gets its 201 after its consumers have the notification, and
 consecutive posts of one publisher are at least 50 ms apart. One echo logs a line and another does not, to show both.
 (For the function that answers frames, the wait is shortened to 5 ms.) And the emulator runs the function that answers
-frames one at a time, so the front door forwards acknowledgements that arrive together in one event. On AWS, each has a
-run of its own, in parallel. The emulator also gets slower as its tables grow: start from an empty stack.
+frames one at a time, so it hands on acknowledgements that have gathered meanwhile in one event. On AWS, each has a run
+of its own, in parallel. The emulator also gets slower as its tables grow: start from an empty stack.
 
 Between the post and the frame there are two runs of functions and about ten calls to the table, the queue and API
 Gateway, each of which takes two to three milliseconds here. Frames to one connection are sent one after the other,

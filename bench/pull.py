@@ -1,6 +1,6 @@
 """Several consumers of one pull queue: what each message costs, and whether each is handed out once.
 
-    .venv/bin/python -m bench.pull [--stack] [--save docs/bench-pull.md]
+    .venv/bin/python -m bench.pull [--stack] [--busy 30] [--save docs/bench-pull.md]
 
 *Counted.* Consumers, each with the memory of a separate execution environment, reserve and delete messages of one queue
 on an in-process DynamoDB. Their calls take turns in virtual time (a query 3 to 12 ms, a write 1 to 6 ms), so the counts
@@ -9,7 +9,10 @@ another: each tries the front of the queue until it has as many messages as it a
 
 *On the running stack* (``--stack``, after ``make up``). The same number of threads, each with the public ``iron_mq``
 client, reserve ten messages at a time and delete them until the queue is empty; the baseline is one such consumer in
-the same run. The emulator runs on the same cores as the consumers, so only the ratio is meaningful.
+the same run. The emulator runs on the same cores as the consumers, so only the ratio is meaningful. Then twelve empty
+200 and 2,000 messages beside processes that do nothing but keep the cores busy (``--busy``). Answers that a busy hub
+sheds with 503 are repeated by the client and counted; *size 0 after* is how long after the last deletion the queue's
+size was told to be 0.
 """
 
 from __future__ import annotations
@@ -18,10 +21,13 @@ import argparse
 import json
 import os
 import secrets
+import subprocess
+import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -38,6 +44,9 @@ from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore, _Reserving
 ROOT = Path(__file__).parents[1]
 CONSUMERS = (1, 3, 6, 12, 16)
 SEED = 1
+SHED = 503
+FOR_S = 900
+"""How long one run may take."""
 
 
 class EveryoneAtTheFront(DynamoDBPullStore):
@@ -100,8 +109,14 @@ class Pace:
     messages: int
     seconds: float
     times: Counter[str]
-    failures: Counter[int]
+    answers: Counter[int]
     longest_s: float
+    empty_after_s: float
+
+    @property
+    def failures(self) -> int:
+        """Answers that say neither that it is done nor that it is to be repeated."""
+        return sum(count for status, count in self.answers.items() if status >= 500 and status != SHED)
 
 
 def on_the_stack(local: dict[str, str], consumers: int, messages: int) -> Pace:
@@ -109,11 +124,12 @@ def on_the_stack(local: dict[str, str], consumers: int, messages: int) -> Pace:
     base = urlsplit(local["base_url"])
     name = f"bench-pull-{secrets.token_hex(4)}"
     times: Counter[str] = Counter()
-    failures: Counter[int] = Counter()
+    answers: Counter[int] = Counter()
     longest = [0.0]
+    last = [0.0]
 
     def client() -> IronMQ:
-        return IronMQ(
+        made = IronMQ(
             host=base.hostname,
             port=base.port,
             protocol=base.scheme,
@@ -121,24 +137,44 @@ def on_the_stack(local: dict[str, str], consumers: int, messages: int) -> Pace:
             token=local["token"],
             api_version=3,
         )
+        real = made.client._doRequest
+
+        def counted(*arguments: object, **named: object) -> requests.Response:
+            began = time.perf_counter()
+            answer: requests.Response = real(*arguments, **named)
+            longest[0] = max(longest[0], time.perf_counter() - began)
+            answers[answer.status_code] += 1
+            return answer
+
+        made.client._doRequest = counted
+        return made
 
     def consumer() -> None:
         queue = client().queue(name)
-        while sum(times.values()) < messages:
-            began = time.perf_counter()
+        while len(times) < messages and time.perf_counter() - start < FOR_S:
             try:
                 held = queue.reserve(max=10, timeout=600)["messages"]
-            except requests.HTTPError as error:
-                failures[error.response.status_code] += 1
+            except requests.HTTPError:
                 continue
-            longest[0] = max(longest[0], time.perf_counter() - began)
             times.update(each["id"] for each in held)
             if held:
-                queue.delete_multiple(messages={"messages": held})
+                delete(queue, held)
+                last[0] = time.perf_counter()
             else:
                 time.sleep(0.1)
-            if time.perf_counter() - start > 600:
-                return
+
+    def delete(queue: object, held: list[dict[str, str]]) -> None:
+        """Delete them, one by one if some are gone already because an earlier try did a part."""
+        for _ in range(20):
+            try:
+                queue.delete_multiple(messages={"messages": held})  # type: ignore[attr-defined]
+            except requests.HTTPError as error:
+                if error.response.status_code != 404:
+                    continue
+                for each in held:
+                    with suppress(requests.HTTPError):
+                        queue.delete(each["id"], each["reservation_id"])  # type: ignore[attr-defined]
+            return
 
     queue = client().queue(name)
     for number in range(0, messages, 100):
@@ -148,27 +184,50 @@ def on_the_stack(local: dict[str, str], consumers: int, messages: int) -> Pace:
         for each in [pool.submit(consumer) for _ in range(consumers)]:
             each.result()
     seconds = time.perf_counter() - start
-    client().queue(name).delete_queue()
-    return Pace(messages, seconds, times, failures, longest[0])
+    while queue.size() and time.perf_counter() - last[0] < FOR_S:
+        time.sleep(1)
+    empty_after_s = time.perf_counter() - last[0]
+    queue.delete_queue()
+    return Pace(messages, seconds, times, answers, longest[0], empty_after_s)
 
 
-def stack_table(counts: Sequence[int], messages: int) -> str:
-    """Several consumers of the running stack, compared with one."""
+@contextmanager
+def busy(processes: int) -> Iterator[None]:
+    """Processes that keep the cores busy."""
+    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for each in started:
+            each.kill()
+            each.wait()
+
+
+def stack_table(runs: Sequence[tuple[int, int, int]]) -> str:
+    """Several consumers of the running stack, compared with one.
+
+    Args:
+        runs: How many consumers, messages, and processes that keep the cores busy.
+    """
     home = Path(os.environ.get("PUSHHUB_HOME", ROOT / ".pushhub"))
     local = json.loads((home / "local.json").read_text())
     rows: list[list[str]] = []
     alone = 0.0
-    for consumers in counts:
-        pace = on_the_stack(local, consumers, messages)
+    for consumers, messages, others in runs:
+        with busy(others):
+            pace = on_the_stack(local, consumers, messages)
         rate = pace.messages / pace.seconds
         alone = alone or rate
         rows.append(
             [
                 str(consumers),
-                str(len(pace.times)),
+                f"{len(pace.times)} of {messages}",
+                str(others),
                 str(sum(each > 1 for each in pace.times.values())),
-                str(sum(pace.failures.values())),
+                str(pace.failures),
+                str(pace.answers[SHED]),
                 f"{pace.longest_s:.1f}",
+                f"{pace.empty_after_s:.1f}",
                 f"{rate / alone:.2f}",
             ]
         )
@@ -176,10 +235,13 @@ def stack_table(counts: Sequence[int], messages: int) -> str:
     return table(
         [
             "consumers",
-            f"handed out of {messages}",
+            "handed out",
+            "busy processes",
             "more than once",
             "calls that failed",
+            "shed",
             "longest call, s",
+            "size 0 after, s",
             "pace to one consumer's",
         ],
         rows,
@@ -193,11 +255,15 @@ def main() -> None:
     parser.add_argument("--at-a-time", type=int, default=10)
     parser.add_argument("--stack", action="store_true", help="measure the running stack, too")
     parser.add_argument("--save", type=Path)
+    parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy in further runs")
     options = parser.parse_args()
     tables = [f"Counted, {options.messages} messages, {options.at_a_time} at a time:"]
     tables.append(counted(options.messages, options.at_a_time))
     if options.stack:
-        tables += ["On the running stack, ten at a time:", stack_table((1, 12, 16), options.messages)]
+        runs = [(each, options.messages, 0) for each in (1, 12, 16)]
+        if options.busy:
+            runs += [(12, each, options.busy) for each in (200, 2_000)]
+        tables += ["On the running stack, ten at a time:", stack_table(runs)]
     print(*tables, sep="\n\n")
     save(options.save, "Several consumers of one pull queue", __doc__ or "", *tables)
 

@@ -13,41 +13,65 @@ code    means
 
 from __future__ import annotations
 
+import importlib.metadata
+import io
 import sys
+import tomllib
 
 import click
 
-from cli.framework import LazyGroup
-from cli.hub import HubOptions
 from pushhub.base.errors import HubError
 
+from .clone import folder
+from .framework import LazyGroup
+from .hub import HubOptions
+from .terminal import printable, printable_lines
+
 COMMANDS = {
-    "up": "cli.commands.stack:up",
-    "down": "cli.commands.stack:down",
-    "status": "cli.commands.stack:status",
-    "profiles": "cli.commands.profiles:profiles",
-    "projects": "cli.commands.projects:projects",
-    "tokens": "cli.commands.tokens:tokens",
-    "queues": "cli.commands.queues:queues",
-    "post": "cli.commands.post:post",
-    "tail": "cli.commands.tail:tail",
-    "listen": "cli.commands.listen:listen",
-    "verify": "cli.commands.verify:verify",
-    "retry": "cli.commands.messages:retry",
-    "replay": "cli.commands.messages:replay",
-    "expunge": "cli.commands.messages:expunge",
-    "import": "cli.commands.migrate:migrate",
-    "simulate": "cli.commands.simulate:simulate",
-    "report": "cli.commands.tools:report",
-    "rebuild": "cli.commands.rebuild:rebuild",
-    "deploy": "cli.commands.deploy:deploy",
-    "completion": "cli.commands.completion:completion",
+    "up": ("commands.stack:up", "Start the hub on this machine"),
+    "down": ("commands.stack:down", "Stop the hub on this machine and keep its state"),
+    "status": ("commands.stack:status", "Check whether the hub answers, and as which project"),
+    "profiles": ("commands.profiles:profiles", "The hubs you work with, by name"),
+    "projects": ("commands.projects:projects", "Tenants (for operators)"),
+    "tokens": ("commands.tokens:tokens", "Tokens of a project (for operators)"),
+    "queues": ("commands.queues:queues", "Queues of the project"),
+    "post": ("commands.post:post", "Post a message, or one for each line of a file"),
+    "tail": ("commands.tail:tail", "Show what is happening (for operators)"),
+    "listen": ("commands.listen:listen", "Forward the messages of a topic to a program"),
+    "topics": ("commands.topics:topics", "What waits for the subscribers of topics"),
+    "verify": ("commands.verify:verify", "Check a webhook's signature"),
+    "retry": ("commands.messages:retry", "Try a message again now"),
+    "replay": ("commands.messages:replay", "Send failed messages again"),
+    "expunge": ("commands.messages:expunge", "Remove a message"),
+    "import": ("commands.migrate:migrate", "Copy from Svix, or a server like it"),
+    "simulate": ("commands.simulate:simulate", "Try a retry policy, or the whole hub in disasters"),
+    "report": ("commands.tools:report", "Make the delivery report (for operators)"),
+    "rebuild": ("commands.rebuild:rebuild", "Restore lost messages from the records (for operators)"),
+    "reseal": ("commands.reseal:reseal", "Seal secrets with the stack's first key (for operators)"),
+    "deploy": ("commands.deploy:deploy", "Check a deployment on AWS (for operators)"),
+    "completion": ("commands.completion:completion", "Print the code for completion in a shell"),
 }
+"""Where each command is, and its line in the list of commands."""
 
 EPILOG = (
     "Exit codes: 0 done; 1 refused, failed, or the answer is no; 2 wrong usage; 3 no hub, or no answer; "
     "130 interrupted."
 )
+
+
+def _show_version(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(f"pushhub {_version()}")
+        context.exit()
+
+
+def _version() -> str:
+    """The version that is installed, or that of this clone."""
+    clone = folder()
+    if clone is not None:
+        with (clone / "pyproject.toml").open("rb") as file:
+            return str(tomllib.load(file)["project"]["version"])
+    return importlib.metadata.version("pushhub")
 
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EPILOG)
@@ -56,6 +80,7 @@ EPILOG = (
 @click.option("--aws-profile", help="Profile of your AWS configuration.")
 @click.option("--region", help="Region of the deployed stack.")
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show which.")
 @click.pass_context
 def main(
     context: click.Context,
@@ -75,10 +100,13 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         code = main(args=arguments, prog_name="pushhub", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        # What a hub, a file or an environment says goes into these texts.
+        said = io.StringIO()
+        error.show(said)
+        click.echo(printable_lines(said.getvalue()), err=True, nl=False)
         return error.exit_code
     except HubError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {printable(str(error))}", err=True)
         return 1
     except (click.Abort, KeyboardInterrupt):
         return 130
@@ -87,6 +115,10 @@ def run(arguments: list[str] | None = None) -> int:
 
 def entry() -> None:
     """The entry point ``pushhub``."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Terminals that cannot show a letter get its number.
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run())
 
 

@@ -11,11 +11,13 @@ from typing import Any
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.operator import Deployment
-from cli.rest import Rest
+from .answers import sections, text
+from .concurrency import BOUNDED, DEFAULT, advice, fits
+from .operator import Deployment
+from .rest import Rest
 
-SMALL_CONCURRENCY = 100
-"""Below this, an account runs too few concurrent functions for the defaults."""
+SMALL_CONCURRENCY = 533
+"""Below this, an account runs too few concurrent functions for the defaults (:mod:`cli.concurrency`)."""
 FEW_REQUESTS = 1_000
 """Requests a second below which an account's APIs throttle producers early; 10,000 is usual."""
 FEW_WRITES = 10_000
@@ -79,9 +81,8 @@ def _credentials(sts: Any) -> Iterator[Check]:
 def _concurrency(functions: Any) -> Iterator[Check]:
     limit = functions.get_account_settings()["AccountLimit"]
     most, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
-    if most < SMALL_CONCURRENCY:
-        said = f"{most}: ask for more (Service Quotas, Concurrent executions); until then PushMaximumConcurrency=2"
-        yield Check("concurrency", "warning", said)
+    if said := advice(most):
+        yield Check("concurrency", "warning", f"{most}: {said}")
     else:
         yield Check("concurrency", "ok", f"{most}, {free} of them unreserved")
 
@@ -153,6 +154,7 @@ def _asked_for(quotas: Any, service: str, code: str) -> str:
 def stack_checks(hub: Deployment) -> Iterator[Check]:
     """The checks after a deployment."""
     yield from _asked("functions", lambda: _functions(hub))
+    yield from _asked("room for producers", lambda: _room(hub))
     yield from _asked("alarms", lambda: _alarms(hub))
     yield from _asked("alarm mail", lambda: _subscriptions(hub))
     yield from _asked("dead letters", lambda: _dead_letters(hub))
@@ -176,6 +178,20 @@ def _functions(hub: Deployment) -> Iterator[Check]:
                 raise
             odd.append(f"{name} has a role that no longer exists: {found['Role']}")
     yield Check("functions", "wrong" if odd else "ok", "; ".join(odd) or f"{len(names)} active, with their roles")
+
+
+def _room(hub: Deployment) -> Iterator[Check]:
+    """Whether the stack was deployed with what fits the account."""
+    (stack,) = hub.client("cloudformation").describe_stacks(StackName=hub.name)["Stacks"]
+    chosen = {each["ParameterKey"]: each["ParameterValue"] for each in stack.get("Parameters", [])}
+    runs = int(chosen.get("PushMaximumConcurrency", DEFAULT))
+    most = hub.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"]
+    said = f"of {most} concurrent runs what queues start may take {BOUNDED.get(runs, runs)}"
+    if fits(runs, most):
+        yield Check("room for producers", "ok", said)
+    else:
+        hint = advice(most) or f"PushMaximumConcurrency={DEFAULT} would fit"
+        yield Check("room for producers", "warning", f"{said} (PushMaximumConcurrency={runs}): {hint}")
 
 
 def _alarms(hub: Deployment) -> Iterator[Check]:
@@ -249,9 +265,9 @@ def round_trip(rest: Rest, *, sleep: Callable[[float], None] = time.sleep, tries
         rest.call("PUT", pushed, {"queue": {"type": "multicast", "push": push}})
         rest.call("POST", f"{pushed}/messages", {"messages": [{"body": name}]})
         for waited in range(tries):
-            found = rest.call("POST", f"{pulled}/reservations", {"n": 1, "delete": True})["messages"]
+            found = sections(rest.call("POST", f"{pulled}/reservations", {"n": 1, "delete": True}), "messages")
             if found:
-                right = found[0]["body"] == name
+                right = text(found[0], "body") == name
                 yield Check("a message", "ok" if right else "wrong", f"made the round trip in {waited} s")
                 return
             sleep(1)

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from .dry import NotDone
+
 
 def _as_json(context: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
@@ -25,6 +27,14 @@ class Command(click.Command):
         )
         self.params.append(option)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it. A dry run ends where something would be changed, which is said."""
+        try:
+            return super().invoke(ctx)
+        except NotDone as done:
+            ctx.obj.show_not_done(done)
+            return 0
+
 
 class Group(click.Group):
     """A group of such commands."""
@@ -37,10 +47,11 @@ class LazyGroup(Group):
     needs.
 
     Args:
-        lazy: Where each command is: ``module:name``.
+        lazy: Where each command is below this package, ``module:name``, and its line in the list of commands, which is
+            shown without importing them all.
     """
 
-    def __init__(self, *arguments: Any, lazy: dict[str, str], **named: Any) -> None:
+    def __init__(self, *arguments: Any, lazy: dict[str, tuple[str, str]], **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._lazy = lazy
 
@@ -52,9 +63,14 @@ class LazyGroup(Group):
         """Import one."""
         if cmd_name not in self._lazy:
             return super().get_command(ctx, cmd_name)
-        module, _, name = self._lazy[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        module, _, name = self._lazy[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(f".{module}", __package__), name)
         return command
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
 
 
 def destructive(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from local.errors import LocalError
-from local.place import Place
 
-from cli.rest import Rest
-from cli.settings import Profile, Profiles, profile_from_environment
-from cli.terminal import coloured, printable
+from .answers import text
+from .clone import running
+from .settings import Profile, Profiles, profile_from_environment
+from .terminal import as_json, coloured, printable
+
+if TYPE_CHECKING:
+    from .dry import NotDone
+    from .rest import Rest
 
 UNREACHABLE = 3
 """Exit code when there is no hub to talk to."""
@@ -37,6 +39,7 @@ class HubOptions:
         aws_profile: Profile of the AWS configuration; None for the environment's.
         region: Region of the deployed stack; None for the profile's.
         as_json: Whether results are printed as JSON.
+        dry_run: Whether nothing may be changed.
     """
 
     stack: str | None = None
@@ -44,6 +47,7 @@ class HubOptions:
     aws_profile: str | None = None
     region: str | None = None
     as_json: bool = False
+    dry_run: bool = False
 
     def settings(self) -> Profile:
         """The settings from options, profile and environment together.
@@ -68,28 +72,46 @@ class HubOptions:
         """
         known = self.settings()
         if known.url:
+            if not known.url.startswith(("http://", "https://")):
+                raise click.UsageError(f"the hub's URL must begin with http:// or https://: {known.url}")
             if not (known.project and known.token):
                 raise click.ClickException("a project and its token are missing: set PUSHHUB_PROJECT and PUSHHUB_TOKEN")
-            return Rest(known.url, known.project, known.token)
+            return self.rest_of(known.url, known.project, known.token)
         if known.stack:
             raise click.ClickException(
                 "a project's commands need its token: pushhub profiles set NAME --url BASE_URL --project ID "
                 "--stack STACK"
             )
         described = local_description()
-        return Rest(described["base_url"], described["project_id"], described["token"])
+        return self.rest_of(*(text(described, name) for name in ("base_url", "project_id", "token")))
+
+    def rest_of(self, url: str, project: str, token: str) -> Rest:
+        """The HTTP APIs at a URL.
+
+        Raises:
+            click.ClickException: The token can be none.
+        """
+        # What only shows help or talks to AWS pays nothing for it.
+        from .rest import Rest  # noqa: PLC0415
+
+        if not (token.isascii() and token.isprintable()):
+            raise click.ClickException("the token holds characters that no token holds")
+        return Rest(url, project, token, dry=self.dry_run)
 
     def show(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Print results: as JSON, or as a table with a heading."""
         rows = list(rows)
         if self.as_json:
-            click.echo(json.dumps(rows, ensure_ascii=False))
+            click.echo(as_json(rows))
             return
         if not rows:
             click.echo("none")
             return
         columns = list(rows[0])
-        texts = [columns, *([printable(row.get(each)) for each in columns] for row in rows)]
+        texts = [
+            [printable(each) if each else "" for each in columns],
+            *([printable(row.get(each)) for each in columns] for row in rows),
+        ]
         widths = [max(len(line[number]) for line in texts) for number in range(len(columns))]
         for number, line in enumerate(texts):
             shown = "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
@@ -97,25 +119,30 @@ class HubOptions:
 
     def event(self, fields: Mapping[str, Any], text: str) -> None:
         """Print an event at once: a line of JSON, or of text."""
-        click.echo(json.dumps(fields, ensure_ascii=False) if self.as_json else coloured(text))
+        click.echo(as_json(fields) if self.as_json else coloured(printable(text)))
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
         """Tell a person something that is not a result."""
-        click.secho(text, dim=True, err=True)
+        click.secho(printable(text), dim=True, err=True)
+
+    def show_not_done(self, done: NotDone) -> None:
+        """Print what a dry run would do."""
+        body = f"{len(done.body)} bytes" if isinstance(done.body, bytes) else done.body
+        self.show([{"would": done.call} | ({} if body is None else {"with": body})])
 
 
 def local_description() -> dict[str, Any]:
     """How to reach the stack on this machine: the content of its ``local.json``.
 
     Raises:
-        NoHub: It does not run.
+        NoHub: None is found.
     """
-    try:
-        file = Place.from_environment().description
-        described: dict[str, Any] = json.loads(file.read_text())
-    except (OSError, ValueError, LocalError) as error:
+    described = running()
+    if described is None:
         raise NoHub(
-            "no hub runs on this machine: start it with 'pushhub up', or choose another with --profile"
-        ) from error
+            "no hub was found on this machine: start it with 'make up' in a clone of the repository; if it runs, set "
+            "PUSHHUB_HOME to the clone's folder .pushhub. For a hub elsewhere set PUSHHUB_URL, PUSHHUB_PROJECT and "
+            "PUSHHUB_TOKEN, or use --profile"
+        )
     return described

@@ -14,16 +14,21 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+import click
 import requests
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.sync.client import connect
 
-from cli.rest import Refused, Rest, Unreachable
+from .answers import sections, text
+from .rest import Refused, Rest, Unreachable
 
 OPEN_S = 40
 LOOK_S = 0.5
 LONGEST_WAIT_S = 30.0
 ANSWER_S = 30
+LONGEST_FRAME = 16 * 1024 * 1024
+"""Bytes of a frame; a hub's are shorter than 1 MiB."""
+_SHOWN = " !#$&'()*+,:;<=>?@[]^`{|}~\""
 CONFLICT = 409
 SERVER_ERROR = 500
 
@@ -95,7 +100,7 @@ class Target:
 
     def post(self, notification: Notification) -> int:
         """Forward a message and return the status of the answer, 0 for none."""
-        body = notification.body.encode()
+        body = notification.body.encode(errors="surrogatepass")
         try:
             answer = self._session.post(
                 self._url,
@@ -113,12 +118,12 @@ class Target:
         kind, _, source = kind_and_source.partition("/")
         headers = {
             "Content-Type": "application/json" if body[:1] in b'{["' else "text/plain; charset=utf-8",
-            "Pushhub-Topic": self._topic,
-            "Pushhub-Id": notification.ack_id,
-            "Pushhub-Action": notification.action,
-            "Pushhub-Type": kind,
-            # A source may hold any character that can be printed, a header may not.
-            "Pushhub-Source": quote(source, safe=" !#$&'()*+,:;<=>?@[]^`{|}~\""),
+            # They may hold any character that can be printed, a header may not.
+            "Pushhub-Topic": quote(self._topic, safe=_SHOWN + "/"),
+            "Pushhub-Id": quote(notification.ack_id, safe=_SHOWN + "/"),
+            "Pushhub-Action": quote(notification.action, safe=_SHOWN),
+            "Pushhub-Type": quote(kind, safe=_SHOWN),
+            "Pushhub-Source": quote(source, safe=_SHOWN),
         }
         if self._key:
             message_id, timestamp = f"msg_{notification.ack_id}", str(self._now())
@@ -183,11 +188,14 @@ class Listening:
             Refused: The hub does not let this consumer in.
             Unreachable: The first connection to the hub failed.
         """
+        self._look_for_topic()
         pauses = waits(self._longest_wait)
         while not self._stopped.is_set():
             try:
                 self._connection()
                 pauses = waits(self._longest_wait)
+            except InvalidURI as error:
+                raise click.ClickException(f"{self._url} is not where consumers can connect") from error
             except (OSError, InvalidHandshake, ConnectionClosed, Unreachable, TimeoutError) as error:
                 if isinstance(error, InvalidStatus):
                     self._look_at(error)
@@ -199,6 +207,12 @@ class Listening:
                 self._say("disconnected", {"again_in_s": wait, "reason": type(error).__name__})
                 self._stopped.wait(wait)
 
+    def _look_for_topic(self) -> None:
+        """Say so if no subscription has this name: a consumer of a misspelled topic waits for ever."""
+        query = {"subscription": self._topic, "pageSize": "1"}
+        if not sections(self._rest.call("GET", "/notification2/subscriptions", query=query), "subscriptions"):
+            self._say("unknown", {"topic": self._topic, "so": "nothing comes, unless a queue feeds it"})
+
     @staticmethod
     def _look_at(error: InvalidStatus) -> None:
         status = error.response.status_code
@@ -207,11 +221,11 @@ class Listening:
 
     def _connection(self) -> None:
         wanted = {"subscription": self._topic, "subscriber": self._subscriber}
-        token = self._rest.call("POST", "/notification2/token", wanted)["token"]
+        token = quote(text(self._rest.call("POST", "/notification2/token", wanted), "token"), safe="")
         # Pings keep the connection from being idle. Answers to them are not waited for: while a slow receiver has the
         # word nothing is read here, answers to pings neither.
         with connect(
-            f"{self._url}?token={token}", open_timeout=OPEN_S, ping_timeout=None, proxy=None, max_size=None
+            f"{self._url}?token={token}", open_timeout=OPEN_S, ping_timeout=None, proxy=None, max_size=LONGEST_FRAME
         ) as consumer:
             self._connected_once = True
             self._say("connected", {"topic": self._topic, "subscriber": self._subscriber})

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import click
 
-from cli.rest import Refused, Rest
+from .rest import Refused, Rest
 
 __all__ = ["Copied", "Migration", "Outcome", "svix_url"]
 

@@ -9,17 +9,20 @@ import boto3
 import click
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from local.errors import LocalError
-from local.place import Place
-from local.stack import aws, describe
 
-from cli.hub import HubOptions
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.projects import Projects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
+from .answers import section, text
+from .dry import NotDone
+from .hub import HubOptions, NoHub, local_description
+from .settings import Profile
+
 TABLE_OUTPUT = "ConfigTableName"
 """The stack's output that names the table of projects and tokens."""
+READING = ("Get", "BatchGet", "List", "Describe", "Query", "Scan", "Head", "Decrypt")
+"""How the names of calls begin that change nothing."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +34,30 @@ class Deployment:
         outputs: The outputs of its stack.
         session: Makes clients.
         options: For each client.
+        dry: Whether its clients change nothing.
     """
 
     name: str
     outputs: dict[str, str]
     session: Any
     options: dict[str, Any]
+    dry: bool = False
 
     def client(self, service: str, **config: Any) -> Any:
         """A client of a service with the common configuration, except for the given options."""
         options = dict(self.options)
         if config:
             options["config"] = (options.get("config") or Config()).merge(Config(**config))
-        return self.session.client(service, **options)
+        made = self.session.client(service, **options)
+        if self.dry:
+            made.meta.events.register("before-parameter-build", _only_read)
+        return made
+
+
+def _only_read(model: Any, params: Any, **_: Any) -> None:
+    """Let no call through that changes something; S3 and the others have names for those."""
+    if not model.name.startswith(READING):
+        raise NotDone(f"{model.service_model.service_name} {model.name}", {"table": params.get("TableName")})
 
 
 def deployment(hub: HubOptions) -> Deployment:
@@ -54,25 +68,49 @@ def deployment(hub: HubOptions) -> Deployment:
     """
     known = hub.settings()
     if known.stack:
-        return _deployed(known.stack, known.aws_profile or None, known.region or None)
+        return _deployed(known, dry=hub.dry_run)
     try:
-        description = describe(Place.from_environment())
-    except LocalError as error:
-        raise click.ClickException(f"{error} (for a deployed hub use --stack NAME)") from error
-    return Deployment("", dict(description.outputs), boto3.session.Session(), dict(aws(description).arguments))
+        described = local_description()
+    except NoHub as error:
+        raise NoHub(f"{error.message}; for a deployed one --stack NAME") from error
+    options = {
+        "endpoint_url": text(described, "aws_endpoint_url"),
+        "region_name": text(described, "region"),
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+    }
+    outputs = section(described, "outputs")
+    return Deployment("", outputs, boto3.session.Session(), options, dry=hub.dry_run)
 
 
-def _deployed(name: str, profile: str | None, region: str | None) -> Deployment:
+def session_of(known: Profile) -> Any:
+    """A session of the AWS SDK.
+
+    Raises:
+        click.ClickException: There is no such profile, or nothing says which region.
+    """
+    try:
+        session: Any = boto3.session.Session(profile_name=known.aws_profile or None, region_name=known.region or None)
+    except BotoCoreError as error:
+        raise click.ClickException(f"AWS cannot be asked: {error}") from error
+    if not session.region_name:
+        raise click.ClickException(
+            "which region? Say --region, for example --region eu-central-1, or set AWS_DEFAULT_REGION"
+        )
+    return session
+
+
+def _deployed(known: Profile, *, dry: bool) -> Deployment:
+    name, session = known.stack, session_of(known)
     config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 4})
     try:
-        session = boto3.session.Session(profile_name=profile, region_name=region)
         stacks = session.client("cloudformation", config=config).describe_stacks(StackName=name)["Stacks"]
     except (BotoCoreError, ClientError) as error:
         raise click.ClickException(f"the stack {name} cannot be read: {error}") from error
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
     if TABLE_OUTPUT not in outputs:
         raise click.ClickException(f"the stack {name} has no output {TABLE_OUTPUT}: is it a Pushhub stack?")
-    return Deployment(name, outputs, session, {"config": config})
+    return Deployment(name, outputs, session, {"config": config}, dry=dry)
 
 
 def projects_of(hub: HubOptions) -> Projects:

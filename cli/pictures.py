@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from cli.durations import worded
 from pushhub.engine.model.forecast import Series
+
+from .durations import worded
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 COLUMNS = 100

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
 import click
 import requests
 
-from cli.terminal import printable
+from .answers import Odd
+from .dry import NotDone
+from .terminal import printable
 
 TIMEOUT_S = 40
 """Seconds for one answer; a long poll takes 28 of them."""
+LONGEST_BYTES = 64 * 1024 * 1024
+"""Bytes of an answer that are read; a hub's are shorter than 10 MiB."""
+_BLOCK_BYTES = 65_536
 
 
 class Refused(click.ClickException):
@@ -44,29 +50,31 @@ class Rest:
         base_url: Of the hub.
         project: The project's id.
         token: Its token.
+        dry: Whether nothing may be changed: what would change something is not sent.
     """
 
-    def __init__(self, base_url: str, project: str, token: str) -> None:
+    def __init__(self, base_url: str, project: str, token: str, *, dry: bool = False) -> None:
         self.base_url = base_url.rstrip("/")
         self.project = project
         self.token = token
+        self._dry = dry
         self._session = requests.Session()
         # A .netrc of the person must not put its own credentials over the token.
         self._session.trust_env = False
 
     def queue(self, name: str, rest: str = "") -> str:
         """Path of a queue."""
-        return f"/3/projects/{self.project}/queues/{quote(name, safe='')}{rest}"
+        return f"{self.queues}/{quote(name, safe='')}{rest}"
 
     @property
     def queues(self) -> str:
         """Path of all queues."""
-        return f"/3/projects/{self.project}/queues"
+        return f"/3/projects/{quote(self.project, safe='')}/queues"
 
     @property
     def store(self) -> str:
         """Path of the project's store."""
-        return f"/api/stores/{self.project}"
+        return f"/api/stores/{quote(self.project, safe='')}"
 
     def call(
         self,
@@ -77,39 +85,76 @@ class Rest:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float = TIMEOUT_S,
+        reads: bool = False,
     ) -> Any:
         """Send a request and return the JSON of its answer; bytes are sent unchanged.
 
+        Args:
+            method: Anything but ``GET`` is not sent in a dry run.
+            path: Below the base URL.
+            body: Sent as JSON.
+            query: Of the URL.
+            headers: Besides the token.
+            timeout: Seconds.
+            reads: Whether a ``POST`` changes nothing.
+
         Raises:
+            NotDone: This is a dry run.
             Refused: The answer is not a success.
+            Odd: The answer is not JSON, or endless.
             Unreachable: There is no answer.
         """
+        if self._dry and not reads and method != "GET":
+            raise NotDone(f"{method} {path}", body)
         shown = {"Authorization": f"Bearer {self.token}", "X-Augury-Token": self.token, **(headers or {})}
         content = {"data": body} if isinstance(body, bytes) else {"json": body} if body is not None else {}
         try:
-            answer = self._session.request(
+            with self._session.request(
                 method,
                 f"{self.base_url}{path}",
                 headers=shown,
                 params=query,
                 timeout=timeout,
                 allow_redirects=False,
+                stream=True,
                 **content,
-            )
+            ) as answer:
+                status, read = answer.status_code, _read(answer, time.monotonic() + 2 * timeout)
         except requests.RequestException as error:
             raise Unreachable(f"{self.base_url} did not answer: {_reason(error)}") from error
-        try:
-            told = json.loads(answer.content) if answer.content else {}
-        except ValueError:
-            told = {"msg": answer.content[:200].decode(errors="replace")}
         # A redirect is not followed: it would take the token elsewhere.
-        if not 200 <= answer.status_code < 300:
-            raise Refused(answer.status_code, _message(told))
-        return told
+        if not 200 <= status < 300:
+            raise Refused(status, _message(read))
+        try:
+            return json.loads(read) if read else {}
+        except (ValueError, RecursionError) as error:
+            raise Odd(f"it is no JSON; is {self.base_url} the base URL of a hub?") from error
 
 
-def _message(told: Any) -> str:
+def _read(answer: requests.Response, until: float) -> bytes:
+    """The whole body.
+
+    Raises:
+        Odd: It is too long.
+        requests.Timeout: It does not end.
+    """
+    blocks, size = [], 0
+    for block in answer.iter_content(_BLOCK_BYTES):
+        size += len(block)
+        if size > LONGEST_BYTES:
+            raise Odd(f"it has more than {LONGEST_BYTES} bytes")
+        if time.monotonic() > until:
+            raise requests.Timeout
+        blocks.append(block)
+    return b"".join(blocks)
+
+
+def _message(read: bytes) -> str:
     """The message of an error in any of the protocols."""
+    try:
+        told = json.loads(read) if read else {}
+    except (ValueError, RecursionError):
+        return read[:200].decode(errors="replace")
     if not isinstance(told, dict):
         return str(told)[:200]
     found = next((told[name] for name in ("msg", "message", "detail", "error") if told.get(name)), "no reason given")
@@ -118,6 +163,30 @@ def _message(told: Any) -> str:
     return f"{found} {json.dumps(errors, ensure_ascii=False)}" if errors else found
 
 
-def _reason(error: requests.RequestException) -> str:
-    # The whole text of these errors is a stack of class names.
-    return "no answer in time" if isinstance(error, requests.Timeout) else type(error).__name__
+def _reason(error: BaseException) -> str:
+    """Why there is no answer, in words. The whole text of these errors is a stack of class names."""
+    found = list(_causes(error))
+    if any(isinstance(each, requests.Timeout | TimeoutError) for each in found):
+        return "no answer in time"
+    if any(isinstance(each, requests.exceptions.SSLError) for each in found):
+        return "its certificate is not valid for this address, or it does not speak TLS"
+    said = next((each.strerror for each in found if isinstance(each, OSError) and each.strerror), "")
+    if said:
+        return said.lower()
+    return "the connection was closed before the whole answer came"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(10):
+        if error is None:
+            return
+        yield error
+        inside = [each for each in error.args if isinstance(each, BaseException)]
+        reason = getattr(error, "reason", None)
+        error = (
+            inside[0]
+            if inside
+            else reason
+            if isinstance(reason, BaseException)
+            else error.__cause__ or error.__context__
+        )

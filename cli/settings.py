@@ -42,15 +42,11 @@ class Profile:
 
 
 class Profiles:
-    """The profiles of one person.
+    """The profiles of one person, in the file that ``PUSHHUB_CONFIG`` names, or one in their configuration folder."""
 
-    Args:
-        folder: Where the file is; by default ``PUSHHUB_CONFIG`` or the user's configuration folder.
-    """
-
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self) -> None:
         chosen = os.environ.get("PUSHHUB_CONFIG")
-        self.file = (folder or Path(chosen or click.get_app_dir("pushhub"))) / FILE
+        self.file = Path(chosen) if chosen else Path(click.get_app_dir("pushhub")) / FILE
 
     def all(self) -> dict[str, Profile]:
         """All of them by name.
@@ -68,11 +64,14 @@ class Profiles:
                 content = tomllib.load(file)
         except FileNotFoundError:
             return {}
-        except (OSError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise click.ClickException(f"{self.file} cannot be read: {error}") from error
         known = {each.name for each in fields(Profile)}
         found: dict[str, Profile] = {}
-        for name, values in content.get("profiles", {}).items():
+        profiles = content.get("profiles", {})
+        if not (isinstance(profiles, dict) and all(isinstance(each, dict) for each in profiles.values())):
+            raise click.ClickException(f"{self.file} cannot be read: its profiles are no tables")
+        for name, values in profiles.items():
             unknown = set(values) - known
             if unknown or not all(isinstance(each, str) for each in values.values()):
                 raise click.ClickException(

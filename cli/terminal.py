@@ -1,4 +1,4 @@
-"""Text for a terminal: in colour where it matters, and never with control characters."""
+"""Text for a terminal: in colour where it matters, and never with characters that move a cursor or turn a line."""
 
 from __future__ import annotations
 
@@ -30,3 +30,23 @@ def printable(value: Any) -> str:
         return printable(json.dumps(value, ensure_ascii=False))
     shown = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(value))
     return "-" if value is None or value == "" else shown
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines, such as an error of click."""
+    return "\n".join(printable(line) if line else "" for line in text.split("\n"))
+
+
+def as_json(value: Any) -> str:
+    r"""A value in one line of JSON. What a terminal would obey (controls, escapes, marks that turn the direction of
+    writing) and what cannot be encoded is written as ``\uXXXX``, so every parser reads the same value.
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    # The one control character that JSON leaves alone.
+    return "\\u007f" if character == "\x7f" else json.dumps(character)[1:-1]

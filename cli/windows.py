@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cli.durations import Duration
+from .durations import Duration
 
 _OTHER = {"status": int, "retry_after": int, "takes": float, "share": float, "down": int, "up": int}
 

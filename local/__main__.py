@@ -120,7 +120,7 @@ def status(place: Place, _: argparse.Namespace) -> None:
     if problems:
         raise LocalError("; ".join(problems))
     show(description, place)
-    saved = emulator.saved(place)
+    saved = emulator.saved(stack.where_it_runs(place))
     if "taken_at" in saved:
         say(f"  saved     {emulator.at(saved['taken_at'])}, {saved['size'] / 1e6:.1f} MB")
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -49,6 +50,8 @@ def parameters(place: Place) -> dict[str, str]:
         raise LocalError(f"PUSHHUB_ALLOWED_TARGETS: {error}") from error
     return {
         "PublicBaseUrl": place.base_url,
+        # Who looks at the log of a machine of their own wants every attempt in it.
+        "AttemptEvents": "all",
         "AllowedTargets": ",".join(allowed),
         "RefusedTargetHint": "; to allow it on this machine: PUSHHUB_ALLOWED_TARGETS=<host or network> make up",
         # Each run is a process of 40 MB.
@@ -209,6 +212,14 @@ def _verify(aws: Aws, transformed: dict[str, Any]) -> None:
     # A function that was just updated is not active for a moment.
     if not wait_until(complete, SETTLE_SECONDS, pause=0.2):
         raise LocalError(f"the deployment is not complete: {'; '.join(absent)}; 'make clean' starts anew")
+
+
+def deployed_on(aws: Aws) -> int | None:
+    """The port of the emulator that the deployed queues have in their addresses; None when nothing is deployed."""
+    if _status(aws) in {"", "DELETE_COMPLETE"}:
+        return None
+    urls = [value for name, value in outputs(aws).items() if name.endswith("QueueUrl")]
+    return urlsplit(urls[0]).port if urls else None
 
 
 def outputs(aws: Aws) -> dict[str, str]:

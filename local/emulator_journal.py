@@ -8,6 +8,7 @@ at least once. Tables, queues and functions themselves are in the snapshot that 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ def keep_journal(journal: Journal) -> None:
             table = dynamodb._tables.get(table_name)
             if _has_stream(table):
                 # Its images are what was noted of that item before.
-                journal.note([TOLD, table["TableArn"], *_key(table, new or old), event])
+                journal.note([TOLD, table["TableArn"], *_key(table, new or old), event, _told_at(table_name)])
 
     def send(data: dict[str, Any], queue_url: str) -> Any:
         with journal.turn:
@@ -101,7 +102,11 @@ def _changed(
     if kind == TOLD:
         if key not in images:
             return False
-        _tell(table["TableName"], *about, *images.pop(key))
+        event, *told_at = about
+        _tell(table["TableName"], event, *images.pop(key))
+        if told_at and (records := dynamodb._stream_records.get(table["TableName"])):
+            # What happened then does not happen now, and functions that saw it before are told the same again.
+            records[-1]["dynamodb"]["ApproximateCreationDateTime"] = told_at[0]
         return True
     _, partition, sort = key
     new = about[0] if kind == SET else None
@@ -109,6 +114,12 @@ def _changed(
     if _has_stream(table):
         images[key] = old, new
     return True
+
+
+def _told_at(table_name: str) -> float:
+    """The time of the last record of a stream, seconds since the epoch."""
+    records = dynamodb._stream_records.get(table_name)
+    return float(records[-1]["dynamodb"]["ApproximateCreationDateTime"]) if records else time.time()
 
 
 def _has_stream(table: Any) -> bool:

@@ -15,9 +15,12 @@ or delay accepted messages, and for some that clients would notice:
   way, gives the messages of the others back to their queues, and saves; then it may be ended.
 * MiniStack answers that an object is stored in S3 when it could not be written to the disk. Here that is a failure.
 * MiniStack hands out a queue's messages in their order. AWS has fair queues: :mod:`local.emulator_groups`.
+* MiniStack hands out messages on two threads, and the same one on both: :mod:`local.emulator_queues`.
 * MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub
   answers browsers itself.
 * MiniStack hands work to functions from one thread that waits for them: :mod:`local.emulator_sources`.
+* MiniStack reads a WebSocket client's next frame when the function is through with the one before:
+  :mod:`local.emulator_frames`.
 * MiniStack waits 50 ms for a log line after each run of a function that has written none, with the answer in its hands:
   :mod:`local.emulator_workers`.
 * MiniStack is served by hypercorn, which takes as much CPU as all of its own work: :mod:`local.emulator_server`.
@@ -48,8 +51,10 @@ from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, 
 if TYPE_CHECKING:
     from local.emulator_calls import let_calls_of_backlogs_give_way
     from local.emulator_forks import fork_functions
+    from local.emulator_frames import Frames, Turns
     from local.emulator_groups import SPARE_RUNS, For, in_turn, owner
     from local.emulator_journal import keep_journal
+    from local.emulator_queues import take_turns_at_queues
     from local.emulator_server import serve_by_uvicorn
     from local.emulator_shortcuts import take_shortcuts
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
@@ -74,11 +79,14 @@ else:
     _sibling("snapshots")
     OWNERS = _sibling("emulator_turns").OWNERS
     let_calls_of_backlogs_give_way = _sibling("emulator_calls").let_calls_of_backlogs_give_way
+    _frames = _sibling("emulator_frames")
+    Frames, Turns = _frames.Frames, _frames.Turns
     _snapshots = _sibling("emulator_snapshots")
     EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
     _sibling("emulator_lanes")
     _groups = _sibling("emulator_groups")
     SPARE_RUNS, For, in_turn, owner = _groups.SPARE_RUNS, _groups.For, _groups.in_turn, _groups.owner
+    take_turns_at_queues = _sibling("emulator_queues").take_turns_at_queues
     _sources = _sibling("emulator_sources")
     answer_long_polls_at_once, hand_out_at_once = _sources.answer_long_polls_at_once, _sources.hand_out_at_once
     _workers = _sibling("emulator_workers")
@@ -174,6 +182,21 @@ def hand_on_preflights() -> None:
         return await execute(api_id, stage, path, method, *rest, **more)
 
     apigateway._handle_execute_in_scope = handle
+
+
+def read_frames_at_once() -> None:
+    """Let frames be read while the function is at work, and acknowledgements that wait be handed on together."""
+    handle = apigateway.handle_websocket
+    turns = Turns()
+
+    async def handle_frames(scope: Any, receive: Any, send: Any, *api: Any, **more: Any) -> None:
+        frames = Frames(receive, turns)
+        try:
+            await handle(scope, frames.next, send, *api, **more)
+        finally:
+            await frames.end()
+
+    apigateway.handle_websocket = handle_frames
 
 
 def let_backlogs_of_requests_give_way() -> None:
@@ -302,6 +325,7 @@ def main() -> None:
     stream_insertions()
     hand_out_fairly()
     hand_on_preflights()
+    read_frames_at_once()
     let_backlogs_of_requests_give_way()
     answer_long_polls_at_once()
     pause_work_when_draining()
@@ -309,6 +333,8 @@ def main() -> None:
     root = Path(persistence.STATE_DIR)
     journal = Journal(root, persistence._json_default)
     keep_journal(journal)
+    # After what else stands for a queue's actions, so that a turn is for all of it.
+    take_turns_at_queues()
     threading.Thread(target=_keep_syncing, args=[journal], daemon=True, name="pushhub-journal").start()
     taken = Snapshots(root, every_s, journal, give_back)
     app._load_persisted_state, app.save_all = taken.load, taken.save_all

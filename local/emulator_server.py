@@ -32,6 +32,8 @@ async def _serve(app: Any, config: Any) -> None:
             port=int(port),
             http="httptools",
             ws="wsproto",
+            # API Gateway sends no pings, and the front door's answers stand behind what a consumer has sent.
+            ws_ping_interval=None,
             lifespan="on",
             timeout_keep_alive=config.keep_alive_timeout,
             timeout_graceful_shutdown=config.graceful_timeout,
@@ -41,6 +43,8 @@ async def _serve(app: Any, config: Any) -> None:
             date_header=False,
             access_log=False,
             log_config=None,
+            # For each handshake it would log the query at level INFO, in which consumers have their token.
+            log_level="warning",
         )
     )
     await server.serve()

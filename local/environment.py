@@ -1,6 +1,7 @@
 """Makes a virtual environment from a lock file, with nothing but Python and its standard library.
 
-Called by the Makefile before anything else exists: ``python3 local/environment.py .venv requirements/dev.txt``.
+Called by the Makefile before anything else exists: ``python3 local/environment.py .venv requirements/dev.txt``, and
+with ``NAME=MODULE`` for a command in it.
 """
 
 from __future__ import annotations
@@ -89,7 +90,29 @@ def make(environment: Path, lock: Path) -> None:
     print(f"Made {environment}.", flush=True)
 
 
+def put_command(environment: Path, name: str, module: str) -> None:
+    """Put a command into an environment that runs a module of the clone it is in, or else of this one."""
+    code = f"""#!{environment.absolute() / "bin" / "python"}
+import sys
+from pathlib import Path
+
+clone = Path(__file__).absolute().parents[2]
+if not (clone / "template.yaml").is_file():
+    clone = Path({str(Path(__file__).resolve().parent.parent)!r})
+sys.path[:0] = [str(clone), str(clone / "layers" / "pushhub")]
+from {module} import entry
+
+entry()
+"""
+    command = environment / "bin" / name
+    if not command.is_file() or command.read_text() != code:
+        command.write_text(code)
+        command.chmod(0o755)
+
+
 if __name__ == "__main__":
     if not OLDEST <= sys.version_info[:2] <= NEWEST:
         raise SystemExit(f"pushhub: Python 3.11 to 3.14 is needed, this is {sys.version.split()[0]}")
     make(Path(sys.argv[1]), Path(sys.argv[2]))
+    if len(sys.argv) > 3:
+        put_command(Path(sys.argv[1]), *sys.argv[3].split("="))

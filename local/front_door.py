@@ -3,9 +3,9 @@ as a custom domain does on AWS.
 
 The emulator serves an API below ``/_aws/execute-api/<api id>/<stage>``, which no client of a hub expects. Path, query,
 header values and body pass unchanged in both directions. What API Gateway itself says is said here: its size limit and
-its time limit. IronMQ never answers 503 or 504 (its clients retry those for a long time), so a gateway that fails is a
-500, as it is for a failing function on AWS. While the disk is nearly full, what would add to the state is refused
-(:mod:`local.room`).
+its time limit. IronMQ answers no 504, and 503 only if repeating helps (its clients retry those for a long time), so a
+gateway that fails is a 500, as it is for a failing function on AWS; a 503 of the hub itself says when to repeat. While
+the disk is nearly full, what would add to the state is refused (:mod:`local.room`).
 
 Run as a process: ``python -m local.front_door PORT UPSTREAM WEBSOCKET_UPSTREAM STATE``.
 """
@@ -19,7 +19,7 @@ import json
 import logging
 import re
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -33,10 +33,21 @@ from local.room import STATUS as ROOM_STATUS
 from local.room import Room, adds, refusal_body
 from local.websocket_door import WebSocketDoor
 
-__all__ = ["REQUEST_LIMIT", "application", "main", "runner", "target"]
+__all__ = ["EVENT_LIMIT", "REQUEST_LIMIT", "application", "event_size", "main", "runner", "target"]
 
 REQUEST_LIMIT = 10 * 1024 * 1024
 """Bytes of a request's body; API Gateway's own limit."""
+EVENT_LIMIT = 6 * 1024 * 1024
+"""Bytes of the event that a function is run with; Lambda's own limit
+(https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html). The event is JSON, so a body that is text is
+escaped in it, and any other is base64.
+"""
+ENVELOPE_BYTES = 1_500
+"""What API Gateway adds to path, query, headers and body: the context, and names."""
+TEXTUAL = re.compile(r"text/|application/(json|javascript|xml)\b")
+"""Content types that API Gateway hands on as text
+(https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html).
+"""
 ANSWER_SECONDS = 35.0
 """A long poll of 30 s, the longest API Gateway allows, and room for the emulator."""
 REQUESTS_AT_ONCE = 12
@@ -144,8 +155,8 @@ async def forward(request: web.Request) -> web.StreamResponse:
         _log.error("%s %s: refused, as the disk is nearly full", request.method, request.path)
         return _refusal(ROOM_STATUS, refusal_body(request.path))
     body = await _body(request)
-    if body is None:
-        return _refusal(413, "Request Entity Too Large")
+    if body is None or event_size(request.raw_path, request.headers, body) > EVENT_LIMIT:
+        return _refusal(413, "Request Entity Too Large" if body is None else "Request Too Long")
     if not request.path.endswith("/reservations"):
         files = request.path.startswith("/console/")
         async with request.app[_FILE_TURNS if files else _TURNS]:
@@ -168,13 +179,25 @@ async def _handed_on(request: web.Request, body: bytes) -> web.StreamResponse:
             allow_redirects=False,
         ) as answer:
             content = await answer.read()
-            if answer.status in _GATEWAY_FAILURES:
+            if answer.status in _GATEWAY_FAILURES and "Retry-After" not in answer.headers:
                 _log.error("%s %s: the API answered %d: %.500r", request.method, request.path, answer.status, content)
                 return _refusal(500, "Internal Server Error")
             return web.Response(status=answer.status, reason=answer.reason, body=content, headers=_kept(answer.headers))
     except (aiohttp.ClientError, TimeoutError) as error:
-        _log.error("%s %s: %r", request.method, request.path, error)
+        # Not the error itself: some hold the whole address, with a token in its query.
+        _log.error("%s %s: %s", request.method, request.path, type(error).__name__)
         return _refusal(500, "Internal Server Error")
+
+
+def event_size(raw_path: str, headers: Mapping[str, str], body: bytes) -> int:
+    """Bytes of the event that a request becomes, nearly."""
+    size = ENVELOPE_BYTES + len(json.dumps([raw_path, *headers.items()]))
+    if "Content-Encoding" in headers or not TEXTUAL.match(headers.get("Content-Type", "").lower()):
+        return size + -(-len(body) // 3) * 4
+    if size + 6 * len(body) <= EVENT_LIMIT:
+        # No character takes more.
+        return size + len(body)
+    return size + len(json.dumps(body.decode(errors="replace"), ensure_ascii=False).encode())
 
 
 async def _body(request: web.Request) -> bytes | None:

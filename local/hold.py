@@ -10,8 +10,8 @@ from typing import Any
 
 from local.aws import Aws
 
-WORKERS = ("Dispatch", "Push", "Poll", "Errors", "Notify")
-"""Functions whose work waits. Records continue, so that everything is accounted for."""
+WORKERS = ("Dispatch", "Push", "Poll", "Errors", "Notify", "Records")
+"""Functions whose work waits. What is recorded later is recorded all the same: streams keep it."""
 _SETTLE_S = 1.0
 
 

@@ -121,16 +121,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make both and upload them."""
     parser = argparse.ArgumentParser(prog="python -m local.report_upload", description=__doc__.split("\n\n")[0])
     parser.add_argument("stack", help="name of the deployed stack")
-    stack = parser.parse_args(arguments).stack
+    parser.add_argument("--region", help="its region; that of the AWS configuration if not given")
+    parser.add_argument("--profile", help="profile of the AWS configuration")
+    given = parser.parse_args(arguments)
     lock = LOCK.read_text(encoding="utf-8")
     try:
+        session = boto3.Session(profile_name=given.profile, region_name=given.region)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             download(lock, folder)
             zip_of_wheels(folder, lock, folder / "libraries.zip")
             script, _ = bundle(folder / "glue")
             files = {SCRIPT: script, LIBRARIES: folder / "libraries.zip"}
-            bucket = upload(stack, boto3.client("cloudformation"), boto3.client("s3"), files)
+            bucket = upload(given.stack, session.client("cloudformation"), session.client("s3"), files)
     except (LocalError, BotoCoreError, ClientError, subprocess.TimeoutExpired) as error:
         print(f"pushhub: {error}", file=sys.stderr)
         return 1

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import aiohttp
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import stack, template
@@ -28,6 +29,7 @@ from local.errors import LocalError
 from local.place import HOST, REPOSITORY, Place
 from local.sam_seed import Seeded, seeded
 from local.stack import Description
+from pushhub.hub.model.object_ids import to_object_id
 
 Resources = dict[str, dict[str, Any]]
 """Resources of a template by logical id."""
@@ -200,6 +202,7 @@ async def prepare(place: Place, address: str, say: Callable[[str], None], stoppe
         LocalError: The stack does not run, there is no build, or the address does not belong to this machine.
     """
     description = stack.describe(place)
+    place = stack.where_it_runs(place)
     write_template(description, endpoint_url=f"http://{address}:{place.aws_port}")
     try:
         server = None
@@ -233,6 +236,9 @@ async def look(place: Place, say: Callable[[str], None]) -> None:
         say(line)
     async with Hub(description.base_url, known["project_id"], known["token"]) as hub:
         for name, message_id in known["message_ids"].items():
+            if name == "route":
+                say(f"message for {name:9}{await _routed(description, known, message_id)}")
+                continue
             queue = "once" if name == "errors" else "shop"
             for subscriber, status in (await hub.statuses(queue, message_id)).items():
                 code = status.get("status_code", status.get("last_status_code", ""))
@@ -240,6 +246,18 @@ async def look(place: Place, say: Callable[[str], None]) -> None:
                 say(f"message for {name:9}{subscriber:8}{stands}".rstrip())
         names = sorted({*await hub.queue_names(""), "copies", "failed"})
         say("messages posted   " + "  ".join([f"{name} {await hub.total_messages(name)}" for name in names]))
+
+
+async def _routed(description: Description, known: dict[str, Any], message_id: str) -> str:
+    """Where a message of the store is: ``incoming`` until it is compared with the mappings."""
+    url = f"{description.base_url}/api/stores/{known['project_id']}/messages/{to_object_id(message_id)}"
+    async with (
+        aiohttp.ClientSession(headers={"X-Augury-Token": known["token"]}) as session,
+        session.get(url) as answer,
+    ):
+        if answer.status != 200:
+            raise LocalError(f"the hub answers {answer.status} for the routed message")
+        return str((await answer.json())["queue_name"])
 
 
 def _waiting(aws: Aws, description: Description, project_id: str) -> Iterator[str]:

@@ -30,7 +30,7 @@ from local.place import REGION, REPOSITORY, Place
 from local.stack import Description
 from pushhub.cloud.clock import SystemClock
 from pushhub.hub.model.object_ids import from_object_id
-from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
+from pushhub.hub.store.dynamodb_schedulers import DynamoDBSchedulers
 from pushhub.ironmq.store._pull_items import MESSAGE
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.ports import Connection
@@ -40,8 +40,12 @@ EXAMPLES = REPOSITORY / "events"
 EXAMPLE_PROJECT = "5b6c2f1d9e8a4c7b3d2e1f0a"
 EXAMPLE_APPLICATION = "app_3MRPxozw7TPC3MSkZFTrdbEFpc6"
 TOPIC = "machines"
+RECORDED = ("Messages", "Pull", "Backlogs")
+"""Tables whose changes are recorded."""
 SECONDS = 90.0
 """How long the seeding may take."""
+PING_S = 60.0
+"""How often the consumer pings; the front door closes connections that idle for five minutes."""
 _HELD_S = 43_000
 """How long work that an event names stays hidden from the stack."""
 
@@ -68,6 +72,11 @@ class _Stream:
         self._client = aws.dynamodb_streams()
         self._arn = str(aws.dynamodb().describe_table(TableName=table)["Table"]["LatestStreamArn"])
         self._project_id = project_id
+        self._known: set[str] = set()
+
+    def forget(self) -> None:
+        """Leave out from now on what is there now."""
+        self._known = {each["dynamodb"]["SequenceNumber"] for each in self.records()}
 
     def records(self) -> Iterator[dict[str, Any]]:
         """All of them, oldest first."""
@@ -78,7 +87,8 @@ class _Stream:
             while iterator:
                 page = self._client.get_records(ShardIterator=iterator)
                 for record in page["Records"]:
-                    if record["dynamodb"]["Keys"]["pk"]["S"].startswith(self._project_id):
+                    known = record["dynamodb"]["SequenceNumber"] in self._known
+                    if not known and record["dynamodb"]["Keys"]["pk"]["S"].startswith(self._project_id):
                         yield _plain(record) | {"eventSourceARN": self._arn}
                 iterator = page.get("NextShardIterator") if page["Records"] else None
 
@@ -253,6 +263,10 @@ async def seeded(
                 await tenant.publish_to(TOPIC, 1)
                 ack_id = (await consumer.receive_str(timeout=SECONDS)).partition("\n")[0]
                 await asyncio.to_thread(hold.hold, aws, own.outputs)
+                # The stack has recorded what came before, or has begun to.
+                recorded = {table: _Stream(aws, own.outputs[f"{table}TableName"], own.project_id) for table in RECORDED}
+                for stream in recorded.values():
+                    await asyncio.to_thread(stream.forget)
                 _events_of_consumers(result, aws, own, ack_id)
                 await _event_of_connect(result, tenant)
                 await _post(result, hub, address)
@@ -262,9 +276,10 @@ async def seeded(
                 unwanted = await store.call("POST", "/messages", {"message": "sam:routed", "payload": {}})
                 result.message_ids["route"] = from_object_id(unwanted["message_id"]) or ""
                 await tenant.publish_to(TOPIC, 2)
-                await asyncio.to_thread(_bring_on, result, worker, aws, own)
+                await asyncio.to_thread(_bring_on, result, worker)
+                _events_of_records(result, recorded)
                 _events_of_requests(result, own)
-                listening = asyncio.create_task(_listen(consumer, say))
+                listening = asyncio.create_task(listen(consumer, say))
                 try:
                     yield result
                 finally:
@@ -277,10 +292,24 @@ async def seeded(
         await asyncio.to_thread(hold.release, aws)
 
 
-async def _listen(consumer: aiohttp.ClientWebSocketResponse, say: Callable[[str], None]) -> None:
-    async for message in consumer:
-        if message.type is aiohttp.WSMsgType.TEXT:
-            say(f"the consumer received {message.data.rpartition(chr(10))[2]}")
+async def listen(
+    consumer: aiohttp.ClientWebSocketResponse, say: Callable[[str], None], *, ping_s: float = PING_S
+) -> None:
+    """Tell what the consumer receives. It pings, because a connection that idles is closed, and its events with it."""
+    pings = asyncio.create_task(_ping(consumer, ping_s))
+    try:
+        async for message in consumer:
+            if message.type is aiohttp.WSMsgType.TEXT:
+                say(f"the consumer received {message.data.rpartition(chr(10))[2]}")
+    finally:
+        pings.cancel()
+        await asyncio.gather(pings, return_exceptions=True)
+
+
+async def _ping(consumer: aiohttp.ClientWebSocketResponse, every_s: float) -> None:
+    while not consumer.closed:
+        await asyncio.sleep(every_s)
+        await consumer.ping()
 
 
 async def _post(result: Seeded, hub: Hub, address: str) -> None:
@@ -307,7 +336,7 @@ async def _schedule(aws: Aws, own: Description, store: order_flow.Store) -> str:
     made = await store.call(
         "POST", "/schedulers", {"scheduler": {"key": "sam:tick", "count": 1, "interval": "minutes"}}
     )
-    settings = DynamoDBHubSettings(aws.dynamodb(), own.outputs["HubTableName"], SystemClock())
+    settings = DynamoDBSchedulers(aws.dynamodb(), own.outputs["HubTableName"], SystemClock())
     scheduler = settings.scheduler(own.project_id, made["id"])
     if scheduler is None:
         raise LocalError("the scheduler that was seeded is not there")
@@ -315,7 +344,7 @@ async def _schedule(aws: Aws, own: Description, store: order_flow.Store) -> str:
     return str(made["id"])
 
 
-def _bring_on(result: Seeded, worker: _Worker, aws: Aws, own: Description) -> None:
+def _bring_on(result: Seeded, worker: _Worker) -> None:
     """Let the stack's functions work until something waits for each event."""
     ids = result.message_ids
     events = result.events
@@ -341,12 +370,16 @@ def _bring_on(result: Seeded, worker: _Worker, aws: Aws, own: Description) -> No
             raise LocalError(f"nothing came to wait for {', '.join(lacking)} within {SECONDS:.0f} s")
         time.sleep(0.3)
     events |= {name: {"Records": records} for name, records in found.items()}
-    for name, table in (("messages", "Messages"), ("pull", "Pull"), ("backlogs", "Backlogs")):
-        records = list(_Stream(aws, own.outputs[f"{table}TableName"], own.project_id).records())
-        if name == "pull":
+
+
+def _events_of_records(result: Seeded, streams: dict[str, _Stream]) -> None:
+    """Changes that the stack has not recorded."""
+    for table, stream in streams.items():
+        records = list(stream.records())
+        if table == "Pull":
             # The mapping's filter leaves places in the queue out.
             records = [each for each in records if each["dynamodb"]["Keys"]["sk"]["S"] == MESSAGE]
-        events[f"records-stream-{name}"] = {"Records": records[-20:]}
+        result.events[f"records-stream-{table.lower()}"] = {"Records": records[-20:]}
 
 
 def _events_of_consumers(result: Seeded, aws: Aws, own: Description, ack_id: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import http.client
 import json
 import os
 import shutil
@@ -12,22 +11,33 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from local import deployer, emulator, hold, projects
 from local.aws import Aws
+from local.delivery_check import undelivered
 from local.errors import LocalError
 from local.place import HOST, REGION, REPOSITORY, Place
 from local.processes import Daemon, wait_until
 from local.room import Room
 
-__all__ = ["Description", "aws", "clean", "describe", "down", "is_up", "kill_function_workers", "up"]
+__all__ = [
+    "Description",
+    "aws",
+    "clean",
+    "describe",
+    "down",
+    "is_up",
+    "kill_function_workers",
+    "signal_function_workers",
+    "up",
+]
 
 DEFAULT_PROJECT = "default"
 _FRONT_DOOR_START_SECONDS = 20.0
 _FRONT_DOOR_STOP_SECONDS = 45.0
-_PROBE_SECONDS = 20.0
 
 Say = Callable[[str], None]
 """Tells the person at the terminal one line."""
@@ -87,6 +97,7 @@ def up(place: Place, say: Say) -> Description:
 def _complete(place: Place, door: Daemon, say: Say) -> Description:
     """Start what runs on top of the emulator."""
     clients = Aws(place.aws_endpoint_url)
+    _check_same_address(place, clients)
     if hold.release(clients):
         say("work that was held for sam local goes on")
     if deployer.deploy(place, clients, say):
@@ -127,6 +138,7 @@ def down(place: Place, say: Say) -> bool:
     if not place.home.exists():
         return False
     with _only_one(place):
+        place = where_it_runs(place)
         running = emulator.daemon(place).pid() is not None
         ran = running or front_door(place).pid() is not None
         place.description.unlink(missing_ok=True)
@@ -152,6 +164,7 @@ def abandon(place: Place) -> None:
     """Kill the stack at once, without saving its state; its logs stay."""
     if place.home.exists():
         with _only_one(place):
+            place = where_it_runs(place)
             place.description.unlink(missing_ok=True)
             front_door(place).stop(seconds=2)
             emulator.abandon(place)
@@ -173,15 +186,29 @@ def kill_function_workers(place: Place, function: str) -> int:
     Returns:
         How many there were.
     """
+    return signal_function_workers(place, function, signal.SIGKILL)
+
+
+def signal_function_workers(place: Place, function: str, number: signal.Signals) -> int:
+    """Send a signal to each of a function's processes.
+
+    Args:
+        place: The stack.
+        function: Name of the function, as the outputs tell it.
+        number: The signal.
+
+    Returns:
+        How many there were.
+    """
     program = f"{place.temporary}/ministack-lambda-{function}-"
-    killed = 0
+    signalled = 0
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):
                 if _runs(entry, program):
-                    os.kill(int(entry.name), signal.SIGKILL)
-                    killed += 1
-    return killed
+                    os.kill(int(entry.name), number)
+                    signalled += 1
+    return signalled
 
 
 def _runs(process: Path, program: str) -> bool:
@@ -221,6 +248,7 @@ def problems(place: Place) -> list[str]:
         LocalError: It does not run.
     """
     description = describe(place)
+    place = where_it_runs(place)
     found = []
     door = front_door(place)
     for process in (emulator.daemon(place), door):
@@ -238,23 +266,22 @@ def problems(place: Place) -> list[str]:
         found.append(f"the disk of {place.state} is nearly full, so posts are refused: make room")
     if hold.is_held(aws(description)):
         found.append("the stack's work is held for 'make sam-local': end that, or 'make up' goes on without it")
-    answered = _probe(place, description)
-    if answered:
-        found.append(f"{description.base_url} {answered}: see {door.log} and {emulator.daemon(place).log}")
+    if not found:
+        # A message of its own, as answers alone do not show that anything is delivered.
+        fails = undelivered(description.base_url, description.project_id, description.token)
+        if fails:
+            found.append(f"{description.base_url} {fails}: see {door.log} and {emulator.daemon(place).log}")
     return found
 
 
-def _probe(place: Place, description: Description) -> str:
-    """What is wrong with the answer to a request that goes through the whole hub; empty if nothing is."""
-    path = f"/3/projects/{description.project_id}/queues?per_page=1"
-    connection = http.client.HTTPConnection(HOST, place.port, timeout=_PROBE_SECONDS)
-    with contextlib.closing(connection):
-        try:
-            connection.request("GET", path, headers={"Authorization": f"OAuth {description.token}"})
-            status = connection.getresponse().status
-        except (OSError, http.client.HTTPException) as error:
-            return f"does not answer ({error or type(error).__name__})"
-    return "" if status == 200 else f"answers {status}"
+def where_it_runs(place: Place) -> Place:
+    """The place with the ports of the running stack. The environment may name others, where another stack is."""
+    try:
+        runs = describe(place)
+        ports = [urlsplit(url).port for url in (runs.base_url, runs.aws_endpoint_url)]
+    except (LocalError, ValueError):
+        return place
+    return replace(place, port=ports[0] or place.port, aws_port=ports[1] or place.aws_port)
 
 
 def aws(description: Description) -> Aws:
@@ -278,6 +305,20 @@ def _check_same_ports(place: Place) -> None:
             raise LocalError(
                 f"the stack runs already, on {runs.base_url} and {runs.aws_endpoint_url}: 'make down' first"
             )
+
+
+def _check_same_address(place: Place, clients: Aws) -> None:
+    """What was deployed stays on the emulator's port: its queues have it in their addresses, and so have functions.
+
+    Raises:
+        LocalError: It was deployed on another one, so nothing that is accepted would be delivered.
+    """
+    port = deployer.deployed_on(clients)
+    if port not in (None, place.aws_port):
+        raise LocalError(
+            f"what is saved in {place.home} belongs to port {port}, and would deliver nothing on {place.aws_port}: "
+            f"PUSHHUB_AWS_PORT={port} make up, or 'make clean' to begin anew"
+        )
 
 
 def front_door(place: Place) -> Daemon:

@@ -7,8 +7,6 @@ what the emulator does otherwise:
   handshake is asked for again over HTTP, where the same use case says what it would answer.
 * It notices that a client has gone only after it has worked off its frames, so the same subscriber's next handshake is
   held back for a moment.
-* It runs the function for one frame at a time, of all connections, so acknowledgements that arrive together are handed
-  on in one frame, and no more frames than it can work off.
 * It does not tell when a connection was last active, so connections that idle are closed here.
 * It sends what a failing function leaves behind ("Worker process died") to the consumer, whose client would take it for
   a notification or stop listening. Only notifications are handed on. (AWS sends an error object of its own in that
@@ -42,17 +40,6 @@ HOLD_BACK_S = 8.0
 IDLE_S = 300.0
 """A connection without traffic, pings included, is closed after this time."""
 
-GATHER_S = 0.005
-"""How long acknowledgements may wait for others."""
-
-APART_S = 0.02
-"""How long the emulator takes for a frame: acknowledgements of all connections are handed on no faster,
-but more at a time.
-
-Frames that wait in the emulator keep it from noticing that their connection has ended.
-"""
-
-_ACK_ID = re.compile(r"[A-Za-z0-9+/]{15}=")
 _NOTIFICATION = re.compile(r"[A-Za-z0-9+/]{15}=\n/")
 """How every notification begins: its ack id, then its description."""
 
@@ -68,14 +55,12 @@ class WebSocketDoor:
         websocket_url: The emulator's address of the WebSocket API and stage, ``ws://...``.
         http_url: That of the HTTP API and stage.
         idle_s: After how many seconds without traffic connections are closed.
-        apart_s: Seconds between two frames of acknowledgements, of all connections.
     """
 
-    def __init__(self, websocket_url: str, http_url: str, *, idle_s: float = IDLE_S, apart_s: float = APART_S) -> None:
+    def __init__(self, websocket_url: str, http_url: str, *, idle_s: float = IDLE_S) -> None:
         self._websocket_url = websocket_url
         self._http_url = http_url
         self._idle_s = idle_s
-        self._turns = _Turns(apart_s)
         self._open: set[web.WebSocketResponse] = set()
         self._leaving = False
         self._ended: OrderedDict[str, float] = OrderedDict()
@@ -109,7 +94,7 @@ class WebSocketDoor:
             self._open.add(client)
             traffic = _Traffic()
             tasks = [
-                asyncio.create_task(_inwards(client, upstream, traffic, self._turns)),
+                asyncio.create_task(_inwards(client, upstream, traffic)),
                 asyncio.create_task(_outwards(upstream, client, traffic)),
                 asyncio.create_task(traffic.ceased(self._idle_s)),
             ]
@@ -136,7 +121,7 @@ class WebSocketDoor:
             except aiohttp.WSServerHandshakeError:
                 answer = await self._reason(query)
             except (aiohttp.ClientError, TimeoutError) as error:
-                _log.error("handshake: %r", error)
+                _log.error("handshake: %s", type(error).__name__)
                 return web.Response(status=503)
             # Refused a moment ago, and now it would not be, or only by a connection that has just ended: once more.
             passing = answer.status == 426 or (answer.status == 409 and self._ended_lately(query))
@@ -156,9 +141,12 @@ class WebSocketDoor:
         try:
             async with self._session.get(url) as answer:
                 body = await answer.read()
-                return web.Response(status=answer.status, body=body, content_type="application/json")
+                challenges = [("WWW-Authenticate", each) for each in answer.headers.getall("WWW-Authenticate", [])]
+                return web.Response(
+                    status=answer.status, body=body, content_type="application/json", headers=challenges
+                )
         except (aiohttp.ClientError, TimeoutError) as error:
-            _log.error("handshake: %r", error)
+            _log.error("handshake: %s", type(error).__name__)
             return web.Response(status=503)
 
     def _remember(self, query: str) -> None:
@@ -193,80 +181,17 @@ class _Traffic:
             await asyncio.sleep(left)
 
 
-async def _inwards(
-    client: web.WebSocketResponse, upstream: aiohttp.ClientWebSocketResponse, traffic: _Traffic, turns: _Turns
-) -> None:
-    acks = _Acks(upstream, turns)
+async def _inwards(client: web.WebSocketResponse, upstream: aiohttp.ClientWebSocketResponse, traffic: _Traffic) -> None:
     with suppress(ConnectionError):
         async for message in client:
             traffic.seen()
-            if message.type is WSMsgType.TEXT and _ACK_ID.fullmatch(message.data):
-                await acks.add(message.data)
-            elif message.type is WSMsgType.TEXT:
-                await acks.flush()
+            if message.type is WSMsgType.TEXT:
                 await upstream.send_str(message.data)
             elif message.type is WSMsgType.BINARY:
                 # As API Gateway does; the emulator would treat it as text, and as an acknowledgement.
-                await acks.flush()
                 await client.close(code=WSCloseCode.UNSUPPORTED_DATA)
             elif message.type is WSMsgType.PING:
                 await client.pong(message.data)
-        await acks.flush()
-
-
-class _Turns:
-    """Gives turns, one after the other.
-
-    Args:
-        apart_s: Seconds between two of them.
-    """
-
-    def __init__(self, apart_s: float) -> None:
-        self._apart_s = apart_s
-        self._next = 0.0
-
-    async def next(self) -> None:
-        """Wait for a turn."""
-        now = time.monotonic()
-        turn = max(now, self._next)
-        self._next = turn + self._apart_s
-        await asyncio.sleep(turn - now)
-
-
-class _Acks:
-    """Acknowledgements on their way to the emulator.
-
-    Args:
-        upstream: The emulator.
-        turns: Keep frames of all connections apart.
-    """
-
-    def __init__(self, upstream: aiohttp.ClientWebSocketResponse, turns: _Turns) -> None:
-        self._upstream = upstream
-        self._turns = turns
-        self._gathered: list[str] = []
-        self._flushing: asyncio.Task[None] | None = None
-
-    async def add(self, ack_id: str) -> None:
-        """Add one; it is sent with others when it is this connection's turn, or once a frame is full."""
-        self._gathered.append(ack_id)
-        if len(self._gathered) * (len(ack_id) + 1) > FRAME_LIMIT - len(ack_id):
-            await self.flush()
-        elif self._flushing is None:
-            self._flushing = asyncio.create_task(self._soon())
-
-    async def flush(self) -> None:
-        """Send what was gathered."""
-        gathered, self._gathered = self._gathered, []
-        if gathered:
-            await self._upstream.send_str("\n".join(gathered))
-
-    async def _soon(self) -> None:
-        await asyncio.sleep(GATHER_S)
-        await self._turns.next()
-        self._flushing = None
-        with suppress(ConnectionError):
-            await self.flush()
 
 
 async def _outwards(

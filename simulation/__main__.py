@@ -33,6 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--only", default="", help="storms and producers that take part, by name, with commas between; all if empty"
     )
+    parser.add_argument("--calm", action="store_true", help="no storms: only endpoints and owners do what they do")
     parser.add_argument("--minutes", type=float, default=0, help="begin no run after so many minutes; 0 for no end")
     parser.add_argument("--go-on", action="store_true", help="name runs that break a promise, and go on with the next")
     given = parser.parse_args(arguments)
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         if given.minutes and time.monotonic() - began > given.minutes * 60:
             break
         worked = time.process_time()
-        result = simulate(Plan(seed, world, given.hours, given.rate, only), progress=_told)
+        result = simulate(Plan(seed, world, given.hours, given.rate, only, given.calm), progress=_told)
         print(_summary(result), flush=True)
         if result.violations and not given.go_on:
             _explain(result)
@@ -84,7 +85,8 @@ def _explain(result: Result) -> None:
     for at, line in small.about(about)[-SHOWN_LINES:]:
         print(f"  {at / 1_000_000:14.6f} s  {line}")
     print("again:")
-    print(f"  make simulate SEED={plan.seed} WORLD={plan.world} HOURS={plan.hours:g} RATE={plan.rate:g}")
+    if not plan.calm:
+        print(f"  make simulate SEED={plan.seed} WORLD={plan.world} HOURS={plan.hours:g} RATE={plan.rate:g}")
     print(
         f"  make simulate SEED={plan.seed} WORLD={plan.world} HOURS={plan.hours:g} RATE={plan.rate:g} "
         f"ONLY={','.join(sorted(plan.only or ()))}"

@@ -34,13 +34,14 @@ from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes
 from pushhub.web.http import Router
-from simulation.dynamodb import Change, DynamoDB
+from simulation.dynamodb import Change, DynamoDB, service_error
 from simulation.endpoints import Endpoints
 from simulation.expressions import Item
 from simulation.functions import Environment, Function, QueueSource, RunFailed, StreamSource, ids_in
 from simulation.items import Pace
-from simulation.scheduler import SECOND, Scheduler, VirtualFuture
-from simulation.sqs import Chances, Queue, Sqs
+from simulation.promises.judgement import Told
+from simulation.scheduler import SECOND, Scheduler, VirtualFuture, current_task
+from simulation.sqs import NO_LINEAGE, Chances, Lineage, Queue, Sqs
 from simulation.storage import S3, Kms, SecretsManager, Sockets
 from simulation.template import Stack
 from simulation.weather import Kind, Weather
@@ -53,6 +54,10 @@ SCHEDULES = {"wake": 60, "notify": 60, "sweep": 3600}
 
 MOST_IN_FLIGHT = 120_000
 """About so many messages of a queue may be in flight."""
+
+MOST_EVENT_BYTES, MOST_ANSWER_BYTES = 6_291_456, 6_291_556
+"""What a function may be run with, and answer, as JSON; MOST_ASYNCHRONOUS_BYTES if nobody waits for the answer."""
+MOST_ASYNCHRONOUS_BYTES = 262_144
 
 GATEWAY_GIVES_UP_S = 30
 """API Gateway waits no longer for a function."""
@@ -80,6 +85,9 @@ class Telemetry:
         """Nothing to write."""
 
 
+NOT_ASKED = Told(0, 0, 0)
+
+
 @dataclass(frozen=True)
 class HttpAnswer:
     """What a client of the hub's API receives.
@@ -87,10 +95,12 @@ class HttpAnswer:
     Attributes:
         status: HTTP status; 0 when no answer came.
         body: What the JSON says.
+        told: When it was asked for and came, and which faults struck that request.
     """
 
     status: int
     body: Any
+    told: Told = NOT_ASKED
 
 
 class Account:
@@ -108,11 +118,14 @@ class Account:
         calls: Calls of services so far.
         asked: Requests to endpoints so far.
         troubles: When a call or a run of each function went wrong, microseconds.
+        hindered: The same without environments that died.
         sweeps: Called with the body of each SQS message that the sweeper is about to send.
         purged: Ids of messages whose orders, or whose place in a stream, were lost by an operator's mistake or because
             they were too old.
         remembers_reads: Whether environments remember when they read each delivery; some rules allow for a stale read.
         unqueued: Messages for which a person asked for a try and got a 5xx each time: the sweeper may find them.
+        chains_ended: What Lambda would not run a function for, as it was part of a chain that was too long: the
+            function, and the text.
     """
 
     def __init__(
@@ -129,6 +142,7 @@ class Account:
         self.asked = 0
         self.remembers_reads = True
         self.troubles: dict[str, list[int]] = defaultdict(list)
+        self.hindered: dict[str, list[int]] = defaultdict(list)
         self._circuits = self._waiting = 0
         self._wakes_at = self._woken_at = 0
         self.endpoints = Endpoints(self)
@@ -136,6 +150,7 @@ class Account:
         self.sweeps: list[Callable[[str], None]] = []
         self.purged: set[str] = set()
         self.unqueued: set[str] = set()
+        self.chains_ended: list[tuple[str, str]] = []
         self._streams: dict[str, list[StreamSource]] = {}
         self._sequence = itertools.count(1)
         self._router: Router[str] = Router((each.method, each.path, each.function) for each in all_routes())
@@ -152,7 +167,9 @@ class Account:
         self.services: dict[str, object] = {
             "dynamodb": self.dynamodb,
             "sqs": Sqs(
-                self.queues, Chances(undone=lambda: self.weather.strikes(Kind.UNDONE, "sqs", self.scheduler.now))
+                self.queues,
+                Chances(undone=lambda: self.weather.strikes(Kind.UNDONE, "sqs", self.scheduler.now)),
+                lineage,
             ),
             "s3": self.s3,
             "kms": Kms(),
@@ -179,11 +196,20 @@ class Account:
     def trouble(self, function: str, line: str) -> None:
         """Tell what went wrong in a function."""
         self.troubles[function].append(self.scheduler.now)
+        if " dies " not in line:
+            self.hindered[function].append(self.scheduler.now)
         self.note(line)
 
-    def troubled(self, function: str, begins: int, ends: int) -> bool:
-        """Whether anything went wrong in a function between two moments (microseconds)."""
-        times = self.troubles[function]
+    def chain_ended(self, function: str, text: str) -> None:
+        """Lambda would not run a function again in the same chain of requests."""
+        self.chains_ended.append((function, text))
+        self.note(f"{function} is not run: recursive loop: {' '.join(ids_in(text))}")
+
+    def troubled(self, function: str, begins: int, ends: int, *, alive: bool = False) -> bool:
+        """Whether anything went wrong in a function between two moments (microseconds); with ``alive`` only what its
+        environments lived on with.
+        """
+        times = (self.hindered if alive else self.troubles)[function]
         found = bisect.bisect_left(times, begins)
         return found < len(times) and times[found] <= ends
 
@@ -196,13 +222,23 @@ class Account:
         self, method: str, path: str, body: object = None, *, token: str = "", headers: Mapping[str, str] | None = None
     ) -> HttpAnswer:
         """Ask the hub over HTTP, in the current task."""
+        asked, applied, ran = self.scheduler.now, len(self.weather.applied), [current_task()[0]]
+        given = {**(headers or {})} | ({"authorization": f"OAuth {token}"} if token else {})
+        status, content = self._answer(method, path, body, given, ran)
+        struck = (each.kind for each in self.weather.applied[applied:] if not {*each.who}.isdisjoint(ran))
+        told = Told(asked, self.scheduler.now, status, tuple(dict.fromkeys(struck)))
+        return HttpAnswer(status, content, told)
+
+    def _answer(
+        self, method: str, path: str, body: object, headers: Mapping[str, str], ran: list[str]
+    ) -> tuple[int, Any]:
+        """Ask the hub over HTTP: status, and what the JSON says. The name of the environment is added to ``ran``."""
         scheduler = self.scheduler
         scheduler.sleep(self.random.randrange(2_000, 30_000))
-        given = {name.lower(): value for name, value in (headers or {}).items()}
-        if token:
-            given.setdefault("authorization", f"OAuth {token}")
+        given = {name.lower(): value for name, value in headers.items()}
         raw_path, _, query = path.partition("?")
-        text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
+        exact = isinstance(body, bytes)
+        text = base64.b64encode(body).decode() if isinstance(body, bytes) else _text(body)
         event = {
             "version": "2.0",
             "rawPath": raw_path,
@@ -214,24 +250,28 @@ class Account:
                 "stage": "$default",
             },
             "body": text,
-            "isBase64Encoded": False,
+            "isBase64Encoded": exact,
         }
+        if 6 * len(text) > MOST_EVENT_BYTES and len(json.dumps(event, ensure_ascii=False).encode()) > MOST_EVENT_BYTES:
+            return 413, {}
         function = str(self._router.find(method, raw_path)[0])
         began = scheduler.now
         try:
-            answer = self.functions[function].invoke(event)
+            answer = self.functions[function].invoke(event, ran=ran)
         except RunFailed as failed:
-            return HttpAnswer(503 if "throttled" in str(failed) else 500, {})
+            return 503 if "throttled" in str(failed) else 500, {}
         if scheduler.now - began > GATEWAY_GIVES_UP_S * SECOND:
-            return HttpAnswer(503, {})
+            return 503, {}
         scheduler.sleep(self.random.randrange(2_000, 30_000))
         if self.weather.strikes(Kind.LOST, "http", scheduler.now):
             self.note(f"answer to {method} {raw_path} lost")
-            return HttpAnswer(0, {})
+            return 0, {}
         content = answer.get("body") or ""
+        if 6 * len(content) > MOST_ANSWER_BYTES and len(json.dumps(answer)) > MOST_ANSWER_BYTES:
+            return 500, {}
         if answer.get("isBase64Encoded"):
             content = base64.b64decode(content).decode()
-        return HttpAnswer(answer["statusCode"], json.loads(content) if content else {})
+        return answer["statusCode"], json.loads(content) if content else {}
 
     def purge(self, queue: str) -> None:
         """An operator empties a queue by mistake."""
@@ -392,11 +432,15 @@ class Account:
             log.setLevel(logging.CRITICAL + 1)
             try:
                 # The one function that has itself run again, and asks for its own name.
-                with patch.dict(os.environ, {"AWS_LAMBDA_FUNCTION_NAME": "wake"}):
+                with patch.dict(os.environ, {"AWS_LAMBDA_FUNCTION_NAME": "WakeFunction"}):
                     yield
             finally:
                 self.scheduler.end()
                 log.setLevel(level)
+
+
+def _text(body: object) -> str:
+    return body if isinstance(body, str) else "" if body is None else json.dumps(body)
 
 
 def _patched(changes: Sequence[tuple[object, str, object]]) -> Iterator[None]:
@@ -416,6 +460,12 @@ def _environment() -> Environment:
     return environment
 
 
+def lineage() -> Lineage:
+    """The chain of requests that the current task works in."""
+    environment: Environment | None = getattr(getcurrent(), "environment", None)
+    return environment.lineage if environment else NO_LINEAGE
+
+
 class Lambda:
     """Lambda as functions call it: to run another function asynchronously."""
 
@@ -426,13 +476,17 @@ class Lambda:
         """Invoke, asynchronously."""
         if InvocationType != "Event":
             raise ValueError("the simulator has asynchronous runs only")
+        if len(Payload) > MOST_ASYNCHRONOUS_BYTES:
+            raise service_error("RequestTooLargeException", "Invoke")
         event = json.loads(Payload)
-        self._account.scheduler.spawn(lambda: self._run(FunctionName, event), after=50_000)
+        sent_in = lineage()
+        self._account.scheduler.spawn(lambda: self._run(FunctionName, event, sent_in), after=50_000)
         return {"StatusCode": 202}
 
-    def _run(self, function: str, event: Any) -> None:
+    def _run(self, function: str, event: Any, sent_in: Lineage) -> None:
         with suppress(RunFailed):
-            self._account.functions[function].invoke(event)
+            # The template's name is that of the folder, in a longer form.
+            self._account.functions[function.removesuffix("Function").lower()].invoke(event, lineage=sent_in)
 
 
 class Operator(AwsEnginePorts):

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from simulation.truth import Violation
+from simulation.promises.judgement import Violation
 
 ENDS = frozenset({"delivered", "acknowledged", "exhausted", "expired", "cancelled"})
 WAITS_FOR_A_PERSON = frozenset({"held", "parked"})

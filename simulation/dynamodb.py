@@ -46,6 +46,33 @@ TOKEN_MS = 600_000
 """How long a transaction's token is remembered."""
 
 
+MOST_ITEM_BYTES = 409_600
+"""The largest item."""
+MOST_READ, MOST_WRITTEN, MOST_IN_TRANSACTION = 100, 25, 100
+"""Keys of a BatchGetItem, requests of a BatchWriteItem or statements of a batch, writes of a transaction."""
+RETURNED = {
+    "PutItem": {"NONE", "ALL_OLD"},
+    "DeleteItem": {"NONE", "ALL_OLD"},
+    "UpdateItem": {"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"},
+}
+"""What each operation takes for ``ReturnValues``."""
+
+
+def valid(holds: bool, operation: str) -> None:
+    """Refuse a request that DynamoDB would not take.
+
+    Raises:
+        ClientError: It does not hold.
+    """
+    if not holds:
+        raise service_error("ValidationException", operation)
+
+
+def _fits(item: Item) -> bool:
+    # Packed it is larger than as DynamoDB counts, so most are not counted.
+    return len(pack(item)) <= MOST_ITEM_BYTES or item_bytes(item) <= MOST_ITEM_BYTES
+
+
 def service_error(code: str, operation: str, **more: Any) -> ClientError:
     """The SDK's error for an error answer."""
     response: Any = {"Error": {"Code": code, "Message": code}, **more}
@@ -495,31 +522,34 @@ class DynamoDB:
     def put_item(self, *, TableName: str, Item: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
         """PutItem."""
         table = self.tables[TableName]
+        valid(_fits(Item), "PutItem")
         kept = table.kept(Item)
         self._check(kept[1], more, "PutItem")
         table.store(Item, kept)
-        return {}
+        return _returned(kept[1], Item, more)
 
     def update_item(self, *, TableName: str, Key: Item, UpdateExpression: str, **more: Any) -> dict[str, Any]:  # noqa: N803
-        """UpdateItem; always answers with the new item."""
+        """UpdateItem."""
         table = self.tables[TableName]
         kept = table.kept(Key)
         self._check(kept[1], more, "UpdateItem")
         after = self._updated(kept[1], Key, UpdateExpression, more)
+        valid(_fits(after), "UpdateItem")
         table.store(after, kept)
-        return {"Attributes": after}
+        return _returned(kept[1], after, more)
 
     def delete_item(self, *, TableName: str, Key: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
-        """DeleteItem; answers with the old item."""
+        """DeleteItem."""
         table = self.tables[TableName]
         kept = table.kept(Key)
         self._check(kept[1], more, "DeleteItem")
         table.drop(Key, kept)
-        return {} if kept[1] is None else {"Attributes": kept[1]}
+        return _returned(kept[1], None, more)
 
     def batch_get_item(self, *, RequestItems: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
         """BatchGetItem; some keys may be left unprocessed."""
         ((name, asked),) = RequestItems.items()
+        _valid_batch(asked["Keys"], MOST_READ, "BatchGetItem")
         table = self.tables[name]
         rest = [each for each in asked["Keys"] if self._undone()]
         found = []
@@ -536,6 +566,9 @@ class DynamoDB:
     def batch_write_item(self, *, RequestItems: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
         """BatchWriteItem; some requests may be left unprocessed."""
         ((name, requests),) = RequestItems.items()
+        written = [each.get("PutRequest", {}).get("Item") or each["DeleteRequest"]["Key"] for each in requests]
+        _valid_batch(written, MOST_WRITTEN, "BatchWriteItem")
+        valid(all(map(_fits, written)), "BatchWriteItem")
         table = self.tables[name]
         rest = [each for each in requests if self._undone()]
         for each in requests:
@@ -552,12 +585,15 @@ class DynamoDB:
 
     def batch_execute_statement(self, *, Statements: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
         """BatchExecuteStatement of insertions; some may be refused for lack of capacity."""
+        valid(0 < len(Statements) <= MOST_WRITTEN, "BatchExecuteStatement")
         return {"Responses": [self._inserted(**each) for each in Statements]}
 
     def _inserted(self, *, Statement: str, Parameters: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
         """Insert one item."""
         name, item = read_insertion(Statement, Parameters)
         table = self.tables[name]
+        if not _fits(item):
+            return {"Error": {"Code": "ValidationError"}, "TableName": name}
         if self._undone():
             return {"Error": {"Code": "ThrottlingError"}, "TableName": name}
         kept = table.kept(item)
@@ -576,6 +612,8 @@ class DynamoDB:
         if now - self._tokens.get(ClientRequestToken, -TOKEN_MS) < TOKEN_MS:
             return {}
         writes = [(kind, write) for each in TransactItems for kind, write in each.items()]
+        _valid_batch([_key_of(*each) for each in writes], MOST_IN_TRANSACTION, "TransactWriteItems", by_table=writes)
+        valid(all(_fits(write["Item"]) for kind, write in writes if kind == "Put"), "TransactWriteItems")
         refused = [
             not self._holds(self.tables[write["TableName"]].item(_key_of(kind, write)), write) for kind, write in writes
         ]
@@ -659,15 +697,29 @@ class DynamoDB:
         return condition(more["ConditionExpression"])(stored or {}, names, values)
 
     def _check(self, stored: Item | None, more: Mapping[str, Any], operation: str) -> None:
+        valid(more.get("ReturnValues", "NONE") in RETURNED[operation], operation)
         if not self._holds(stored, more):
-            raise service_error(
-                "ConditionalCheckFailedException", operation, **({"Item": stored} if stored is not None else {})
-            )
+            asked = more.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD" and stored is not None
+            raise service_error("ConditionalCheckFailedException", operation, **({"Item": stored} if asked else {}))
 
     @staticmethod
     def _updated(stored: Item | None, key: Item, expression: str, more: Mapping[str, Any]) -> Item:
         names, values = _named(more)
         return update(expression)(stored or dict(key), names, values)
+
+
+def _valid_batch(keys: Sequence[Item], most: int, operation: str, by_table: Sequence[Any] = ()) -> None:
+    """Refuse a batch that is empty, too large, or names an item twice."""
+    tables = [write["TableName"] for _, write in by_table] or [""] * len(keys)
+    named = {(name, plain(each["pk"]), plain(each["sk"])) for name, each in zip(tables, keys, strict=True)}
+    valid(0 < len(keys) <= most and len(named) == len(keys), operation)
+
+
+def _returned(before: Item | None, after: Item | None, more: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to a write: what was asked for of the item."""
+    asked = more.get("ReturnValues", "NONE")
+    item = before if asked.endswith("_OLD") else after if asked.endswith("_NEW") else None
+    return {} if item is None else {"Attributes": item}
 
 
 def _named(more: Mapping[str, Any]) -> tuple[Mapping[str, str], Mapping[str, Any]]:

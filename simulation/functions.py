@@ -12,7 +12,7 @@ import itertools
 import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -34,7 +34,7 @@ from simulation.dynamodb import THROTTLED, Change, service_error
 from simulation.expressions import Item
 from simulation.items import unpack
 from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
-from simulation.sqs import Queue, Stored
+from simulation.sqs import NO_LINEAGE, Lineage, Queue, Stored
 from simulation.template import ROOT, FunctionSettings, QueueEvents, StreamEvents
 from simulation.weather import Kind
 
@@ -50,6 +50,12 @@ STREAM_KEEPS_MS = 86_400_000
 SDK_REPEATS = 3
 """How often the SDK repeats a call that is refused for lack of capacity: ``total_max_attempts`` of
 :mod:`pushhub.cloud.clients`, less the first. It waits up to 1, 2 and 4 seconds.
+"""
+
+LONGEST_CHAIN = 16
+"""Runs of one function in one chain of requests, after which Lambda would not run it again ("approximately 16 times"),
+unless it allows that. Chains lead through messages of SQS and through calls of Lambda; a table's stream begins a new
+one.
 """
 
 SHARDS = 2
@@ -204,6 +210,7 @@ class Environment:
 
     Attributes:
         reads: When it last read each delivery (message, subscriber), microseconds: its knowledge is no newer.
+        lineage: Of its present run, which is that of what it sends.
     """
 
     def __init__(self, account: Account, settings: FunctionSettings, number: int) -> None:
@@ -221,6 +228,7 @@ class Environment:
         self._tasks: list[greenlet] = []
         self._ended: Signal | None = None
         self.deadline = 0
+        self.lineage: Lineage = NO_LINEAGE
 
     def start(self) -> None:
         """Build the hub and load the handler, as a cold start does."""
@@ -421,12 +429,21 @@ class Function:
         self._idle: list[Environment] = []
         self._count = itertools.count(1)
 
-    def invoke(self, event: Any, *, instead: Callable[[Pushhub], Any] | None = None) -> Any:
+    def invoke(
+        self,
+        event: Any,
+        *,
+        instead: Callable[[Pushhub], Any] | None = None,
+        lineage: Lineage = NO_LINEAGE,
+        ran: list[str] | None = None,
+    ) -> Any:
         """Run it in the current task.
 
         Args:
             event: What it is called with.
             instead: Called with the hub of its environment in place of its handler, for work that no event triggers.
+            lineage: Of the chain of requests that leads here.
+            ran: The name of its environment is added to this list.
 
         Raises:
             RunFailed: It failed; whatever it did before that stays done.
@@ -439,8 +456,14 @@ class Function:
         if account.weather.strikes(Kind.STOPPED, name, now):
             account.note(f"{name} is broken")
             raise RunFailed("broken")
+        if self.ends(lineage):
+            account.chain_ended(name, str(event))
+            raise RunFailed("part of a chain that is too long")
         environment = self._environment()
+        environment.lineage = {**lineage, name: lineage.get(name, 0) + 1}
         account.note(f"{environment.name} runs")
+        if ran is not None:
+            ran.append(environment.name)
         try:
             return environment.run(event, instead)
         except Killed as killed:
@@ -450,6 +473,10 @@ class Function:
         finally:
             if environment.alive:
                 self._idle.append(environment)
+
+    def ends(self, lineage: Lineage) -> bool:
+        """Whether Lambda would not run it in such a chain."""
+        return not self.settings.chains and lineage.get(self.settings.name, 0) >= LONGEST_CHAIN
 
     def _environment(self) -> Environment:
         scheduler = self.account.scheduler
@@ -501,7 +528,20 @@ class QueueSource:
                 # A queue at its limit, or with all its groups busy, is looked at again soon.
                 self._changed(max(following, self._account.now_ms() + 200))
 
-    def _handle(self, batch: Sequence[Stored]) -> None:
+    def _handle(self, received: Sequence[Stored]) -> None:
+        batch = [each for each in received if not self._function.ends(each.lineage)]
+        for each in received:
+            if each not in batch:
+                self._account.chain_ended(self._function.settings.name, each.body)
+                self._queue.end_chain(each.handle)
+        try:
+            if batch:
+                self._run(batch)
+        finally:
+            self._running -= 1
+            self._changed(self._account.now_ms())
+
+    def _run(self, batch: Sequence[Stored]) -> None:
         event = {
             "Records": [
                 {
@@ -519,11 +559,12 @@ class QueueSource:
                 for each in batch
             ]
         }
+        began_ms = self._account.now_ms()
         try:
-            result = self._function.invoke(event)
+            result = self._function.invoke(event, lineage=_longest(each.lineage for each in batch))
         except RunFailed as failed:
             for each in batch:
-                self._queue.run_failed(each.handle)
+                self._queue.run_failed(each.handle, self._account.now_ms() - began_ms)
             if str(failed) in {"throttled", "broken"}:
                 # A poller backs off; the messages come back when the queue's own timeout ends.
                 self._account.scheduler.sleep(20 * SECOND)
@@ -535,9 +576,15 @@ class QueueSource:
                     Kind.DUPLICATES, self._queue.name, self._account.scheduler.now
                 ):
                     self._queue.delete(each.handle)
-        finally:
-            self._running -= 1
-            self._changed(self._account.now_ms())
+
+
+def _longest(lineages: Iterable[Lineage]) -> Lineage:
+    """The lineage of a run for several messages. AWS does not say whose it is: this one ends chains soonest."""
+    longest: dict[str, int] = {}
+    for each in lineages:
+        for function, runs in each.items():
+            longest[function] = max(runs, longest.get(function, 0))
+    return longest
 
 
 @dataclass(slots=True)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.work import decode_pack
 from simulation.expressions import Item
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.truth import SCHEDULE, Violation
+from simulation.truth import SCHEDULE
 
 if TYPE_CHECKING:
     from simulation.account import Account

@@ -12,12 +12,13 @@ from itertools import pairwise
 
 from pushhub.engine.circuits import FRESH_MS
 from pushhub.engine.model.circuit import CircuitState, Health
+from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.seats import Limits
 from simulation.account import START_MS
 from simulation.endpoints import Asked, Endpoint
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.truth import Truth, Violation, Written
+from simulation.truth import Truth, Written
 
 UNDER_WAY = FRESH_MS * 1000 + 30 * SECOND
 """A request may begin this long (microseconds) after its sender read that the circuit is closed: cached state is used
@@ -174,7 +175,7 @@ def waits_obeyed(
 def within_limits(endpoint: Endpoint, limits: Limits, *, window: int = RATE_WINDOW) -> Iterator[Violation]:
     """The subscriber's limits on concurrent requests and on requests per window are respected.
 
-    The latter may be exceeded by one request for each environment that makes requests.
+    The latter may be exceeded by a second's requests, and by two that took unequally long to come.
 
     Args:
         endpoint: The subscriber's endpoint.
@@ -192,7 +193,7 @@ def within_limits(endpoint: Endpoint, limits: Limits, *, window: int = RATE_WIND
     if limits.rate_per_s is not None:
         for place, each in enumerate(endpoint.log):
             lately = [other for other in endpoint.log[max(0, place - 1_000) : place + 1] if other.at > each.at - window]
-            most = limits.rate_per_s * window / SECOND + len({other.environment for other in lately}) + 1
+            most = limits.rate_per_s * (window / SECOND + 1) + 2
             if len(lately) > most:
                 told = f"{endpoint.name}: {len(lately)} in {window // SECOND} s at {_told(each.at)}, not {most:.0f}"
                 yield Violation("too often", each.message_id, told)

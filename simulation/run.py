@@ -15,9 +15,10 @@ from itertools import pairwise
 from simulation.account import Account
 from simulation.conservation import judged
 from simulation.lost import Lost
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
 from simulation.template import stack
-from simulation.truth import Truth, Violation
+from simulation.truth import Truth
 from simulation.weather import HOUR, Storm, Weather, forecast
 from simulation.worlds.hub import HubWorld
 from simulation.worlds.ironmq import IronMqWorld
@@ -51,6 +52,7 @@ class Plan:
         hours: How long there are posts and storms.
         rate: Posts per hour of each producer.
         only: Names of the storms and producers that take part; None for all.
+        calm: Whether nothing goes wrong but what endpoints and owners do.
     """
 
     seed: int
@@ -58,6 +60,7 @@ class Plan:
     hours: float = 6.0
     rate: float = 12.0
     only: frozenset[str] | None = None
+    calm: bool = False
 
     def takes(self, name: str) -> bool:
         """Whether a storm or a producer takes part."""
@@ -117,7 +120,8 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
     seed = f"{plan.world}/{plan.seed}"
     deployed = stack()
     functions = [each.name for each in deployed.functions]
-    storms = [each for each in forecast(seed, plan.hours, functions, PURGEABLE) if plan.takes(each.name)]
+    storms = [] if plan.calm else forecast(seed, plan.hours, functions, PURGEABLE)
+    storms = [each for each in storms if plan.takes(each.name)]
     weather = Weather((), seed)
     account = Account(seed, deployed, weather)
     if keep_lines:
@@ -143,6 +147,8 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
         violations = [*world.check(), *_conservation(truth)]
         violations += [*_queues(account), *lost.violations()]
         figures = _figures(account, truth)
+        figures["judged"] = world.judgement.judged
+        figures.update({f"excused {name}": count for name, count in world.judgement.excused.items()})
         fingerprint = account.scheduler.fingerprint
         hours = account.scheduler.now / HOUR
     return Result(
@@ -195,7 +201,8 @@ def _conservation(truth: Truth) -> list[Violation]:
             violations.append(
                 Violation("records differ", message_id, f"records say {found}, stored {history[-1].state}")
             )
-    recorded = {(uid, delivery.partition(".")[0]) for uid, delivery in standing}
+    # A stay in a pull queue has a number of its own after the message's id (decision 0063).
+    recorded = {(uid, delivery.partition(".")[0].partition("~")[0]) for uid, delivery in standing}
     for (uid, message_id), accepted in truth.accepted.items():
         owes = accepted.pull or accepted.message.delivery_subscribers
         if owes and (uid, message_id) not in recorded:
@@ -221,6 +228,9 @@ def _queues(account: Account) -> list[Violation]:
         for name, count in account.telemetry.counts.items()
         if name.endswith("Faults")
     ]
+    violations += [
+        Violation("a chain that Lambda ended", _message_in(text), function) for function, text in account.chains_ended
+    ]
     for queue in account.queues.values():
         for each in queue.worn_out:
             told = f"{queue.name}: {each.receives} receives, {each.failed_runs} of them failed"
@@ -236,6 +246,12 @@ def _queues(account: Account) -> list[Violation]:
             if worker is not None and not account.troubled(worker, at - TROUBLED_WITHIN, at):
                 told = f"{queue.name}: {seconds} s at {at / SECOND:.1f} s"
                 violations.append(Violation("a long wait in flight", _message_in(body), told))
+        for at_ms, hidden_ms, body in queue.abandoned:
+            at, worker = account.moment(at_ms), WORKERS.get(queue.name)
+            # Calls that fail keep a run from hiding its messages again in time.
+            if worker is not None and not account.troubled(worker, at - TROUBLED_WITHIN, at, alive=True):
+                told = f"{queue.name}: hidden for {hidden_ms / 1000:.0f} s more at {at / SECOND:.1f} s"
+                violations.append(Violation("what a dead run had in hand", _message_in(body), told))
     return violations
 
 

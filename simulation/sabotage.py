@@ -21,14 +21,14 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import derived_message_id
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Table
-from pushhub.engine import accept, circuits, deliver, push, sweep
+from pushhub.engine import accept, circuits, copies, deliver, push, sweep
 from pushhub.engine.circuits import Circuits, Gate
 from pushhub.engine.deliver import Deliver
+from pushhub.engine.in_hand import InHand
 from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.circuit import CircuitState, Health
 from pushhub.engine.model.delivery import Delivery, DeliveryState, after_asked_try
 from pushhub.engine.model.message import Message, Ordering
-from pushhub.engine.model.seats import Share
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.model.work import pack as pack_orders
 from pushhub.engine.resend import Resend
@@ -44,6 +44,7 @@ from pushhub.notifications.store.dynamodb_backlogs import DynamoDBConnectionStor
 from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 from pushhub.runtime import engine as runtime_engine
 from pushhub.webhooks import queues as webhooks_queues
+from simulation import pull_defects
 from simulation.run import Plan, Result, simulate
 
 Change = tuple[object, str, object]
@@ -63,6 +64,8 @@ class Sabotage:
         seed: A seed that finds it.
         found_by: Rules that it breaks there, at least one of which is reported.
         rate: Posts per hour of each producer.
+        calm: Whether it is looked for while nothing else goes wrong.
+        hours: Hours of traffic.
     """
 
     name: str
@@ -72,6 +75,8 @@ class Sabotage:
     seed: int
     found_by: tuple[str, ...]
     rate: float = 12.0
+    calm: bool = False
+    hours: float = HOURS
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -228,6 +233,16 @@ def _never_open() -> Sequence[Change]:
     return [(Circuits, "gate", lambda *_, **__: Gate.GO)]
 
 
+def _anybodys_turn() -> Sequence[Change]:
+    real = DynamoDBSubscribers.take_turn
+
+    def take_turn(store: DynamoDBSubscribers, *given: Any, now: int, until: int) -> Any:
+        del now
+        return real(store, *given, now=10**15, until=until)
+
+    return [(DynamoDBSubscribers, "take_turn", take_turn)]
+
+
 def _not_disabled() -> Sequence[Change]:
     real = webhooks_queues.subscriber_of
 
@@ -290,6 +305,12 @@ def _stale_queues() -> Sequence[Change]:
         return real(self, project_id, name)
 
     return [(DynamoDBConfigStore, "queue", queue)]
+
+
+def _pull(name: str, changes: Callable[[], Sequence[Change]], rule: str) -> Sabotage:
+    """A defect of pull queues, which shows in a short run."""
+    told = (changes.__doc__ or "").rstrip(".")
+    return Sabotage(name, told[:1].lower() + told[1:], changes, "pull", 1, (rule,), hours=1.0)
 
 
 LOST = ("lost without a reason", "never ended")
@@ -416,12 +437,29 @@ ALL: tuple[Sabotage, ...] = (
         ("a long wait in flight", "too many in flight"),
     ),
     Sabotage(
+        "a dead run's orders are forgotten",
+        "a run leaves it to the queue how long its messages are hidden",
+        lambda: [(InHand, "keep_hidden", lambda *_: set())],
+        "hub",
+        266,
+        ("what a dead run had in hand",),
+    ),
+    Sabotage(
         "nobody waits behind",
         "a message is sent although the one before it, of the same ordering key, has not ended",
         _nobody_waits_behind,
         "policies",
         29,
         ORDER,
+    ),
+    Sabotage(
+        "both go on",
+        "a message that waited in line goes on by itself although the one before it has sent it on",
+        lambda: [(DynamoDBSubscribers, "take", lambda *_, **__: True)],
+        "policies",
+        1,
+        ("asked twice while nothing failed",),
+        calm=True,
     ),
     Sabotage(
         "one key for all",
@@ -481,8 +519,8 @@ ALL: tuple[Sabotage, ...] = (
     ),
     Sabotage(
         "limits of one's own",
-        "each execution environment takes a subscriber's whole limit for its own",
-        lambda: [(Share, "concurrency", lambda _, limit: limit)],
+        "each run takes a subscriber's turn, whoever has it",
+        _anybodys_turn,
         "policies",
         29,
         ("too many at a time",),
@@ -536,12 +574,28 @@ ALL: tuple[Sabotage, ...] = (
         ("asked after its owner took it back",),
     ),
     Sabotage(
+        "a stale copy",
+        "attempts ask only twice a minute whether their queue has changed, and go by a copy of it until then",
+        lambda: [(copies, "NOTES_MS", copies.KEPT_MS)],
+        "ironmq",
+        1,
+        ("asked the old way", "asked after its owner took it back"),
+    ),
+    Sabotage(
+        "changes unnoted",
+        "what its owner changes is not noted, so that attempts hear of it when their copy is too old",
+        lambda: [(copies.ChangeNotes, "note", lambda *_: None)],
+        "ironmq",
+        1,
+        ("asked the old way", "asked after its owner took it back"),
+    ),
+    Sabotage(
         "a memory of the queue",
         "who posts goes by what was remembered of the queue: what comes after a clear is cleared with the rest",
         _stale_queues,
         "pull",
-        36,
-        ("cleared before it was posted", "taken back before it was posted", "handed out after it was cleared"),
+        37,
+        ("there and not handed out", "handed out after it was cleared"),
     ),
     Sabotage(
         "ids are drawn",
@@ -560,6 +614,19 @@ ALL: tuple[Sabotage, ...] = (
         ("reserved by two",),
         rate=30.0,
     ),
+    _pull("a place forgotten", pull_defects.one_forgotten, "there and not handed out"),
+    _pull("delays in vain", pull_defects.no_delay, "handed out too early"),
+    _pull("counted from two", pull_defects.counted_from_two, "reserved_count"),
+    _pull("reserved for ever", pull_defects.never_back, "there and not handed out"),
+    _pull("dead one early", pull_defects.dead_one_early, "a dead letter too early"),
+    _pull("dead never", pull_defects.dead_never, "handed out too often"),
+    _pull("dead and lost", pull_defects.dead_are_lost, "a dead letter is missing"),
+    _pull("cut at 8 KiB", pull_defects.cut, "other bytes than were posted"),
+    _pull("another's body", pull_defects.anothers_body, "other bytes than were posted"),
+    _pull("released at once", pull_defects.released_at_once, "handed out too early"),
+    _pull("old reservations count", pull_defects.old_reservations_count, "a reservation that was over counts"),
+    _pull("deleted in vain", pull_defects.some_deletions_in_vain, "handed out after it was deleted"),
+    _pull("the second first", pull_defects.the_second_first, "there and not handed out"),
     Sabotage(
         "acknowledgements forgotten",
         "one of ten acknowledgements of notifications is not noted",
@@ -582,7 +649,7 @@ ALL: tuple[Sabotage, ...] = (
 def found(sabotage: Sabotage, seed: int) -> tuple[Result, list[str]]:
     """A run with the defect, and those of its rules that were broken, in the order in which they were found."""
     with sabotage.installed():
-        result = simulate(Plan(seed, sabotage.world, HOURS, sabotage.rate))
+        result = simulate(Plan(seed, sabotage.world, sabotage.hours, sabotage.rate, calm=sabotage.calm))
     return result, [*dict.fromkeys(each.rule for each in result.violations if each.rule in sabotage.found_by)]
 
 

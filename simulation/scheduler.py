@@ -20,6 +20,12 @@ SECOND = 1_000_000
 """Microseconds, the unit of the scheduler's time."""
 
 
+def current_task() -> tuple[str, str]:
+    """The current task and the name of the execution environment it belongs to, if it does."""
+    task = getcurrent()
+    return str(id(task)), getattr(getattr(task, "environment", None), "name", "")
+
+
 class Killed(BaseException):
     """The process this task belongs to is gone. No handler in the hub may catch this."""
 

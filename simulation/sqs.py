@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 from simulation.dynamodb import service_error
@@ -31,6 +32,17 @@ HASTY_RECEIVES = 4
 
 LONG_MS = 65_000
 """A wait that no message should spend in flight: the hub's own bound is a minute, and seconds are rounded up."""
+
+WORKED_ON_MS = 5_000
+ABANDONED_MS = 120_000
+"""A run that has worked for so long leaves messages behind, when it dies, that come back within so long."""
+
+Lineage = Mapping[str, int]
+"""How often each function has run in a chain of requests, by its name. Lambda keeps it, and the SDK passes it on with
+each message that a run sends.
+"""
+
+NO_LINEAGE: Lineage = MappingProxyType({})
 
 MOST_BYTES = 1_048_576
 MOST_DELAY_S = 900
@@ -75,6 +87,7 @@ class Stored:
         last: Handle of the last receive, also when that is over.
         entry: Its number among what is hidden.
         place: Its place in a FIFO queue.
+        lineage: Runs of each function in the chain that it was sent in.
     """
 
     message_id: str
@@ -91,6 +104,7 @@ class Stored:
     last: str = ""
     entry: int = 0
     place: int = 0
+    lineage: Lineage = field(default_factory=lambda: NO_LINEAGE)
 
     def copy(self) -> Stored:
         """A copy."""
@@ -109,6 +123,7 @@ class Stored:
             self.last,
             self.entry,
             self.place,
+            self.lineage,
         )
 
 
@@ -147,6 +162,8 @@ class Queue:
             wanted, epoch milliseconds, for how many seconds, and the text.
         sent: Messages sent, by message group where the queue keeps groups in order.
         requests: Requests made of it, by operation.
+        abandoned: Messages of runs that died, which are hidden for longer than :data:`ABANDONED_MS` all the same: when
+            the run died, epoch milliseconds, how long they are hidden from then on, and the text.
         worn_out: Messages that went to the dead-letter queue although most of their runs did not fail.
     """
 
@@ -165,6 +182,7 @@ class Queue:
         self.hasty: dict[str, Stored] = {}
         self.worn_out: list[Stored] = []
         self.long: list[tuple[int, int, str]] = []
+        self.abandoned: list[tuple[int, int, str]] = []
         self.changed: Callable[[int], None] = lambda _: None
         self.most_seen = self.stopped = self.early = self.expired = 0
         self.sent, self.requests = Pace(), Pace()
@@ -203,7 +221,9 @@ class Queue:
         """Count a request."""
         self.requests.add(operation, self._now_ms())
 
-    def send(self, body: str, *, group: str = "", delay_s: int = 0, once: str = "") -> str:
+    def send(
+        self, body: str, *, group: str = "", delay_s: int = 0, once: str = "", lineage: Lineage = NO_LINEAGE
+    ) -> str:
         """Add a message; its id."""
         now = self._now_ms()
         self.sent.add(group if self.settings.fifo else self.name, now)
@@ -214,7 +234,8 @@ class Queue:
             self._seen[key] = now
         self._number += 1
         message_id = f"{self.name}-{self._number}"
-        self._add(Stored(message_id, body, group, now, now + delay_s * 1000, place=self._number))
+        sent = Stored(message_id, body, group, now, now + delay_s * 1000, place=self._number, lineage=lineage)
+        self._add(sent)
         return message_id
 
     def receive(self, limit: int) -> list[Stored]:
@@ -280,11 +301,14 @@ class Queue:
         return each.copy()
 
     def delete(self, handle: str) -> bool:
-        """Delete a message; a stale handle does nothing. Whether it was deleted."""
+        """Delete a message; a stale handle does nothing, and in a FIFO queue neither does one whose time is over.
+        Whether it was deleted.
+        """
         self._catch_up()
-        stored = self._by_handle.pop(handle, None)
-        if stored is None:
+        stored = self._by_handle.get(handle)
+        if stored is None or (self.settings.fifo and stored.handle != handle):
             return False
+        del self._by_handle[handle]
         if stored.handle == handle:
             self._land(stored)
             self._gone.add(stored.entry)
@@ -309,16 +333,24 @@ class Queue:
         self._hide(stored)
         return ""
 
-    def run_failed(self, handle: str) -> None:
-        """The run that received a message failed."""
-        stored = self._by_handle.get(handle)
+    def run_failed(self, handle: str, after_ms: int) -> None:
+        """The run that received a message failed, this long after it began."""
+        stored, now = self._by_handle.get(handle), self._now_ms()
         if stored is not None:
             stored.failed_runs += 1
+            if after_ms >= WORKED_ON_MS and stored.handle == handle and stored.visible_at > now + ABANDONED_MS:
+                self.abandoned.append((now, stored.visible_at - now, stored.body))
 
     def adopt(self, message: Stored) -> None:
         """Take a message over from the queue where it was received too often."""
         message.handle, message.visible_at = "", self._now_ms()
         self._add(message)
+
+    def end_chain(self, handle: str) -> None:
+        """Lambda would not run a function for this message: it goes to the dead-letter queue, or nowhere."""
+        stored = self._by_handle.get(handle)
+        if stored is not None and self.delete(handle) and self.dead is not None:
+            self.dead.adopt(stored)
 
     def purge(self) -> int:
         """Remove everything; how many messages there were."""
@@ -384,15 +416,19 @@ class Sqs:
     Args:
         queues: By name.
         chances: How it misbehaves.
+        lineage: Of the run that makes the present call.
     """
 
-    def __init__(self, queues: Mapping[str, Queue], chances: Chances) -> None:
+    def __init__(
+        self, queues: Mapping[str, Queue], chances: Chances, lineage: Callable[[], Lineage] = lambda: NO_LINEAGE
+    ) -> None:
         self.queues = queues
         self._chances = chances
+        self._lineage = lineage
 
     def send_message(self, *, QueueUrl: str, MessageBody: str) -> dict[str, Any]:  # noqa: N803 (the service's)
         """SendMessage."""
-        return {"MessageId": self._queue(QueueUrl, "SendMessage").send(MessageBody)}
+        return {"MessageId": self._queue(QueueUrl, "SendMessage").send(MessageBody, lineage=self._lineage())}
 
     def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803
         """SendMessageBatch."""
@@ -410,6 +446,7 @@ class Sqs:
                 group=each.get("MessageGroupId", ""),
                 delay_s=delay_s,
                 once=each.get("MessageDeduplicationId", ""),
+                lineage=self._lineage(),
             )
         return _answered(failed)
 
@@ -436,8 +473,8 @@ class Sqs:
         queue = self._queue(QueueUrl, "DeleteMessageBatch")
         failed = [each["Id"] for each in Entries if self._chances.undone()]
         for each in Entries:
-            if each["Id"] not in failed:
-                queue.delete(each["ReceiptHandle"])
+            if each["Id"] not in failed and not queue.delete(each["ReceiptHandle"]) and queue.settings.fifo:
+                failed.append(each["Id"])
         return _answered(failed)
 
     def change_message_visibility_batch(self, *, QueueUrl: str, Entries: Sequence[Any]) -> dict[str, Any]:  # noqa: N803

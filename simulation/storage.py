@@ -68,18 +68,24 @@ class SecretsManager:
 
 
 class Kms:
-    """One key. Its ciphertexts can only be decrypted with the context that they were encrypted with."""
+    """One key. What it encrypts can only be decrypted with the context that it was encrypted with."""
 
-    def encrypt(self, *, Plaintext: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
-        """Encrypt."""
-        return {"CiphertextBlob": repr((Plaintext, sorted(more.get("EncryptionContext", {}).items()))).encode()}
+    def __init__(self) -> None:
+        self._made = 0
+
+    def generate_data_key(self, *, KeyId: str, NumberOfBytes: int, **more: Any) -> dict[str, Any]:  # noqa: N803
+        """GenerateDataKey."""
+        self._made += 1
+        plain = hashlib.shake_256(f"data key {self._made}".encode()).digest(NumberOfBytes)
+        blob = repr((plain, sorted(more.get("EncryptionContext", {}).items()), KeyId)).encode()
+        return {"Plaintext": plain, "CiphertextBlob": blob, "KeyId": KeyId}
 
     def decrypt(self, *, CiphertextBlob: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
         """Decrypt."""
-        plaintext, context = ast.literal_eval(bytes(CiphertextBlob).decode())
+        plaintext, context, key_id = ast.literal_eval(bytes(CiphertextBlob).decode())
         if context != sorted(more.get("EncryptionContext", {}).items()):
             raise service_error("InvalidCiphertextException", "Decrypt")
-        return {"Plaintext": plaintext}
+        return {"Plaintext": plaintext, "KeyId": key_id}
 
 
 @dataclass

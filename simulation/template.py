@@ -70,6 +70,7 @@ class FunctionSettings:
         environ: Its environment variables.
         queues: Queues that invoke it.
         streams: Streams that invoke it.
+        chains: Whether it may run in a chain of its own making (``RecursiveLoop: Allow``); Lambda ends others.
     """
 
     name: str
@@ -77,6 +78,7 @@ class FunctionSettings:
     environ: Mapping[str, str]
     queues: tuple[QueueEvents, ...]
     streams: tuple[StreamEvents, ...]
+    chains: bool = False
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,8 @@ def _function(properties: Mapping[str, Any], resolver: _Resolver, common: Mappin
         else:
             raise ValueError(f"{name} is called by {event['Type']}, which the simulator does not have")
     timeout = properties.get("Timeout", common.get("Function", {}).get("Timeout", 3))
-    return FunctionSettings(name, int(resolver.value(timeout)), environ, tuple(queues), tuple(streams))
+    chains = properties.get("RecursiveLoop", "Terminate") == "Allow"
+    return FunctionSettings(name, int(resolver.value(timeout)), environ, tuple(queues), tuple(streams), chains)
 
 
 def _matches(pattern: Any, value: Any) -> bool:

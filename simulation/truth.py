@@ -35,24 +35,6 @@ MESSAGES, PULL, CONFIG, SCHEDULE, RECORDS = (
 
 
 @dataclass(frozen=True)
-class Violation:
-    """A promise that was not kept.
-
-    Attributes:
-        rule: The rule that was broken.
-        about: Its subject: an id that can be searched for in the trace.
-        told: What happened.
-    """
-
-    rule: str
-    about: str
-    told: str
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.about}: {self.told}"
-
-
-@dataclass(frozen=True)
 class Written:
     """A delivery as one write left it.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from simulation.scheduler import SECOND
+from simulation.scheduler import SECOND, current_task
 
 HOUR = 3_600 * SECOND
 MINUTE = 60 * SECOND
@@ -70,6 +70,23 @@ class Storm:
     def __str__(self) -> str:
         hours = f"{self.begins / HOUR:.2f} h to {self.ends / HOUR:.2f} h"
         return f"{self.name}: {self.kind} {self.where or 'everywhere'} {self.rate:.3g}, {hours}"
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A fault that struck.
+
+    Attributes:
+        at: When, microseconds.
+        kind: What went wrong.
+        where: The service, function or queue.
+        who: The task and the environment that it struck.
+    """
+
+    at: int
+    kind: Kind
+    where: str
+    who: tuple[str, str]
 
 
 SERVICES = ("dynamodb", "sqs", "s3")
@@ -139,12 +156,14 @@ class Weather:
 
     Attributes:
         struck: How often each kind struck.
+        applied: Each time that something struck, in order.
         over: When the last storm ends, microseconds; the weather is good from then on.
     """
 
     def __init__(self, storms: Sequence[Storm], seed: str) -> None:
         self.storms = tuple(storms)
         self.struck: Counter[str] = Counter()
+        self.applied: list[Applied] = []
         self.over = max((each.ends for each in storms), default=0)
         self._random = {each.name: Random(f"{seed}/{each.name}") for each in storms}
         self._of_kind: dict[Kind, list[Storm]] = {kind: [] for kind in Kind}
@@ -162,6 +181,7 @@ class Weather:
                 and self._random[storm.name].random() < storm.rate
             ):
                 self.struck[kind.value] += 1
+                self.applied.append(Applied(now, kind, where, current_task()))
                 return True
         return False
 

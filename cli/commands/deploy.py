@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import boto3
 import click
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
-from cli.doctor import Check, account_checks, round_trip, stack_checks
-from cli.framework import Group
-from cli.hub import HubOptions
-from cli.operator import deployment
+from ..doctor import Check, account_checks, round_trip, stack_checks
+from ..framework import Group
+from ..hub import HubOptions
+from ..operator import deployment, session_of
+from ..restoring import TABLES, put_in_place
 
 QUICK = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 4})
 
@@ -36,8 +34,8 @@ def doctor(hub: HubOptions, *, before: bool) -> int:
     if not (before or known.stack):
         raise click.UsageError("say --stack NAME, or --before")
     found: list[Check] = []
+    session = session_of(known)
     try:
-        session: Any = boto3.session.Session(profile_name=known.aws_profile or None, region_name=known.region or None)
         found += account_checks(lambda service: session.client(service, config=QUICK))
     except BotoCoreError as error:
         raise click.ClickException(f"AWS cannot be asked: {error}") from error
@@ -49,3 +47,17 @@ def doctor(hub: HubOptions, *, before: bool) -> int:
             found.append(Check("a message", "skipped", "the profile has no url and token: pushhub profiles set"))
     hub.show({"check": each.name, "state": each.state, "says": each.says} for each in found)
     return 1 if any(each.state == "wrong" for each in found) else 0
+
+
+@deploy.command("table")
+@click.argument("name", type=click.Choice([*TABLES]))
+@click.option("--empty", is_flag=True, help="Make the table, without items, if there is none.")
+@click.pass_obj
+def table(hub: HubOptions, name: str, *, empty: bool) -> int:
+    """Give a restored table what a backup does not restore: stream, time to live, protection, and its readers.
+
+    For a table that was lost (docs/operations.md). Can be repeated; what is as it should be is left.
+    """
+    done = list(put_in_place(deployment(hub), TABLES[name], empty=empty))
+    hub.show({"done": each} for each in done)
+    return 0

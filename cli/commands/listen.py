@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 
-from cli.framework import Command
-from cli.hub import HubOptions
-from cli.listening import Listening, Target, signing_key
-from cli.terminal import printable
+from ..framework import Command
+from ..hub import HubOptions
+from ..listening import Listening, Target, signing_key
+from ..terminal import printable
 
 
 def _default_subscriber() -> str:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import json
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 import click
 
-from cli.commands.post import send
-from cli.commands.queues import complete
-from cli.durations import Duration
-from cli.framework import Command, ask, destructive
-from cli.hub import HubOptions
-from cli.rest import Refused, Rest
+from ..answers import Odd, fields, number, sections, text
+from ..dry import changes
+from ..durations import Duration
+from ..framework import Command, ask, destructive
+from ..hub import HubOptions
+from ..replaying import ErrorQueue
+from ..rest import Refused, Rest
+from .post import send
+from .queues import complete
 
-BATCH = 10
-RESERVED_S = 300
 PAGES = 100
+MOST_PAGES = 100_000
+REFUSED = "refused"
 
 
 def _app(app: str, rest: str = "") -> str:
@@ -32,9 +32,13 @@ def _app(app: str, rest: str = "") -> str:
 @click.option("--waiting", is_flag=True, help="All messages of the store that wait for a person.")
 @click.option("--app", help="For a webhook: the application.")
 @click.option("--endpoint", help="For a webhook: the endpoint.")
+@changes
 @click.pass_obj
-def retry(hub: HubOptions, *, message: str | None, app: str | None, endpoint: str | None, waiting: bool) -> None:
-    """Try a message again now: one of the store, or a webhook (--app, --endpoint)."""
+def retry(hub: HubOptions, *, message: str | None, app: str | None, endpoint: str | None, waiting: bool) -> int:
+    """Try a message again now: one of the store, or a webhook (--app, --endpoint).
+
+    The exit code is 1 if one could not be tried.
+    """
     rest = hub.rest()
     if waiting == (message is not None):
         raise click.UsageError("give a MESSAGE, or --waiting")
@@ -42,20 +46,25 @@ def retry(hub: HubOptions, *, message: str | None, app: str | None, endpoint: st
         if not (app and endpoint and message):
             raise click.UsageError("for a webhook, give MESSAGE, --app and --endpoint")
         path = f"/msg/{quote(message, safe='')}/endpoint/{quote(endpoint, safe='')}/resend"
-        rest.call("POST", _app(app, path), {})
-        hub.show([{"message": message, "endpoint": endpoint, "state": "queued"}])
-        return
+        skipped = "skipped" in fields(rest.call("POST", _app(app, path), {}))
+        state = "nothing is sent: the endpoint is disabled" if skipped else "queued"
+        hub.show([{"message": message, "endpoint": endpoint, "state": state}])
+        return 1 if skipped else 0
     ids = _waiting(rest) if waiting else [str(message)]
+    if hub.dry_run:
+        hub.show({"message": each, "state": "would be tried"} for each in ids)
+        return 0
     rows = [_attempt(rest, each) for each in ids]
     hub.show(rows)
+    return 1 if any(each["state"].startswith(REFUSED) for each in rows) else 0
 
 
 def _waiting(rest: Rest) -> list[str]:
     ids: list[str] = []
     for page in range(1, PAGES + 1):
         found = rest.call("GET", f"{rest.store}/queues/accepted", query={"state": "parked", "page": str(page)})
-        ids += [each["id"] for each in found["messages"]]
-        if page >= found["pages"]:
+        ids += [text(each, "id") for each in sections(found, "messages")]
+        if page >= number(found, "pages"):
             break
     return ids
 
@@ -65,9 +74,9 @@ def _attempt(rest: Rest, message: str) -> dict[str, Any]:
     try:
         shown = rest.call("PUT", path, {"attempt_now": True})
     except Refused as error:
-        return {"message": message, "type": "", "consumer": "", "state": f"refused: {error.message}"}
+        return {"message": message, "type": "", "consumer": "", "state": f"{REFUSED}: {error.message}"}
     return {
-        name: shown[key]
+        name: text(shown, key)
         for name, key in (("message", "id"), ("type", "message"), ("consumer", "consumer"), ("state", "state"))
     }
 
@@ -77,14 +86,14 @@ def _attempt(rest: Rest, message: str) -> dict[str, Any]:
 @click.option(
     "--to", "target", help="The queue; by default each goes back to where it failed.", shell_complete=complete
 )
-@click.option("--limit", type=int, default=1_000_000, help="Maximum number of messages.")
+@click.option("--limit", type=click.IntRange(min=1), default=1_000_000, help="Maximum number of messages.")
 @click.option("--app", help="For webhooks: the application.")
 @click.option("--endpoint", help="For webhooks: the endpoint.")
 @click.option("--since", type=Duration(), help="For webhooks: from how far back: 2h, 7d.")
 @click.option("--missing", is_flag=True, help="Webhooks that were never tried, instead of those that failed.")
 @click.option("--queue", help="For a subscriber: its queue.", shell_complete=complete)
 @click.option("--subscriber", help="The subscriber that missed them; each gets one more try.")
-@click.option("--dry-run", is_flag=True, help="Only count what a subscriber missed.")
+@changes
 @click.pass_obj
 def replay(
     hub: HubOptions,
@@ -98,18 +107,18 @@ def replay(
     missing: bool,
     queue: str | None,
     subscriber: str | None,
-    dry_run: bool,
 ) -> None:
     """Send failed messages again: those of an error queue, those that a queue gave up at a subscriber (--queue,
     --subscriber), or those that an endpoint missed (--app, --endpoint, --since).
 
-    A message leaves the error queue once the hub has accepted it again, so it may come twice but is never lost.
+    What is in the error queue now is sent once, to the subscriber that missed it and to no other. An error message is
+    deleted once its message has arrived; otherwise it stays, so a message may come twice but is never lost.
     """
     rest = hub.rest()
     if queue is not None or subscriber is not None:
         if queue is None or subscriber is None or error_queue or app or endpoint:
             raise click.UsageError("for a subscriber, give --queue and --subscriber")
-        hub.show([_replayed_at(hub, rest, queue, subscriber, dry_run=dry_run)])
+        hub.show([_replayed_at(hub, rest, queue, subscriber)])
         return
     if app or endpoint:
         if error_queue or not (app and endpoint and since is not None):
@@ -117,77 +126,46 @@ def replay(
         kind = "replay-missing" if missing else "recover"
         start = (datetime.now(UTC) - timedelta(milliseconds=since)).isoformat().replace("+00:00", "Z")
         path = _app(app, f"/endpoint/{quote(endpoint, safe='')}/{kind}")
-        hub.show([rest.call("POST", path, {"since": start})])
+        hub.show([fields(rest.call("POST", path, {"since": start}))])
         return
     if error_queue is None:
         raise click.UsageError("give an ERROR_QUEUE, or --queue and --subscriber, or --app, --endpoint and --since")
-    counted = {"sent": 0, "left": 0}
-    while sum(counted.values()) < limit:
-        wanted = {"n": min(BATCH, limit - sum(counted.values())), "timeout": RESERVED_S}
-        taken = rest.call("POST", rest.queue(error_queue, "/reservations"), wanted)["messages"]
-        if not taken:
-            break
-        for each in taken:
-            counted["sent" if _sent_again(hub, rest, error_queue, each, target) else "left"] += 1
-    hub.show([{"queue": error_queue, **counted}])
+    replayed = ErrorQueue(
+        rest=rest,
+        name=error_queue,
+        target=target,
+        send=lambda queue, body, headers: send(rest, queue, body, headers=headers),
+        say=hub.note,
+    )
+    if hub.dry_run:
+        hub.show(replayed.look(limit))
+        return
+    hub.show([{"queue": error_queue, **replayed.run(limit)}])
 
 
-def _replayed_at(hub: HubOptions, rest: Rest, queue: str, subscriber: str, *, dry_run: bool) -> dict[str, Any]:
+def _replayed_at(hub: HubOptions, rest: Rest, queue: str, subscriber: str) -> dict[str, Any]:
     """Retry what a queue gave up at a subscriber, page by page."""
     counted = {"looked": 0, "found": 0, "replayed": 0}
-    after: str | None = ""
-    while after is not None:
-        body = {"subscriber": subscriber, "dry_run": dry_run, "after": after}
-        part = rest.call("POST", rest.queue(queue, "/replay"), body)
-        counted = {name: count + part[name] for name, count in counted.items()}
-        after = part["after"]
-        if after is not None:
-            hub.note(f"examined {counted['looked']}, tried again {counted['replayed']}")
+    after = ""
+    for _ in range(MOST_PAGES):
+        body = {"subscriber": subscriber, "dry_run": hub.dry_run, "after": after}
+        part = rest.call("POST", rest.queue(queue, "/replay"), body, reads=hub.dry_run)
+        counted = {name: count + number(part, name) for name, count in counted.items()}
+        following = None if part.get("after") is None else text(part, "after")
+        if following is None:
+            break
+        if following == after:
+            raise Odd("its 'after' leads to itself")
+        hub.note(f"examined {counted['looked']}, tried again {counted['replayed']}")
+        after = following
     return {"queue": queue, "subscriber": subscriber, **counted}
-
-
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    """The failed message that a message of an error queue describes."""
-
-    queue: str
-    headers: dict[str, str]
-    body: bytes
-
-    @classmethod
-    def of(cls, told: str) -> _Failed:
-        """Read the body of an error message.
-
-        Raises:
-            ValueError: It is not an error message, or does not contain the failed one.
-        """
-        fields = json.loads(told)
-        if not isinstance(fields, dict) or "source_msg_id" not in fields:
-            raise ValueError("it is not an error message")
-        if fields.get("body_left_out"):
-            raise ValueError("the body is not in it")
-        exact = fields.get("body_base64")
-        body = base64.b64decode(exact, validate=True) if exact else str(fields["body"]).encode()
-        return cls(str(fields.get("queue", "")), dict(fields.get("headers") or {}), body)
-
-
-def _sent_again(hub: HubOptions, rest: Rest, error_queue: str, taken: dict[str, Any], target: str | None) -> bool:
-    """Return a message; whether that worked. One that cannot go back stays, hidden for a few minutes."""
-    try:
-        failed = _Failed.of(taken["body"])
-    except (ValueError, KeyError, TypeError) as error:
-        hub.note(f"{taken['id']} stays in {error_queue}: {error}")
-        return False
-    send(rest, target or failed.queue, failed.body, headers=failed.headers)
-    reservation = {"reservation_id": taken["reservation_id"]}
-    rest.call("DELETE", rest.queue(error_queue, f"/messages/{taken['id']}"), reservation)
-    return True
 
 
 @click.command(cls=Command)
 @click.argument("message")
 @click.option("--queue", help="The queue it is in.", shell_complete=complete)
 @click.option("--app", help="For a webhook: the application.")
+@changes
 @destructive
 @click.pass_obj
 def expunge(hub: HubOptions, *, message: str, queue: str | None, app: str | None, yes: bool) -> None:
@@ -196,7 +174,7 @@ def expunge(hub: HubOptions, *, message: str, queue: str | None, app: str | None
     """
     if (queue is None) == (app is None):
         raise click.UsageError("give --queue or --app")
-    ask(f"Remove {message} for good?", yes=yes)
+    ask(f"Remove {message} for good?", yes=yes or hub.dry_run)
     rest = hub.rest()
     if queue is not None:
         rest.call("DELETE", rest.queue(queue, f"/messages/{quote(message, safe='')}"))

@@ -8,10 +8,13 @@ from typing import Any, BinaryIO
 
 import click
 
-from cli.commands.queues import complete
-from cli.framework import Command
-from cli.hub import HubOptions
-from cli.rest import Refused, Rest, Unreachable
+from ..answers import Odd, texts
+from ..dry import changes
+from ..framework import Command
+from ..hub import HubOptions
+from ..rest import Refused, Rest, Unreachable
+from ..terminal import printable
+from .queues import complete
 
 BATCH = 100
 """Messages in one request: the hub's limit."""
@@ -28,6 +31,7 @@ ESCAPED = 6
 @click.option("--ndjson", type=click.File("rb"), help="A file with a message on each line; - is standard input.")
 @click.option("--delay", type=int, default=0, help="Seconds before it is available.")
 @click.option("--header", "-H", multiple=True, metavar="NAME=VALUE", help="Sent with each push. Repeatable.")
+@changes
 @click.option("--skip", type=int, default=0, help="With --ndjson: number of lines that are already in the queue.")
 @click.pass_obj
 def post(
@@ -44,16 +48,49 @@ def post(
     """Post a message, or one for each line of a file. Without BODY, it is read from standard input.
 
     Lines are posted in order, in requests of up to a hundred. If that fails half-way, the command says what to --skip.
+    The hub makes a pull queue of a name that it does not know: this command asks first, or says so.
     """
     if sum(each is not None for each in (body, file, ndjson)) > 1:
         raise click.UsageError("give one of BODY, --file and --ndjson")
     headers = dict(_header(each) for each in header)
     rest = hub.rest()
+    content = b""
+    if ndjson is None:
+        content = body.encode(errors="surrogateescape") if body is not None else _given(hub, file)
+    _look_for(hub, rest, queue)
     if ndjson is not None:
         hub.show([{"posted": _post_lines(hub, rest, queue, ndjson, delay=delay, headers=headers, skip=skip)}])
         return
-    content = body.encode() if body is not None else (file or sys.stdin.buffer).read()
     hub.show([{"id": send(rest, queue, content, delay=delay, headers=headers)}])
+
+
+def _given(hub: HubOptions, file: BinaryIO | None) -> bytes:
+    """The body from a file or standard input.
+
+    Raises:
+        click.UsageError: Standard input is empty, as when the program before a pipe failed.
+    """
+    if file is not None:
+        return file.read()
+    if sys.stdin.isatty():
+        hub.note("the body is read from here; Ctrl-D ends it")
+    content = sys.stdin.buffer.read()
+    if not content:
+        raise click.UsageError('standard input is empty; for a message without a body give BODY as ""')
+    return content
+
+
+def _look_for(hub: HubOptions, rest: Rest, queue: str) -> None:
+    """Ask before a message to a queue that does not exist makes one; where nobody can be asked, say so."""
+    try:
+        rest.call("GET", rest.queue(queue))
+    except Refused as error:
+        if error.status != 404:
+            raise
+        if sys.stdin.isatty() and not hub.dry_run:
+            click.confirm(f"There is no queue {printable(queue)}. Make it, as a pull queue?", abort=True, err=True)
+        else:
+            hub.note(f"there was no queue {queue}: this makes it, as a pull queue")
 
 
 def send(rest: Rest, queue: str, content: bytes, *, delay: int = 0, headers: dict[str, str]) -> str:
@@ -69,9 +106,14 @@ def send(rest: Rest, queue: str, content: bytes, *, delay: int = 0, headers: dic
             raise click.UsageError("a body that is not text cannot be delayed") from error
         shown = {f"X-Subscribers-{name}": value for name, value in headers.items()}
         shown["Content-Type"] = "application/octet-stream"
-        ids: list[str] = rest.call("POST", rest.queue(queue, "/webhook"), content, headers=shown)["ids"]
-        return ids[0]
-    ids = rest.call("POST", rest.queue(queue, "/messages"), {"messages": [_message(text, delay, headers)]})["ids"]
+        return _first_id(rest.call("POST", rest.queue(queue, "/webhook"), content, headers=shown))
+    return _first_id(rest.call("POST", rest.queue(queue, "/messages"), {"messages": [_message(text, delay, headers)]}))
+
+
+def _first_id(answer: Any) -> str:
+    ids = texts(answer, "ids")
+    if not ids:
+        raise Odd("it names no message")
     return ids[0]
 
 

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from cli.framework import Group
-from cli.hub import HubOptions
-from cli.settings import Profile, Profiles
+from ..framework import Group
+from ..hub import HubOptions
+from ..settings import Profile, Profiles
 
 
 @click.group(cls=Group)

@@ -6,12 +6,14 @@ from typing import Any
 
 import click
 
-from cli.framework import Group
-from cli.hub import HubOptions
-from cli.operator import projects_of
 from pushhub.base.times import iso_time
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
+
+from ..dry import changes
+from ..framework import Group
+from ..hub import HubOptions
+from ..operator import projects_of
 
 MOST_PER_SECOND = 1_000_000
 
@@ -40,6 +42,7 @@ def projects() -> None:
 @projects.command("make")
 @click.argument("name")
 @click.option("--allow", multiple=True, help="A host or network that the egress guard lets it push to. Repeatable.")
+@changes
 @click.pass_obj
 def make_project(hub: HubOptions, name: str, allow: tuple[str, ...]) -> None:
     """Create a project with one token, which is shown only this once."""
@@ -58,6 +61,7 @@ def list_projects(hub: HubOptions) -> None:
 @projects.command("rename")
 @click.argument("project")
 @click.argument("name")
+@changes
 @click.pass_obj
 def rename_project(hub: HubOptions, project: str, name: str) -> None:
     """Rename a project."""
@@ -67,6 +71,7 @@ def rename_project(hub: HubOptions, project: str, name: str) -> None:
 @projects.command("allow")
 @click.argument("project")
 @click.argument("targets", nargs=-1)
+@changes
 @click.pass_obj
 def allow_targets(hub: HubOptions, project: str, targets: tuple[str, ...]) -> None:
     """Set the hosts or networks that the egress guard lets a project push to; without any, only public addresses.
@@ -80,6 +85,7 @@ def allow_targets(hub: HubOptions, project: str, targets: tuple[str, ...]) -> No
 @click.argument("project")
 @click.argument("per_second", type=_Rate(), metavar="MESSAGES_PER_SECOND|none|default")
 @click.option("--burst", type=click.IntRange(1, 10_000_000), help="Messages that may come at once: ten seconds' worth.")
+@changes
 @click.pass_obj
 def limit_project(hub: HubOptions, project: str, per_second: int | None, burst: int | None) -> None:
     """Set how many messages a project's producers may post: a rate, none (no limit), or default (the stack's).

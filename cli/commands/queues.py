@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from cli.framework import Group, ask, destructive
-from cli.hub import HubOptions
-from cli.rest import Rest
+from ..answers import Odd, section, sections, text
+from ..dry import changes
+from ..framework import Group, ask, destructive
+from ..hub import HubOptions
+
+if TYPE_CHECKING:
+    from ..rest import Rest
 
 PAGE = 100
 MOST_PAGES = 10_000
@@ -21,10 +25,12 @@ def names(rest: Rest, prefix: str = "") -> list[str]:
     found: list[str] = []
     query = {"per_page": str(PAGE), "prefix": prefix}
     for _ in range(MOST_PAGES):
-        page = [each["name"] for each in rest.call("GET", rest.queues, query=query)["queues"]]
+        page = [text(each, "name") for each in sections(rest.call("GET", rest.queues, query=query), "queues")]
         found += page
         if len(page) < PAGE:
             break
+        if page[-1] == query.get("previous"):
+            raise Odd("a page of queues follows itself")
         query["previous"] = page[-1]
     return found
 
@@ -50,7 +56,7 @@ def queues() -> None:
 def list_queues(hub: HubOptions, prefix: str) -> None:
     """List all queues, with the number of waiting messages."""
     rest = hub.rest()
-    hub.show(_row(rest.call("GET", rest.queue(name))["queue"]) for name in names(rest, prefix))
+    hub.show(_row(section(rest.call("GET", rest.queue(name)), "queue")) for name in names(rest, prefix))
 
 
 @queues.command("show")
@@ -59,7 +65,7 @@ def list_queues(hub: HubOptions, prefix: str) -> None:
 def show_queue(hub: HubOptions, name: str) -> None:
     """Show a queue with its settings and subscribers."""
     rest = hub.rest()
-    queue = rest.call("GET", rest.queue(name))["queue"]
+    queue = section(rest.call("GET", rest.queue(name)), "queue")
     if hub.as_json:
         hub.show([queue])
         return
@@ -68,7 +74,7 @@ def show_queue(hub: HubOptions, name: str) -> None:
     hub.show({"setting": key, "value": value} for key, value in queue.items() if key not in ("push", "name"))
     if "push" in queue:
         click.echo()
-        hub.show(queue["push"]["subscribers"])
+        hub.show(sections(queue["push"], "subscribers"))
 
 
 @queues.command("create")
@@ -85,7 +91,9 @@ def show_queue(hub: HubOptions, name: str) -> None:
 @click.option("--error-queue", help="The queue in which failed messages are reported.")
 @click.option("--timeout", type=int, help="Seconds that a reservation lasts.")
 @click.option("--expiration", type=int, help="Seconds that a message lives.")
-@click.option("--from", "file", type=click.File("r"), help="All settings as JSON, in the API's format under 'queue'.")
+@click.option("--convert", is_flag=True, help="Turn a pull queue of that name into a push queue; nothing is lost.")
+@click.option("--from", "file", type=click.File("rb"), help="All settings as JSON, in the API's format under 'queue'.")
+@changes
 @click.pass_obj
 def create_queue(
     hub: HubOptions,
@@ -98,6 +106,7 @@ def create_queue(
     error_queue: str | None,
     timeout: int | None,
     expiration: int | None,
+    convert: bool,
     file: Any,
 ) -> None:
     """Create or change a queue."""
@@ -107,17 +116,22 @@ def create_queue(
     if push:
         pushes["subscribers"] = [_subscriber(each) for each in push]
     settings |= _given(type=kind, message_timeout=timeout, message_expiration=expiration, push=pushes or None)
+    settings |= {"convert": True} if convert else {}
     rest = hub.rest()
-    hub.show([_row(rest.call("PUT", rest.queue(name), {"queue": settings})["queue"])])
+    queue = section(rest.call("PUT", rest.queue(name), {"queue": settings}), "queue")
+    hub.show([_row(queue)])
+    if left := queue.get("left"):
+        hub.note(f"{left} messages are still held for consumers: repeat this to have them pushed, too")
 
 
 @queues.command("delete")
 @click.argument("name", shell_complete=complete)
+@changes
 @destructive
 @click.pass_obj
 def delete_queue(hub: HubOptions, name: str, *, yes: bool) -> None:
     """Delete a queue and its messages."""
-    ask(f"Delete the queue {name} and all its messages?", yes=yes)
+    ask(f"Delete the queue {name} and all its messages?", yes=yes or hub.dry_run)
     rest = hub.rest()
     rest.call("DELETE", rest.queue(name))
 
@@ -125,7 +139,7 @@ def delete_queue(hub: HubOptions, name: str, *, yes: bool) -> None:
 def _read(file: Any) -> dict[str, Any]:
     try:
         given = json.load(file)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.UsageError(f"--from is not JSON: {error}") from error
     if not isinstance(given, dict):
         raise click.UsageError("--from must hold an object")
@@ -137,17 +151,17 @@ def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _subscriber(text: str) -> dict[str, str]:
-    name, equals, url = text.partition("=")
+def _subscriber(given: str) -> dict[str, str]:
+    name, equals, url = given.partition("=")
     # An equals sign in a URL's query names nothing.
-    return {"name": name, "url": url} if equals and "://" not in name else {"name": "", "url": text}
+    return {"name": name, "url": url} if equals and "://" not in name else {"name": "", "url": given}
 
 
 def _row(queue: dict[str, Any]) -> dict[str, Any]:
-    subscribers = queue.get("push", {}).get("subscribers", [])
+    subscribers = sections(queue["push"], "subscribers") if "push" in queue else []
     return {
-        "name": queue["name"],
-        "type": queue["type"],
+        "name": text(queue, "name"),
+        "type": text(queue, "type"),
         "size": queue.get("size"),
         "total_messages": queue.get("total_messages"),
         "subscribers": len(subscribers),

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import click
 
-from cli.framework import Command
-from cli.hub import HubOptions
-from cli.operator import TABLE_OUTPUT, deployment
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.rebuild import Rebuild
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
@@ -15,14 +12,19 @@ from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 from pushhub.engine.store.s3_bodies import S3BodyStore
 from pushhub.engine.store.s3_records import S3Records
 
+from ..dry import changes
+from ..framework import Command
+from ..hub import HubOptions
+from ..operator import TABLE_OUTPUT, deployment
+
 
 @click.command(cls=Command)
 @click.option(
     "--since", required=True, metavar="DATE", help="Day of the oldest message with outstanding deliveries, 2026-11-01."
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@changes
 @click.pass_obj
-def rebuild(hub: HubOptions, since: str, *, dry_run: bool) -> int:
+def rebuild(hub: HubOptions, since: str) -> int:
     """Restore messages that the messages table has lost, from delivery records and the bodies bucket.
 
     What cannot be restored is listed. First stop push, poll and wake (docs/operations.md). What is in the table stays
@@ -38,11 +40,11 @@ def rebuild(hub: HubOptions, since: str, *, dry_run: bool) -> int:
         clock=clock,
     )
     try:
-        rebuilt = use_case.run(S3Records(s3, found.outputs["RecordsBucketName"]).read(since), dry=dry_run)
+        rebuilt = use_case.run(S3Records(s3, found.outputs["RecordsBucketName"]).read(since), dry=hub.dry_run)
     except (KeyError, ValueError) as error:
         raise click.ClickException(f"a record cannot be read: {error!r}") from error
     click.echo(
-        f"{'would be ' if dry_run else ''}put back: {rebuilt.messages} messages; deliveries that go on: "
+        f"{'would be ' if hub.dry_run else ''}put back: {rebuilt.messages} messages; deliveries that go on: "
         f"{rebuilt.resumed}, wait for a person: "
         f"{rebuilt.held}, given up without their body: {rebuilt.lost}, expired: {rebuilt.expired}; not lost: "
         f"{rebuilt.present}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -11,14 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from local.place import REPOSITORY
 
-from cli.durations import Duration, worded
-from cli.framework import Command, Group
-from cli.hub import HubOptions
-from cli.operator import deployment
-from cli.pictures import as_svg, sparkline
-from cli.windows import OutageWindow
 from pushhub.base.errors import Invalid
 from pushhub.base.times import epoch_ms, iso_time
 from pushhub.engine.history import history
@@ -33,6 +25,16 @@ from pushhub.ironmq.wire.policies import (
     render_windows,
     request_of,
 )
+
+from ..answers import Odd, number, section, sections, text
+from ..clone import folder
+from ..durations import Duration, worded
+from ..framework import Command, Group
+from ..hub import HubOptions
+from ..operator import deployment
+from ..pictures import as_svg, sparkline
+from ..terminal import as_json
+from ..windows import OutageWindow
 
 AS_THEY_ARE = {"ignore_unknown_options": True, "help_option_names": []}
 
@@ -64,9 +66,10 @@ def whole_hub(arguments: tuple[str, ...]) -> int:
 
     Arguments go to the simulator (simulate hub --help).
     """
-    if importlib.util.find_spec("simulation") is None:
+    clone = folder()
+    if clone is None:
         raise click.ClickException("the simulator is missing: run this in a clone of the repository")
-    return subprocess.run([sys.executable, "-m", "simulation", *arguments], cwd=REPOSITORY, check=False).returncode  # noqa: S603 (our own module)
+    return subprocess.run([sys.executable, "-m", "simulation", *arguments], cwd=clone, check=False).returncode  # noqa: S603 (our own module)
 
 
 @simulate.command(cls=Command)
@@ -145,7 +148,7 @@ def policy(
     if svg is not None:
         svg.write_text(as_svg(done.forecast.series, "Attempts at the endpoint"))
     if hub.as_json:
-        click.echo(json.dumps(done.answer() | {"outage": render_windows(done.asked.plan.endpoint)}))
+        click.echo(as_json(done.answer() | {"outage": render_windows(done.asked.plan.endpoint)}))
         return 0
     forecasts = {"forecast": done.forecast} | ({beside: done.compared} if done.compared else {})
     _show(hub, {name: render_forecast(each) for name, each in forecasts.items()})
@@ -164,7 +167,7 @@ def _read(given: Any) -> dict[str, Any]:
         return {}
     try:
         read = json.load(given)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.UsageError(f"the request is not JSON: {error}") from error
     if not isinstance(read, dict):
         raise click.UsageError("the request must be a JSON object")
@@ -187,12 +190,12 @@ def _put_policy(request: dict[str, Any], options: dict[str, Any]) -> None:
         request["policy"] = policy
 
 
-def _schedule(text: str) -> str | list[float]:
-    parts = text.split(",")
+def _schedule(given: str) -> str | list[float]:
+    parts = given.split(",")
     try:
         return [float(each) for each in parts]
     except ValueError:
-        return text
+        return given
 
 
 def _counted(hub: HubOptions, subscriber: str, queue: str, since: str, until: str | None) -> dict[str, Any]:
@@ -203,16 +206,19 @@ def _counted(hub: HubOptions, subscriber: str, queue: str, since: str, until: st
         replay["until"] = iso_time(_time(until))
     # Simulated here, not there: the hub is asked for the least it takes.
     asked = {"replay": replay, "rate": 0.001, "compare": "nothing"}
-    answer = rest.call("POST", f"/3/projects/{rest.project}/policies/simulate", asked)
-    plan, told = answer["plan"], answer["replayed"]
+    answer = rest.call("POST", f"/3/projects/{rest.project}/policies/simulate", asked, reads=True)
+    plan, told = section(answer, "plan"), section(answer, "replayed")
+    duration, outage, messages = number(plan, "duration"), sections(told, "outage"), number(told, "messages")
+    if duration < 1:
+        raise Odd("its 'duration' is none")
     hub.note(
-        f"{told['messages']} messages from {told['from']} on, in {worded(plan['duration'] * 1000)}; "
-        f"{told['failed']} of {told['attempts']} attempts failed; outages: {len(told['outage'])}"
+        f"{messages} messages from {text(told, 'from')} on, in {worded(duration * 1000)}; "
+        f"{number(told, 'failed')} of {number(told, 'attempts')} attempts failed; outages: {len(outage)}"
     )
     return {
-        "outage": told["outage"],
-        "rate": min(float(MAX_RATE), max(MIN_RATE, told["messages"] / plan["duration"])),
-        **{name: plan[name] for name in ("takes", "duration", "message_expiration")},
+        "outage": outage,
+        "rate": min(float(MAX_RATE), max(MIN_RATE, messages / duration)),
+        **{name: plan.get(name) for name in ("takes", "duration", "message_expiration")},
     }
 
 
@@ -235,11 +241,11 @@ def _recorded(hub: HubOptions, subscriber: str, queue: str, since: str, until: s
     return request_of(told)
 
 
-def _time(text: str) -> int:
+def _time(given: str) -> int:
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(given)
     except ValueError as error:
-        raise click.UsageError(f"{text!r} is not a time: use 2026-11-01 or 2026-11-01T12:00:00Z") from error
+        raise click.UsageError(f"{given!r} is not a time: use 2026-11-01 or 2026-11-01T12:00:00Z") from error
     return epoch_ms((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat())
 
 

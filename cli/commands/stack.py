@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from local.errors import LocalError
-from local.place import REPOSITORY, Place
-from local.stack import Description
 
-from cli.framework import Command
-from cli.hub import UNREACHABLE, HubOptions
-from local import stack
+from ..clone import folder
+from ..framework import Command
+from ..hub import UNREACHABLE, HubOptions
+
+if TYPE_CHECKING:
+    from local.place import Place
+    from local.stack import Description
+
+_T = TypeVar("_T")
 
 
-def _place() -> Place:
-    if not (REPOSITORY / "template.yaml").is_file():
+def _in_the_clone(do: Callable[[ModuleType, Place], _T]) -> _T:
+    """Do something with the stack of this clone.
+
+    Raises:
+        click.ClickException: There is no clone, or it cannot be done.
+    """
+    if folder() is None:
         raise click.ClickException("the local hub runs from a clone of its repository, and there is none here")
+    # What is installed without a clone has none of this.
+    from local.errors import LocalError  # noqa: PLC0415
+    from local.place import Place  # noqa: PLC0415
+
+    from local import stack  # noqa: PLC0415
+
     try:
-        return Place.from_environment()
+        return do(stack, Place.from_environment())
     except LocalError as error:
         raise click.ClickException(str(error)) from error
 
@@ -37,38 +53,29 @@ def _shown(description: Description) -> list[dict[str, Any]]:
 @click.pass_obj
 def up(hub: HubOptions) -> None:
     """Start the hub on this machine if it is not running, and say how to reach it."""
-    try:
-        hub.show(_shown(stack.up(_place(), hub.note)))
-    except LocalError as error:
-        raise click.ClickException(str(error)) from error
+    hub.show(_shown(_in_the_clone(lambda stack, place: stack.up(place, hub.note))))
 
 
 @click.command(cls=Command)
 @click.pass_obj
 def down(hub: HubOptions) -> None:
     """Stop the hub on this machine and keep its state."""
-    try:
-        ran = stack.down(_place(), hub.note)
-    except LocalError as error:
-        raise click.ClickException(str(error)) from error
+    ran = _in_the_clone(lambda stack, place: stack.down(place, hub.note))
     hub.note("Pushhub is down." if ran else "Pushhub was not running.")
 
 
 @click.command(cls=Command)
 @click.pass_obj
 def status(hub: HubOptions) -> int:
-    """Check whether the hub answers, and as which project: the profile's hub, or the one on this machine."""
-    known = hub.settings()
-    if known.url:
+    """Check whether the hub answers, and as which project: the profile's hub, or the one on this machine.
+
+    In a clone, its processes are looked at too, and a message is sent through the hub on this machine.
+    """
+    if hub.settings().url or folder() is None:
         rest = hub.rest()
         rest.call("GET", rest.queues, query={"per_page": "1"})
         hub.show([{"url": rest.base_url, "project": rest.project, "state": "ok"}])
         return 0
-    place = _place()
-    try:
-        description = stack.describe(place)
-        problems = stack.problems(place)
-    except LocalError as error:
-        raise click.ClickException(str(error)) from error
-    hub.show([each | {"state": "; ".join(problems) or "ok"} for each in _shown(description)])
+    described, problems = _in_the_clone(lambda stack, place: (stack.describe(place), stack.problems(place)))
+    hub.show([each | {"state": "; ".join(problems) or "ok"} for each in _shown(described)])
     return UNREACHABLE if problems else 0

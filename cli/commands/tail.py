@@ -12,12 +12,12 @@ from typing import Any
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.commands.queues import complete
-from cli.durations import Duration
-from cli.framework import Command
-from cli.hub import HubOptions
-from cli.operator import Deployment, deployment
-from cli.terminal import printable
+from ..durations import Duration
+from ..framework import Command
+from ..hub import HubOptions
+from ..operator import Deployment, deployment
+from ..terminal import printable
+from .queues import complete
 
 POLL_S = 2.0
 SETTLE = timedelta(minutes=5)

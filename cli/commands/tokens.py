@@ -6,13 +6,15 @@ from typing import Any
 
 import click
 
-from cli.durations import Duration
-from cli.framework import Group
-from cli.hub import HubOptions
-from cli.operator import projects_of
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.project import ProjectToken
+
+from ..dry import changes
+from ..durations import Duration
+from ..framework import Group
+from ..hub import HubOptions
+from ..operator import projects_of
 
 HOUR_MS = 3_600_000
 
@@ -26,6 +28,7 @@ def tokens() -> None:
 @click.argument("project")
 @click.option("--label", default="", help="A name to recognise it by.")
 @click.option("--expires", type=Duration(), help="How long it is valid: 90d, 12h, 30m. By default until it is revoked.")
+@changes
 @click.pass_obj
 def make_token(hub: HubOptions, project: str, label: str, expires: int | None) -> None:
     """Create a token."""
@@ -45,6 +48,7 @@ def list_tokens(hub: HubOptions, project: str) -> None:
 @tokens.command("revoke")
 @click.argument("project")
 @click.argument("token_id")
+@changes
 @click.pass_obj
 def revoke_token(hub: HubOptions, project: str, token_id: str) -> None:
     """Revoke a token. Functions that have cached it may accept it for another 30 seconds."""
@@ -57,6 +61,7 @@ def revoke_token(hub: HubOptions, project: str, token_id: str) -> None:
 @click.option(
     "--overlap", type=Duration(), default=HOUR_MS, help="How long the old one stays valid; an hour by default."
 )
+@changes
 @click.pass_obj
 def rotate_token(hub: HubOptions, project: str, token_id: str, overlap: int) -> None:
     """Create a token to replace another; both are valid for a while."""

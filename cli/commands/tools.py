@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 from botocore.exceptions import BotoCoreError, ClientError
-from local.place import REPOSITORY
 
-from cli.framework import Command
-from cli.hub import HubOptions
-from cli.operator import Deployment, deployment
+from ..clone import folder
+from ..dry import NotDone, changes
+from ..framework import Command
+from ..hub import HubOptions
+from ..operator import Deployment, deployment
 
 LINK_S = 900
 """How long a link to a page is valid, seconds."""
@@ -25,6 +26,7 @@ DONE = ("SUCCEEDED", "FAILED", "STOPPED", "ERROR", "TIMEOUT")
 @click.option("--from", "first", metavar="DATE", help="First day, 2026-11-01.")
 @click.option("--link", is_flag=True, help="Make no report; show a link to the newest page, valid for 15 minutes.")
 @click.option("--wait", is_flag=True, help="For a deployed hub: wait until the job has finished.")
+@changes
 @click.pass_obj
 def report(hub: HubOptions, first: str | None, *, link: bool, wait: bool) -> int:
     """Make the delivery report: every message accounted for. Uses a deployed hub's Glue job, or Spark on this machine.
@@ -35,8 +37,13 @@ def report(hub: HubOptions, first: str | None, *, link: bool, wait: bool) -> int
         hub.show([newest_page(deployment(hub))])
         return 0
     if not hub.settings().stack:
-        arguments = [f"ARGS=--date-from {first}"] if first else []
-        return subprocess.run(["make", "report", *arguments], cwd=REPOSITORY, check=False).returncode  # noqa: S603, S607 (what make is, the person says)
+        clone = folder()
+        if clone is None:
+            raise click.ClickException("for a deployed hub say --stack NAME; a local one's report needs its clone")
+        command = ["make", "report", *([f"ARGS=--date-from {first}"] if first else [])]
+        if hub.dry_run:
+            raise NotDone(" ".join(command))
+        return subprocess.run(command, cwd=clone, check=False).returncode  # noqa: S603 (what make is, the person says)
     found = deployment(hub)
     glue, job = found.client("glue"), found.outputs["ReportJobName"]
     try:

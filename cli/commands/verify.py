@@ -8,9 +8,9 @@ from typing import BinaryIO
 
 import click
 
-from cli.framework import Command
-from cli.hub import HubOptions
-from cli.signatures import TOLERANCE_S, Signed, findings
+from ..framework import Command
+from ..hub import HubOptions
+from ..signatures import TOLERANCE_S, Signed, findings
 
 HEADERS = {"id": "message_id", "timestamp": "timestamp", "signature": "signature"}
 

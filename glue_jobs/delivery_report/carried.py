@@ -239,8 +239,9 @@ def _records_of(records: DataFrame, keep: DataFrame) -> DataFrame:
     events = records.where(~accepted).join(keep, list(IDENTITY), "left_semi")
     whose = keep.groupBy(*message).agg(F.collect_set("delivery_id").alias("kept"))
     acceptances = records.where(accepted).join(whose, list(message))
+    # A message may have several: of what was owed later, and of its stays in a pull queue.
     trimmed = acceptances.withColumn("owed", F.array_intersect("owed", "kept")).drop("kept")
-    return events.unionByName(trimmed)
+    return events.unionByName(trimmed.where(F.size("owed") > 0))
 
 
 def _chained(fingerprint: str, raw: Sequence[str]) -> str:

@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any, Final
 
 _KINDS: Final = {
-    "messages": ("message", "queue"),
-    "lines": ("line", "queue"),
-    "topics": ("commit", "topic_uid"),
+    "messages": ("message", ("queue",)),
+    "lines": ("line", ("queue", "entry")),
+    "topics": ("commit", ("topic_uid",)),
 }
 """What is read of each table: items of a kind, and what else of them than their keys and time."""
 
@@ -41,9 +41,9 @@ def entries(
             Segment=segment,
             TotalSegments=segments,
             Select="SPECIFIC_ATTRIBUTES",
-            ProjectionExpression="pk, sk, accepted_at, #more",
+            ProjectionExpression=", ".join(("pk, sk, accepted_at", *(f"#{each}" for each in more))),
             FilterExpression="#kind = :kind AND accepted_at BETWEEN :since AND :until",
-            ExpressionAttributeNames={"#kind": "kind", "#more": more},
+            ExpressionAttributeNames={"#kind": "kind", **{f"#{each}": each for each in more}},
             ExpressionAttributeValues={**within, ":kind": {"S": kind}},
         )
         for page in pages:
@@ -60,5 +60,7 @@ def _entry(kind: str, item: Mapping[str, Any]) -> dict[str, Any]:
         project, uid, message_id = pk.rsplit("#", 2)
         # Messages that can be listed share the partitions of their queue; their ids are the sort keys.
         message_id = message_id if sk == "M" else sk
-        said = {"project": project, "queue": item["queue"]["S"], "queue_uid": uid, "id": message_id}
+        # What the hub puts into a pull queue may come there a second time, and says which time it is.
+        stay = f"{message_id}~{item['entry']['S']}" if "entry" in item else message_id
+        said = {"project": project, "queue": item["queue"]["S"], "queue_uid": uid, "id": stay}
     return {**said, "accepted_ms": accepted}

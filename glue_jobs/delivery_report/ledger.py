@@ -39,7 +39,8 @@ ENTRY: Final = StructType(
         StructField("accepted_ms", LongType()),
     ]
 )
-"""Something accepted that a table holds; ``id`` is a message's, or the number of a commit."""
+"""Something accepted that a table holds; ``id`` is a message's, in pull queues with
+what tells its stays there apart, or the number of a commit."""
 
 
 def read_tables(
@@ -105,9 +106,11 @@ def unrecorded_findings(ledger: DataFrame, records: DataFrame, date_from: date) 
         date_from: First day of the ledger.
     """
     notification = F.col("dialect") == "notifications"
+    of_pull = F.substring_index(F.coalesce("delivery_id", F.get("owed", F.lit(0))), ".", 1)
     recorded = records.where(F.to_date("accepted_at") >= F.lit(date_from)).select(
         "queue_uid",
         F.when(notification, F.shiftright("sequence", COMMIT_BITS).cast("string"))
+        .when(F.col("dialect") == "pull", of_pull)
         .otherwise(F.col("message_id"))
         .alias("id"),
     )

@@ -31,6 +31,10 @@ PRICES: Final[dict[str, float]] = {
     "logs_infrequent_gb": 0.25,
     "scheduler_invocation": 1.00 / 1e6,
     "glue_dpu_hour": 0.44,
+    "glue_flex_dpu_hour": 0.29,
+    "alarm_month": 0.10,
+    "kms_key_month": 1.00,
+    "secret_month": 0.40,
     "data_out_gb": 0.09,
 }
 """Price of one unit.

@@ -15,8 +15,9 @@ from typing import Any
 from pushhub.engine.model.message import Message
 from pushhub.hub.model.object_ids import from_object_id
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.truth import Accepted, Violation
+from simulation.truth import Accepted
 from simulation.weather import HOUR
 from simulation.worlds.world import Owed, PushWorld
 
@@ -220,6 +221,7 @@ class HubWorld(PushWorld):
         if history[-1].state in {"exhausted", "expired"}:
             yield Violation("given up", message_id, f"{service.name}: {history[-1].state}")
         yield from self._asked_after_its_end(owed, asked, service.name)
+        yield from self._asked_twice(owed, asked, service.name)
 
     def _copies(self, incoming: Mapping[str, Accepted]) -> Iterator[Violation]:
         """One copy for each mapping that wants the type, and no other."""

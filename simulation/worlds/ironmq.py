@@ -14,12 +14,12 @@ from random import Random
 from typing import Any
 
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import PushSettings
-from pushhub.engine.store.dynamodb_config import CACHE_TTL_MS
+from pushhub.engine.model.queue import PushSettings, Queue
 from simulation.account import START_MS, HttpAnswer
 from simulation.endpoints import Asked, Endpoint, Mood, life
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.truth import Accepted, Violation, Written
+from simulation.truth import Accepted, Written
 from simulation.worlds.world import Owed, PushWorld, moment
 
 EARLY_MS = 1_100
@@ -27,11 +27,16 @@ EARLY_MS = 1_100
 see ``_clocks_off``.
 """
 
-CACHED = CACHE_TTL_MS * 1000
-"""A first attempt may use a cached queue that is this old (microseconds)."""
+IN_FORCE = SECOND
+"""A request goes by the settings that its owner had made up to this long before it began (microseconds)."""
 
 CHANGES_AN_HOUR = 1.5
 """How often per hour the owner changes something."""
+
+VERSION = "accept-language"
+"""The header that tells for which version of its settings a subscriber was asked: one that is not sealed, so that the
+judge can read it in what is stored.
+"""
 
 QUEUES = 6
 MOODS = (*Mood, Mood.LATER, Mood.LATER)
@@ -185,7 +190,8 @@ class IronMqWorld(PushWorld):
         """The owner changes a queue, a subscriber, or what is in a queue, in the middle of traffic."""
         changes = (
             self._change_retries,
-            self._change_retries,
+            self._change_headers,
+            self._change_headers,
             self._remove_subscriber,
             self._remove_subscriber,
             self._clear,
@@ -203,6 +209,13 @@ class IronMqWorld(PushWorld):
     def _change_retries(self, queue: PushQueue, random: Random) -> None:
         push = {"retries": random.choice((0, 3, 10)), "retries_delay": random.choice((3, 60, 2000))}
         self._note("changes", queue, self._ask("PATCH", queue, "", {"queue": {"push": push}}))
+
+    def _change_headers(self, queue: PushQueue, random: Random) -> None:
+        given = random.choice(queue.settings["push"]["subscribers"])
+        changed = {**given, "headers": {VERSION: str(self._account.scheduler.now)}}
+        self._note(
+            f"changes {given['name']} of", queue, self._ask("POST", queue, "/subscribers", {"subscribers": [changed]})
+        )
 
     def _remove_subscriber(self, queue: PushQueue, random: Random) -> None:
         """Remove a subscriber, and add it again later: it is then a different one."""
@@ -344,11 +357,28 @@ class IronMqWorld(PushWorld):
         if told != wanted and not (told < wanted and forgiven):
             yield Violation("error queue", message_id, f"{told} error messages about {name}, which is {last.state}")
         yield from self._asked_after_its_end(owed, asked, where)
+        yield from self._asked_twice(owed, asked, where)
         for seen in asked:
-            if void is not None and seen.known_at > void + CACHED + self._clocks_off * 1000:
+            if void is not None and seen.at > void + IN_FORCE:
                 told_at = f"{where} at {moment(seen.at)}, void since {moment(void)}"
                 yield Violation("asked after its owner took it back", message_id, told_at)
+        yield from self._as_it_was_set(message, owed, where)
         yield from self._not_early(message_id, history, asked)
+
+    def _as_it_was_set(self, message: Message, owed: Owed, where: str) -> Iterator[Violation]:
+        """Every request goes to a subscriber, with its headers, as its owner had set it a second before or since."""
+        name, history = self._name(message.queue, owed[1]), self._truth.queues[message.queue]
+        for asked, endpoint in self._by_name[message.queue].endpoints.items():
+            for seen in endpoint.about_message.get(message.message_id, ()) if name in ("*", asked) else ():
+                ends = [*(at for at, _ in history[1:]), seen.at]
+                in_force = (
+                    queue
+                    for (at, queue), end in zip(history, ends, strict=True)
+                    if at <= seen.at and end >= seen.at - IN_FORCE
+                )
+                if not any(_is_so(each, message, owed[1], asked, seen) for each in in_force):
+                    told = f"{where} ({asked}) at {moment(seen.at)}, version {seen.headers.get(VERSION, 'none')}"
+                    yield Violation("asked the old way", message.message_id, told)
 
     def _as_promised(
         self, accepted: Accepted, owed: Owed, name: str, last: Written, asked: list[Asked]
@@ -400,6 +430,16 @@ class IronMqWorld(PushWorld):
                 if seen.known_at > each.at:
                     told = f"at {moment(seen.at)}, acknowledged at {moment(each.at)}"
                     yield Violation("asked after its acknowledgement", each.message_id, told)
+
+
+def _is_so(queue: Queue | None, message: Message, subscriber_id: str, name: str, seen: Asked) -> bool:
+    """Whether a request fits a version of the queue that its message is in."""
+    if queue is None or queue.push is None or queue.uid != message.queue_uid or message.accepted_at <= queue.cleared_at:
+        return False
+    wanted = (
+        each for each in queue.push.subscribers if name == each.name and subscriber_id in ("*", each.subscriber_id)
+    )
+    return any(each.headers.get(VERSION) == seen.headers.get(VERSION) for each in wanted)
 
 
 __all__ = ["IronMqWorld", "Posted", "PushQueue"]

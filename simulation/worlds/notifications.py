@@ -15,8 +15,8 @@ from random import Random
 from typing import Any
 
 from simulation.gateway import WebSocketGateway
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.truth import Violation
 from simulation.weather import HOUR
 from simulation.worlds.world import World
 

@@ -17,15 +17,15 @@ from typing import Any
 
 from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.circuit import Circuit
+from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import Message, NewMessage, Ordering
-from pushhub.engine.model.seats import Limits
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.hub import Pushhub
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.functions import RunFailed
 from simulation.policies import in_order, left_alone, waits_obeyed, within_limits
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.truth import Violation
 from simulation.weather import MINUTE, Kind
 from simulation.worlds.ironmq import IronMqWorld, Posted, PushQueue
 from simulation.worlds.world import Owed, moment

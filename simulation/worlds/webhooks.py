@@ -19,8 +19,8 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
+from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.seats import Limits
 from pushhub.webhooks.model.endpoint import Endpoint as Settings
 from pushhub.webhooks.model.ids import engine_id
 from pushhub.webhooks.model.message import MessageFields
@@ -28,8 +28,9 @@ from pushhub.webhooks.store._items import decode_endpoint
 from simulation.endpoints import Asked, Endpoint, Mood, life
 from simulation.expressions import Item
 from simulation.policies import in_order, left_alone, waits_obeyed, within_limits
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.truth import Accepted, Violation
+from simulation.truth import Accepted
 from simulation.weather import HOUR
 from simulation.worlds.world import Owed, PushWorld, moment
 
@@ -492,6 +493,7 @@ class WebhooksWorld(PushWorld):
         if last.state not in {"delivered", "exhausted"}:
             yield Violation("ended otherwise", message_id, f"{where}: {last.state}")
         yield from self._asked_after_its_end(owed, asked, where)
+        yield from self._asked_twice(owed, asked, where)
 
 
 def _about(endpoint_id: str, headers: Any, _: bytes) -> tuple[str, str]:

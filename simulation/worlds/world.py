@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 from random import Random
 from typing import ClassVar
 
@@ -11,9 +12,10 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.projects import Projects
 from simulation.account import Account, HttpAnswer, Operator
 from simulation.endpoints import Asked
+from simulation.promises.judgement import Judgement, Violation
 from simulation.scheduler import SECOND
-from simulation.truth import Accepted, Truth, Violation
-from simulation.weather import HOUR
+from simulation.truth import Accepted, Truth
+from simulation.weather import HOUR, Kind
 
 Owed = tuple[str, str]
 """A delivery: message and subscriber, by the hub's own ids."""
@@ -27,6 +29,9 @@ class World(ABC):
         truth: Watches the account.
         hours: How long there is traffic.
         rate: Posts per hour of each producer, on average.
+
+    Attributes:
+        judgement: What the models of :mod:`simulation.promises` say of it, once it was checked.
     """
 
     name: ClassVar[str]
@@ -39,6 +44,12 @@ class World(ABC):
         self._random = self._chance(self.name)
         self._operator = Operator(account)
         self._project = self._token = ""
+        self.judgement = Judgement()
+
+    @property
+    def _clocks_off_s(self) -> float:
+        """The most by which two clocks of the hub differ in this run, seconds."""
+        return 2 * max((each.rate for each in self._account.weather.storms if each.kind is Kind.CLOCKS), default=0.0)
 
     def _chance(self, who: str) -> Random:
         """Random numbers for one actor, so that leaving out others changes nothing for it."""
@@ -146,6 +157,22 @@ class PushWorld(World):
             if after and not self._truth.asked_by_hand(owed, seen.known_at):
                 told = f"{where} at {moment(seen.at)}, ended at {moment(settled_at or 0)}"
                 yield Violation("asked after its end", owed[0], told)
+
+    def _asked_twice(self, owed: Owed, asked: Iterable[Asked], where: str) -> Iterator[Violation]:
+        """While nothing fails: requests whose sender did not know of the one before. A repeat is allowed only where a
+        failure may have kept the first from being known.
+        """
+        if self._account.weather.struck:
+            return
+        written = [each.at for each in self._truth.deliveries[owed]]
+        for earlier, later in pairwise(sorted(asked, key=lambda each: each.at)):
+            ended_at = later.at if earlier.ended_at is None else earlier.ended_at
+            noted_at = next((at for at in written if at >= ended_at), later.at)
+            # One of several subscribers is asked after the other, without another look at the delivery.
+            next_of_round = owed[1] == "*" and later.environment == earlier.environment
+            if (later.at if next_of_round else later.known_at) < noted_at:
+                told = f"{where} at {moment(earlier.at)} and {moment(later.at)}"
+                yield Violation("asked twice while nothing failed", owed[0], told)
 
 
 def moment(at: int) -> str:

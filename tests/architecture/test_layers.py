@@ -142,3 +142,15 @@ def test_every_function_is_one_thin_handler() -> None:
     for folder in sorted(ROOT.glob("functions/*/")):
         assert [each.name for each in folder.glob("*.py")] == ["handler.py"], folder
         assert len((folder / "handler.py").read_text().splitlines()) <= 40, folder
+
+
+def test_what_judges_the_hub_owes_nothing_to_it() -> None:
+    # Given the models of what the protocols promise
+    models = sorted((ROOT / "simulation/promises").rglob("*.py"))
+    assert models
+    # Then they import nothing of the hub, and of the simulator only each other
+    for path in models:
+        for module in imports(path):
+            own = module.split(".")[0]
+            assert own != "pushhub", f"{path} imports {module}"
+            assert own != "simulation" or module.startswith("simulation.promises"), f"{path} imports {module}"

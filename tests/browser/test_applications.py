@@ -114,6 +114,35 @@ def test_a_customer_opens_their_portal_by_its_link_and_sees_their_own_alone(
         expect(again.page.get_by_text("does not accept this token")).to_be_visible()
 
 
+def test_a_customer_finds_no_button_for_the_tenants_own_endpoint(
+    stack: RunningStack, chromium: Browser, project: Project, recorder: Recorder
+) -> None:
+    # Given an application with a public endpoint and one of the tenant's own, both with a message, and its portal
+    app = application(project, "acme")
+    shown = recorder.endpoint(200)
+    for url in (shown.url, "ironmq:///copies"):
+        project.webhooks("POST", f"/app/{app}/endpoint", {"url": url})
+    project.webhooks("POST", "/event-type", {"name": "invoice.paid", "description": "paid"})
+    message = project.webhooks("POST", f"/app/{app}/msg", {"eventType": "invoice.paid", "payload": {}})["id"]
+    shown.wait()
+    access = project.webhooks("POST", f"/auth/app-portal-access/{app}", {})
+    with tab(stack, chromium, project) as console:
+        page = console.page
+        page.goto(f"{console.url}#key={access['url'].partition('#key=')[2]}")
+        # When its page is opened
+        page.get_by_role("link", name="ironmq://hidden").click()
+        expect(page.get_by_text("the provider's own")).to_be_visible()
+        expect(page.get_by_role("heading", name="Attempts")).to_be_visible()
+        # Then nothing that would be refused is offered
+        for name in ("Pause", "Resume", "Edit", "Delete", "Headers", "Show", "New secret", "Send again"):
+            expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
+        # And a message is sent again to the other one alone
+        page.goto(f"{console.url}#/apps/{app}/messages/{message}")
+        expect(page.get_by_role("button", name=f"Send again to {shown.url}"[:40])).to_have_count(1)
+        expect(page.get_by_role("button", name="Send again to ironmq")).to_have_count(0)
+        assert console.violations() == []
+
+
 def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorder: Recorder) -> None:
     page, project = console.page, console.project
     # Given an application with one endpoint that accepts its messages, and one that fails
@@ -128,7 +157,7 @@ def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorde
     page.get_by_label("Payload").fill('{"note": "<script>alert(1)</script>"}')
     page.get_by_role("button", name="Send", exact=True).click()
     # Then its history is shown: each attempt with its answer, and when the next one is due
-    life = page.get_by_role("list", name="Its life")
+    life = page.get_by_role("list", name="History")
     expect(life.get_by_text(f"{good.url}: HTTP 200")).to_be_visible()
     expect(life.get_by_text(f"{bad.url}: HTTP 500").first).to_be_visible()
     expect(life.get_by_text(f"{bad.url}: the next try")).to_be_visible()

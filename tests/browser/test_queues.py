@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 
 from playwright.sync_api import expect
-from tests.browser.console import HOSTILE, HOSTILE_BODY, Console
+from tests.browser.console import HOSTILE, HOSTILE_BODY, Console, Project
 from tests.stack.endpoints import Recorder
 from tests.stack.project import until
 
@@ -35,37 +36,107 @@ def test_a_queue_is_made_posted_to_and_its_message_followed_to_its_subscribers(
     page.get_by_label("Body").fill('{"order": "SO-1"}')
     page.get_by_role("button", name="Post", exact=True).click()
     # Then its history is shown: accepted, delivered to one, failed at the other, and when that is retried
-    life = page.get_by_role("list", name="Its life")
+    life = page.get_by_role("list", name="History")
     expect(life.get_by_text("Accepted")).to_be_visible()
     expect(life.get_by_text("first: HTTP 200")).to_be_visible()
     expect(life.get_by_text("billing: HTTP 500")).to_be_visible()
-    expect(life.get_by_text("billing: the next try")).to_be_visible()
+    expect(life.get_by_text("billing: the next attempt")).to_be_visible()
     expect(page.get_by_role("img", name="billing: retrying")).to_be_visible()
     (push,) = good.wait()
     assert json.loads(push.body) == {"order": "SO-1"}
     assert bad.wait()[0].headers["X-Team"] == "billing"
 
 
-def test_what_a_subscriber_missed_is_counted_and_sent_again(console: Console, recorder: Recorder) -> None:
-    page, project = console.page, console.project
-    # Given a subscriber that refused the only try of a message
+def give_up(project: Project, name: str, *bodies: str, **subscribers: str) -> list[str]:
+    """Post messages to a queue that tries once; returns their ids when something was given up of each."""
+    listed = [{"name": each, "url": url} for each, url in subscribers.items()]
+    project.ironmq("PUT", f"/{name}", {"queue": {"type": "multicast", "push": {"subscribers": listed, "retries": 0}}})
+    ids = project.post(name, *bodies)
+    given_up = f"/{name}/deliveries?state=exhausted"
+
+    def all_given_up() -> bool:
+        return {each["message_id"] for each in project.ironmq("GET", given_up)["deliveries"]} == set(ids)
+
+    until(all_given_up, 60, lambda: "not all were given up")
+    return ids
+
+
+def test_a_message_is_sent_again_to_the_one_subscriber_that_gave_it_up(console: Console, recorder: Recorder) -> None:
+    page = console.page
+    good, down = recorder.endpoint(200), recorder.endpoint(500, 200)
+    # Given a message that one of two subscribers refused
+    (posted,) = give_up(console.project, "orders", "one", shop=good.url, billing=down.url)
+    console.open("queues", "orders", "messages", posted)
+    # When a person asks for a resend, then the question says to whom, and nothing is sent before the answer
+    page.get_by_role("button", name="Send again").click()
+    dialog = page.get_by_role("dialog", name="Send this message again to billing?")
+    expect(dialog).to_contain_text("To this subscriber alone")
+    assert console.violations() == []
+    dialog.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Send again").click()
+    dialog.get_by_role("button", name="Send again").click()
+    # Then it alone gets it, once
+    expect(page.get_by_role("img", name="billing: delivered")).to_be_visible()
+    expect(page.get_by_role("button", name="Send again")).to_have_count(0)
+    assert (len(down.wait(2)), len(good.wait())) == (2, 1)
+    # And a copy for all is posted only after a question that says to how many
+    page.get_by_role("button", name="Post a copy").click()
+    page.get_by_role("dialog", name="Post a copy to 2 subscribers?").get_by_role("button", name="Cancel").click()
+    assert console.project.ironmq("GET", "/orders")["queue"]["total_messages"] == 1
+
+
+def test_all_subscribers_that_gave_a_message_up_get_it_again_at_once(console: Console, recorder: Recorder) -> None:
+    page = console.page
+    good, down, broken = recorder.endpoint(200), recorder.endpoint(500, 200), recorder.endpoint(500, 200)
+    (posted,) = give_up(console.project, "orders", "one", shop=good.url, billing=down.url, crm=broken.url)
+    console.open("queues", "orders", "messages", posted)
+    page.get_by_role("button", name="Send again to all 2").click()
+    dialog = page.get_by_role("dialog", name="Send this message again to 2 subscribers?")
+    expect(dialog).to_contain_text("billing, crm")
+    dialog.get_by_role("button", name="Send again").click()
+    expect(page.get_by_text("Sent again to 2 subscribers.")).to_be_visible()
+    assert [len(down.wait(2)), len(broken.wait(2)), len(good.wait())] == [2, 2, 1]
+
+
+def test_chosen_messages_are_sent_again_to_a_subscriber(console: Console, recorder: Recorder) -> None:
+    page = console.page
+    down = recorder.endpoint(500, 500, 500, 200)
+    first, second, third = give_up(console.project, "orders", "one", "two", "three", billing=down.url)
+    console.open("queues", "orders", "subscribers", "billing")
+    expect(page.get_by_role("button", name="Send again what is chosen")).to_be_disabled()
+    page.get_by_role("checkbox", name=first).check()
+    page.get_by_role("checkbox", name=third).check()
+    page.get_by_role("button", name="Send again what is chosen").click()
+    assert console.violations() == []
+    dialog = page.get_by_role("dialog", name="Send 2 messages again to billing?")
+    dialog.get_by_role("button", name="Send again").click()
+    expect(page.get_by_text("2 messages sent again.")).to_be_visible()
+    again = {each.message_id for each in down.wait(5)[3:]}
+    assert again == {first, third}
+    assert second not in again
+
+
+def test_what_a_subscriber_missed_in_a_time_is_counted_asked_for_and_sent_again(
+    console: Console, recorder: Recorder
+) -> None:
+    page = console.page
+    # Given a subscriber that refused the only attempt at a message
     down = recorder.endpoint(500, 200)
-    push = {"subscribers": [{"name": "billing", "url": down.url}], "retries": 0}
-    project.ironmq("PUT", "/orders", {"queue": {"type": "multicast", "push": push}})
-    (posted,) = project.post("orders", "one")
-    down.wait()
-    given_up = "/orders/deliveries?state=exhausted"
-    until(lambda: project.ironmq("GET", given_up)["deliveries"] or None, 60, lambda: "it was not given up")
+    (posted,) = give_up(console.project, "orders", "one", billing=down.url)
     # When a person opens it, then it shows what was not delivered
     console.open("queues", "orders", "subscribers", "billing")
     missed = page.get_by_role("region", name="What it has not accepted")
     expect(missed.get_by_role("link", name=posted)).to_be_visible()
-    # And what a replay would send and, after it, what was sent
-    page.get_by_role("button", name="Count only").click()
-    expect(page.get_by_text("1 was given up and can still be delivered.")).to_be_visible()
-    page.get_by_role("button", name="Send again").click()
-    page.get_by_role("dialog").get_by_role("button", name="Send again").click()
-    expect(page.get_by_text("1 is tried again, once.")).to_be_visible()
+    # And of a time in which nothing was given up, nothing is sent
+    page.get_by_label("Accepted before").fill("2026-01-01T00:00")
+    page.get_by_role("button", name="Count and send again").click()
+    expect(page.get_by_text("Nothing was given up that can still be delivered.")).to_be_visible()
+    # But of all times one message is, after a question
+    page.get_by_label("Accepted before").fill("")
+    page.get_by_role("button", name="Count and send again").click()
+    dialog = page.get_by_role("dialog", name="Send 1 message again to billing?")
+    dialog.get_by_role("button", name="Send again").click()
+    expect(page.get_by_text("1 message is sent again, once each.")).to_be_visible()
     down.wait(2)
     assert console.violations() == []
 
@@ -139,5 +210,81 @@ def test_names_and_bodies_are_shown_as_text_whatever_they_hold(console: Console,
     console.open("queues", hostile, "messages", refused)
     # Then it is shown literally (and the fixture checks that nothing ran and that the policy had nothing to block)
     expect(page.locator("pre.body")).to_contain_text("<script>alert('body')</script><img src=x onerror=alert(1)>")
-    expect(page.get_by_role("list", name="Its life").get_by_text(f"{HOSTILE}: HTTP 500")).to_be_visible()
+    expect(page.get_by_role("list", name="History").get_by_text(f"{HOSTILE}: HTTP 500")).to_be_visible()
     assert page.locator("main img, main script").count() == 0
+
+
+def test_what_was_given_up_is_counted_and_leads_to_the_messages_and_the_error_queue(
+    console: Console, recorder: Recorder
+) -> None:
+    page = console.page
+    # Given a queue that gave up two deliveries, and nothing that waits
+    down = recorder.endpoint(500)
+    first, second = give_up(console.project, "orders", "one", "two", billing=down.url)
+    console.project.ironmq("PATCH", "/orders", {"queue": {"push": {"error_queue": "orders-failed"}}})
+    console.open("queues", "orders")
+    # Then its page says so, and where to look
+    expect(page.get_by_text("No delivery waits to be retried. 2 deliveries were given up")).to_be_visible()
+    expect(page.locator(".figures").get_by_role("link", name="orders-failed")).to_be_visible()
+    page.locator(".figures").get_by_text("Given up").locator("xpath=..").get_by_role("link", name="2").click()
+    table = page.get_by_role("region", name="Given up")
+    expect(table.get_by_role("link", name=first)).to_be_visible()
+    expect(table.get_by_role("link", name=second)).to_be_visible()
+    expect(table.get_by_role("cell", name="HTTP 500")).to_have_count(2)
+    assert console.violations() == []
+    table.get_by_role("link", name="billing").first.click()
+    expect(page.get_by_role("heading", name="billing")).to_be_visible()
+
+
+def test_a_subscriber_is_paused_and_resumed(console: Console, recorder: Recorder) -> None:
+    page = console.page
+    down = recorder.endpoint(200)
+    console.project.push_queue("orders", billing=down.url)
+    console.open("queues", "orders", "subscribers", "billing")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("dialog", name="Pause billing?").get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("billing is paused.")).to_be_visible()
+    # When messages come meanwhile, then they wait, in sight
+    time.sleep(1)
+    (posted,) = console.project.post("orders", "one")
+    until(
+        lambda: console.project.ironmq("GET", "/orders/paused")["subscribers"][0]["held"] == 1, 60, lambda: "not held"
+    )
+    console.open("queues", "orders", "messages", posted)
+    expect(page.get_by_text("The subscriber is paused: this waits until it is resumed.")).to_be_visible()
+    console.open("queues", "orders")
+    expect(page.get_by_text("billing is paused: 1 delivery waits until it is resumed.")).to_be_visible()
+    page.get_by_role("link", name="billing").click()
+    assert down.pushes == []
+    assert console.violations() == []
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("billing is resumed.")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+
+
+def test_every_attempt_is_shown(console: Console, recorder: Recorder) -> None:
+    page = console.page
+    down = recorder.endpoint(500, 503, 404)
+    listed = [{"name": "billing", "url": down.url}]
+    queue = {"type": "multicast", "push": {"subscribers": listed, "retries": 2, "retries_delay": 3}}
+    console.project.ironmq("PUT", "/orders", {"queue": queue})
+    (posted,) = console.project.post("orders", "one")
+    down.wait(3)
+    console.open("queues", "orders", "messages", posted)
+    life = page.get_by_role("list", name="History")
+    for number, status in enumerate((500, 503, 404), 1):
+        entry = life.get_by_role("listitem").filter(has_text=f"billing: HTTP {status}")
+        expect(entry).to_contain_text(f"Attempt {number}, ")
+        expect(entry).to_contain_text(" ms.")
+    expect(life.get_by_text("billing: given up")).to_be_visible()
+
+
+def test_a_long_name_keeps_every_column_in_sight(console: Console) -> None:
+    page = console.page
+    name = "orders-" * 30
+    console.project.ironmq("PUT", f"/{name}", {"queue": {"type": "pull"}})
+    console.open("queues")
+    expect(page.get_by_role("link", name=name)).to_be_visible()
+    edge = page.get_by_role("columnheader", name="Ever posted").bounding_box()
+    assert edge is not None
+    assert edge["x"] + edge["width"] <= 1280

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Browser, expect
+import pytest
+from playwright.sync_api import Browser, Route, expect
 from tests.browser.console import Console, Project, tab
 from tests.stack.running import RunningStack
 
@@ -68,6 +69,49 @@ def test_a_token_that_is_revoked_meanwhile_ends_the_session(console: Console) ->
     assert console.project.token not in console.page.evaluate(STORED)
 
 
+@pytest.mark.parametrize("way", ["the same page", "another site"])
+@pytest.mark.parametrize("link", ["#project=5b6c2f1d9e8a4c7b3d2e1f0a&token=theirs", "#application=app_x&token=theirs"])
+def test_a_link_asks_before_it_replaces_a_session(console: Console, way: str, link: str) -> None:
+    # Given a person who is signed in
+    console.open("queues")
+    console.loaded()
+    asked = len(console.asked)
+
+    def follow() -> None:
+        if way == "another site":
+            console.page.goto("about:blank")
+        console.page.goto(f"{console.url}{link}")
+
+    # When they follow somebody's link, then they are asked, and its token is neither kept nor used
+    follow()
+    expect(console.page.get_by_role("heading", name="Sign in elsewhere?")).to_be_visible()
+    assert "theirs" not in console.page.evaluate(STORED)
+    assert "theirs" not in console.page.url
+    assert [url for url in console.asked[asked:] if "5b6c2f1d9e8a4c7b3d2e1f0a" in url or "app_x" in url] == []
+    expect(console.page.get_by_role("button", name="Stay")).to_be_focused()
+    # When they stay, then nothing has changed, after a reload neither
+    console.page.get_by_role("button", name="Stay").click()
+    expect(console.page.get_by_text(console.project.id)).to_be_visible()
+    console.page.reload()
+    expect(console.page.get_by_text(console.project.id)).to_be_visible()
+    assert console.project.token in console.page.evaluate(KEPT)
+    # When they switch, then they are signed in there, or told that the token is of no use
+    follow()
+    console.page.get_by_role("button", name="Switch").click()
+    expect(console.page.get_by_role("heading", name="Sign in elsewhere?")).to_be_hidden()
+    assert console.project.token not in console.page.evaluate(KEPT)
+
+
+def test_the_link_one_is_signed_in_with_asks_nothing(console: Console) -> None:
+    link = f"{console.url}#project={console.project.id}&token={console.project.token}"
+    for _ in range(2):
+        console.page.goto(link)
+        expect(console.page.get_by_role("button", name="Sign out")).to_be_visible()
+    console.page.goto("about:blank")
+    console.page.goto(link)
+    expect(console.page.get_by_role("button", name="Sign out")).to_be_visible()
+
+
 def test_a_portals_token_is_in_memory_only(stack: RunningStack, chromium: Browser, project: Project) -> None:
     # Given a link to a portal, with a token that the hub accepts
     found: dict[str, object] = {
@@ -89,3 +133,51 @@ def test_a_portals_token_is_in_memory_only(stack: RunningStack, chromium: Browse
         # And a reload forgets the token
         console.page.reload()
         expect(console.page.get_by_role("button", name="Sign in")).to_be_visible()
+
+
+def test_a_module_that_did_not_come_is_loaded_again_by_itself(console: Console) -> None:
+    page = console.page
+    refused: list[str] = []
+
+    def once(route: Route) -> None:
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            route.fulfill(status=503, body="busy")
+
+    page.route("**/pages/queues.js", once)
+    page.goto(f"{console.url}#project={console.project.id}&token={console.project.token}")
+    # Then the page comes up, signed in by what its link brought
+    expect(page.get_by_role("heading", name="Today")).to_be_visible()
+    assert len(refused) == 1
+
+
+def test_a_module_that_never_comes_is_told_with_what_to_do(console: Console) -> None:
+    page = console.page
+    page.add_init_script("sessionStorage.setItem('pushhub.starts', '3')")
+    page.route("**/pages/queues.js", lambda route: route.abort())
+    page.goto(console.url)
+    expect(page.get_by_role("alert")).to_contain_text("did not load, several times in a row")
+    again = page.get_by_role("button", name="Load the page again")
+    page.unroute("**/pages/queues.js")
+    again.click()
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+
+
+def test_a_hub_that_is_busy_for_a_moment_is_asked_again(console: Console) -> None:
+    page = console.page
+    console.project.ironmq("PUT", "/orders", {"queue": {"type": "pull"}})
+    console.open("reports")
+    left = [503, 503]
+
+    def busy(route: Route) -> None:
+        if left:
+            route.fulfill(status=left.pop(), body="{}")
+        else:
+            route.continue_()
+
+    page.route("**/queues?*", busy)
+    console.open("queues")
+    expect(page.get_by_role("link", name="orders")).to_be_visible()
+    assert left == []

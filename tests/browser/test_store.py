@@ -39,7 +39,7 @@ def test_a_mapping_is_made_and_a_message_that_waits_for_a_person_is_tried_again(
     expect(page.get_by_role("img", name="acme.ship: parked")).to_be_visible()
     expect(page.locator("pre.body")).to_contain_text('"<b>&lt;bold</b>"')
     page.get_by_role("link", name="acme.ship").click()
-    life = page.get_by_role("list", name="Its life")
+    life = page.get_by_role("list", name="History")
     expect(life.get_by_text("Attempt 1: HTTP 500")).to_be_visible()
     expect(life.get_by_text("Waits for a person")).to_be_visible()
     # When it is tried again from there, then the service gets it again
@@ -163,8 +163,8 @@ def test_who_gets_messages_is_found_by_name_or_url_whatever_the_protocol(console
     expect(page.get_by_role("region", name="Messages of applications").get_by_role("link", name="a.b")).to_be_visible()
     # And a webhook's message and endpoint are found by their ids, and its messages by type
     for sought, label, name in (
-        (message, "Message id", "a.b"),
-        (endpoint, "Message id", url),
+        (message, "Id or value", "a.b"),
+        (endpoint, "Id or value", url),
         (app, "Application", message),
     ):
         console.open("search")

@@ -25,7 +25,10 @@ def test_the_last_day_is_counted_and_drawn(console: Console, recorder: Recorder)
     figures = page.locator(".figures")
     expect(figures.get_by_text("Accepted, last day").locator("xpath=..")).to_contain_text("2")
     expect(page.get_by_role("img", name="2 accepted, 2 delivered, 2 attempts failed")).to_be_visible()
-    expect(figures.get_by_role("link")).to_contain_text("ago")
+    expect(figures.get_by_text("Oldest waiting").locator("xpath=..").get_by_role("link")).to_contain_text("ago")
+    # And each number leads to what it counts
+    figures.get_by_text("Failing, to be retried").locator("xpath=..").get_by_role("link").click()
+    expect(page.get_by_role("region", name="Messages of queues").get_by_role("link")).to_have_count(2)
 
 
 def test_an_endpoint_that_is_paused_is_resumed_from_here(console: Console, recorder: Recorder) -> None:

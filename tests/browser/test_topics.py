@@ -37,6 +37,21 @@ def test_what_is_published_comes_while_it_is_watched_and_is_acknowledged(console
     assert [url for url in console.asked if project.token in url] == []
 
 
+def test_what_waits_for_a_subscriber_is_shown(console: Console) -> None:
+    page, project = console.page, console.project
+    # Given a rule whose topic nobody has read yet
+    project.notifications("POST", "/subscriptions", {"context": "tenant", "subscription": "machines"})
+    console.open("topics")
+    page.get_by_role("button", name="Subscribers").click()
+    expect(page.get_by_text("Nobody has connected to this topic.")).to_be_visible()
+    page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    # When a subscriber watches it, then it is listed, with nothing waiting
+    page.get_by_role("link", name="Watch").click()
+    expect(page.get_by_text("connected", exact=True)).to_be_visible()
+    told = project.notifications("GET", "/subscribers?subscription=machines")["subscribers"]
+    assert [(each["consumers"], each["bytes"]) for each in told] == [(1, 0)]
+
+
 def test_what_the_api_says_of_a_rule_is_beside_its_field(console: Console) -> None:
     page = console.page
     console.open("topics")

@@ -16,12 +16,23 @@ from tests.cli.served_hub import ServedHub, serving
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ServedHub]:
     """A hub that the environment points to; the developer's own profiles are ignored."""
-    monkeypatch.setenv("PUSHHUB_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("PUSHHUB_CONFIG", str(tmp_path / "config" / "profiles.toml"))
     monkeypatch.delenv("PUSHHUB_PROFILE", raising=False)
     with serving() as served:
         for name, value in served.environment.items():
             monkeypatch.setenv(name, value)
         yield served
+
+
+class _Input(io.TextIOWrapper):
+    """Standard input: a pipe, or a person's terminal."""
+
+    def __init__(self, given: bytes, *, person: bool) -> None:
+        super().__init__(io.BytesIO(given))
+        self._person = person
+
+    def isatty(self) -> bool:
+        return self._person
 
 
 class Typed:
@@ -32,8 +43,8 @@ class Typed:
         self._monkeypatch = monkeypatch
         self.errors = ""
 
-    def __call__(self, *words: str, code: int = 0, given: bytes = b"") -> str:
-        self._monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    def __call__(self, *words: str, code: int = 0, given: bytes = b"", person: bool = False) -> str:
+        self._monkeypatch.setattr("sys.stdin", _Input(given, person=person))
         assert run([*words]) == code, self._capsys.readouterr()
         printed = self._capsys.readouterr()
         self.errors = printed.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ class ServedHub:
         asked: Method and path of each request.
         answers: Answers given in place of the hub's, by method and path: status and body.
         down_after: Number of requests after which it answers no more; None for no limit.
+        lives: Whether its functions do their work between requests.
+        instead: Answers every request instead of a hub: status and bytes.
     """
 
     base_url: str = ""
@@ -38,6 +41,17 @@ class ServedHub:
     bodies: list[bytes] = field(default_factory=list)
     answers: dict[tuple[str, str], tuple[int, bytes]] = field(default_factory=dict)
     down_after: int | None = None
+    lives: bool = False
+    instead: tuple[int, bytes] | None = None
+
+    @property
+    def writes(self) -> list[tuple[str, str]]:
+        """The requests that could have changed something."""
+        return [
+            (method, path)
+            for (method, path), body in zip(self.asked, self.bodies, strict=True)
+            if method != "GET" and not (path.endswith("/replay") and json.loads(body).get("dry_run") is True)
+        ]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -51,6 +65,8 @@ class ServedHub:
         self.bodies.append(body)
         if self.down_after is not None and len(self.asked) > self.down_after:
             return None
+        if self.instead is not None:
+            return self.instead
         if (method, path) in self.answers:
             return self.answers[method, path]
         protocol = next(protocol for prefix, protocol in PREFIXES.items() if path.startswith(prefix))
@@ -68,6 +84,8 @@ class ServedHub:
                 "requestContext": {"stage": "$default", "http": {"method": method}},
             }
         )
+        if self.lives:
+            world.world.run(seconds=1)
         text = result["body"]
         return result["statusCode"], base64.b64decode(text) if result["isBase64Encoded"] else text.encode()
 

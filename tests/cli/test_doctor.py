@@ -121,6 +121,20 @@ def test_a_hub_that_is_well_is_told_so_and_a_message_goes_round(
     assert typed.json("queues", "list") == []
 
 
+def test_who_says_no_region_is_told_how_once(
+    account: Account, hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    ways: tuple[tuple[str, ...], ...] = (("deploy", "doctor", "--before"), ("--stack", "acme", "projects", "list"))
+    for words in ways:
+        typed(*words, code=1)
+        [line] = typed.errors.splitlines()
+        assert "--region" in line
+        assert "AWS_DEFAULT_REGION" in line
+    assert found(typed, "--region", "eu-central-1", before=True)
+
+
 def test_before_a_deployment_only_the_account_is_looked_at(account: Account, hub: ServedHub, typed: Typed) -> None:
     account["GetAccountSettings"]["AccountLimit"]["ConcurrentExecutions"] = 10
     rows = typed.json("deploy", "doctor", "--before")
@@ -136,7 +150,37 @@ def test_before_a_deployment_only_the_account_is_looked_at(account: Account, hub
         "quota of kms",
     ]
     assert rows[1]["state"] == "warning"
+    assert "PushMaximumConcurrency=2" in rows[1]["says"]
     typed("deploy", "doctor", code=2)
+
+
+@pytest.mark.parametrize(
+    ("most", "chosen", "state", "hint"),
+    [
+        (1000, "50", "ok", "355"),
+        (1000, "200", "warning", "PushMaximumConcurrency=50 would fit"),
+        (100, "50", "warning", "deploy with PushMaximumConcurrency=8"),
+        (100, "8", "ok", "60"),
+        (10, "2", "warning", "ask for more"),
+    ],
+)
+def test_a_stack_that_leaves_producers_no_room_in_its_account_is_told_what_fits(
+    account: Account,
+    hub: ServedHub,
+    typed: Typed,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    chosen: str,
+    state: str,
+    hint: str,
+) -> None:
+    monkeypatch.delenv("PUSHHUB_URL")
+    account["GetAccountSettings"]["AccountLimit"]["ConcurrentExecutions"] = most
+    stack = account["DescribeStacks"]["Stacks"][0]
+    stack["Parameters"] = [{"ParameterKey": "PushMaximumConcurrency", "ParameterValue": chosen}]
+    is_state, says = found(typed, "--stack", "acme")["room for producers"]
+    assert is_state == state
+    assert hint in says
 
 
 def few_requests(account: Account) -> None:

@@ -52,7 +52,7 @@ class Organizations:
         self.there("DELETE", "/event-type/old")
         self.there("POST", "/app", {"name": "Acme", "uid": "acme", "throttleRate": 7, "metadata": {"a": "b"}})
         endpoint = {"url": "https://a.example/in", "uid": "crm", "eventTypes": ["a.b"], "channels": ["x"]}
-        more = {"headers": {"X-Key": "1"}, "secret": symmetric("s"), "description": "ü"}
+        more = {"headers": {"X-Region": "1"}, "secret": symmetric("s"), "description": "ü"}
         self.there("POST", "/app/acme/endpoint", {**endpoint, **more})
         bare = self.world.make_app("No uid")
         return bare, self.world.make_endpoint(bare, disabled=True)
@@ -99,7 +99,7 @@ def test_a_second_run_changes_nothing_and_a_later_one_only_what_differs(organiza
     # Given a change of each kind in the first one, and a secret changed in the second
     organizations.there("PATCH", "/event-type/a.b", {"description": "other"})
     organizations.there("PATCH", "/app/acme", {"name": "Acme Ltd"})
-    organizations.there("PATCH", "/app/acme/endpoint/crm/headers", {"headers": {"X-Key": "2"}})
+    organizations.there("PATCH", "/app/acme/endpoint/crm/headers", {"headers": {"X-Region": "2"}})
     world, body = organizations.world, {"key": symmetric("z")}
     world.ask("POST", "/app/acme/endpoint/crm/secret/rotate", body, token=world.other_token)
     assert [(each["kind"], each["name"], each["outcome"]) for each in organizations.imported()] == [
@@ -109,7 +109,7 @@ def test_a_second_run_changes_nothing_and_a_later_one_only_what_differs(organiza
     ]
     assert organizations.here("/app/acme")["name"] == "Acme Ltd"
     assert organizations.here("/app/acme/endpoint/crm/secret")["key"] == symmetric("s")
-    assert organizations.here("/app/acme/endpoint/crm/headers")["headers"] == {"X-Key": "2"}
+    assert organizations.here("/app/acme/endpoint/crm/headers")["headers"] == {"X-Region": "2"}
     assert organizations.imported() == []
 
 

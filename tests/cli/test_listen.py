@@ -99,6 +99,29 @@ def test_each_is_forwarded_with_what_is_known_of_it_and_acknowledged(
     assert not [each for each in findings(request, secret, NOW) if each.wrong]
 
 
+def test_a_topic_that_no_subscription_has_is_told(hub: ServedHub, topic_here: Topic, program: Receiver) -> None:
+    topic_here.publish(1)
+    listener = Listener(hub, topic_here, program, until=1)
+    assert listener.run()[0] == "unknown"
+    # And it is not, once there is one
+    rest = Rest(hub.base_url, PROJECT, "t0ken")
+    rest.call("POST", "/notification2/subscriptions", {"context": "tenant", "subscription": "orders"})
+    topic_here.publish(1)
+    assert "unknown" not in Listener(hub, topic_here, program, until=1).run()
+
+
+@pytest.mark.parametrize("odd", ["naïve", "\N{SNOWMAN}", "a\rb", "\x85", "\ud800"])
+def test_what_no_header_can_hold_is_forwarded_all_the_same(program: Receiver, odd: str) -> None:
+    frame = f"A{odd}\n/tenant/{odd}/{odd}\n{odd}\n\n" + '{"n": 1}'
+    target = Target(program.url, "orders" if odd == "\ud800" else odd, now=lambda: NOW)
+    if odd == "\ud800":
+        # No frame holds half a character; its body could
+        frame = "A\n/tenant/t/s\nCREATE\n\n" + odd
+    program.answers = [200]
+    assert target.post(Notification.of_frame(frame)) == 200
+    assert len(program.got) == 1
+
+
 def test_what_is_not_taken_is_tried_again_before_what_comes_after_it(
     hub: ServedHub, topic_here: Topic, program: Receiver
 ) -> None:

@@ -2,50 +2,194 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from zipfile import ZipFile
 
-from cli.__main__ import COMMANDS
+import click
+import pytest
+from cli.__main__ import COMMANDS, main
 from local.place import REPOSITORY
+from tests.cli.served_hub import TOKEN, ServedHub
+from tests.engine.world import PROJECT as PROJECT_ID
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
 
 def test_every_command_is_there() -> None:
-    for place in COMMANDS.values():
+    for command, (place, line) in COMMANDS.items():
         module, _, name = place.partition(":")
-        assert getattr(import_module(module), name).name == next(k for k, v in COMMANDS.items() if v == place)
+        found = getattr(import_module(f"cli.{module}"), name)
+        assert found.name == command
+        assert 0 < len(line) <= 60
 
 
-def test_what_is_installed_runs_on_its_own(tmp_path: Path) -> None:
-    # Given only the sources of the repository
-    sources = tmp_path / "sources"
+@dataclass(frozen=True)
+class Installed:
+    """What somebody has who typed ``pip install .`` in an empty environment.
+
+    Attributes:
+        folder: The environment.
+        home: A folder of theirs that is not the repository.
+        packages: What pip put beside the requirements.
+    """
+
+    folder: Path
+    home: Path
+    packages: frozenset[str]
+
+    def __call__(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        given = {"PATH": f"{self.folder / 'bin'}", "HOME": str(self.home), **environment}
+        return subprocess.run(
+            [str(self.folder / "bin" / "pushhub"), *words],
+            env=given,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """An environment with the wheel and its requirements, and nothing of this repository or its environments."""
+    folder = tmp_path_factory.mktemp("installed")
+    sources = folder / "sources"
     ignored = shutil.ignore_patterns("__pycache__")
-    for name in ("cli", "local", "layers"):
+    for name in ("cli", "layers"):
         shutil.copytree(REPOSITORY / name, sources / name, ignore=ignored)
-    shutil.copy(REPOSITORY / "pyproject.toml", sources)
-    site = tmp_path / "site"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-    subprocess.run([*pip, "--disable-pip-version-check", "--target", str(site), str(sources)], check=True)
+    for name in ("pyproject.toml", "setup.py"):
+        shutil.copy(REPOSITORY / name, sources)
+    made, wheels = folder / "environment", folder / "wheels"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    build = [*pip, "wheel", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(wheels), str(sources)]
+    subprocess.run(build, check=True)
+    [wheel] = wheels.glob("*.whl")
+    packages = frozenset(each.split("/")[0] for each in ZipFile(wheel).namelist() if ".dist-info" not in each)
     shutil.rmtree(sources)
-    # When its entry point is run
-    environment = {"PYTHONPATH": str(site), "PATH": "", "HOME": str(tmp_path)}
-    program = site / "bin" / "pushhub"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made)], check=True)
+    into = [*pip[:3], "--python", str(made / "bin" / "python"), *pip[3:], "install", str(wheel)]
+    done = subprocess.run([*into, "-c", str(constraints(folder))], capture_output=True, text=True, check=False)
+    if done.returncode and "No matching distribution" in done.stderr:
+        pytest.skip(f"its requirements cannot be had here: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    home = folder / "home"
+    home.mkdir()
+    return Installed(made, home, packages)
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, str(program), *words]
-        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    # Then every command exists, and one that needs the repository says so
-    shown = run("--help")
+def constraints(folder: Path) -> Path:
+    """The locked versions, without hashes, so that what is tested is known."""
+    locked = (REPOSITORY / "requirements" / "dev.txt").read_text()
+    file = folder / "constraints.txt"
+    file.write_text("\n".join(re.findall(r"^[a-z0-9._-]+==[^ \\]+", locked, re.MULTILINE)))
+    return file
+
+
+def leaves(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        yield (*before, name)
+        if isinstance(found, click.Group):
+            yield from leaves(found, (*before, name))
+
+
+def test_nothing_but_our_own_names_is_installed(installed: Installed) -> None:
+    assert installed.packages == {"pushhub", "pushhub_cli"}
+
+
+def test_every_command_can_be_asked_for_help(installed: Installed) -> None:
+    shown = installed("--help")
     assert shown.returncode == 0, shown.stderr
     assert all(f"  {name}" in shown.stdout for name in COMMANDS)
-    assert "runs from a clone of its repository" in run("up").stderr
-    assert run("queues", "list").returncode == 3
+    assert installed("--version").stdout == f"pushhub {PROJECT['version']}\n"
+    for words in leaves(main):
+        if words == ("simulate", "hub"):
+            continue
+        shown = installed(*words, "--help")
+        assert (shown.returncode, shown.stderr) == (0, ""), words
+        assert "Usage: pushhub" in shown.stdout
+
+
+def test_what_needs_the_clone_or_a_hub_says_so(installed: Installed) -> None:
+    of_the_clone: tuple[tuple[str, ...], ...] = (("up",), ("down",), ("simulate", "hub"))
+    for words in of_the_clone:
+        done = installed(*words)
+        assert done.returncode == 1
+        assert "clone of its repository" in done.stderr or "clone of the repository" in done.stderr
+    assert "needs its clone" in installed("report").stderr
+    without_hub: tuple[tuple[str, ...], ...] = (("status",), ("post", "q", "x"), ("projects", "list"), ("tail",))
+    for words in without_hub:
+        done = installed(*words)
+        assert done.returncode == 3, (words, done.stderr)
+        assert all(name in done.stderr for name in ("PUSHHUB_HOME", "PUSHHUB_URL", "--profile"))
+        assert "Traceback" not in done.stderr
+    assert "_PUSHHUB_COMPLETE" in installed("completion", "bash").stdout
+
+
+def test_a_message_goes_round_from_another_folder(installed: Installed, hub: ServedHub) -> None:
+    # Given a hub by its environment variables
+    ways: tuple[tuple[str, ...], ...] = (("status",), ("queues", "create", "orders"), ("post", "orders", "x"))
+    for words in ways:
+        done = installed(*words, **hub.environment)
+        assert done.returncode == 0, (words, done.stderr)
+    [shown] = json.loads(installed("--json", "queues", "show", "orders", **hub.environment).stdout)
+    assert shown["size"] == 1
+
+
+def test_the_page_is_typed_line_by_line(installed: Installed, hub: ServedHub) -> None:
+    # Given a hub whose subscriber fails, and every line for a shell that the page has
+    page = (REPOSITORY / "docs" / "cli.md").read_text()
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
+    assert len(lines) > 8
+    world = hub.worlds["ironmq"].world
+    world.sender.script("https://shop.example/in", 500)
+    hub.lives = True
+    # When they are typed in an empty folder, then each does what it says
+    for line in lines:
+        if line.startswith("pip install"):
+            continue
+        environment = {"PATH": f"{installed.folder / 'bin'}:/usr/bin:/bin", "HOME": str(installed.home)}
+        done = subprocess.run(
+            ["/bin/sh", "-c", line],
+            env=environment | hub.environment,
+            cwd=installed.home,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (line, done.stderr)
+        world.run(seconds=5)
+    assert len(world.sender.requests_to("https://shop.example/in")) == 1 + 2
+
+
+def test_a_running_stack_is_found(installed: Installed, hub: ServedHub) -> None:
+    # Given a stack that describes itself as 'make up' does, in a clone that the person works in
+    home = installed.home / "clone" / ".pushhub"
+    home.mkdir(parents=True)
+    told = {"base_url": hub.base_url, "project_id": PROJECT_ID, "token": TOKEN}
+    (home / "local.json").write_text(json.dumps(told | {"aws_endpoint_url": "http://127.0.0.1:9", "outputs": {}}))
+    # Then it is found by the variable that the message names
+    assert installed("status", PUSHHUB_HOME=str(home)).returncode == 0
+    # And from folders below the clone
+    below = home.parent / "docs"
+    below.mkdir()
+    assert replace(installed, home=below)("status").returncode == 0
+    # What is no description is not followed
+    (home / "local.json").write_text("[]")
+    assert installed("status", PUSHHUB_HOME=str(home)).returncode == 3
+    (home / "local.json").write_text('{"base_url": 1}')
+    done = installed("queues", "list", PUSHHUB_HOME=str(home))
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
 
 
 def test_its_requirements_are_locked_for_development() -> None:

@@ -15,7 +15,7 @@ from tests.engine.world import PROJECT
 def test_a_profile_is_kept_for_its_owner_alone(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:
     words = ("--url", "https://hub.example/", "--project", "p", "--stack", "acme", "--token-stdin")
     typed("profiles", "set", 'live "one" 🜁', *words, given=b"s3cret\n")
-    file = tmp_path / "config" / "config.toml"
+    file = tmp_path / "config" / "profiles.toml"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert Profiles().get('live "one" 🜁') == Profile("https://hub.example", "p", "s3cret", "acme")
@@ -29,16 +29,38 @@ def test_a_profile_is_kept_for_its_owner_alone(hub: ServedHub, typed: Typed, tmp
 
 def test_a_file_that_others_can_read_is_refused(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:
     typed("profiles", "set", "live", "--url", "https://hub.example", "--project", "p", "--token-stdin", given=b"s\n")
-    (tmp_path / "config" / "config.toml").chmod(0o640)
+    (tmp_path / "config" / "profiles.toml").chmod(0o640)
     typed("profiles", "list", code=1)
     assert "chmod 600" in typed.errors
 
 
-@pytest.mark.parametrize("content", ["[", "[profiles.x]\nurl = 1\n", '[profiles.x]\nodd = "1"\n'])
-def test_a_file_that_is_odd_is_told(hub: ServedHub, typed: Typed, tmp_path: Path, content: str) -> None:
-    file = tmp_path / "config" / "config.toml"
-    file.parent.mkdir()
-    file.write_text(content)
+def test_the_environment_names_the_file_itself(
+    hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PUSHHUB_CONFIG", str(tmp_path / "mine"))
+    typed("profiles", "set", "live", "--url", "https://hub.example", "--project", "p", "--token-stdin", given=b"s\n")
+    assert (tmp_path / "mine").is_file()
+    # A folder is no file, which is said
+    monkeypatch.setenv("PUSHHUB_CONFIG", str(tmp_path))
+    typed("profiles", "list", code=1)
+    assert f"{tmp_path} cannot be read" in typed.errors
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[",
+        b"profiles = 1\n",
+        b"[profiles]\nx = 1\n",
+        b"\xff",
+        b"[profiles.x]\nurl = 1\n",
+        b'[profiles.x]\nodd = "1"\n',
+    ],
+)
+def test_a_file_that_is_odd_is_told(hub: ServedHub, typed: Typed, tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "config" / "profiles.toml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
     file.chmod(0o600)
     typed("profiles", "list", code=1)
     assert str(file) in typed.errors

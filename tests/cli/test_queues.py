@@ -77,15 +77,16 @@ def peeked(hub: ServedHub, queue: str) -> list[dict[str, str]]:
 def test_lines_go_in_requests_of_a_hundred_in_order(hub: ServedHub, typed: Typed) -> None:
     lines = b"".join(b'{"n": %d}\r\n\n' % number for number in range(250))
     assert typed.json("post", "q", "--ndjson", "-", given=lines) == [{"posted": 250}]
-    posts = [json.loads(each)["messages"] for each in hub.bodies]
+    posts = [json.loads(each)["messages"] for each in hub.bodies if each]
     assert [len(each) for each in posts] == [100, 100, 50]
     assert [json.loads(each["body"])["n"] for post in posts for each in post] == list(range(250))
 
 
 def test_posting_that_stops_half_way_says_where_to_go_on(hub: ServedHub, typed: Typed) -> None:
     lines = b"".join(b"%d\n" % number for number in range(250))
-    # Given a hub that fails after the second request
-    hub.down_after = 2
+    # Given a hub that fails after the second request with messages
+    typed("queues", "create", "q")
+    hub.down_after = len(hub.asked) + 3
     typed("post", "q", "--ndjson", "-", given=lines, code=3)
     assert "posted 200, and perhaps 50 more; continue with --skip 200" in typed.errors
     # When it is back and the rest is posted, then nothing is missing
@@ -130,7 +131,52 @@ def test_a_hub_that_is_not_there_is_told_by_its_own_code(
     assert "did not answer" in _error(typed, "queues", "list", code=3)
     monkeypatch.delenv("PUSHHUB_URL")
     monkeypatch.setenv("PUSHHUB_HOME", str(tmp_path))
-    assert "no hub runs on this machine" in _error(typed, "queues", "list", code=3)
+    said = _error(typed, "queues", "list", code=3)
+    assert "no hub was found on this machine" in said
+    assert all(name in said for name in ("PUSHHUB_HOME", "PUSHHUB_URL", "--profile"))
+
+
+@pytest.mark.parametrize(
+    ("url", "code", "said"),
+    [
+        ("localhost:8377", 2, "must begin with http:// or https://"),
+        ("ftp://hub.example", 2, "must begin with http:// or https://"),
+        ("http://127.0.0.1:9", 3, "did not answer: connection refused"),
+        ("http://[::1", 3, "did not answer"),
+        ("http://", 2, "must begin with http:// or https://"),
+        ("http://hub.invalid:1", 3, "did not answer"),
+    ],
+)
+def test_an_address_that_is_none_is_told_in_words(
+    hub: ServedHub, typed: Typed, monkeypatch: pytest.MonkeyPatch, url: str, code: int, said: str
+) -> None:
+    monkeypatch.setenv("PUSHHUB_URL", url)
+    told = _error(typed, "queues", "list", code=code)
+    assert said in told
+    # No names of classes
+    assert not any(name in told for name in ("InvalidSchema", "ConnectionError", "InvalidURL", "Exception"))
+
+
+def test_a_post_says_when_its_queue_does_not_exist(hub: ServedHub, typed: Typed) -> None:
+    typed("queues", "create", "orders")
+    typed("post", "orders", "x")
+    assert typed.errors == ""
+    # A script is told
+    typed("post", "ordres", "x")
+    assert "there was no queue ordres" in typed.errors
+    # A person is asked, and nothing is made if they say no
+    typed("post", "odrers", "x", given=b"n\n", code=130, person=True)
+    assert "There is no queue odrers" in typed.errors
+    assert [each["name"] for each in typed.json("queues", "list")] == ["orders", "ordres"]
+
+
+def test_an_empty_standard_input_is_no_message(hub: ServedHub, typed: Typed) -> None:
+    # As when the program before the pipe failed
+    assert "standard input is empty" in _error(typed, "post", "q", code=2)
+    assert hub.writes == []
+    # An empty body can be asked for
+    typed("post", "q", "")
+    assert [each["body"] for each in peeked(hub, "q")] == [""]
 
 
 def test_what_a_tenant_named_cannot_move_the_cursor(hub: ServedHub, typed: Typed) -> None:

@@ -10,8 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 import boto3
 import click
 import pytest
+from cli.commands import tools
 from cli.commands.tools import LINK_S, newest_page
 from cli.operator import Deployment
+from tests.cli.conftest import Typed
 from tests.cloud import aws_services as aws
 
 
@@ -27,6 +29,22 @@ class Session:
     def client(self, service: str, **options: Any) -> Any:
         assert service == "s3"
         return boto3.client("s3", **options)
+
+
+def test_a_dry_run_starts_no_job(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a deployed hub, whose AWS would refuse every call
+    keys = {"region_name": "us-east-1", "aws_access_key_id": "x", "aws_secret_access_key": "x"}
+    options = {**keys, "endpoint_url": "http://127.0.0.1:9"}
+    outputs = {"ReportJobName": "report"}
+    monkeypatch.setenv("PUSHHUB_STACK", "acme")
+    monkeypatch.setattr(
+        tools, "deployment", lambda hub: Deployment("acme", outputs, boto3.session.Session(), options, dry=hub.dry_run)
+    )
+    assert typed.json("report", "--dry-run")[0]["would"] == "glue StartJobRun"
+    typed("report", code=1)
+    # And on this machine none is made either
+    monkeypatch.delenv("PUSHHUB_STACK")
+    assert typed.json("report", "--from", "2026-11-01", "--dry-run")[0]["would"].startswith("make report")
 
 
 def deployed() -> Deployment:

@@ -160,7 +160,7 @@ class _Project:
     def __init__(self, served: Hub) -> None:
         self._served = served
 
-    def call(self, method: str, path: str, body: Any) -> Any:
+    def call(self, method: str, path: str, body: Any, *, reads: bool = False) -> Any:
         answer = self._served.send(method, path, json.dumps(body).encode(), token=self._served.token)
         assert answer.status == 200, answer
         return answer.body

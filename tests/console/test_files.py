@@ -51,7 +51,7 @@ def test_consumers_may_connect_to_the_websocket_api_where_it_has_an_address_of_i
 
 def test_the_page_has_no_inline_script_or_style_and_nothing_from_elsewhere() -> None:
     page = (STATIC / "index.html").read_text(encoding="utf-8")
-    assert re.findall(r"<script[^>]*>", page) == ['<script type="module" src="{files}/app.js">']
+    assert re.findall(r"<script[^>]*>", page) == ['<script type="module" src="{files}/start.js">']
     assert "<style" not in page
     assert not re.search(r"\s(style|on\w+)=", page)
     assert "//" not in page

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 from tests.cloud import aws_services as aws
+from tests.contract.mortal import Mortal
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore, FakeSchedule
 from tests.fakes.activity import FakeActivity, FakeAttemptCounts
+from tests.fakes.credentials import credentials
+from tests.fakes.search import FakeSearchIndex
 from tests.fakes.subscribers import FakeSubscribers
 from tests.notifications.store import aws_notifications
 
@@ -19,13 +24,16 @@ from pushhub.engine.ports import (
     ConfigStore,
     MessageStore,
     Schedule,
+    SearchIndex,
     SubscriberStore,
 )
+from pushhub.engine.store import dynamodb_schedule
 from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
 from pushhub.engine.store.dynamodb_attempt_counts import DynamoDBAttemptCounts
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
+from pushhub.engine.store.dynamodb_search import DynamoDBSearchIndex
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 from pushhub.engine.store.s3_bodies import S3BodyStore
 from pushhub.ironmq.ports import PullStore
@@ -56,7 +64,7 @@ def config_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[C
         yield FakeConfigStore(clock)
         return
     with aws.dynamodb() as client:
-        yield DynamoDBConfigStore(client, aws.CONFIG_TABLE, clock)
+        yield DynamoDBConfigStore(client, aws.CONFIG_TABLE, clock, credentials().sealed)
 
 
 @pytest.fixture(params=["fake", "dynamodb", "dynamodb-listed"])
@@ -75,10 +83,12 @@ def message_store(
 
 
 @pytest.fixture(params=["fake", "dynamodb"])
-def schedule(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[Schedule]:
+def schedule(request: pytest.FixtureRequest, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Schedule]:
     if request.param == "fake":
         yield FakeSchedule(clock)
         return
+    # Every minute of every shard is a call, and there are enough minutes.
+    monkeypatch.setattr(dynamodb_schedule, "SHARDS", 3)
     with aws.dynamodb() as client:
         yield DynamoDBSchedule(client, aws.SCHEDULE_TABLE, clock)
 
@@ -102,6 +112,15 @@ def activity_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator
 
 
 @pytest.fixture(params=["fake", "dynamodb"])
+def search_index(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[SearchIndex]:
+    if request.param == "fake":
+        yield FakeSearchIndex()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBSearchIndex(client, aws.SCHEDULE_TABLE, clock)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
 def attempt_count_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AttemptCountStore]:
     if request.param == "fake":
         yield FakeAttemptCounts()
@@ -117,6 +136,30 @@ def pull_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[Pul
         return
     with aws.dynamodb() as client:
         yield DynamoDBPullStore(client, aws.PULL_TABLE, clock)
+
+
+@dataclass
+class PullEnvironments:
+    """Environments that share a table of pull queues.
+
+    Attributes:
+        start: Starts one; after that number of calls to the table it is killed, in the middle of the last one. None
+            lets it live.
+    """
+
+    start: Callable[[int | None], PullStore]
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def pull_environments(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[PullEnvironments]:
+    if request.param == "fake":
+        store = FakePullStore()
+        yield PullEnvironments(lambda calls: cast(PullStore, Mortal(store, calls)))
+        return
+    with aws.dynamodb() as client:
+        yield PullEnvironments(
+            lambda calls: DynamoDBPullStore(cast(Any, Mortal(client, calls)), aws.PULL_TABLE, clock, threads=1)
+        )
 
 
 @pytest.fixture(params=["fake", "s3"])

@@ -13,16 +13,17 @@ from pushhub.engine.model.answer_rules import STANDARD_RULES, AnswerRules, OnSta
 from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, Schedule
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening
+from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.queue import (
     Alert,
     DeadLetter,
+    FormerSubscriber,
     PushSettings,
     Queue,
     QueueType,
     Subscriber,
 )
-from pushhub.engine.model.seats import Limits
 from pushhub.engine.model.work import WorkOrder
 
 PROJECT = "5c1f0a9e2b7d4c3f8a6e1d20"
@@ -132,6 +133,7 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
         message_expiration=3_600,
         cleared_at=NOW - 1,
         uncopied_until=NOW + 1,
+        converted_at=NOW - 5,
         push=PushSettings(
             subscribers=(
                 Subscriber(
@@ -168,6 +170,7 @@ def full_push_queue(name: str = "fan out + é:1") -> Queue:
             retries=0,
             retries_delay=3,
             error_queue="errors of 'fan out'",
+            former=(FormerSubscriber(subscriber_id="0102030405ff", name="", url="https://********@a.example/ü"),),
             retry=SCHEDULES["standard-webhooks"],
             rules=STANDARD_RULES,
             circuit=Circuit(

@@ -15,7 +15,7 @@ from tests.fakes.hub import FakeHubLog
 from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Answer
 from pushhub.engine.model.message import BodyRef
-from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, RecordedAnswer
+from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, OpenRequest, RecordedAnswer
 from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.ports import HubLog
 from pushhub.hub.store.dynamodb_log import DynamoDBHubLog
@@ -207,3 +207,18 @@ def test_racing_duplicates_count_an_attempt_once(log: HubLog) -> None:
         each.join()
     [stored] = log.notifications_of(PROJECT, IDS[0])
     assert stored.occurrences == 1
+
+
+def test_the_last_request_noted_for_a_message_is_the_one_that_counts(log: HubLog) -> None:
+    # Given two requests for one message, one for another, and one of another store
+    log.note_open(PROJECT, IDS[0], OpenRequest(opened_at=NOW, ends_at=NOW + 5))
+    log.note_open(PROJECT, IDS[0], OpenRequest(opened_at=NOW + 1, ends_at=NOW + 6))
+    log.note_open(PROJECT, IDS[1], OpenRequest(opened_at=NOW + 2, ends_at=NOW + 7))
+    log.note_open(OTHER_PROJECT, IDS[2], OpenRequest(opened_at=NOW + 3, ends_at=NOW + 8))
+
+    # Then each message of the store has its last one, and a message without one has none
+    assert log.open_requests(PROJECT, [IDS[0], IDS[1], IDS[2], IDS[0]]) == {
+        IDS[0]: OpenRequest(opened_at=NOW + 1, ends_at=NOW + 6),
+        IDS[1]: OpenRequest(opened_at=NOW + 2, ends_at=NOW + 7),
+    }
+    assert log.open_requests(PROJECT, []) == {}

@@ -10,6 +10,7 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
+from tests.fakes.credentials import credentials
 from tests.fakes.hub import FakeHubSettings
 
 from pushhub.base.errors import Conflict
@@ -20,6 +21,7 @@ from pushhub.hub.model.parameters import DataType, Parameter
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.ports import HubSettings
 from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
+from pushhub.hub.tokens import token_of
 
 
 @pytest.fixture(params=["fake", "dynamodb"])
@@ -28,7 +30,7 @@ def settings(request: pytest.FixtureRequest) -> Iterator[HubSettings]:
         yield FakeHubSettings()
         return
     with aws.dynamodb() as client:
-        yield DynamoDBHubSettings(client, aws.HUB_TABLE, FakeClock())
+        yield DynamoDBHubSettings(client, aws.HUB_TABLE, FakeClock(), credentials())
 
 
 FULL = ServiceMapping(
@@ -82,7 +84,8 @@ SCHEDULER = Scheduler(
 
 def test_a_mapping_is_kept_whole(settings: HubSettings) -> None:
     stored = settings.put_mapping(PROJECT, FULL)
-    assert stored == replace(FULL, version=1)
+    assert token_of(stored, PROJECT, credentials()) == FULL.token
+    assert replace(stored, token=FULL.token, credentials=b"") == replace(FULL, version=1)
     assert settings.mapping(PROJECT, FULL.mapping_id) == stored
     assert settings.mappings(PROJECT) == [stored]
 
@@ -212,7 +215,7 @@ def test_of_racing_claims_one_wins(settings: HubSettings) -> None:
 def test_a_write_that_the_client_repeats_counts_as_made() -> None:
     with aws.dynamodb() as real:
         client = aws.Intercepted(real)
-        settings = DynamoDBHubSettings(client, aws.HUB_TABLE, FakeClock())  # type: ignore[arg-type]
+        settings = DynamoDBHubSettings(client, aws.HUB_TABLE, FakeClock(), credentials())  # type: ignore[arg-type]
         for version in (0, 1):
             client.next("put_item", aws.repeated)
             assert settings.put_mapping(PROJECT, replace(FULL, version=version)).version == version + 1

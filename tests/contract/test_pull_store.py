@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from random import Random
 
 import pytest
+from tests.contract.conftest import PullEnvironments
+from tests.contract.mortal import Killed
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_message, message
+from tests.fakes import FakeClock
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound
 from pushhub.engine.model.keys import MessageKey
@@ -352,3 +357,86 @@ def test_consumers_at_the_same_time_never_get_the_same_message(pull_store: PullS
     # Then each was handed out once, and none is left
     assert sorted(ids(taken)) == [each.message_id for each in given]
     assert reserve(pull_store, 1, now=later) == []
+
+
+class Consumers:
+    """Environments in which requests of producers and consumers run, and die.
+
+    Attributes:
+        posted: Ids of all messages that were posted.
+        held: Reservations that consumers know of.
+    """
+
+    def __init__(self, environments: PullEnvironments, clock: FakeClock, seed: int) -> None:
+        self._environments = environments
+        self._clock = clock
+        self._random = Random(seed)
+        self._stores = [environments.start(None) for _ in range(3)]
+        self.posted: list[str] = []
+        self.held: list[PullMessage] = []
+
+    def act(self) -> None:
+        """Carry out a request in an environment; a third of them are killed in the middle of it."""
+        random, now = self._random, self._clock.now()
+        if random.random() < 0.2 or not self.posted:
+            given = in_queue(random.randint(1, 5), due_at=now, accepted_at=now, expires_at=now + 10_000 * MINUTE)
+            self._stores[0].put(given)
+            self.posted += [each.message_id for each in given]
+            return
+        killed = random.random() < 0.35
+        store = self._environments.start(random.randint(1, 9)) if killed else random.choice(self._stores)
+        with suppress(Killed, Forbidden, MessageNotFound):
+            self._consume(store, now)
+        self._clock.advance(ms=random.choice((5, 50, 500, 3_000)))
+
+    def _consume(self, store: PullStore, now: int) -> None:
+        random = self._random
+        choice = random.random()
+        if choice < 0.4 or not self.held:
+            timeout_ms = random.choice((1_000, 10 * MINUTE, 100 * MINUTE))
+            self.held += reserve(store, random.randint(1, 4), now=now, timeout_ms=timeout_ms)
+            return
+        each = self.held.pop(random.randrange(len(self.held)))
+        key = MessageKey(PROJECT, LINE, each.message.message_id)
+        if choice < 0.8:
+            store.delete(key, reservation_id=held_id(each), now=now)
+        elif choice < 0.9:
+            store.release(
+                key, reservation_id=held_id(each), delay_ms=random.choice((0, 20 * MINUTE)), now=now, counted=False
+            )
+        else:
+            renewed = store.touch(key, reservation_id=held_id(each), timeout_ms=50 * MINUTE, now=now)
+            self.held.append(replace(each, reservation_id=renewed))
+
+    def stored(self) -> list[str]:
+        """The messages that are there."""
+        keys = [MessageKey(PROJECT, LINE, each) for each in self.posted]
+        return [key.message_id for key in keys if self._stores[0].get(key, self._clock.now())]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whoever_dies_sizes_are_exact_seconds_later(
+    pull_environments: PullEnvironments, clock: FakeClock, seed: int
+) -> None:
+    # Given consumers that compete, and that are killed at any moment
+    consumers = Consumers(pull_environments, clock, seed)
+    for _ in range(60):
+        consumers.act()
+    # When it has been quiet for seconds, while reservations last for hours, and nobody polls
+    clock.advance(seconds=5)
+    # Then as many are counted as there are, by anybody, and are when one is counted no further than necessary
+    left = consumers.stored()
+    size = pull_environments.start(None).size
+    assert size(PROJECT, LINE, clock.now(), exact=True) == len(left)
+    assert size(PROJECT, LINE, clock.now(), at_most=3, exact=True) == min(3, len(left))
+    # When what is left is deleted by somebody who is killed right after each deletion took effect
+    clock.advance(seconds=2 * 3_600)
+    for message_id in left:
+        with suppress(Killed):
+            pull_environments.start(1).delete(
+                MessageKey(PROJECT, LINE, message_id), reservation_id=None, now=clock.now()
+            )
+    # Then none is counted
+    assert consumers.stored() == []
+    clock.advance(seconds=5)
+    assert size(PROJECT, LINE, clock.now(), exact=True) == 0

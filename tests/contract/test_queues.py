@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, full_pull_queue, full_push_queue, queue
+from tests.fakes.credentials import credentials
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.project import Project
@@ -13,11 +14,24 @@ from pushhub.engine.model.queue import Queue
 from pushhub.engine.ports import ConfigStore, QueueStore
 
 
+def opened(stored: Queue) -> Queue:
+    """A queue as it was given."""
+    if stored.push is None:
+        return stored
+    sealing, push = credentials(), stored.push
+    subscribers = tuple(sealing.opened(stored.project, push, each) for each in push.subscribers)
+    return replace(stored, push=replace(push, subscribers=subscribers, credentials=b""))
+
+
 @pytest.mark.parametrize("given", [queue(), full_push_queue(), full_pull_queue(), queue("x" * 600)])
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_queue_is_found_again_with_every_field(config_store: QueueStore, given: Queue, fresh: bool) -> None:
     config_store.create_queue(given)
-    assert config_store.queue(PROJECT, given.name, fresh=fresh) == replace(given, version=1)
+    stored = config_store.queue(PROJECT, given.name, fresh=fresh)
+    assert stored is not None
+    # What opens something is sealed
+    assert opened(stored) == replace(given, version=1)
+    assert "Bearer" not in repr(stored)
     assert config_store.queue(OTHER_PROJECT, given.name, fresh=fresh) is None
 
 
@@ -125,3 +139,11 @@ def test_names_are_listed_in_byte_order_by_page_and_prefix(config_store: ConfigS
     assert listed("nothing") == []
     # And the name to start after need not exist
     assert listed(after="a-0", limit=1) == ["a-1"]
+
+
+def test_the_last_note_of_each_slot_is_kept(config_store: ConfigStore) -> None:
+    assert config_store.noted_changes() == {}
+    config_store.note_change(7, 1_000)
+    config_store.note_change(255, 2_000)
+    config_store.note_change(7, 900)
+    assert config_store.noted_changes() == {7: 900, 255: 2_000}

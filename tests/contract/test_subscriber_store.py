@@ -9,7 +9,7 @@ from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, QUEUE_UID, SUBSC
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.circuit import Circuit, Health, SubscriberKey, failed, succeeded
-from pushhub.engine.model.seats import Seats
+from pushhub.engine.model.flow import FlowKey, FlowState, Limits, Terms
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import SubscriberStore
 
@@ -90,17 +90,86 @@ def test_an_order_that_waits_again_is_not_removed_with_its_former_place(subscrib
     assert isinstance(again.order, WorkOrder)
 
 
-def test_seats_are_found_again_and_of_two_who_take_one_the_later_is_told(subscriber_store: SubscriberStore) -> None:
-    assert subscriber_store.seats(KEY) is None
-    first = Seats(key=KEY).with_seat("a", 7, outlasts=3)
-    subscriber_store.save_seats(first)
-    subscriber_store.save_seats(first)
-    with pytest.raises(Conflict):
-        subscriber_store.save_seats(Seats(key=KEY).with_seat("b", 7, outlasts=0))
-    both = first.with_seat("b", 7, outlasts=3)
-    subscriber_store.save_seats(both)
-    assert subscriber_store.seats(KEY) == both
-    assert subscriber_store.seats(OTHERS[0]) is None
+FLOW = FlowKey.of_subscriber(PROJECT, QUEUE_UID, SUBSCRIBER)
+OTHER_FLOWS = (FLOW._replace(project=OTHER_PROJECT), FLOW._replace(name=f"{FLOW.name}2"))
+TERMS = Terms(limits=Limits(rate_per_s=20 / 3, concurrency=7), longest_ms=15_000)
+SLOWER = Terms(limits=Limits(rate_per_s=0.1), longest_ms=9_000)
+
+
+def test_one_has_the_turn_until_it_is_given_back_or_over(subscriber_store: SubscriberStore) -> None:
+    store = subscriber_store
+    # Given a turn that nobody ever had
+    assert store.flow(FLOW) is None
+    assert store.take_turn(FLOW, "a", TERMS, now=NOW, until=NOW + 100) == FlowState(terms=TERMS)
+    assert store.flow(FLOW) == FlowState(terms=TERMS, until=NOW + 100)
+    # Then nobody else gets it before its time is over, nor after it was extended
+    assert store.take_turn(FLOW, "b", TERMS, now=NOW + 99, until=NOW + 999) is None
+    extended = store.take_turn(FLOW, "a", TERMS, now=NOW + 50, until=NOW + 200)
+    assert extended == FlowState(terms=TERMS, until=NOW + 100)
+    assert store.take_turn(FLOW, "b", TERMS, now=NOW + 100, until=NOW + 999) is None
+    # And who gets it when it is over is told that it was not given back
+    assert store.take_turn(FLOW, "b", SLOWER, now=NOW + 200, until=NOW + 300) == FlowState(
+        terms=SLOWER, until=NOW + 200
+    )
+    # When the former one gives it back, then that is void
+    store.give_back(FLOW, "a", mark=5, places=6)
+    assert store.take_turn(FLOW, "c", TERMS, now=NOW + 201, until=NOW + 999) is None
+    # When its holder does, twice, then anybody gets it, and the state
+    for _ in range(2):
+        store.give_back(FLOW, "b", mark=NOW + 7, places=3, called_at=NOW + 9)
+    left = FlowState(terms=SLOWER, mark=NOW + 7, places=3, called_at=NOW + 9)
+    assert store.flow(FLOW) == left
+    assert store.take_turn(FLOW, "c", SLOWER, now=NOW + 202, until=NOW + 999) == left
+    store.give_back(FLOW, "c", mark=NOW + 8, places=1)
+    assert store.flow(FLOW) == replace(left, mark=NOW + 8, places=1)
+    assert [store.flow(each) for each in OTHER_FLOWS] == [None, None]
+
+
+def test_only_one_call_is_on_its_way(subscriber_store: SubscriberStore) -> None:
+    assert not subscriber_store.call(FLOW, NOW, NOW + 5)
+    subscriber_store.take_turn(FLOW, "a", TERMS, now=NOW, until=NOW + 100)
+    assert subscriber_store.call(FLOW, NOW, NOW + 5)
+    assert not subscriber_store.call(FLOW, NOW + 4, NOW + 9)
+    assert subscriber_store.call(FLOW, NOW + 5, NOW + 9)
+    state = subscriber_store.flow(FLOW)
+    assert state is not None
+    assert state.called_at == NOW + 9
+
+
+def test_orders_stand_in_line_in_their_order_until_they_step_out(subscriber_store: SubscriberStore) -> None:
+    store = subscriber_store
+    # Given places of one, of many, and of another line
+    orders = [replace(order(message(), SUBSCRIBER), manual=number % 7 == 3) for number in range(130)]
+    bare = [replace(each, message=None) for each in orders]
+    store.stand(FLOW, orders[:1], NOW)
+    store.stand(FLOW, orders[1:101], NOW + 1)
+    store.stand(FLOW, orders[101:], NOW + 2)
+    for other in OTHER_FLOWS:
+        store.stand(other, [replace(each, key=each.key._replace(project=other.project)) for each in orders[:2]], NOW)
+    # Then they are found in their order, without their messages
+    found = store.line(FLOW, 9)
+    assert [each for place in found for each in place.orders] == bare
+    assert store.line(FLOW, 2) == found[:2]
+    # When some leave, twice, then the rest keeps its place
+    for _ in range(2):
+        store.step_out(FLOW, found[0].place, ())
+        store.step_out(FLOW, found[1].place, found[1].orders[90:])
+    rest = store.line(FLOW, 9)
+    assert [each.place for each in rest] == [each.place for each in found[1:]]
+    assert [each for place in rest for each in place.orders] == bare[91:]
+    assert [len(store.line(each, 9)) for each in OTHER_FLOWS] == [1, 1]
+
+
+def test_lines_are_tended_until_they_are_taken_off_the_list(subscriber_store: SubscriberStore) -> None:
+    for number, each in enumerate((FLOW, *OTHER_FLOWS)):
+        subscriber_store.tend(each, NOW + number)
+    assert {*subscriber_store.tended()} == {(FLOW, NOW), (OTHER_FLOWS[0], NOW + 1), (OTHER_FLOWS[1], NOW + 2)}
+    # When one was entered again since, then it stays
+    subscriber_store.tend(FLOW, NOW + 9)
+    subscriber_store.untend(FLOW, NOW)
+    for _ in range(2):
+        subscriber_store.untend(OTHER_FLOWS[0], NOW + 1)
+    assert {*subscriber_store.tended()} == {(FLOW, NOW + 9), (OTHER_FLOWS[1], NOW + 2)}
 
 
 def test_who_waits_behind_a_delivery_is_found_until_it_is_let_go(subscriber_store: SubscriberStore) -> None:
@@ -115,6 +184,27 @@ def test_who_waits_behind_a_delivery_is_found_until_it_is_let_go(subscriber_stor
     subscriber_store.let_go(before.key)
     subscriber_store.let_go(before.key)
     assert subscriber_store.behind(before.key) is None
+
+
+@pytest.mark.parametrize("by_itself", [True, False])
+def test_an_order_that_waits_goes_on_by_itself_or_is_sent_on_and_not_both(
+    subscriber_store: SubscriberStore, by_itself: bool
+) -> None:
+    before, following = order(message()), order(message())
+    assert not subscriber_store.take(before.key, following, by_itself=by_itself)
+    subscriber_store.wait_behind(before.key, following)
+    # When both want it to go on, then the first does, however often it asks
+    assert subscriber_store.take(before.key, following, by_itself=by_itself)
+    assert not subscriber_store.take(before.key, following, by_itself=not by_itself)
+    assert subscriber_store.take(before.key, following, by_itself=by_itself)
+    found = subscriber_store.behind(before.key)
+    assert found is not None
+    assert found.key == following.key
+    # And what waits there anew is not taken
+    subscriber_store.let_go(before.key)
+    assert not subscriber_store.take(before.key, following, by_itself=by_itself)
+    subscriber_store.wait_behind(before.key, following)
+    assert subscriber_store.take(before.key, following, by_itself=not by_itself)
 
 
 def test_one_project_is_told_of_its_own_that_are_looked_after(subscriber_store: SubscriberStore) -> None:

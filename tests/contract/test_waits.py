@@ -10,8 +10,8 @@ from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.waits import FakeWaits
 
-from pushhub.ironmq.ports import Waits
-from pushhub.ironmq.store.dynamodb_waits import DynamoDBWaits
+from pushhub.engine.ports import Waits
+from pushhub.engine.store.dynamodb_waits import DynamoDBWaits
 
 
 @pytest.fixture(params=["fake", "dynamodb"])
@@ -21,7 +21,7 @@ def waits(request: pytest.FixtureRequest) -> Iterator[Waits]:
         yield FakeWaits(3)
         return
     with aws.dynamodb() as client:
-        yield DynamoDBWaits(client, aws.CONFIG_TABLE, FakeClock(), places=3)
+        yield DynamoDBWaits(client, aws.CONFIG_TABLE, FakeClock(), kind="WAIT", places=3)
 
 
 def test_a_project_has_so_many_places_and_each_can_be_taken_again(waits: Waits) -> None:

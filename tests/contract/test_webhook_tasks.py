@@ -84,7 +84,6 @@ def task(at: int = NOW, **changes: object) -> Task:
         looked=7,
         sent=6,
         result={"some": ["thing"]},
-        leased_until=NOW,
         created_at=NOW,
         updated_at=NOW + 1,
     )
@@ -134,11 +133,31 @@ def test_tasks_are_listed_in_a_span_both_ways(tasks: TaskStore) -> None:
     assert list(tasks.tasks(PROJECT, Span(above=made[3].task_id, below=made[0].task_id))) == []
 
 
-def test_those_that_run_are_found_until_they_end(tasks: TaskStore) -> None:
-    first, second = tasks.put_task(task()), tasks.put_task(task(NOW + 4, project=OTHER_PROJECT))
-    assert {each.task_id for each in tasks.running_tasks()} == {first.task_id, second.task_id}
-    tasks.put_task(first.ended(TaskStatus.FINISHED, NOW))
-    assert [each.task_id for each in tasks.running_tasks()] == [second.task_id]
+def test_those_that_run_are_found_by_project_until_they_end(tasks: TaskStore) -> None:
+    first, third = tasks.put_task(task()), tasks.put_task(task(NOW + 8))
+    second = tasks.put_task(task(NOW + 4, project=OTHER_PROJECT))
+    assert sorted(tasks.projects_with_tasks()) == sorted((PROJECT, OTHER_PROJECT))
+    assert list(tasks.running_tasks(PROJECT)) == [first, third]
+    assert list(tasks.running_tasks(OTHER_PROJECT)) == [second]
+    for each in (first, third):
+        tasks.put_task(each.ended(TaskStatus.FINISHED, NOW))
+    assert list(tasks.running_tasks(PROJECT)) == []
+    assert list(tasks.projects_with_tasks()) == [OTHER_PROJECT]
+
+
+def test_one_at_a_time_has_a_projects_turn_until_it_gives_it_back_or_it_is_over(tasks: TaskStore) -> None:
+    assert tasks.take_turn(PROJECT, now=NOW, until=NOW + 100)
+    assert not tasks.take_turn(PROJECT, now=NOW + 99, until=NOW + 200)
+    assert tasks.take_turn(OTHER_PROJECT, now=NOW, until=NOW + 100)
+    # When it is over, then another one has it, and keeps it
+    assert tasks.take_turn(PROJECT, now=NOW + 100, until=NOW + 300)
+    tasks.give_turn_back(PROJECT, NOW + 100)
+    assert not tasks.take_turn(PROJECT, now=NOW + 101, until=NOW + 400)
+    tasks.give_turn_back(PROJECT, NOW + 300)
+    assert tasks.take_turn(PROJECT, now=NOW + 102, until=NOW + 400)
+    tasks.give_turn_back(PROJECT, 0)
+    tasks.give_turn_back(OTHER_PROJECT, NOW + 100)
+    tasks.give_turn_back(OTHER_PROJECT, NOW + 100)
 
 
 def test_what_is_told_is_counted_by_project_kind_and_minute(

@@ -11,11 +11,13 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
-from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksLogs, FakeWebhooksSettings
+from tests.fakes.credentials import FakeVault, credentials
+from tests.fakes.webhooks import FakeIdempotencyKeys, FakeWebhooksLogs, FakeWebhooksSettings
 
 from pushhub.base.errors import Conflict
 from pushhub.base.ports import Vault
 from pushhub.cloud.vault import KmsVault
+from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
@@ -37,7 +39,7 @@ def settings(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield FakeWebhooksSettings()
         return
     with aws.dynamodb() as client:
-        yield DynamoDBWebhooksSettings(client, aws.WEBHOOKS_TABLE, FakeClock())
+        yield DynamoDBWebhooksSettings(client, aws.WEBHOOKS_TABLE, FakeClock(), credentials())
 
 
 @pytest.fixture(params=["fake", "dynamodb"])
@@ -83,6 +85,8 @@ def endpoint(app: Application, number: int = 0, **fields: Any) -> Endpoint:
         app_id=app.app_id,
         endpoint_id=new_id(Kind.ENDPOINT, NOW + 10 * number),
         fields=EndpointFields(**{"url": "https://a.example/", **fields}),
+        reach=Reach.PROJECT,
+        flags=frozenset({"b", "a"}),
         headers={"X-Key": "ü"},
         allowed_rate=90,
         question=OpenQuestion(digest="0a", until=NOW + 5, rate=60, answered=True),
@@ -203,7 +207,7 @@ def test_a_deleted_endpoint_is_kept_for_the_record_without_its_secrets(settings:
     assert settings.endpoint(PROJECT, app.app_id, "shop") is None
     assert list(settings.endpoints(PROJECT, app.app_id, Span())) == []
     kept = settings.deleted_endpoint(PROJECT, app.app_id, first.endpoint_id)
-    assert kept == replace(first, deleted=True, sealed=b"", headers={})
+    assert kept == replace(first, deleted=True, sealed=b"", credentials=b"", headers={})
     settings.put_endpoint(endpoint(app, 1, uid="shop"), None)
     with pytest.raises(Conflict):
         settings.delete_endpoint(first)
@@ -256,11 +260,11 @@ def test_a_request_that_was_given_up_is_the_next_callers(keys: IdempotencyKeys) 
 
 
 def test_the_message_noted_first_counts_until_its_time_is_over(keys: IdempotencyKeys) -> None:
-    assert keys.note_message(PROJECT, "d", "1", now=NOW, until=NOW + 100) == "1"
-    assert keys.note_message(PROJECT, "d", "2", now=NOW + 99, until=NOW + 200) == "1"
-    assert keys.note_message(PROJECT, "d", "3", now=NOW + 100, until=NOW + 200) == "3"
+    assert keys.note_id(PROJECT, "d", "1", now=NOW, until=NOW + 100) == "1"
+    assert keys.note_id(PROJECT, "d", "2", now=NOW + 99, until=NOW + 200) == "1"
+    assert keys.note_id(PROJECT, "d", "3", now=NOW + 100, until=NOW + 200) == "3"
     keys.release(PROJECT, "d")
-    assert keys.note_message(PROJECT, "d", "4", now=NOW + 101, until=NOW + 200) == "4"
+    assert keys.note_id(PROJECT, "d", "4", now=NOW + 101, until=NOW + 200) == "4"
 
 
 def test_what_is_sealed_is_opened_and_not_seen(vault: Vault) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tests.fakes import FakeClock, Fault, FaultPlan, faulty
+from tests.fakes import FakeClock, FakeConfigStore, Fault, FaultPlan, faulty
 from tests.fakes.ports import InlineExecutor
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
@@ -38,6 +38,7 @@ class Bench:
         self.sent: list[tuple[WorkOrder, int]] = []
         self.circuits = self.environment()
         self.recover = Recover(
+            queues=FakeConfigStore(),
             healths=faulty(self.store, "store", self.plan),
             backlog=faulty(self.store, "store", self.plan),
             retry_queue=self,

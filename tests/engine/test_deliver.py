@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from tests.contract.samples import message
-from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
+from tests.fakes import FakeClock, FakeWorkQueue, FaultPlan, faulty
 from tests.fakes.body_store import FakeBodyStore
+from tests.fakes.credentials import credentials
 from tests.fakes.message_store import FakeMessageStore
 from tests.fakes.schedule import FakeSchedule
 from tests.fakes.subscribers import FakeSubscribers
@@ -30,9 +32,9 @@ from pushhub.engine.model.answer_rules import STANDARD_RULES, Asked, Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS, Exponential, FixedDelay
 from pushhub.engine.model.circuit import Circuit, SubscriberKey
 from pushhub.engine.model.delivery import Delivery, DeliveryState, added, opening
+from pushhub.engine.model.flow import Limits, Terms
 from pushhub.engine.model.message import BodyRef, Message, Ordering
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
-from pushhub.engine.model.seats import Limits
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Received
@@ -59,7 +61,7 @@ def a_message(*subscribers: str, **more: object) -> Message:
 
 
 class Bench:
-    """The surroundings of a delivery: acts as its queues, its target, its circuits, its limiter and its watchers."""
+    """The surroundings of a delivery: acts as its queues, its target, its circuits and its watchers."""
 
     dialect = "tested"
 
@@ -86,7 +88,7 @@ class Bench:
             created_at=START - 10**6,
         )
         self.remembered: Queue | None = self.now_stored
-        self.asked_fresh: list[bool] = []
+        self.asked_since: list[int | None] = []
         self.outcomes: list[Outcome] = []
         self.orders: list[PushOrder] = []
         self.meanwhile: Callable[[], None] | None = None
@@ -94,8 +96,7 @@ class Bench:
         self.gates: list[tuple[SubscriberKey, int]] = []
         self.learned: list[tuple[SubscriberKey, Circuit, bool, bool]] = []
         self.started_over: list[SubscriberKey] = []
-        self.limit_waits = 0
-        self.limited: list[object] = []
+        self.whole = Following(Follow.NOTHING)
         self.told: list[tuple[str, Message, Delivery]] = []
         self.happenings: list[tuple[str, SubscriberEvent]] = []
         self.deliver_ = Deliver(
@@ -103,22 +104,22 @@ class Bench:
             messages=faulty(self.messages, "messages", self.plan),
             bodies=self.bodies,
             targets=self,  # type: ignore[arg-type]
+            credentials=credentials(),
             clock=self.clock,
             telemetry=self.telemetry,
             watchers=lambda name: [_Watcher(self, name)],
             subscriber_events=lambda name: [_Watcher(self, name)],
             circuits=self,  # type: ignore[arg-type]
             backlog=self.subscribers,
-            limiter=self,  # type: ignore[arg-type]
             successors=self.subscribers,
             next_queue=self.next_queue,
         )
 
     # its queues
-    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+    def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:
         assert (project_id, name) == ("p", "q")
-        self.asked_fresh.append(fresh)
-        return self.now_stored if fresh else self.remembered
+        self.asked_since.append(since)
+        return self.now_stored if since is None else self.remembered
 
     # its target
     def of(self, url: str) -> Bench:
@@ -131,7 +132,7 @@ class Bench:
             self.meanwhile()
         return self.outcomes.pop(0) if self.outcomes else answered(200)
 
-    # its circuits and its limiter
+    # its circuits
     def gate(self, key: SubscriberKey, *, probe_ms: int) -> Gate:
         self.gates.append((key, probe_ms))
         return self.let_in
@@ -141,13 +142,6 @@ class Bench:
 
     def start_over(self, key: SubscriberKey) -> None:
         self.started_over.append(key)
-
-    def begin(self, key: SubscriberKey, limits: Limits, *, longest_ms: int) -> int:
-        self.limited.append((key, limits, longest_ms))
-        return self.limit_waits
-
-    def end(self, key: SubscriberKey) -> None:
-        self.limited.append(key)
 
     # what a test does
     def run(
@@ -161,8 +155,12 @@ class Bench:
         manual: bool = False,
         version: int | None = None,
         bare: bool = False,
+        terms: Terms | None = None,
     ) -> Following:
-        """Work on its delivery; it and its message are stored first. A bare order comes without the message."""
+        """Work on its delivery; it and its message are stored first. A bare order comes without the message.
+
+        Returns what comes next; all that is told is in ``whole``.
+        """
         self.messages.accept_once(message)
         if stored is not None:
             self.messages.restore(None, [stored])
@@ -174,7 +172,8 @@ class Bench:
             received_at=START,
             receive_count=receive_count,
         )
-        return self.deliver_.run(received, stored, lambda: remaining_ms)
+        self.whole = self.deliver_.run(received, stored, lambda: remaining_ms, terms)
+        return Following(self.whole.follow, self.whole.due_at)
 
     def stored(self, message: Message, subscriber_id: str = "a") -> Delivery:
         delivery = self.messages.delivery(message.delivery_key(subscriber_id))
@@ -477,6 +476,7 @@ def test_without_its_queue_a_delivery_is_cancelled(gone: str) -> None:
         "push": replace(bench.now_stored, push=None),
         "generation": replace(bench.now_stored, uid="another"),
     }[gone]
+    bench.remembered = bench.now_stored
     assert bench.run(message, waiting(message)) == Following(Follow.NOTHING)
     closed = bench.stored(message)
     assert (closed.state, closed.reason) == (DeliveryState.CANCELLED, "queue_deleted")
@@ -496,25 +496,17 @@ def test_what_was_there_when_the_queue_was_cleared_is_cancelled(after_ms: int, c
     assert bench.told[0] == ("q", message, stored)
 
 
-def test_a_first_attempt_takes_the_queue_as_it_is_remembered_and_a_retry_as_it_is() -> None:
+@pytest.mark.parametrize("retried", [False, True])
+def test_an_attempt_goes_by_a_copy_of_the_queue_no_older_than_its_message(retried: bool) -> None:
     bench, message = Bench(), a_message()
-    bench.run(message)
-    assert bench.asked_fresh == [False]
-    bench = Bench()
-    bench.run(message, waiting(message))
-    assert bench.asked_fresh == [True]
+    bench.run(message, waiting(message) if retried else None)
+    assert bench.asked_since == [message.accepted_at]
 
 
-def test_retries_take_the_queue_as_it_was_a_moment_ago_and_a_try_that_a_person_wants_as_it_is() -> None:
-    # Given a retry that was made
+def test_a_try_that_a_person_wants_goes_by_the_queue_as_it_is() -> None:
     bench, message = Bench(), a_message()
-    bench.run(message, waiting(message))
-    # When another one comes at the same time, then the queue is not read again
-    bench.run(message, waiting(message))
-    assert bench.asked_fresh == [True]
-    # And for a person's try, it is
     bench.run(message, waiting(message, asked_at=START), manual=True)
-    assert bench.asked_fresh == [True, True]
+    assert bench.asked_since == [None]
 
 
 @pytest.mark.parametrize("lacks", ["queue", "push", "generation", "subscriber", "enabled"])
@@ -531,22 +523,24 @@ def test_what_is_remembered_and_does_not_fit_the_message_is_looked_up(lacks: str
         "enabled": replace(old, push=replace(bench.settings, subscribers=(a_subscriber(disabled=True),))),
     }[lacks]
     bench.run(message)
-    assert bench.asked_fresh == [False, True]
+    assert bench.asked_since == [message.accepted_at, None]
     assert bench.stored(message).state is DeliveryState.DELIVERED
 
 
 def test_the_subscriber_owed_is_enough_to_be_remembered() -> None:
     bench = Bench(a_subscriber("a"))
-    bench.run(a_message("a", "b"))
-    assert bench.asked_fresh == [False]
+    message = a_message("a", "b")
+    bench.run(message)
+    assert bench.asked_since == [message.accepted_at]
 
 
 def test_in_unicast_every_subscriber_of_the_message_must_be_remembered() -> None:
     message = a_message("a", "b", unicast=True)
-    for names, asked in ((("a", "b"), [False]), (("a",), [False, True])):
+    since = message.accepted_at
+    for names, asked in ((("a", "b"), [since]), (("a",), [since, None])):
         bench = Bench(*(a_subscriber(each) for each in names))
         bench.run(message, subscriber_id="*")
-        assert bench.asked_fresh == asked
+        assert bench.asked_since == asked
 
 
 def test_an_order_without_its_message_reads_it_and_one_whose_message_is_gone_ends() -> None:
@@ -661,41 +655,57 @@ def test_a_unicast_delivery_and_a_queue_without_circuits_have_none() -> None:
     assert [*bench.gates, *bench.learned, *plain.gates, *plain.learned] == []
 
 
-def test_a_limit_lets_it_begin_or_wait() -> None:
-    limits = Limits(rate_per_s=1)
-    bench, message = Bench(a_subscriber(limits=limits)), a_message()
-    bench.run(message)
-    key = SubscriberKey(project="p", queue="q", queue_uid="u", subscriber_id="a")
-    assert bench.limited == [(key, limits, 15_000), key]
-    bench = Bench(a_subscriber(limits=limits))
-    bench.limit_waits = 2_500
-    assert bench.run(message) == Following(Follow.LATER, START + 2_500)
-    assert bench.limited == [(key, limits, 15_000)]
-    assert bench.orders == []
-    assert bench.telemetry.counts == {"DeliveriesPutAside": 1}
+LIMITS = Limits(rate_per_s=1)
+TERMS = Terms(limits=LIMITS, longest_ms=15_000)
 
 
-def test_a_limited_attempt_is_no_probe() -> None:
-    bench = Bench(a_subscriber(limits=Limits(rate_per_s=1)), circuit=Circuit())
-    bench.run(a_message())
-    assert [probe for _, _, _, probe in bench.learned] == [False]
+@pytest.mark.parametrize(
+    "terms", [None, Terms(limits=Limits(rate_per_s=2), longest_ms=15_000), replace(TERMS, longest_ms=1)]
+)
+def test_an_order_that_did_not_wait_for_its_turn_under_the_present_limits_is_sent_to_wait(terms: Terms | None) -> None:
+    bench = Bench(a_subscriber(limits=LIMITS), circuit=Circuit())
+    bench.run(a_message(), terms=terms)
+    assert bench.whole == Following(Follow.TURN, terms=TERMS)
+    assert (bench.orders, bench.gates) == ([], [])
 
 
-def test_the_place_is_given_back_when_the_attempt_fails_on_us() -> None:
-    bench, message = Bench(a_subscriber(limits=Limits(concurrency=1))), a_message()
-    bench.plan.strike(Fault.FAILS, of="messages.save")
-    with pytest.raises(Unavailable):
-        bench.run(message)
-    assert len(bench.limited) == 2
+def test_in_its_turn_it_is_attempted_and_told_how_that_went() -> None:
+    bench = Bench(a_subscriber(limits=LIMITS))
+    bench.run(a_message(), terms=TERMS)
+    assert bench.whole == Following(Follow.NOTHING, answered=True, terms=TERMS)
+    bench = Bench(a_subscriber(limits=LIMITS))
+    bench.outcomes = [answered(500)]
+    bench.run(a_message(), terms=TERMS)
+    assert bench.whole == Following(Follow.LATER, START + 30 + 60_000, answered=False, terms=TERMS)
+    # And one whose limits are gone is attempted under any terms
+    free = Bench()
+    free.run(a_message(), terms=TERMS)
+    assert free.whole == Following(Follow.NOTHING, answered=True)
 
 
-def test_a_probe_and_a_unicast_delivery_are_not_limited() -> None:
-    bench = Bench(a_subscriber(limits=Limits(rate_per_s=1)), circuit=Circuit())
+def test_a_turn_is_for_one_attempt() -> None:
+    # Given a subscriber whose retries are due at once
+    bench, message = Bench(a_subscriber(limits=LIMITS), retries_delay=0), a_message()
+    bench.outcomes = [answered(500)]
+    bench.run(message, terms=TERMS)
+    assert bench.whole.follow is Follow.LATER
+    assert bench.whole.terms == TERMS
+    assert len(bench.orders) == 1
+
+
+def test_a_unicast_delivery_waits_for_no_turn() -> None:
+    bench = Bench(a_subscriber(limits=LIMITS))
+    bench.run(a_message("a", unicast=True), subscriber_id="*")
+    assert len(bench.orders) == 1
+
+
+def test_a_probe_waits_for_its_turn_like_any_attempt() -> None:
+    bench = Bench(a_subscriber(limits=LIMITS), circuit=Circuit())
     bench.let_in = Gate.PROBE
     bench.run(a_message())
-    any_one = Bench(a_subscriber(limits=Limits(rate_per_s=1)))
-    any_one.run(a_message("a", unicast=True), subscriber_id="*")
-    assert bench.limited == any_one.limited == []
+    assert (bench.whole.follow, bench.gates) == (Follow.TURN, [])
+    bench.run(a_message(message_id="8"), terms=TERMS)
+    assert [probe for _, _, _, probe in bench.learned] == [True]
 
 
 def in_order() -> tuple[Message, Message]:
@@ -744,6 +754,43 @@ def test_when_the_one_before_ends_meanwhile_it_goes_on() -> None:
     bench.subscribers.wait_behind = ends_meanwhile  # type: ignore[method-assign, assignment]
     bench.run(second)
     assert len(bench.orders) == 1
+
+
+@pytest.mark.parametrize("whose", ["of the one before", "of the one that waits"])
+@pytest.mark.parametrize("place", range(5))
+def test_one_that_waits_is_tried_once_however_the_end_of_the_one_before_and_its_own_look_meet(
+    whose: str, place: int
+) -> None:
+    # Given two orders, of which one is worked on in the middle of the other: after any of its calls
+    first, second = in_order()
+    bench = Bench()
+    bench.messages.accept_once(first)
+    outer, inner = (first, second) if whose == "of the one before" else (second, first)
+    made = itertools.count()
+
+    def interrupted(real: Callable[..., object]) -> Callable[..., object]:
+        def call(*given: object, **named: object) -> object:
+            answer = real(*given, **named)
+            if next(made) == place:
+                bench.run(inner)
+            return answer
+
+        return call
+
+    stores: list[tuple[object, list[str]]] = [
+        (bench.subscribers, ["wait_behind", "behind", "take", "let_go"]),
+        (bench.messages, ["delivery", "save"]),
+    ]
+    for store, names in stores:
+        for name in names:
+            setattr(store, name, interrupted(getattr(store, name)))
+    bench.run(outer)
+    if next(made) <= place:
+        bench.run(inner)
+    # Then the second is tried at once, or its order is sent on, and not both
+    tried = bench.messages.delivery(second.delivery_key("a")) is not None
+    assert [tried, len(bench.next_queue.sent)] in ([True, 0], [False, 1])
+    assert bench.subscribers.behind(first.delivery_key("a")) is None
 
 
 def test_whatever_ends_one_lets_the_next_go() -> None:

@@ -4,14 +4,16 @@ and its work is bounded.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 from glue_jobs.delivery_report.list_prices import PRICES as REPORT_PRICES
 from glue_jobs.delivery_report.usage import USAGE
-from hypothesis import given, settings
+from hypothesis import given, settings, target
 from hypothesis import strategies as st
 from tests.engine.world import World, subscribers
+from tests.fakes.effort import effort
 
 from pushhub.base.errors import Invalid
 from pushhub.engine.forecast import forecast
@@ -264,6 +266,19 @@ def test_every_message_is_counted_once_and_no_one_tried_more_often_than_the_poli
     assert most is None or of.attempts <= most * of.accepted
     assert sum(of.series.attempts) == pytest.approx(of.attempts, abs=len(of.series.attempts))
     assert (of.delays_ms is None) == (of.delivered == 0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(PLANS)
+def test_no_plan_takes_more_work_than_its_budget(tried: Plan) -> None:
+    def work() -> None:
+        with suppress(Invalid):
+            forecast(tried, work=5)
+
+    done = effort(work)
+    target(done)
+    # A run to measure, one that is cut, and one of up to four times the budget; each begins with the lots and minutes.
+    assert done <= 200_000
 
 
 def test_the_same_plan_has_the_same_forecast() -> None:

@@ -16,8 +16,10 @@ from tests.fakes.telemetry import FakeTelemetry
 from pushhub.base.errors import Unavailable
 from pushhub.engine import push as module
 from pushhub.engine.deliver import Follow, Following
+from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import Delivery, opening
+from pushhub.engine.model.flow import Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
@@ -33,6 +35,7 @@ from pushhub.engine.push import (
     Push,
 )
 from pushhub.engine.slow_lane import BUSY_ORDERS, SlowLane
+from pushhub.engine.turns import Turns
 from pushhub.engine.windows import SLOW_MS
 
 Outcome = Following | Exception
@@ -85,6 +88,7 @@ class Bench:
             retry_queue=self.ports["retry"],
             errors_queue=self.ports["errors"],
             poll_queue=self.ports["poll"],
+            turns=Turns(store=self.subscribers, clock=self.clock, telemetry=FakeTelemetry()),
             slow_lane=SlowLane(
                 queue=self.ports["slow"], subscribers=self.subscribers, clock=self.clock, telemetry=FakeTelemetry()
             )
@@ -100,8 +104,11 @@ class Bench:
         self.read.append(len(keys))
         return {key: self.stored[key] for key in keys if key in self.stored}
 
-    def run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
+    def run(
+        self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int], terms: Terms | None
+    ) -> Following:
         """As what carries a delivery on."""
+        del terms
         assert remaining_ms() == self.remaining_ms
         self.looked_at.append((received, stored))
         self.clock.advance(ms=self._takes.get(received.order.key.message_id, 0))
@@ -483,18 +490,20 @@ def test_a_poll_never_goes_to_the_slow_lane() -> None:
     bench = Bench()
     bench.stored[an_order("2").key] = replace(a_stored("2"), update_url="https://a.example/status")
     bench.takes(SLOW_MS + 1, of="1")
-    bench.work(bench.received("slow", an_order("1"), an_order("2")), "slow")
+    bench.work(bench.received("slow", an_order("1")), "slow")
+    bench.remaining_ms = 2 * LONGEST_ATTEMPT_MS - 1
+    bench.work(bench.received("slow", an_order("2")), "slow")
     assert (deferred(bench, "poll"), len(bench.queues["slow"])) == ([("2", 15)], 0)
 
 
-def test_in_the_slow_lane_they_go_to_its_end_in_packs_of_their_own() -> None:
+def test_in_the_slow_lane_the_next_begins_when_the_one_before_it_is_done() -> None:
     # Given two orders for one that hangs, and one for a prompt subscriber, in the slow lane
     bench = Bench()
     bench.takes(SLOW_MS + 1, of="1")
     batch = bench.received("slow", an_order("1"), an_order("2"), an_order("3", to="prompt"))
     assert bench.work(batch, "slow") == set()
-    assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1", "3"]
-    assert deferred(bench, "slow")[3:] == [("2", 15)]
+    assert {each.order.key.message_id for each, _ in bench.looked_at} == {"1", "2", "3"}
+    assert len(bench.queues["slow"].sent) == 3
 
 
 def test_what_the_slow_lane_does_not_take_waits_where_it_is() -> None:
@@ -666,6 +675,27 @@ def test_a_run_receives_more_once_an_answer_takes_half_a_second(ms: int, receive
     bench, executor = with_meanwhile(ms, ends_at_look=200)
     bench.work(bench.received("push", an_order("1")))
     assert (executor.receives > 0) is receives
+
+
+@pytest.mark.parametrize("source", ["push", "slow"])
+@pytest.mark.parametrize("ms", [PROMPT_MS - 1, PROMPT_MS])
+def test_what_a_run_has_in_hand_is_hidden_for_a_minute_once_it_works_for_half_a_second(ms: int, source: str) -> None:
+    # Given a run that waits for an answer, and has received another order meanwhile
+    bench, executor = with_meanwhile(ms)
+    batch = bench.received(source, an_order("1"))
+    bench.queues[source].send([(an_order("2", to="b"), 0)])
+    hidden: list[int] = []
+
+    def look(end: Callable[[], None] = executor.end) -> None:
+        waits = [each.visible_at - bench.clock.now() for each in bench.queues[source]._stored.values()]
+        hidden.extend(each for each in waits if each > 0)
+        end()
+
+    executor.end = look  # type: ignore[method-assign]
+    bench.clock.at_look[200] = look
+    bench.work(batch, source)
+    # Then, if it had died before its end, its orders would have come back that soon
+    assert hidden == ([1000 * HIDDEN_S] * 2 if ms >= PROMPT_MS else [1_200_000 - ms])
 
 
 @pytest.mark.parametrize(

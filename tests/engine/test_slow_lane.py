@@ -14,7 +14,7 @@ from tests.fakes.telemetry import FakeTelemetry
 from pushhub.engine import slow_lane
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.slow_lane import BUSY_ORDERS, FRESH_MS, SlowLane
-from pushhub.engine.windows import ASIDE_S, REMEMBERED_MS, SLOW_MS
+from pushhub.engine.windows import REMEMBERED_MS, SLOW_MS
 
 SLOW = "https://slow.example/in"
 KEY = (PROJECT, "uid-q", "s0")
@@ -85,19 +85,6 @@ def test_one_that_hangs_is_listed_while_it_hangs_and_its_backlog_makes_room() ->
     assert len(world.push_queue) == len(world.retry_queue) == 0
 
 
-def test_in_the_slow_lane_an_order_that_may_not_begin_waits_longer_the_longer_its_subscriber_is_slow() -> None:
-    # Given a subscriber known to be slow here, with one attempt in progress
-    world = a_slow_queue()
-    windows = world.push._windows
-    start = world.clock.now()
-    windows.end(KEY, start, start + SLOW_MS + 1)
-    waits = [windows.aside_s(KEY, start + seconds * 1000) for seconds in (1, ASIDE_S, 2 * ASIDE_S, 5 * ASIDE_S, 9_999)]
-    assert waits == [ASIDE_S, 2 * ASIDE_S, 4 * ASIDE_S, 8 * ASIDE_S, 8 * ASIDE_S]
-    # And a prompt answer ends that
-    windows.end(KEY, start, start + 1)
-    assert windows.aside_s(KEY, start + 9_999_000) == ASIDE_S
-
-
 def test_all_messages_of_a_slow_subscriber_are_delivered_once_each() -> None:
     world = a_slow_queue()
     ids = world.post("q", *[b"x"] * 30)
@@ -116,9 +103,10 @@ def test_a_retry_of_one_that_is_still_slow_waits_in_the_slow_lane() -> None:
     world.dispatch_only()
     run_one(world, "push_queue")
     run_one(world, "slow_queue")
-    assert len(world.sender.requests_to(SLOW)) == 1
-    assert len(world.retry_queue) == 0
-    assert len({each.key for each in world.slow_queue.orders()}) == BUSY_ORDERS
+    # Then one run made all attempts, one at a time, and none of them went by another queue
+    assert len(world.sender.requests_to(SLOW)) == 3 * BUSY_ORDERS
+    assert world.retry_queue.sent == []
+    assert {each.state for each in world.messages.all_deliveries()} == {DeliveryState.EXHAUSTED}
 
 
 def test_what_the_slow_lane_does_not_take_stays_where_it_was() -> None:

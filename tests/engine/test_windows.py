@@ -186,15 +186,54 @@ def test_slow_is_longer_than_five_seconds_and_for_ten_minutes() -> None:
     assert not known.slow(ONE, SLOW_MS + 1 + REMEMBERED_MS)
 
 
-def test_one_that_stays_slow_is_so_since_its_first_slow_answer() -> None:
-    # Given two slow answers, a minute apart
+def test_a_slow_one_that_answers_earns_places_where_its_turn_is_taken_and_loses_them_when_it_does_not() -> None:
+    # Given answers that each take six seconds
+    known, now = Windows(), 0
+    assert known.places(ONE) == 1
+    for number in range(2, 15):
+        known.begin(ONE, now)
+        known.end(ONE, now, now + 6_000, answered=True)
+        now += 6_000
+        assert known.places(ONE) == min(number, windows.SLOW_OF_A_PROJECT)
+    # Then so many attempts may begin in its turn, and one anywhere else
+    begun = 0
+    while known.admits(ONE, now, in_turn=True):
+        known.begin(ONE, now)
+        begun += 1
+        assert not known.admits(ONE, now)
+    assert begun == windows.SLOW_OF_A_PROJECT
+    # When one is not answered, then it has one place again
+    known.end(ONE, now, now + 10_000, answered=False)
+    assert known.places(ONE) == 1
+
+
+def test_what_was_earned_elsewhere_is_known_here_up_to_the_most_of_a_project() -> None:
     known = Windows()
-    for begun in (0, 60_000):
-        known.begin(ONE, begun)
-        known.end(ONE, begun, begun + SLOW_MS + 1)
-    # Then its orders wait as long as those of a subscriber that has been slow for a minute
-    assert known.aside_s(ONE, 61_000) == windows.ASIDE_S << 3
-    assert known.aside_s(OTHER, 61_000) == windows.ASIDE_S
+    for granted, has in ((4, 4), (2, 4), (99, windows.SLOW_OF_A_PROJECT)):
+        known.grant(ONE, granted)
+        assert known.places(ONE) == has
+
+
+def test_slow_ones_of_a_crowded_project_begin_one_attempt_each() -> None:
+    # Given a slow subscriber that has all places of its project
+    known, now = Windows(), 10_000
+    for key in (ONE, OTHER):
+        known.begin(key, 0)
+        known.end(key, 0, SLOW_MS + 1)
+    known.grant(ONE, windows.SLOW_OF_A_PROJECT)
+    assert not known.crowded(OTHER, now)
+    while known.admits(ONE, now, in_turn=True):
+        known.begin(ONE, now)
+    # When another one of the project has none
+    assert known.crowded(OTHER, now)
+    assert not known.crowded(ONE, now)
+    # Then the first gets no further ones, and the other one does
+    for _ in range(windows.SLOW_OF_A_PROJECT - 1):
+        known.end(ONE, now, now + 6_000)
+    assert not known.admits(ONE, now + 6_000, in_turn=True)
+    assert known.admits(OTHER, now + 6_000, in_turn=True)
+    # And that for half a minute
+    assert known.admits(ONE, now + 2_000 * windows.ASIDE_S, in_turn=True)
 
 
 def test_it_is_told_again_after_five_minutes_and_not_before() -> None:

@@ -14,6 +14,7 @@ from tests.fakes import Crash, FakeClock, FakeConfigStore, FakeSender, FakeWorkQ
 from tests.fakes.ports import BASE_URL, FakePorts, InlineExecutor
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.copies import ChangeNotes
 from pushhub.engine.dispatch import Dispatch
 from pushhub.engine.model.answer_rules import AnswerRules
 from pushhub.engine.model.backoff import RetryPolicy
@@ -51,8 +52,9 @@ class Owner:
         events: All, in order.
     """
 
-    def __init__(self, config: FakeConfigStore) -> None:
+    def __init__(self, config: FakeConfigStore, clock: FakeClock) -> None:
         self._config = config
+        self._clock = clock
         self.events: list[SubscriberEvent] = []
 
     def happened(self, event: SubscriberEvent) -> None:
@@ -63,6 +65,7 @@ class Owner:
 
     def set_disabled(self, project: str, queue: str, subscriber_id: str, *, disabled: bool) -> None:
         """Disable or enable a subscriber."""
+        ChangeNotes(self._config, self._clock).note(project, queue)
         stored = self._config.queue(project, queue, fresh=True)
         assert stored is not None
         assert stored.push is not None
@@ -109,7 +112,7 @@ class World:
         self.poll_queue = self.ports.poll_queue
         self.route_queue = self.ports.route_queue
         self.telemetry = self.ports.telemetry
-        self.owner = Owner(self.config)
+        self.owner = Owner(self.config, self.clock)
         self._undispatched: list[Message] = []
         self._woken_at = self.clock.now()
 
@@ -287,6 +290,7 @@ class World:
             return False
         self._woken_at = self.clock.now()
         try:
-            return self.hub.engine.recover.run(lambda: ENDLESS_MS) + self.wake.run(lambda: ENDLESS_MS) > 0
+            engine = self.hub.engine
+            return sum(each.run(lambda: ENDLESS_MS) for each in (engine.recover, engine.callers, self.wake)) > 0
         except (Crash, Unavailable):
             return True

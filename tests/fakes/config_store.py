@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 
 from tests.fakes.clock import FakeClock
+from tests.fakes.credentials import credentials
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.project import Project, ProjectToken
@@ -22,6 +23,7 @@ class FakeConfigStore:
 
     def __init__(self, clock: FakeClock | None = None) -> None:
         self._clock = clock or FakeClock()
+        self._credentials = credentials()
         self._lock = threading.Lock()
         self._projects: dict[str, Project] = {}
         self._tokens: dict[tuple[str, str], ProjectToken] = {}
@@ -29,6 +31,7 @@ class FakeConfigStore:
         self._workers = itertools.count(1)
         self._totals: Counter[tuple[str, str]] = Counter()
         self._marks: dict[str, int] = {}
+        self._change_notes: dict[int, int] = {}
 
     def put_project(self, project: Project) -> None:
         self._projects[project.project_id] = project
@@ -62,7 +65,7 @@ class FakeConfigStore:
         self._tokens.pop((project_id, token_hash), None)
 
     def create_queue(self, queue: Queue) -> None:
-        created = replace(queue, version=1)
+        created = self._credentials.sealed(replace(queue, version=1))
         with self._lock:
             if self._queues.setdefault((queue.project, queue.name), created) != created:
                 raise Conflict(f"queue {queue.name} exists")
@@ -71,7 +74,7 @@ class FakeConfigStore:
         return self._queues.get((project_id, name))
 
     def update_queue(self, queue: Queue) -> Queue:
-        updated = replace(queue, version=queue.version + 1)
+        updated = self._credentials.sealed(replace(queue, version=queue.version + 1))
         with self._lock:
             stored = self._queues.get((queue.project, queue.name))
             if stored == updated:
@@ -102,6 +105,12 @@ class FakeConfigStore:
                 return Mark(until=until, moved=False)
             self._marks[project_id] = max(until, now) + by_us
             return Mark(until=self._marks[project_id], moved=True)
+
+    def note_change(self, slot: int, until: int) -> None:
+        self._change_notes[slot] = until
+
+    def noted_changes(self) -> dict[int, int]:
+        return dict(self._change_notes)
 
     def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
         with self._lock:

@@ -6,13 +6,16 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tests.fakes.credentials import credentials
+
 from pushhub.base.errors import Conflict
 from pushhub.hub.model.integration import Integration
-from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
+from pushhub.hub.model.log import Listing, LoggedMessage, OpenRequest, RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.notice import Notice
 from pushhub.hub.model.parameters import Parameter
 from pushhub.hub.model.schedule import Scheduler
+from pushhub.hub.tokens import sealed
 
 __all__ = ["FakeHubLog", "FakeHubSettings"]
 
@@ -25,6 +28,7 @@ class FakeHubSettings:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._mappings: dict[_Key, ServiceMapping] = {}
+        self._credentials = credentials()
         self._integrations: dict[_Key, Integration] = {}
         self._schedulers: dict[_Key, Scheduler] = {}
         self._parameters: dict[_Key, Parameter] = {}
@@ -41,7 +45,7 @@ class FakeHubSettings:
         with self._lock:
             stored = self._mappings.get((project_id, mapping.mapping_id))
             _check_version(stored.version if stored else 0, mapping.version)
-            raised = replace(mapping, version=mapping.version + 1)
+            raised = sealed(replace(mapping, version=mapping.version + 1), project_id, self._credentials)
             self._mappings[project_id, mapping.mapping_id] = raised
             return raised
 
@@ -58,7 +62,7 @@ class FakeHubSettings:
         with self._lock:
             stored = self._integrations.get((project_id, integration.integration_id))
             _check_version(stored.version if stored else 0, integration.version)
-            raised = replace(integration, version=integration.version + 1)
+            raised = sealed(replace(integration, version=integration.version + 1), project_id, self._credentials)
             self._integrations[project_id, integration.integration_id] = raised
             return raised
 
@@ -122,6 +126,7 @@ class FakeHubLog:
         self._children: dict[_Key, tuple[str, ...]] = {}
         self._answers: dict[tuple[str, str, int], RecordedAnswer] = {}
         self._notifications: dict[_Key, Notice] = {}
+        self._open: dict[_Key, OpenRequest] = {}
 
     def put(self, entry: LoggedMessage) -> None:
         key = (entry.project, entry.message_id)
@@ -167,6 +172,12 @@ class FakeHubLog:
     def last_answer(self, project_id: str, message_id: str) -> RecordedAnswer | None:
         attempts = [key for key in self._answers if key[:2] == (project_id, message_id)]
         return self._answers[max(attempts)] if attempts else None
+
+    def note_open(self, project_id: str, message_id: str, request: OpenRequest) -> None:
+        self._open[project_id, message_id] = request
+
+    def open_requests(self, project_id: str, message_ids: Sequence[str]) -> dict[str, OpenRequest]:
+        return {each: self._open[project_id, each] for each in message_ids if (project_id, each) in self._open}
 
     def count_notification(self, notification: Notice) -> Notice:
         key = (notification.project, notification.notification_id)

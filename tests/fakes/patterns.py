@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pushhub.hub.model.filters import PatternTimeout
+from pushhub.hub.model.filters import Asked, PatternTimeout
 
 ENDLESS = "(a|aa)+$"
 """A pattern that takes for ever on a text that almost matches."""
 
 
-def re_matches(pattern: str, texts: Sequence[str]) -> list[bool]:
+def re_matches(asked: Sequence[Asked]) -> list[list[bool]]:
     """Runs patterns in this process, except the one that takes for ever."""
-    if pattern == ENDLESS:
-        raise PatternTimeout(pattern)
-    return [re.search(pattern, text) is not None for text in texts]
+    for pattern, _ in asked:
+        if pattern == ENDLESS:
+            raise PatternTimeout(pattern)
+    return [[re.search(pattern, text) is not None for text in texts] for pattern, texts in asked]

@@ -11,6 +11,7 @@ from tests.fakes.activity import FakeActivity, FakeAttemptCounts, FakeReports
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.config_store import FakeConfigStore
+from tests.fakes.credentials import FakeVault
 from tests.fakes.descendants import FakeDescendants
 from tests.fakes.faults import Crash, FaultPlan, faulty
 from tests.fakes.hub import FakeHubLog, FakeHubSettings
@@ -25,14 +26,15 @@ from tests.fakes.notification_stores import (
 from tests.fakes.patterns import re_matches
 from tests.fakes.pull_store import FakePullStore
 from tests.fakes.schedule import FakeSchedule, FakeShardRuns
+from tests.fakes.search import FakeSearchIndex
 from tests.fakes.sender import FakeSender
 from tests.fakes.sockets import FakeSockets
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 from tests.fakes.waits import FakeWaits
 from tests.fakes.wake_queue import FakeWakeQueue
-from tests.fakes.webhook_tasks import FakePlaces, FakePortalTokens, FakeTasks, FakeToldCounts
-from tests.fakes.webhooks import FakeIdempotencyKeys, FakeVault, FakeWebhooksLogs, FakeWebhooksSettings
+from tests.fakes.webhook_tasks import FakePlaces, FakePortalTokens, FakeTaskRuns, FakeTasks, FakeToldCounts
+from tests.fakes.webhooks import FakeIdempotencyKeys, FakeWebhooksLogs, FakeWebhooksSettings
 from tests.fakes.work_queue import FakeWorkQueue
 
 from pushhub.base.ports import Sender
@@ -50,6 +52,7 @@ STRUCK = {
     "pull": "pull",
     "subscribers": "subscribers",
     "schedule": "schedule",
+    "search_index": "search_index",
     "bodies": "bodies",
     "kept_bodies": "bodies",
     "push_queue": "push_queue",
@@ -113,6 +116,7 @@ class FakePorts:
         self.config = config or FakeConfigStore(self.clock)
         self.schedule = FakeSchedule(self.clock)
         self.shard_runs = FakeShardRuns()
+        self.search_index = FakeSearchIndex()
         self.messages = FakeMessageStore(self.schedule)
         self.pull = FakePullStore()
         self.subscribers = FakeSubscribers()
@@ -120,6 +124,7 @@ class FakePorts:
         self.attempt_counts = FakeAttemptCounts()
         self.reports = FakeReports()
         self.waits = FakeWaits()
+        self.calls = FakeWaits(8)
         self.bodies = FakeBodyStore()
         self.kept_bodies = self.bodies
         self.push_queue = FakeWorkQueue(self.clock, name="push", max_receive_count=20)
@@ -148,6 +153,7 @@ class FakePorts:
         self.vault = FakeVault()
         self.portal_tokens = FakePortalTokens()
         self.task_store = FakeTasks()
+        self.task_runs = FakeTaskRuns()
         self.told_counts = FakeToldCounts()
         self.places = FakePlaces()
         self.message_log = FakeWebhooksLogs()

@@ -111,7 +111,7 @@ class FakePullStore:
                 raise Invalid("A reservation_id is required")
             del self._queue(key.project, key.queue_uid)[key.message_id]
 
-    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
+    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None, exact: bool = False) -> int:
         with self._lock:
             count = sum(entry.message.expires_at > now for entry in self._queue(project_id, pull_uid).values())
             return count if at_most is None else min(count, at_most)

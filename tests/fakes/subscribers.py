@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.circuit import Health, SubscriberKey
+from pushhub.engine.model.flow import FlowKey, FlowState, InLine, Terms
 from pushhub.engine.model.keys import DeliveryKey
-from pushhub.engine.model.seats import Seats
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
 
@@ -27,7 +28,12 @@ class FakeSubscribers:
         self._lock = threading.Lock()
         self._healths: dict[SubscriberKey, Health] = {}
         self._behind: dict[DeliveryKey, WorkOrder] = {}
-        self._seats: dict[SubscriberKey, Seats] = {}
+        self._taken_by_itself: dict[DeliveryKey, bool] = {}
+        self._flows: dict[FlowKey, FlowState] = {}
+        self._holders: dict[FlowKey, str] = {}
+        self._lines: dict[FlowKey, dict[str, tuple[WorkOrder, ...]]] = {}
+        self._tended: dict[FlowKey, int] = {}
+        self._places = itertools.count()
         self._looked_after: set[SubscriberKey] = set()
         self._waiting: dict[SubscriberKey, dict[str, WorkOrder]] = {}
         self._slow: dict[tuple[str, str, str], int] = {}
@@ -48,31 +54,91 @@ class FakeSubscribers:
             self._healths[health.key] = health
             self.writes.append(health)
 
-    def seats(self, key: SubscriberKey) -> Seats | None:
+    def flow(self, key: FlowKey) -> FlowState | None:
         """See the port."""
-        return self._seats.get(key)
+        return self._flows.get(key)
 
-    def save_seats(self, seats: Seats) -> None:
+    def take_turn(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> FlowState | None:
         """See the port."""
         with self._lock:
-            stored = self._seats.get(seats.key)
-            if stored == seats:
+            before = replace(self._flows.get(key) or FlowState(terms=terms), terms=terms)
+            if before.until > now and self._holders.get(key) != holder:
+                return None
+            self._flows[key] = replace(before, until=until)
+            self._holders[key] = holder
+            return before
+
+    def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, called_at: int | None = None) -> None:
+        """See the port."""
+        with self._lock:
+            if self._holders.get(key) != holder:
                 return
-            if (stored.version if stored else 0) != seats.version - 1:
-                raise Conflict(f"seats of {seats.key.subscriber_id} changed")
-            self._seats[seats.key] = seats
+            del self._holders[key]
+            before = self._flows[key]
+            called = before.called_at if called_at is None else called_at
+            self._flows[key] = replace(before, until=0, mark=mark, places=places, called_at=called)
+
+    def call(self, key: FlowKey, now: int, at: int) -> bool:
+        """See the port."""
+        with self._lock:
+            before = self._flows.get(key)
+            if before is None or before.called_at > now:
+                return False
+            self._flows[key] = replace(before, called_at=at)
+            return True
+
+    def stand(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
+        """See the port."""
+        with self._lock:
+            place = f"{now:015d}#{next(self._places):012d}"
+            self._lines.setdefault(key, {})[place] = _in_line(orders)
+
+    def line(self, key: FlowKey, limit: int) -> list[InLine]:
+        """See the port."""
+        with self._lock:
+            places = sorted(self._lines.get(key, {}).items())[:limit]
+            return [InLine(place=place, orders=orders) for place, orders in places]
+
+    def step_out(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
+        """See the port."""
+        with self._lock:
+            line = self._lines.setdefault(key, {})
+            if rest:
+                line[place] = _in_line(rest)
+            else:
+                line.pop(place, None)
+
+    def tend(self, key: FlowKey, now: int) -> None:
+        """See the port."""
+        self._tended[key] = now
+
+    def tended(self) -> Iterator[tuple[FlowKey, int]]:
+        """See the port."""
+        return iter(sorted(self._tended.items()))
+
+    def untend(self, key: FlowKey, added_at: int) -> None:
+        """See the port."""
+        if self._tended.get(key) == added_at:
+            del self._tended[key]
 
     def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
         """See the port."""
         self._behind[before] = WorkOrder.decode(replace(order, message=None).encode())
+        self._taken_by_itself.pop(before, None)
 
     def behind(self, ended: DeliveryKey) -> WorkOrder | None:
         """See the port."""
         return self._behind.get(ended)
 
+    def take(self, before: DeliveryKey, order: WorkOrder, *, by_itself: bool) -> bool:
+        """See the port."""
+        with self._lock:
+            return before in self._behind and self._taken_by_itself.setdefault(before, by_itself) is by_itself
+
     def let_go(self, ended: DeliveryKey) -> None:
         """See the port."""
         self._behind.pop(ended, None)
+        self._taken_by_itself.pop(ended, None)
 
     def note_slow(self, keys: Sequence[tuple[str, str, str]], until: int) -> None:
         """See the port."""
@@ -122,3 +188,7 @@ class FakeSubscribers:
         with self._lock:
             for each in waiting:
                 self._waiting.get(key, {}).pop(each.place, None)
+
+
+def _in_line(orders: Sequence[WorkOrder]) -> tuple[WorkOrder, ...]:
+    return tuple(WorkOrder(key=each.key, queue=each.queue, manual=each.manual) for each in orders)

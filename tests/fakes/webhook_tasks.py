@@ -12,7 +12,7 @@ from pushhub.webhooks.model.page import Span, taken
 from pushhub.webhooks.model.portal import PortalAccess
 from pushhub.webhooks.model.task import Task, TaskStatus
 
-__all__ = ["FakePlaces", "FakePortalTokens", "FakeTasks", "FakeToldCounts"]
+__all__ = ["FakePlaces", "FakePortalTokens", "FakeTaskRuns", "FakeTasks", "FakeToldCounts"]
 
 
 class FakePortalTokens:
@@ -50,6 +50,7 @@ class FakeTasks:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tasks: dict[tuple[str, str], Task] = {}
+        self._turns: dict[str, int] = {}
 
     def task(self, project_id: str, task_id: str) -> Task | None:
         """See the port."""
@@ -70,10 +71,46 @@ class FakeTasks:
             self._tasks[task.project, task.task_id] = raised
             return raised
 
-    def running_tasks(self) -> Iterator[Task]:
+    def running_tasks(self, project_id: str) -> Iterator[Task]:
         """See the port."""
-        running = [each for each in self._tasks.values() if each.status is TaskStatus.RUNNING]
-        return iter(sorted(running, key=lambda each: (each.project, each.task_id)))
+        running = [each for each in self._running() if each.project == project_id]
+        return iter(sorted(running, key=lambda each: each.task_id))
+
+    def projects_with_tasks(self) -> list[str]:
+        """See the port."""
+        return sorted({each.project for each in self._running()})
+
+    def take_turn(self, project_id: str, *, now: int, until: int) -> bool:
+        """See the port."""
+        with self._lock:
+            if self._turns.get(project_id, 0) > now:
+                return False
+            self._turns[project_id] = until
+            return True
+
+    def give_turn_back(self, project_id: str, until: int) -> None:
+        """See the port."""
+        with self._lock:
+            if self._turns.get(project_id) == until:
+                del self._turns[project_id]
+
+    def _running(self) -> list[Task]:
+        return [each for each in self._tasks.values() if each.status is TaskStatus.RUNNING]
+
+
+class FakeTaskRuns:
+    """Records the runs that were started.
+
+    Attributes:
+        started: Projects, in order.
+    """
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+
+    def start(self, project_id: str) -> None:
+        """See the port."""
+        self.started.append(project_id)
 
 
 class FakeToldCounts:

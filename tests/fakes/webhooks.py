@@ -6,7 +6,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tests.fakes.credentials import credentials
+
 from pushhub.base.errors import Conflict
+from pushhub.webhooks.credentials import sealed
 from pushhub.webhooks.model.application import Application
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.endpoint import Endpoint
@@ -15,7 +18,7 @@ from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span, taken
 from pushhub.webhooks.ports import KeptAnswer, KeyBusy, UidTaken
 
-__all__ = ["FakeIdempotencyKeys", "FakeVault", "FakeWebhooksLogs", "FakeWebhooksSettings"]
+__all__ = ["FakeIdempotencyKeys", "FakeWebhooksLogs", "FakeWebhooksSettings"]
 
 _Key = tuple[str, ...]
 
@@ -26,6 +29,7 @@ class FakeWebhooksSettings:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._applications: dict[_Key, Application] = {}
+        self._credentials = credentials()
         self._endpoints: dict[_Key, Endpoint] = {}
         self._deleted: dict[_Key, Endpoint] = {}
         self._types: dict[_Key, EventType] = {}
@@ -76,7 +80,7 @@ class FakeWebhooksSettings:
             if (stored.version if stored else 0) != (before.version if before else 0):
                 raise Conflict("it changed")
             self._count(endpoint)
-            raised = replace(endpoint, version=endpoint.version + 1)
+            raised = sealed(replace(endpoint, version=endpoint.version + 1), self._credentials)
             self._endpoints[key] = raised
             return raised
 
@@ -89,7 +93,7 @@ class FakeWebhooksSettings:
                 raise Conflict("it changed")
             self._count(endpoint)
             del self._endpoints[key]
-            self._deleted[key] = replace(endpoint, deleted=True, sealed=b"", headers={})
+            self._deleted[key] = replace(endpoint, deleted=True, sealed=b"", credentials=b"", headers={})
 
     def disabled(self, project_id: str) -> Iterator[Endpoint]:
         """See the port."""
@@ -167,28 +171,14 @@ class FakeIdempotencyKeys:
         """See the port."""
         self._kept.pop((project_id, digest), None)
 
-    def note_message(self, project_id: str, digest: str, message_id: str, *, now: int, until: int) -> str:
+    def note_id(self, project_id: str, digest: str, made: str, *, now: int, until: int) -> str:
         """See the port."""
         with self._lock:
             ends_at, kept = self._kept.get((project_id, digest), (0, None))
             if ends_at > now and isinstance(kept, str):
                 return kept
-            self._kept[project_id, digest] = (until, message_id)
-            return message_id
-
-
-class FakeVault:
-    """Scrambles bytes, so that no plain text is found; opens them for their own project only."""
-
-    def seal(self, project_id: str, content: bytes) -> bytes:
-        """See the port."""
-        return project_id.encode() + b"|" + bytes(each ^ 0x5A for each in content)
-
-    def open(self, project_id: str, sealed: bytes) -> bytes:
-        """See the port."""
-        owner, _, content = sealed.partition(b"|")
-        assert owner == project_id.encode(), "sealed for another project"
-        return bytes(each ^ 0x5A for each in content)
+            self._kept[project_id, digest] = (until, made)
+            return made
 
 
 class FakeWebhooksLogs:

@@ -164,6 +164,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "BACKLOG_HOURS": "36",
         "WEBHOOKS_TABLE": aws.WEBHOOKS_TABLE,
         "IDEMPOTENCY_HOURS": "12",
+        "WAKE_FUNCTION": "wake",
         "BACKLOG_BYTES": "100000",
         "SIGNING_SECRET": SIGNING_SECRET,
         "WEBSOCKET_MANAGEMENT_URL": "https://sockets.example/live",
@@ -233,6 +234,12 @@ def sink() -> Iterator[Sink]:
             endpoint.received.append((dict(self.headers.items()), body))
             self.send_response(endpoint.status)
             self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_OPTIONS(self) -> None:
+            """Consent to whatever asks."""
+            self.send_response(204)
+            self.send_header("WebHook-Allowed-Origin", "*")
             self.end_headers()
 
         def log_message(self, *args: object) -> None:

@@ -92,6 +92,8 @@ def test_ingest_may_accept_messages_of_every_kind(caller: Caller, sink: Sink) ->
     caller.make("alarms")
     caller.make("watched", alerts=[{"type": "fixed", "trigger": 1, "queue": "alarms", "snooze": 60}])
     caller.make("loud", alerts=[{"type": "fixed", "trigger": 1, "queue": "orders"}])
+    caller.make("found", search_fields=["order"])
+    caller.post("found", '{"order": 4711}', '{"order": 4712}')
     for name in ("orders", "watched", "loud", "new"):
         caller.post(name, "one")
         caller.post(name, "one", LARGE, "three")
@@ -160,6 +162,17 @@ def test_control_may_do_everything_else(caller: Caller, sink: Sink) -> None:
     turn_clock(seconds=1_000_000)
     caller.call("control", "POST", "/line/reservations", {"n": 1, "wait": 0})
     caller.call("control", "DELETE", "/line/messages", {})
+    # Named fields
+    caller.call("control", "PATCH", "/orders", {"queue": {"search_fields": ["order"]}})
+    named = caller.post("orders", '{"order": 1}', '{"order": 1}')
+    caller.call("control", "GET", "?value=1", below="/search")
+    caller.call("control", "DELETE", f"/orders/messages/{named[0]}")
+    caller.call("control", "PATCH", "/orders", {"queue": {"search_fields": []}})
+    turn_clock(seconds=60)
+    # A pause
+    caller.call("control", "POST", "/orders/pause", {"subscriber": "shop"})
+    caller.call("control", "GET", "/orders/paused")
+    caller.call("control", "POST", "/orders/resume", {"subscriber": "shop"})
     # Messages of a push queue
     sink.status = 500
     small, large = pushed_once(caller, "x", LARGE)

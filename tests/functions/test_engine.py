@@ -142,7 +142,8 @@ def test_ticks_are_made_before_a_backlog_takes_the_time(monkeypatch: pytest.Monk
         def get_remaining_time_in_millis(self) -> int:
             return left[0]
 
-    engine = SimpleNamespace(wake=Backlog(), recover=Recovered(), protocols=[Protocol(name="p", ticks=(Tick,))])
+    parts = {"wake": Backlog(), "recover": Recovered(), "callers": Recovered()}
+    engine = SimpleNamespace(**parts, protocols=[Protocol(name="p", ticks=(Tick,))])
     # When wake runs, then the ticks come first, with half of the time at most
     assert wake_due(cast(Pushhub, SimpleNamespace(engine=engine)), {}, Minute()) == {"woken": 9, "ticked": 1}
     assert done == [("tick", 30_000), ("wake", 10_000)]
@@ -324,3 +325,24 @@ def test_exhausted_deliveries_are_handed_over_together_and_those_that_fail_come_
     # Then the protocol is called once, and only the failed order and the message that is none are redelivered
     assert [[each.key.message_id for each in orders] for orders in asked] == [["0", "1", "2", "3", "4"]]
     assert answer == {"batchItemFailures": [{"itemIdentifier": "poison"}, {"itemIdentifier": "sqs-3"}]}
+
+
+def test_a_run_for_a_project_does_that_projects_work_only() -> None:
+    done: list[str] = []
+
+    class Work:
+        def run_project(self, project_id: str, remaining_ms: Callable[[], int]) -> int:
+            done.append(project_id)
+            return 3
+
+    def never() -> Any:
+        raise AssertionError("a tick")
+
+    engine = SimpleNamespace(protocols=[Protocol(name="p", ticks=(never,), project_work=(Work,))])
+    hub = cast(Pushhub, SimpleNamespace(engine=engine))
+    assert wake_due(hub, {"project": PROJECT}, Context()) == {"worked": 3}
+    assert done == [PROJECT]
+
+
+def test_a_run_for_a_project_without_tasks_has_all_that_it_needs(functions: Functions) -> None:
+    assert functions.invoke("wake", {"project": PROJECT}) == {"worked": 0}

@@ -113,3 +113,21 @@ def test_everything_of_webhooks_is_allowed_to_the_function_that_does_it(organiza
     call("control", "DELETE", f"/app/{app}")
     # And no function did anything that its role does not allow
     assert organization.missing == []
+
+
+@pytest.mark.parametrize("callback", [False, True])
+def test_consent_is_asked_by_push_within_its_rights(organization: Organization, sink: Sink, *, callback: bool) -> None:
+    call = organization.call
+    # Given an endpoint that has to consent
+    app = call("control", "POST", "/app", {"name": "Acme"})["id"]
+    asked = {"mode": "binary", "consent": True, "callback": callback}
+    made = call("control", "POST", f"/app/{app}/endpoint", {"url": sink.url, "cloudEvents": asked})
+    assert made["cloudEvents"]["consented"] is False
+    # When push has asked it
+    organization.delivered()
+    assert call("control", "GET", f"/app/{app}/endpoint/{made['id']}")["cloudEvents"]["consented"] is True
+    # Then it gets what is posted, and nothing was done that a role does not allow
+    call("ingest", "POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}})
+    organization.delivered()
+    assert len(sink.received) == 1
+    assert organization.missing == []

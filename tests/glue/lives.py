@@ -51,6 +51,8 @@ class Line:
     reservation_id: str | None = None
     reserved_until: int = 0
     leaving: str | None = None
+    entry: str = ""
+    placed_at: int | None = None
 
 
 @dataclass
@@ -183,8 +185,8 @@ class Lives:
         self.deliveries[after.delivery_id] = after
         return after
 
-    def put(self, at: int = NOON, *, reserved: int = 0, expires_in: int = 7 * DAY) -> Line:
-        """Put a message into a pull queue."""
+    def put(self, at: int = NOON, *, reserved: int = 0, expires_in: int = 7 * DAY, entry: str = "") -> Line:
+        """Put a message into a pull queue; the hub itself does it with an entry."""
         self.posted += 1
         message = Message(
             project=self.project,
@@ -197,7 +199,12 @@ class Lives:
             due_at=at,
             expires_at=at + expires_in,
         )
-        return self.lined(None, Line(message, reserved_count=reserved), at)
+        return self.lined(None, Line(message, reserved_count=reserved, entry=entry), at)
+
+    def put_again(self, line: Line, at: int, entry: str) -> Line:
+        """The hub puts a message that was consumed there once more, under the same id."""
+        message = replace(line.message, accepted_at=at, due_at=at, expires_at=at + 7 * DAY)
+        return self.lined(None, Line(message, entry=entry), at)
 
     def reserve(self, line: Line, at: int) -> Line:
         """A consumer reserves it for a minute."""

@@ -218,3 +218,20 @@ def test_what_a_person_wrote_must_be_readable(spark: SparkSession, tmp_path: Pat
     settle(tmp_path, project="p1")
     with pytest.raises(BadInput, match=r"by-anna.jsonl, line 1: KeyError\('queue'\)"):
         night(spark, tmp_path, 0)
+
+
+def test_of_two_stays_of_a_message_in_a_pull_queue_the_one_that_is_open_is_carried(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given a copy that was consumed, came again under the same id, and is fetched days later
+    lives = Lives()
+    first = lives.put(NOON, entry="aaaaaaaa")
+    lives.remove(lives.reserve(first, NOON + 1_000), NOON + 2_000)
+    again = lives.put_again(first, NOON + MINUTE, "bbbbbbbb")
+    every_day(lives, 5)
+    lives.remove(lives.reserve(again, NOON + 3 * DAY), NOON + 3 * DAY + 1_000)
+    lives.write(tmp_path / "records")
+    # Then no night finds anything wrong
+    nights = [night(spark, tmp_path, day) for day in range(5)]
+    assert [each.named for each in nights] == [[]] * 5
+    assert all(each.balanced for each in nights)

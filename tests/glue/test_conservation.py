@@ -300,3 +300,29 @@ def test_order_within_a_key(spark: SparkSession, sequences: tuple[int, ...], wro
     assert sorted(row["message_id"] for row in found) == [deliveries[n].message_id for n in wrong]
     # And without a key no order is promised
     assert rows_of(order_findings(frame)) == []
+
+
+def test_a_copy_that_comes_again_after_it_was_consumed_has_a_life_of_its_own(spark: SparkSession) -> None:
+    # Given a copy in a pull queue that was consumed, came again under the same id, and was consumed again
+    lives = Lives()
+    first = lives.put(NOON, entry="aaaaaaaa")
+    lives.remove(lives.reserve(first, NOON + 1_000), NOON + 2_000)
+    again = lives.put_again(first, NOON + MINUTE, "bbbbbbbb")
+    held = lives.reserve(again, NOON + MINUTE + 1_000)
+    lives.remove(held, NOON + MINUTE + 2_000)
+    # Then both ended, and nothing contradicts anything
+    assert findings(spark, lives) == []
+    stays = [f"{first.message.message_id}~{each}.line" for each in ("aaaaaaaa", "bbbbbbbb")]
+    assert standings(spark, lives, NOON + HOUR) == dict.fromkeys(stays, "delivered")
+    assert {row["subscriber_id"] for row in rows_of(delivery_rows(records_frame(spark, lives.records)))} == {"line"}
+    # When the record of its second acceptance is lost, Then that stay is named
+    lost = Lives(
+        records=[each for each in lives.records if each.record_id.split("/")[1:4:2] != [stays[1][:-5], "accepted"]]
+    )
+    assert [each[:2] for each in findings(spark, lost)] == [("not_owed", stays[1])]
+    # And where it is consumed twice, it is named as before
+    lives.remove(held, NOON + MINUTE + 3_000)
+    assert {each[:2] for each in findings(spark, lives)} == {
+        ("conflicting_records", stays[1]),
+        ("delivered_twice", stays[1]),
+    }

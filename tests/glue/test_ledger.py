@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 from glue_jobs.delivery_report.arguments import BadInput, parse
 from glue_jobs.delivery_report.holdings import entries
 from glue_jobs.delivery_report.ledger import COMMIT_BITS
@@ -21,35 +19,12 @@ from pyspark.sql import SparkSession
 from tests.glue.frames import rows_of
 from tests.glue.lives import HOUR, MINUTE, NOON, Lives
 from tests.glue.runs import asked
+from tests.glue.table_pages import TablePages
 
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.notifications.model.topic import position_at
 
 TABLES = {"messages": "m", "lines": "l", "topics": "t"}
-
-
-class Client:
-    """Tables as DynamoDB returns them, page by page."""
-
-    def __init__(self, items: Mapping[str, Sequence[dict[str, Any]]], *, refuse: str = "") -> None:
-        self.items = items
-        self.refuse = refuse
-        self.asked: list[dict[str, Any]] = []
-
-    def get_paginator(self, operation: str) -> Client:
-        assert operation == "scan"
-        return self
-
-    def paginate(self, **asked: Any) -> Iterator[dict[str, Any]]:
-        self.asked.append(asked)
-        if asked["TableName"] == self.refuse:
-            raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "Scan")
-        values = asked["ExpressionAttributeValues"]
-        for place, item in enumerate(self.items[asked["TableName"]]):
-            within = int(values[":since"]["N"]) <= int(item["accepted_at"]["N"]) <= int(values[":until"]["N"])
-            if place % asked["TotalSegments"] == asked["Segment"] and item["kind"] == values[":kind"] and within:
-                yield {"Items": [item]}
-        yield {"Items": []}
 
 
 def item(record: DeliveryRecord, kind: str = "message") -> dict[str, Any]:
@@ -62,6 +37,9 @@ def item(record: DeliveryRecord, kind: str = "message") -> dict[str, Any]:
     }
     pk, sk = keys[kind]
     named = {"topic_uid": {"S": record.queue_uid}} if kind == "commit" else {"queue": {"S": record.queue}}
+    stay = (record.owed or ("",))[0].partition(".")[0].partition("~")[2]
+    if stay:
+        named["entry"] = {"S": stay}
     return {"pk": {"S": pk}, "sk": {"S": sk}, "kind": {"S": kind}, "accepted_at": {"N": at}, **named}
 
 
@@ -71,7 +49,7 @@ def test_a_message_is_known_by_its_own_partition_or_by_its_place_in_one_that_it_
     lives.post(NOON)
     record = replace(lives.records[0], queue="webhooks/app_1", queue_uid="~app_1")
     shared = item(record) | {"pk": {"S": f"{record.project}#~app_1#3"}, "sk": {"S": record.message_id}}
-    client = Client({"m": [item(lives.records[0]), shared]})
+    client = TablePages({"m": [item(lives.records[0]), shared]})
     # Then both are read as the same message of two queues
     within = {"since": datetime.fromtimestamp(0, UTC), "until": datetime.fromtimestamp(NOON / 1000 + 60, UTC)}
     read = list(entries(client, {"messages": "m"}, segment=0, segments=1, **within))
@@ -81,11 +59,31 @@ def test_a_message_is_known_by_its_own_partition_or_by_its_place_in_one_that_it_
     ]
 
 
-def found(spark: SparkSession, folder: Path, client: Client, **changes: Any) -> list[tuple[str, str, str | None, str]]:
+def found(
+    spark: SparkSession, folder: Path, client: TablePages, **changes: Any
+) -> list[tuple[str, str, str | None, str]]:
     arguments = replace(asked(folder), tables=TABLES, **changes)
     proof = prove(spark, arguments, Layout(arguments.output, "report"), Steps(), client=lambda: client)
     rows = rows_of(proof.findings)
     return sorted((row["severity"], row["finding"], row["message_id"], row["detail"]) for row in rows)
+
+
+def test_of_a_message_that_came_twice_into_a_pull_queue_each_stay_is_looked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given a copy that was consumed, and came a second time under the same id
+    lives = Lives()
+    first = lives.put(NOON, entry="aaaaaaaa")
+    lives.remove(lives.reserve(first, NOON + 1_000), NOON + 2_000)
+    lives.put_again(first, NOON + MINUTE, "bbbbbbbb")
+    client = TablePages({"m": [], "t": [], "l": [item(lives.records[-1], "line")]})
+    lives.write(tmp_path / "whole" / "records")
+    assert found(spark, tmp_path / "whole", client) == []
+    # When every record of the second stay is lost, Then it is missed
+    replace_records(lives, lives.records[:-1]).write(tmp_path / "lost" / "records")
+    stay = f"{first.message.message_id}~bbbbbbbb"
+    told = f"the table holds what no record tells of: {stay}"
+    assert found(spark, tmp_path / "lost", client) == [("breach", "not_recorded", stay, told)]
 
 
 def test_a_message_of_which_every_record_is_lost_is_named(spark: SparkSession, tmp_path: Path) -> None:
@@ -111,7 +109,7 @@ def test_a_message_of_which_every_record_is_lost_is_named(spark: SparkSession, t
     pushed = [each for each in accepted if each.queue == "orders"]
     noted = [each for each in accepted if each.queue == "measurements"]
     pulled = [each for each in accepted if each.queue == "tasks"]
-    client = Client(
+    client = TablePages(
         {
             "m": [*(item(each) for each in pushed), {**item(pushed[0]), "kind": {"S": "delivery"}}],
             "l": [item(each, "line") for each in pulled],
@@ -122,7 +120,9 @@ def test_a_message_of_which_every_record_is_lost_is_named(spark: SparkSession, t
     lives.write(tmp_path / "records")
     assert found(spark, tmp_path, client) == []
     asked_for = {(each["Select"], each["ProjectionExpression"]) for each in client.asked}
-    assert asked_for == {("SPECIFIC_ATTRIBUTES", "pk, sk, accepted_at, #more")}
+    assert asked_for == {
+        ("SPECIFIC_ATTRIBUTES", f"pk, sk, accepted_at, {more}") for more in ("#queue", "#queue, #entry", "#topic_uid")
+    }
     # When every record of one is lost, and of seven more of another hour's
     gone = {pushed[3].message_id, lines[1].message.message_id, "n2"}
     kept = [each for each in lives.records if each.message_id not in gone]
@@ -151,7 +151,7 @@ def test_when_records_stop_all_that_was_accepted_since_is_missed(spark: SparkSes
     lives.records = [each for each in lives.records if datetime.fromisoformat(each.at).timestamp() * 1000 < cut]
     lives.write(tmp_path / "records")
     # When judged at two o'clock
-    rows = found(spark, tmp_path, Client({"m": items, "l": [], "t": []}))
+    rows = found(spark, tmp_path, TablePages({"m": items, "l": [], "t": []}))
     # Then each hour since is listed with its number of messages, and so is the silence
     assert [(severity, finding) for severity, finding, _, _ in rows] == [("breach", "not_recorded")] * 2 + [
         ("breach", "silence")
@@ -167,7 +167,7 @@ def test_tables_that_cannot_be_read_are_no_proof(spark: SparkSession, tmp_path: 
     lives = Lives()
     lives.attempt(lives.post()[0])
     lives.write(tmp_path / "records")
-    rows = found(spark, tmp_path, Client({"m": [], "l": [], "t": []}, refuse="l"))
+    rows = found(spark, tmp_path, TablePages({"m": [], "l": [], "t": []}, refuse="l"))
     assert [row[:2] for row in rows] == [("breach", "not_compared")]
     assert "AccessDeniedException" in rows[0][3]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.model.parameters import DataType, Parameter
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.router import ROUTING_MS
+from pushhub.hub.wire.answer import ANSWER_LIMIT
 
 DAY = 86_400
 
@@ -134,6 +136,22 @@ def test_a_pattern_that_nobody_could_run_filters_nothing_out() -> None:
     assert [url for url, _ in world.asked] == ["https://b.example/x", URL]
     assert world.entry(incoming).location is Location.ARCHIVED
     assert len(world.entry(incoming).children) == 2
+
+
+def test_filters_that_take_too_many_steps_for_a_message_hold_up_nobody_else() -> None:
+    # Given a mapping with filters that take more steps than there are for this message, and another one
+    world = HubWorld()
+    costly = tuple(Filter(path="payload.rows.*.*", operator=Operator.NEQ, value=str(each)) for each in range(50))
+    world.map("order:new", name="costly.service", filters=costly)
+    world.map("order:new", url="https://b.example/x")
+    # When a message comes
+    incoming = world.push_message("order:new", rows=[["x"] * 100] * 100)
+    world.run(seconds=3600)
+    # Then the other one gets it once, and the owner is told about the first
+    assert [url for url, _ in world.asked] == ["https://b.example/x"]
+    [notification] = world.log.notifications_of(PROJECT, world.entry(incoming).message_id)
+    assert notification.subject == "Not yet sent to costly.service"
+    assert "too many steps" in notification.description
 
 
 def test_routing_goes_on_where_its_time_ended() -> None:
@@ -675,3 +693,72 @@ def test_ticks_keep_their_rhythm_and_come_once() -> None:
     assert world.ticks.run(lambda: 10**9) == 1
     world.run(seconds=1)
     assert len(world.asked) == 4
+
+
+GZIP = {"content-type": "application/json", "content-encoding": "gzip"}
+
+
+def zipped(fields: dict[str, Any] | bytes) -> bytes:
+    return gzip.compress(fields if isinstance(fields, bytes) else json.dumps(fields).encode())
+
+
+def test_an_answer_that_was_compressed_unasked_counts_as_it_was_meant() -> None:
+    # Given a service that compresses its answer, which asks for another message
+    world = HubWorld()
+
+    def says(body: dict[str, Any]) -> Reply:
+        answer = {"message_id": body["message_id"], "messages": [{"message": "email:sent", "payload": {"to": "ä"}}]}
+        return Reply(status_code=200, body=zipped(answer), headers=GZIP)
+
+    world.map("order:new", says=says)
+
+    # When a message is delivered to it
+    incoming = world.push_message()
+    world.run(seconds=5)
+
+    # Then that is a success, and the other message exists
+    (copy,) = world.copies(incoming)
+    assert copy.state is HubState.COMPLETED
+    assert [each.type for each in world.copies(to_object_id(copy.message_id))] == ["email:sent"]
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "told"),
+    [
+        (zipped(b" " * (ANSWER_LIMIT + 1)), "gzip", f"larger than {ANSWER_LIMIT} bytes"),
+        (zipped(b"\0" * 200_000_000), "gzip", f"larger than {ANSWER_LIMIT} bytes"),
+        (zipped({"message_id": "x"})[:-9], "gzip", "gzip that ends too early"),
+        (b'{"message_id": "plain"}', "gzip", "says that it is gzip, but cannot be unpacked"),
+        (b"\x0b\x02\x80", "br", "encoded as 'br', which was not asked for"),
+    ],
+    ids=["too large", "bomb", "cut", "lie", "brotli"],
+)
+def test_an_answer_that_cannot_be_unpacked_is_a_failure_that_says_why(body: bytes, encoding: str, told: str) -> None:
+    # Given a service whose encoded answer is of no use
+    world = HubWorld()
+    world.map("order:new", says=lambda _: Reply(status_code=200, body=body, headers={"content-encoding": encoding}))
+
+    # When a message is delivered to it
+    incoming = world.push_message()
+    world.run(seconds=5)
+
+    # Then the message fails, with the reason
+    (copy,) = world.copies(incoming)
+    assert copy.state is HubState.FAILING
+    assert told in (copy.last_error or "")
+
+
+def test_a_compressed_failure_is_read_and_one_that_lies_keeps_its_status() -> None:
+    # Given two services that fail, one with a compressed explanation, one that only says it is compressed
+    world = HubWorld()
+    refusal = Reply(status_code=422, body=zipped({"error": "No such SKU"}), headers=GZIP)
+    world.map("order:new", says=lambda _: refusal)
+    world.map("order:old", url="https://b.example/x", says=lambda _: Reply(status_code=503, body=b"<", headers=GZIP))
+
+    # When messages are delivered to them
+    sent = [world.push_message("order:new"), world.push_message("order:old")]
+    world.run(seconds=5)
+
+    # Then both say what the service said
+    errors = [world.copies(each)[0].last_error for each in sent]
+    assert errors == ["HTTP 422: No such SKU", "HTTP 503 Service Unavailable"]

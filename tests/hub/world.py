@@ -13,6 +13,7 @@ from tests.fakes.patterns import ENDLESS, re_matches
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.message import Message
 from pushhub.hub.intake import HubIntake
+from pushhub.hub.model.filters import Asked
 from pushhub.hub.model.log import LoggedMessage
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import HubMessage
@@ -57,10 +58,10 @@ class HubWorld(World):
         """Makes the ticks of schedulers."""
         return self.hub.part(Hub).ticks
 
-    def matches(self, pattern: str, texts: Sequence[str]) -> list[bool]:
+    def matches(self, asked: Sequence[Asked]) -> list[list[bool]]:
         """Runs patterns, each of which takes as long as the test sets."""
-        self.clock.advance(ms=self.slow_patterns_ms)
-        return re_matches(pattern, texts)
+        self.clock.advance(ms=self.slow_patterns_ms * len(asked))
+        return re_matches(asked)
 
     def map(self, *types: str, url: str = URL, says: Says | None = None, **fields: Any) -> ServiceMapping:
         """A mapping of some types to a URL, and what the endpoint there answers (``{"message_id"}`` alone by

@@ -111,7 +111,9 @@ def test_a_long_line_is_counted_only_as_far_as_it_matters(
     counted: list[int] = []
 
     class Long(FakePullStore):
-        def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
+        def size(
+            self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None, exact: bool = False
+        ) -> int:
             assert at_most is not None
             counted.append(at_most)
             return min(after, at_most)

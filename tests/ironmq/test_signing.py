@@ -140,6 +140,18 @@ def test_a_topic_cannot_be_signed_for(hub: Hub) -> None:
     assert hub.call("PUT", "/queues/q/subscribers", moved).status == 400
 
 
+def test_a_topic_gets_no_headers(hub: Hub) -> None:
+    topic = {"name": "t", "url": "notification2://t"}
+    refused = hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": [{**topic, "headers": {"a": "b"}}]}}})
+    assert refused.status == 400
+    assert "headers" in refused.msg
+    # Nor does one that had them when it was something else
+    hub.make("q", push={"subscribers": [{**topic, "url": URL, "headers": {"a": "b"}}]})
+    moved = {"subscribers": [{**topic, "headers": {"a": "b"}}]}
+    assert hub.call("PUT", "/queues/q/subscribers", moved).status == 400
+    assert hub.call("PUT", "/queues/q/subscribers", {"subscribers": [topic]}).status == 200
+
+
 @pytest.mark.parametrize(
     "signing",
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 
 import pytest
 from local.place import REPOSITORY
@@ -29,3 +30,20 @@ def test_links_lead_somewhere() -> None:
     for path in [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_tests_that_are_named_exist() -> None:
+    # Given the commands with which pages run some of the tests
+    pages = [REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+    pattern = re.compile(r"\.venv/bin/python -m pytest ([^`|\n]+)")
+    commands = {each.strip() for page in pages for each in pattern.findall(page.read_text(encoding="utf-8"))}
+    assert len(commands) >= 5
+    # When each is asked what it would run, then there is something
+    for command in sorted(commands):
+        words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:xdist", *_without_workers(command)]
+        done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}: {done.stdout[-500:]}"
+
+
+def _without_workers(command: str) -> list[str]:
+    return re.sub(r"-n \d+|--dist \w+", "", command).split()

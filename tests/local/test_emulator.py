@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -61,13 +62,16 @@ def keys(client: DynamoDBClient) -> set[str]:
     return {item["k"]["S"] for item in client.scan(TableName="table")["Items"]}
 
 
-def told(aws: Aws, stream: str) -> list[tuple[str, str]]:
-    """What a table's stream tells: events and keys."""
+def told(aws: Aws, stream: str) -> list[tuple[str, str, datetime]]:
+    """What a table's stream tells: events, keys and times."""
     streams = aws.dynamodb_streams()
     shard = streams.describe_stream(StreamArn=stream)["StreamDescription"]["Shards"][0]["ShardId"]
     position = streams.get_shard_iterator(StreamArn=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
     records = streams.get_records(ShardIterator=position["ShardIterator"])["Records"]
-    return [(each["eventName"], each["dynamodb"]["Keys"]["k"]["S"]) for each in records]
+    return [
+        (each["eventName"], each["dynamodb"]["Keys"]["k"]["S"], each["dynamodb"]["ApproximateCreationDateTime"])
+        for each in records
+    ]
 
 
 def kill(place: Place) -> None:
@@ -116,6 +120,12 @@ def test_a_killed_emulator_has_lost_nothing_and_that_is_said(place: Place) -> No
     aws.sqs().send_message_batch(
         QueueUrl=url, Entries=[{"Id": each, "MessageBody": each, "MessageGroupId": "g"} for each in ("a", "b")]
     )
+    told_before = told(aws, stream)
+    assert [each[:2] for each in told_before] == [
+        *[("INSERT", each) for each in ("before", "removed", "after")],
+        ("MODIFY", "before"),
+        ("REMOVE", "removed"),
+    ]
     kill(place)
     # When it is about to be started, then it is said that it ended so, and that nothing is lost by that
     said = emulator.rolled_back(place)
@@ -126,11 +136,8 @@ def test_a_killed_emulator_has_lost_nothing_and_that_is_said(place: Place) -> No
         client = started(place)
         assert keys(client) == {"before", "after"}
         assert client.get_item(TableName="table", Key={"k": {"S": "before"}})["Item"]["v"] == {"S": "changed"}
-        assert told(aws, stream) == [
-            *[("INSERT", each) for each in ("before", "removed", "after")],
-            ("MODIFY", "before"),
-            ("REMOVE", "removed"),
-        ]
+        # with the times at which it happened, which delivery records have
+        assert told(aws, stream) == told_before
         kill(place)
     started(place)
     taken = aws.sqs().receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=2)["Messages"]

@@ -91,3 +91,27 @@ def test_lock_files_hold_hashes_and_no_registry(name: str) -> None:
     assert all("==" in entry and "--hash=sha256:" in entry for entry in entries)
     assert "://" not in text
     assert "index-url" not in text.replace("--no-emit-index-url", "")
+
+
+def test_a_command_of_the_clone_is_put_into_it(tmp_path: Path) -> None:
+    # Given an environment, and two clones that it can be reached from
+    target = tmp_path / "one" / ".venv"
+    (target / "bin").mkdir(parents=True)
+    (target / "bin" / "python").symlink_to(sys.executable)
+    for name in ("one", "two"):
+        (tmp_path / name / "said").mkdir(parents=True)
+        (tmp_path / name / "template.yaml").touch()
+        (tmp_path / name / "said" / "entry.py").write_text(f"def entry() -> None:\n    print({name!r})\n")
+    (tmp_path / "two" / ".venv").symlink_to(target)
+    # When it is put there
+    environment.put_command(target, "hello", "said.entry")
+    # Then it runs the module of the clone it was called in
+    for name in ("one", "two"):
+        command = [str(tmp_path / name / ".venv" / "bin" / "hello")]
+        result = subprocess.run(command, check=True, capture_output=True, text=True, cwd="/")
+        assert result.stdout == f"{name}\n"
+    # And elsewhere that of the clone that made it
+    (tmp_path / "one" / "template.yaml").unlink()
+    environment.put_command(target, "pushhub", "cli.__main__")
+    result = subprocess.run([str(target / "bin" / "pushhub"), "--version"], check=True, capture_output=True, text=True)
+    assert result.stdout.startswith("pushhub ")

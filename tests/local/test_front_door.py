@@ -216,6 +216,16 @@ def test_a_failing_gateway_is_a_500_in_json_and_never_a_503(status: int) -> None
     check_refusal(answer, 500, "Internal Server Error")
 
 
+def test_a_503_of_the_hub_itself_passes() -> None:
+    # Given a hub that is busy, and says when to come again
+    upstream = Upstream(b'HTTP/1.1 503 Sorry\r\nRetry-After: 5\r\nContent-Length: 12\r\n\r\n{"msg": "x"}')
+    # Then the client reads that
+    answer = send(upstream, request())
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nRetry-After: 5\r\n" in answer
+    assert answer.endswith(b'{"msg": "x"}')
+
+
 def test_an_upstream_that_is_gone_is_a_500() -> None:
     # Given an upstream that hangs up
     upstream = Upstream(b"")
@@ -229,16 +239,16 @@ def test_an_upstream_that_is_gone_is_a_500() -> None:
     check_refusal(send(upstream, request(body=b"x")), 500, "Internal Server Error")
 
 
-def test_a_body_at_the_limit_passes_and_one_byte_more_does_not() -> None:
+def test_a_body_over_api_gateways_limit_is_refused_before_lambdas_is_asked_for() -> None:
     # Given bodies at API Gateway's limit and a byte over it
     limit = front_door.REQUEST_LIMIT
     upstream = Upstream()
     # When they are sent
     at, over = send(upstream, request(body=b"a" * limit)), send(upstream, request(body=b"a" * (limit + 1)))
-    # Then the one passes, the other is refused as API Gateway does
-    assert at.startswith(b"HTTP/1.1 200 ")
-    assert [len(body) for body in upstream.bodies] == [limit]
+    # Then the one is too long an event, and the other too large a request
+    check_refusal(at, 413, "Request Too Long")
     check_refusal(over, 413, "Request Entity Too Large")
+    assert upstream.bodies == []
 
 
 def test_an_endless_chunked_body_is_cut_at_the_limit() -> None:
@@ -250,6 +260,38 @@ def test_an_endless_chunked_body_is_cut_at_the_limit() -> None:
     # Then it is refused before it ends
     check_refusal(answer, 413, "Request Entity Too Large")
     assert upstream.heads == []
+
+
+JSON = b"Content-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "passes"),
+    [
+        (JSON, b"a" * 4_160_000, True),
+        # Each quote is two bytes in the event
+        (JSON, b'"' * 4_160_000, False),
+        (JSON, b'"' * 3_140_000, True),
+        # A control character is six
+        (JSON, b"\x01" * 1_040_000, True),
+        (JSON, b"\x01" * 1_050_000, False),
+        # Base64 makes four bytes of three, whatever they are
+        (b"Content-Type: application/octet-stream\r\n", b'"' * 4_160_000, True),
+        (b"", b"a" * 4_720_000, False),
+        (JSON + b"Content-Encoding: gzip\r\n", b"a" * 4_720_000, False),
+    ],
+)
+def test_a_request_whose_event_lambda_would_not_take_is_refused(headers: bytes, body: bytes, passes: bool) -> None:
+    # Given a request under API Gateway's limit
+    upstream = Upstream()
+    # When it is sent
+    answer = send(upstream, request(headers=headers, body=body))
+    # Then it is handed on if its event is under Lambda's limit of 6 MiB, and otherwise refused as API Gateway does
+    if passes:
+        assert answer.startswith(b"HTTP/1.1 200 ")
+    else:
+        check_refusal(answer, 413, "Request Too Long")
+    assert len(upstream.bodies) == passes
 
 
 def check_refusal(answer: bytes, status: int, message: str) -> None:

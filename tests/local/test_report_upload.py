@@ -86,3 +86,32 @@ def test_a_stack_of_something_else_is_said(tmp_path: Path) -> None:
     with pytest.raises(LocalError, match="the stack other has no output RecordsBucketName"):
         report_upload.upload("other", stack, stack, {"k": tmp_path})  # type: ignore[arg-type]
     assert stack.uploaded == []
+
+
+def test_it_goes_to_the_region_and_the_account_that_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given two profiles with regions of their own
+    config = tmp_path / "config"
+    config.write_text("[default]\nregion = us-east-1\n[profile other]\nregion = eu-west-1\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    for name in ("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    seen: list[str] = []
+    monkeypatch.setattr(report_upload, "download", lambda *_: None)
+    monkeypatch.setattr(report_upload, "zip_of_wheels", lambda *_: None)
+
+    def upload(stack: str, cloudformation: Any, s3: Any, files: object) -> str:
+        assert cloudformation.meta.region_name == s3.meta.region_name
+        seen.append(f"{stack} {s3.meta.region_name}")
+        return "records-1"
+
+    monkeypatch.setattr(report_upload, "upload", upload)
+    # When files are uploaded with and without saying where
+    for words in ([], ["--profile", "other"], ["--profile", "other", "--region", "ap-south-1"]):
+        assert report_upload.main(["hub", *words]) == 0
+    # Then they go there
+    assert seen == ["hub us-east-1", "hub eu-west-1", "hub ap-south-1"]
+    # And a profile that is not there is said in a line
+    assert report_upload.main(["hub", "--profile", "none"]) == 1
+    assert "could not be found" in capsys.readouterr().err

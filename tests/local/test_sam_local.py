@@ -8,9 +8,12 @@ import logging
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
 from local.place import REPOSITORY
 from local.sam_local import ROUTES, Connection, invocation_template
-from local.sam_seed import _plain
+from local.sam_seed import PING_S, _plain, listen
+from local.websocket_door import IDLE_S
 
 BUILT: dict[str, dict[str, Any]] = {
     "PushhubLayer": {"Type": "AWS::Serverless::LayerVersion", "Properties": {"ContentUri": "PushhubLayer"}},
@@ -172,3 +175,29 @@ def test_an_end_in_the_middle_of_a_conversation_leaves_no_warnings(caplog: pytes
         asyncio.run(asyncio.wait_for(talk(), 10))
     # Then nobody complains of tasks that were not finished, or of their being cancelled
     assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []
+
+
+def test_the_consumer_pings_while_it_listens() -> None:
+    # Given a server that counts pings, and hangs up after three
+    pings: list[bytes] = []
+
+    async def serve(request: web.Request) -> web.WebSocketResponse:
+        served = web.WebSocketResponse(autoping=False)
+        await served.prepare(request)
+        async for message in served:
+            pings.append(message.data)
+            if len(pings) == 3:
+                await served.close()
+        return served
+
+    async def run() -> None:
+        app = web.Application()
+        app.router.add_get("/", serve)
+        async with TestServer(app) as server, ClientSession() as session:
+            consumer = await session.ws_connect(server.make_url("/"))
+            # When a consumer listens that is sent nothing, then it is heard nevertheless
+            await asyncio.wait_for(listen(consumer, lambda _: None, ping_s=0.01), 30)
+
+    asyncio.run(run())
+    assert len(pings) == 3
+    assert 2 * PING_S < IDLE_S

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from tests.fakes import Crash, Fault, FaultPlan
 from tests.notifications.world import PROJECT, NotificationWorld
 
-from pushhub.base.errors import Invalid, Unavailable
+from pushhub.base.errors import Invalid, TooMuchWork, Unavailable
+from pushhub.notifications import publish
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.wire.errors import BacklogFull
@@ -221,3 +223,34 @@ def test_a_repeat_wakes_whom_the_first_request_could_not(world: NotificationWorl
     world.publishing.publish(PROJECT, drafts(1), key="k")
     # Then it arrives
     assert [received(world, name) for name in HEALTHY] == [[1], [1]]
+
+
+def test_more_notifications_than_can_be_compared_with_all_subscriptions_are_refused_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given subscriptions with which only a few notifications can be compared in one request
+    monkeypatch.setattr(publish, "PUBLISH_STEPS", 8)
+    world = NotificationWorld()
+    for name in HEALTHY:
+        world.rule(topic=name)
+        world.rule(topic=f"{name}only", type_filter="'x' or 'y'")
+        world.connect(name, world.token(topic=name))
+    # When more are published, then all are refused, and fewer are not
+    with pytest.raises(TooMuchWork):
+        world.publish(1, 2)
+    world.publish(3)
+    assert [received(world, name) for name in HEALTHY] == [[3], [3]]
+
+
+def test_a_request_as_large_as_may_be_is_compared_with_a_few_subscriptions() -> None:
+    # Given a topic that copies everything
+    world = NotificationWorld()
+    (name,) = HEALTHY[:1]
+    world.rule(topic=name)
+    world.connect(name, world.token(topic=name))
+    # When a request of nearly 4 MiB is published
+    large = [replace(each, data={**each.data, "text": "x" * 130_000}) for each in drafts(*range(30))]
+    world.publishing.publish(PROJECT, large)
+    # Then it is taken, however many steps its size would be
+    world.send_all()
+    assert len(received(world, name)) == 30

@@ -98,5 +98,10 @@ def test_a_full_topic_is_a_failed_try_and_another_one_helps_once_there_is_room(w
 def test_a_body_too_large_for_a_frame_is_a_failed_try(world: NotificationWorld) -> None:
     outcome = target(world).deliver(order(b"x" * 131_072))
     assert outcome.verdict is Verdict.FAILED
+    # And the attempt says that it is the notification, not a request, both in its line and in what endpoints log
+    said = outcome.answer.message
+    assert said.startswith("A notification of 131")
+    assert said.endswith("is larger than 131072 bytes")
+    assert outcome.answer.body.decode() == said
     world.send_all()
     assert world.frames("a") == []

@@ -228,3 +228,75 @@ def test_a_wait_in_flight_of_more_than_a_minute_is_noted(clock: FakeClock) -> No
     # When one is hidden for a minute, and one for ten, then the second is recorded with its time
     assert waiting.defer(handles["short"], 60) == waiting.defer(handles["long"], 600) == ""
     assert waiting.long == [(clock.now(), 600, "long")]
+
+
+KEY = {"pk": {"S": "a"}, "sk": {"S": "b"}}
+
+
+def keys(count: int) -> list[dict[str, Any]]:
+    return [{"pk": {"S": "a"}, "sk": {"S": f"{number}"}} for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("operation", "parameters", "taken"),
+    [
+        ("put_item", {"TableName": "t", "Item": {**KEY, "x": {"B": b"x" * 409_500}}}, True),
+        ("put_item", {"TableName": "t", "Item": {**KEY, "x": {"B": b"x" * 409_600}}}, False),
+        ("put_item", {"TableName": "t", "Item": KEY, "ReturnValues": "ALL_OLD"}, True),
+        ("put_item", {"TableName": "t", "Item": KEY, "ReturnValues": "ALL_NEW"}, False),
+        ("delete_item", {"TableName": "t", "Key": KEY, "ReturnValues": "UPDATED_OLD"}, False),
+        ("batch_get_item", {"RequestItems": {"t": {"Keys": keys(100)}}}, True),
+        ("batch_get_item", {"RequestItems": {"t": {"Keys": keys(101)}}}, False),
+        ("batch_get_item", {"RequestItems": {"t": {"Keys": [KEY, KEY]}}}, False),
+        ("batch_get_item", {"RequestItems": {"t": {"Keys": []}}}, False),
+        ("batch_write_item", {"RequestItems": {"t": [{"PutRequest": {"Item": each}} for each in keys(25)]}}, True),
+        ("batch_write_item", {"RequestItems": {"t": [{"PutRequest": {"Item": each}} for each in keys(26)]}}, False),
+        ("batch_write_item", {"RequestItems": {"t": [{"PutRequest": {"Item": KEY}}] * 2}}, False),
+    ],
+)
+def test_a_request_that_dynamodb_would_not_take_is_refused_as_a_whole(
+    clock: FakeClock, operation: str, parameters: dict[str, Any], taken: bool
+) -> None:
+    service = DynamoDB([Schema("t")], now_ms=clock.now)
+    if taken:
+        getattr(service, operation)(**parameters)
+        return
+    with pytest.raises(ClientError, match="ValidationException"):
+        getattr(service, operation)(**parameters)
+    assert not list(service.tables["t"].everything())
+
+
+def test_a_write_answers_with_what_it_was_asked_for(clock: FakeClock) -> None:
+    service = DynamoDB([Schema("t")], now_ms=clock.now)
+    old, new = {**KEY, "x": {"N": "1"}}, {**KEY, "x": {"N": "2"}}
+    assert service.put_item(TableName="t", Item=old) == {}
+    change: dict[str, Any] = {
+        "TableName": "t",
+        "Key": KEY,
+        "UpdateExpression": "SET x = :x",
+        "ExpressionAttributeValues": {":x": {"N": "2"}},
+    }
+    assert service.update_item(**change) == {}
+    assert service.update_item(**change, ReturnValues="ALL_NEW") == {"Attributes": new}
+    assert service.put_item(TableName="t", Item=old, ReturnValues="ALL_OLD") == {"Attributes": new}
+    assert service.delete_item(TableName="t", Key=KEY, ReturnValues="ALL_OLD") == {"Attributes": old}
+    # And a refusal shows the item only to who asked for it
+    service.put_item(TableName="t", Item=old)
+    once: dict[str, Any] = {"TableName": "t", "Item": new, "ConditionExpression": "attribute_not_exists(pk)"}
+    ways: list[tuple[dict[str, Any], Any]] = [({}, None), ({"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}, old)]
+    for more, shown in ways:
+        with pytest.raises(ClientError) as refused:
+            service.put_item(**once, **more)
+        assert refused.value.response.get("Item") == shown
+
+
+def test_a_fifo_queue_keeps_what_is_deleted_after_its_time(clock: FakeClock) -> None:
+    # Given a message of each kind of queue whose receiver took too long
+    for fifo in (False, True):
+        waiting = queue(clock, fifo=fifo, visibility_s=5)
+        waiting.send("x", group="g", once="1")
+        [received] = waiting.receive(1)
+        clock.advance(seconds=5)
+        # When it is deleted, then a standard queue does it, and a FIFO queue refuses: it comes again
+        assert waiting.delete(received.handle) is not fifo
+        assert len(waiting.receive(1)) == fifo

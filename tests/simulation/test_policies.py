@@ -11,13 +11,14 @@ from simulation.account import START_MS
 from simulation.endpoints import Asked, Endpoint
 from simulation.lost import Lost
 from simulation.policies import UNDER_WAY, in_order, left_alone, waits_obeyed, within_limits
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.truth import Truth, Violation, Written
+from simulation.truth import Truth, Written
 
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
+from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message, Ordering
-from pushhub.engine.model.seats import Limits
 from pushhub.engine.model.work import WorkOrder
 
 KEY = SubscriberKey(project="p", queue="q", queue_uid="u", subscriber_id="s")
@@ -98,7 +99,8 @@ def test_a_ramp_begins_with_ten_in_a_minute(count: int, broken: list[str]) -> No
 def test_requests_at_a_time_and_in_a_minute_are_counted() -> None:
     # Given three requests, at most two of which are in progress together
     asked = endpoint(request(0, lasts=5 * SECOND), request(SECOND, lasts=3 * SECOND), request(4 * SECOND))
-    # Then limits of two at a time, and of three a minute, are kept; lower ones are not
+    # Then limits of two at a time, and of one a minute, with two that took unequally long to come, are kept; lower ones
+    # are not
     assert rules(within_limits(asked, Limits(concurrency=2))) == []
     assert rules(within_limits(asked, Limits(concurrency=1))) == ["too many at a time", "too many at a time"]
     assert rules(within_limits(asked, Limits(rate_per_s=1 / 60))) == []

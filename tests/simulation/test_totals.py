@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from simulation.promises.judgement import Violation
 from simulation.run import Plan, Result
 from simulation.totals import Totals
-from simulation.truth import Violation
 
 
 def result(world: str, seed: int, *violations: Violation, **figures: int) -> Result:
@@ -33,7 +33,7 @@ def test_runs_are_added_up_by_world_and_states_that_were_never_reached_are_named
     assert "5 faults" in told
     assert "2 of 10 states of deliveries (never retrying, reserved, polling, held, acknowledged" in told
     assert "by 2 steps" in told
-    assert "2 of 3 states of circuits (never ramping) by 1 steps" in told
+    assert "2 of 4 states of circuits (never ramping, paused) by 1 steps" in told
 
 
 def test_without_a_broken_promise_all_are_kept() -> None:

@@ -4,6 +4,7 @@ project.
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 import time
@@ -44,10 +45,12 @@ class HubEndpoint:
     Attributes:
         seen: Every request, in order.
         broken: While set, ``/flaky`` answers 500 with HTML.
+        let_go: ``/held`` answers once it is set.
     """
 
     seen: list[Seen] = field(default_factory=list)
     broken: bool = True
+    let_go: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._server = make_server("127.0.0.1", 0, self._application(), threaded=True)
@@ -163,6 +166,17 @@ class HubEndpoint:
             if len(self.of("/postpone", **message["payload"])) < 2:
                 return jsonify(message_id=message["message_id"], delay="3")
             return jsonify(message_id=message["message_id"])
+
+        @app.post("/held")
+        def hold() -> Response:
+            self.let_go.wait(120)
+            child = {"message": "held:done", "payload": request.get_json()["payload"]}
+            return jsonify(message_id=request.get_json()["message_id"], messages=[child])
+
+        @app.post("/zipped")
+        def zip_unasked() -> Response:
+            answer = gzip.compress(json.dumps({"message_id": request.get_json()["message_id"]}).encode())
+            return Response(answer, content_type="application/json", headers={"Content-Encoding": "gzip"})
 
         @app.post("/take")
         def take() -> Response:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import signal
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,9 @@ from local.stack import Description
 from local import projects, stack
 
 __all__ = ["RunningStack", "free_port", "prepared"]
+
+_RUNS_S = 0.02
+"""How long a function's processes run between two stops when they are slowed."""
 
 
 def free_port() -> int:
@@ -129,3 +136,23 @@ class RunningStack:
     def kill_function_workers(self, function: str) -> int:
         """Kill the processes of a function (``push``, ``ingest`` ...) with SIGKILL; returns how many there were."""
         return stack.kill_function_workers(self.place, self.outputs[f"{function.capitalize()}FunctionName"])
+
+    @contextmanager
+    def slowed(self, function: str, times: int) -> Iterator[None]:
+        """Let a function's processes have a part of the time only: they are stopped again and again."""
+        name = self.outputs[f"{function.capitalize()}FunctionName"]
+        ends = threading.Event()
+
+        def slow() -> None:
+            while not ends.wait(_RUNS_S):
+                stack.signal_function_workers(self.place, name, signal.SIGSTOP)
+                ends.wait(_RUNS_S * (times - 1))
+                stack.signal_function_workers(self.place, name, signal.SIGCONT)
+
+        slowing = threading.Thread(target=slow, daemon=True)
+        slowing.start()
+        try:
+            yield
+        finally:
+            ends.set()
+            slowing.join()

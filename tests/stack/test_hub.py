@@ -225,6 +225,48 @@ def test_a_parked_message_waits_for_a_person_and_its_notification_is_raised_once
 
 
 @scenarios.test
+def test_a_message_that_its_service_works_on_is_not_posted_again_and_an_archive_says_what_came_of_it(
+    shop: Shop,
+) -> None:
+    # Given a service that is working on two messages
+    shop.map("held:one", "/held")
+    pushed = [shop.push("held:one", number=unique("n")) for _ in range(2)]
+
+    def locked() -> list[dict[str, Any]] | None:
+        found = [shop.message(copy["id"]) for each in pushed for copy in shop.message(each)["children"]]
+        return found if len(found) == 2 and all(each["locked_at"] for each in found) else None
+
+    tried, archived = until(locked, WAIT_S, lambda: "they were not shown as locked")
+    rows = {each["id"]: each for each in shop.get("/queues/accepted.json", message="held:one")}
+    assert {each["locked_at"] for each in rows.values()} == {tried["locked_at"], archived["locked_at"]}
+
+    # When a person asks for an attempt of one, and archives the other
+    refused = shop.call("PUT", f"/messages/{tried['id']}", {"attempt_now": True})
+    assert (tried["can_attempt"], refused.status_code) == (False, 422)
+    assert tried["locked_at"] in refused.json()["errors"]["base"][0]
+    answer = shop.call("PUT", f"/messages/{archived['id']}", {"archive": True})
+    assert (answer.status_code, answer.json()["queue_name"]) == (200, "archived")
+
+    # Then each is posted once, and both show what came of that
+    shop.endpoint.let_go.set()
+    shop.of_type("held:done", 2)
+    assert [each["state"] for each in shop.copies(tried["parent_id"], ["completed"])] == ["completed"]
+    until(
+        lambda: "with 200; what the answer asks for was carried out" in shop.message(archived["id"])["reason"] or None,
+        WAIT_S,
+        lambda: str(shop.message(archived["id"])["reason"]),
+    )
+    assert len(shop.endpoint.of("/held")) == 2
+
+
+@scenarios.test
+def test_an_answer_compressed_unasked_is_a_success(shop: Shop) -> None:
+    shop.map("zipped:one", "/zipped")
+    [done] = shop.copies(shop.push("zipped:one"), ["completed"])
+    assert done["result"] == {"message_id": done["id"]}
+
+
+@scenarios.test
 def test_a_delay_without_an_address_posts_again(shop: Shop) -> None:
     shop.map("slow:one", "/postpone")
     number = unique("n")

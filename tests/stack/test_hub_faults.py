@@ -18,7 +18,7 @@ pytestmark = pytest.mark.stack
 ORDERS = 8
 KILLS = 4
 VISIBILITY_S = 15
-"""How long SQS hides the orders of a function that died, seconds; 42 minutes outside this test."""
+"""How long SQS hides the orders of a function that died, seconds; 7.5 minutes outside this test."""
 WAIT_S = 240.0
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import secrets
+import time
+
 import pytest
 import requests
 from tests.stack.running import RunningStack
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 pytestmark = pytest.mark.stack
 
@@ -73,3 +80,59 @@ def test_a_refused_subscriber_is_told_how_to_allow_it_here(stack: RunningStack) 
     assert "private address, which is not allowed" in message
     assert "PUSHHUB_ALLOWED_TARGETS=" in message
     assert "make up" in message
+
+
+def test_no_secret_is_in_any_log(stack: RunningStack) -> None:
+    # Given a project of which every secret is known
+    made = stack.make_project("logged")
+    headers = {"Authorization": f"Bearer {made.token}"}
+    marks = {name: f"{name}-{secrets.token_hex(12)}" for name in ("wrong", "oauth", "header", "password", "query")}
+    signing = base64.b64encode(secrets.token_bytes(24)).decode()
+
+    def asked(method: str, path: str, body: object = None) -> requests.Response:
+        answer = requests.request(method, f"{stack.base_url}{path}", json=body, headers=headers, timeout=40)
+        assert answer.ok, answer.text
+        return answer
+
+    # When consumers connect with a token in their URL: a good one, a wrong one, one that is damaged
+    rule = {"context": "tenant", "subscription": "logged"}
+    asked("POST", "/notification2/subscriptions", rule)
+    token = asked("POST", "/notification2/token", {"subscription": "logged", "subscriber": "me"}).json()["token"]
+    door = stack.base_url.replace("http", "ws", 1) + "/notification2/consumer/"
+    with connect(f"{door}?token={token}", proxy=None, open_timeout=60):
+        pass
+    for wrong in (marks["wrong"], f"{token}x", f"{token}&token={token}"):
+        with contextlib.suppress(InvalidStatus), connect(f"{door}?token={wrong}", proxy=None, open_timeout=60):
+            pass
+    # And a queue is asked for with a token in the query, right and wrong, and an address that does not exist
+    queues = f"{stack.base_url}/3/projects/{made.project_id}/queues"
+    assert requests.get(f"{queues}?oauth={made.token}", timeout=40).ok
+    assert requests.get(f"{queues}?oauth={marks['oauth']}", timeout=40).status_code == 401
+    requests.get(f"{stack.base_url}/nothing?token={made.token}", timeout=40)
+    # And subscribers with secrets fail
+    url = f"http://user:{marks['password']}@127.0.0.1:9/?key={marks['query']}"
+    subscriber = {"name": "s", "url": url, "headers": {"Authorization": marks["header"]}}
+    push = {"subscribers": [subscriber], "retries": 0, "error_queue": "errors"}
+    path = f"/3/projects/{made.project_id}/queues/logged"
+    asked("PUT", path, {"queue": {"type": "multicast", "push": push}})
+    asked("POST", f"{path}/messages", {"messages": [{"body": "x"}]})
+    app = asked("POST", "/api/v1/app", {"name": "logged"}).json()["id"]
+    asked("POST", f"/api/v1/app/{app}/endpoint", {"url": "http://127.0.0.1:9/", "secret": f"whsec_{signing}"})
+    asked("POST", f"/api/v1/app/{app}/msg", {"eventType": "a.b", "payload": {}})
+    for _ in range(100):
+        shown = requests.get(f"{queues}/errors", headers=headers, timeout=40)
+        if shown.ok and shown.json()["queue"]["size"]:
+            break
+        time.sleep(0.3)
+    # Then none of the secrets is in anything that the stack has logged
+    logs = list(stack.place.logs.iterdir())
+    assert len(logs) >= 2
+    known = {
+        **marks,
+        "token": made.token,
+        "consumer's token": token,
+        "signature": token.rpartition(".")[2],
+        "key": signing,
+    }
+    found = [(name, log.name) for name, secret in known.items() for log in logs if secret.encode() in log.read_bytes()]
+    assert found == []

@@ -118,26 +118,10 @@ def lose(own: RunningStack) -> list[dict[str, Any]]:
     return held
 
 
-def replace_table(own: RunningStack, lost: Any) -> None:
-    """Create an empty table with the same schema, and connect its stream to the same functions."""
-    tables: Any = own.aws.dynamodb()
-    functions: Any = own.aws.functions()
-    same = ("TableName", "AttributeDefinitions", "KeySchema", "StreamSpecification")
-    indexes = [
-        {key: each[key] for key in ("IndexName", "KeySchema", "Projection")} for each in lost["GlobalSecondaryIndexes"]
-    ]
-    made = tables.create_table(
-        **{key: lost[key] for key in same}, GlobalSecondaryIndexes=indexes, BillingMode="PAY_PER_REQUEST"
-    )["TableDescription"]
-    for former in functions.list_event_source_mappings(EventSourceArn=lost["LatestStreamArn"])["EventSourceMappings"]:
-        kept = ("BatchSize", "MaximumBatchingWindowInSeconds", "FilterCriteria")
-        functions.delete_event_source_mapping(UUID=former["UUID"])
-        functions.create_event_source_mapping(
-            EventSourceArn=made["LatestStreamArn"],
-            FunctionName=former["FunctionArn"],
-            StartingPosition="TRIM_HORIZON",
-            **{key: former[key] for key in kept if key in former},
-        )
+def replace_table(own: RunningStack) -> None:
+    """Make an empty table in its place, which the same functions read."""
+    said = command(own, "deploy", "table", "messages", "--empty")
+    assert said.returncode == 0, said.stderr
 
 
 def records_of(own: RunningStack) -> dict[str, dict[str, str]]:
@@ -169,14 +153,19 @@ def hand_over(own: RunningStack, held: list[dict[str, Any]]) -> None:
     assert "FunctionError" not in answer, said
 
 
-def rebuilt(own: RunningStack) -> set[str]:
-    """Run the command as an operator does; returns the messages whose bodies are lost."""
-    place, today = own.place, datetime.now(UTC).date().isoformat()
+def command(own: RunningStack, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as an operator does."""
+    place = own.place
     where = {"PUSHHUB_HOME": str(place.home), "PUSHHUB_PORT": str(place.port), "PUSHHUB_AWS_PORT": str(place.aws_port)}
-    command = [sys.executable, "-m", "cli", "--json", "rebuild", "--since", today]
-    result = subprocess.run(
-        command, check=False, cwd=REPOSITORY, env={**os.environ, **where}, capture_output=True, text=True, timeout=120
+    line = [sys.executable, "-m", "cli", "--json", *words]
+    return subprocess.run(
+        line, check=False, cwd=REPOSITORY, env={**os.environ, **where}, capture_output=True, text=True, timeout=120
     )
+
+
+def rebuilt(own: RunningStack) -> set[str]:
+    """Rebuild the table; returns the messages whose bodies are lost."""
+    result = command(own, "rebuild", "--since", datetime.now(UTC).date().isoformat())
     assert result.returncode == 1, result.stderr
     return {each["message"] for each in json.loads(result.stdout) if each["not known"].startswith("its body")}
 
@@ -186,13 +175,12 @@ def drill(own: RunningStack, traffic: Traffic, sick: Endpoint) -> set[str]:
     sick.wait(6)
     # When the table is lost
     out_of_service(own, stopped=True)
-    table = own.aws.dynamodb().describe_table(TableName=own.outputs["MessagesTableName"])["Table"]
     accepted = len(traffic.accepted)
     held = lose(own)
     until(lambda: traffic.refused or None, 30, lambda: "no post was refused without a table")
     hand_over(own, held)
     # And an empty one takes its place
-    replace_table(own, table)
+    replace_table(own)
     until(lambda: len(traffic.accepted) > accepted + 3 or None, 60, lambda: "no post was taken again")
     # And everything that can be recovered is rebuilt
     given_up = rebuilt(own)

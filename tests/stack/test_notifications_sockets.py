@@ -15,7 +15,7 @@ from requests import PreparedRequest
 from tests.stack.notification_tenant import Stored, Tenant, nothing_more, receive
 from tests.stack.project import until
 from tests.stack.running import RunningStack
-from websockets.exceptions import ConnectionClosed, ConnectionClosedOK
+from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, InvalidStatus
 
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.store.dynamodb_config import CACHE_TTL_MS, DynamoDBConfigStore
@@ -134,6 +134,10 @@ def test_handshakes_are_refused_with_their_status(tenant: Tenant, stack: Running
         }
         for name, token in bad.items():
             assert await tenant.refusal(token) == 401, name
+        # And says how to authenticate, as REST does
+        with pytest.raises(InvalidStatus) as refused:
+            await tenant.connect("x")
+        assert refused.value.response.headers["WWW-Authenticate"] == 'Bearer realm="pushhub"'
         for two in (f"{good}&token={good}", f"{good}&token=x", f"x&token={good}"):
             assert await tenant.refusal(two) == 401
         async with await tenant.connect(good) as first:
@@ -315,6 +319,34 @@ def test_a_queue_feeds_a_topic_beside_its_webhooks(tenant: Tenant, stack: Runnin
                 break
             await asyncio.sleep(0.1)
         assert copied == wanted
+
+    asyncio.run(play())
+
+
+def test_a_queue_feeds_a_topic_in_the_order_of_its_ordering_keys(tenant: Tenant, stack: RunningStack) -> None:
+    queue = f"{stack.base_url}/3/projects/{tenant.project_id}/queues/ordered"
+    headers = {"Authorization": f"OAuth {tenant.project_token}"}
+    push = {"push": {"subscribers": [{"name": "live", "url": "notification2://ordered"}]}}
+
+    def call(method: str, url: str, body: object) -> None:
+        answer = tenant.session.request(method, url, json=body, headers=headers, auth=no_auth, timeout=40)
+        assert answer.status_code in (200, 201), answer.text
+
+    async def play() -> None:
+        # Given a queue whose messages carry their source as their ordering key
+        call("PUT", queue, {"queue": push})
+        async with await tenant.connect(tenant.token("dashboard", "ordered")) as consumer:
+            for start in range(0, 60, 20):
+                sources = [(n, f"s{n % 3}") for n in range(start, start + 20)]
+                bodies = [(json.dumps({"n": n, "source": source}), source) for n, source in sources]
+                messages = [{"body": body, "ordering_key": source} for body, source in bodies]
+                call("POST", f"{queue}/messages", {"messages": messages})
+            # Then each source's notifications come in the order in which they were posted
+            received = await receive(consumer, 60, acknowledge=True)
+        for source in ("s0", "s1", "s2"):
+            numbers = [each.n for each in received if each.source == source]
+            assert numbers == sorted(numbers)
+            assert len(numbers) == 20
 
     asyncio.run(play())
 

@@ -5,17 +5,21 @@ These tests have a stack of their own, because others would notice.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
+import socket
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import requests
 from local.errors import LocalError
 from local.processes import wait_until
-from tests.stack.running import RunningStack
+from tests.stack.running import RunningStack, free_port
 
 from local import emulator
 from local import stack as local_stack
@@ -147,3 +151,65 @@ def test_projects_are_made_again_when_everything_was_lost(own: RunningStack) -> 
     own.up()
     # Then it is deployed anew and the old token works
     assert own.call("GET", "/queues").json() == {"queues": []}
+
+
+def test_saved_work_is_not_brought_up_where_nothing_would_be_delivered(own: RunningStack) -> None:
+    # Given a stack that is down, and the same home with another port of the emulator
+    own.down()
+    elsewhere = replace(own.place, aws_port=free_port())
+    # When it is brought up there, then that is refused, with the port that works
+    with pytest.raises(LocalError, match=f"PUSHHUB_AWS_PORT={own.place.aws_port} make up"):
+        local_stack.up(elsewhere, print)
+    assert not local_stack.is_up(own.place)
+    # And nothing is spoilt: on its own port it delivers, also with another base URL
+    own.place = replace(own.place, port=free_port())
+    own.up()
+    assert local_stack.problems(own.place) == []
+
+
+def test_the_running_stack_is_asked_and_not_another_one_of_the_environment(own: RunningStack) -> None:
+    # Given a stack that runs, and a server on the ports that this command's environment names
+    asked: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+
+        def listen() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = other.accept()
+                    asked.append(connection.recv(1))
+                    connection.close()
+
+        threading.Thread(target=listen, daemon=True).start()
+        elsewhere = replace(own.place, port=port, aws_port=port)
+        # When its status is asked for, then the other server hears nothing, least of all the token
+        assert local_stack.problems(elsewhere) == []
+        assert asked == []
+        # And it is what is stopped and saved
+        assert local_stack.down(elsewhere, print)
+        other.shutdown(socket.SHUT_RDWR)
+    assert asked == []
+    own.up()
+
+
+def test_a_stack_that_accepts_and_delivers_nothing_is_noticed(
+    own: RunningStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a stack whose dispatcher looks for queues that are not there
+    monkeypatch.setattr("local.delivery_check.ARRIVES_S", 3.0)
+    functions, name = own.aws.functions(), own.outputs["DispatchFunctionName"]
+    right = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    wrong = {key: f"{value}-gone" if key.endswith("_QUEUE_URL") else value for key, value in right.items()}
+    assert wrong != right
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": wrong})
+    local_stack.kill_function_workers(own.place, name)
+    # When it is looked at, then it says so, and leaves no queue behind
+    before = own.call("GET", "/queues").json()
+    (problem,) = local_stack.problems(own.place)
+    assert "accepted a message and did not deliver it" in problem
+    assert own.call("GET", "/queues").json() == before
+    # And once that is mended, all is well
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": right})
+    local_stack.kill_function_workers(own.place, name)
+    monkeypatch.undo()
+    assert local_stack.problems(own.place) == []

@@ -96,6 +96,8 @@ def conditions(**parameters: str) -> dict[str, bool]:
         ((function, arguments),) = condition.items()
         if function == "Fn::Not":
             return not holds(arguments[0])
+        if function in ("Fn::And", "Fn::Or"):
+            return (all if function == "Fn::And" else any)(map(holds, arguments))
         assert function == "Fn::Equals", function
         left, right = (values[each["Ref"]] if isinstance(each, dict) else str(each) for each in arguments)
         return left == right

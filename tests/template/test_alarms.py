@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ def watching(namespace: str, metric: str) -> set[str]:
     return found
 
 
+@cache
 def emitted() -> set[str]:
     """Names of metrics in the code: constants, and one for each final state of a delivery."""
     found: set[str] = set()
@@ -57,6 +59,20 @@ def test_each_section_of_the_runbook_is_about_an_alarm_and_says_what_to_do(name:
     assert "**Do**" in section
 
 
+PROCEDURES = RUNBOOK.split("\n## Which test runs which procedure\n")[1].split("\n## ")[0]
+
+
+def test_each_procedure_names_tests_that_exist_or_says_that_it_is_not_run() -> None:
+    rows = [each for each in PROCEDURES.splitlines() if each.startswith("| ")][1:]
+    assert len(rows) > 10
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row.split("|")[2])
+        assert named or "not run" in row
+        for file, test in named:
+            text = (ROOT / file).read_text(encoding="utf-8")
+            assert f"def {test}(" in text if test else "def test_" in text
+
+
 def test_each_dead_letter_queue_is_watched_and_has_its_redrive_in_the_runbook() -> None:
     dead = {name for name, queue in of_type("AWS::SQS::Queue").items() if "RedrivePolicy" not in queue}
     assert watching("AWS/SQS", "ApproximateNumberOfMessagesVisible") == dead
@@ -77,6 +93,13 @@ def test_each_reader_of_a_stream_is_watched_for_being_behind() -> None:
     assert watching("AWS/Lambda", "IteratorAge") == readers
 
 
+def test_a_chain_that_lambda_ends_is_noticed_whichever_function_it_is_of() -> None:
+    # A function that is allowed its chains has no such metric: only one that is not could, or one that no longer is
+    (alarm,) = (each for each in ALARMS.values() if each["MetricName"] == "RecursiveInvocationsDropped")
+    assert alarm["Namespace"] == "AWS/Lambda"
+    assert "Dimensions" not in alarm
+
+
 def test_waiting_work_is_watched() -> None:
     assert watching("AWS/SQS", "ApproximateAgeOfOldestMessage") == {
         "PushQueue",
@@ -86,7 +109,7 @@ def test_waiting_work_is_watched() -> None:
     }
     assert watching("AWS/SQS", "ApproximateNumberOfMessagesNotVisible") == {"RetryQueue", "SlowQueue", "PollQueue"}
     assert watching("AWS/ApiGateway", "5xx") == {"HttpApi"}
-    assert watching("AWS/ApiGateway", "IntegrationError") == {"WebSocketApi"}
+    assert watching("AWS/ApiGateway", "ExecutionError") == {"WebSocketApi"}
     assert watching("AWS/Lambda", "Url5xxCount") == {"IngestFunction"}
 
 

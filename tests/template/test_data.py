@@ -107,7 +107,7 @@ def test_own_key_reaches_everything_that_rests() -> None:
     (secret,) = of_type("AWS::SecretsManager::Secret").values()
     assert resolved(secret, HasKmsKey=True)["KmsKeyId"] == KEY
     (topic,) = of_type("AWS::SNS::Topic").values()
-    assert resolved(topic, HasKmsKey=False)["KmsMasterKeyId"] == {"Ref": "AlarmTopicKey"}
+    assert resolved(topic, HasKmsKey=False)["KmsMasterKeyId"] == {"Ref": "WebhooksKey"}
     assert resolved(topic, HasKmsKey=True)["KmsMasterKeyId"] == KEY
     for own in of_type("AWS::KMS::Key").values():
         assert own["EnableKeyRotation"] is True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import botocore.session
 import pytest
-from tests.template.cloudformation import Resource, deployed, of_type, parameter, references
+from cli.concurrency import BOUNDED, DEFAULT, advice, fitting
+from tests.template.cloudformation import Resource, deployed, of_type, parameter, references, source
 
 HUB = deployed()
 RESERVING = {
@@ -60,6 +61,34 @@ def test_acceptance_and_its_hand_on_can_be_given_room_and_control_a_bound(functi
     reserved = {key for key, each in made.items() if "ReservedConcurrentExecutions" in each.get("Properties", {})}
     assert reserved == {function}
     assert made[function]["Properties"]["ReservedConcurrentExecutions"] == {"Ref": name}
+
+
+def started_by_queues(choice: int) -> int:
+    """Concurrent runs that queues start, by PushMaximumConcurrency, as the template bounds them."""
+    row = source()["Mappings"]["PushConcurrency"][str(choice)]
+    bounds = [each["ScalingConfig"]["MaximumConcurrency"] for each in QUEUE_MAPPINGS]
+    return sum(row[each["Fn::FindInMap"][2]] for each in bounds)
+
+
+QUEUE_MAPPINGS = [each for each in of_type("AWS::Lambda::EventSourceMapping").values() if "ScalingConfig" in each]
+
+
+def test_what_queues_start_is_bounded_by_one_choice() -> None:
+    choices = parameter("PushMaximumConcurrency")["AllowedValues"]
+    assert {each: started_by_queues(each) for each in choices} == BOUNDED
+    assert parameter("PushMaximumConcurrency")["Default"] == DEFAULT
+
+
+@pytest.mark.parametrize("most", [10, 11, 20, 21, 50, 90, 100, 200, 400, 533, 1_000, 10_000])
+def test_the_doctors_choice_leaves_a_third_of_an_account_for_producers_if_any_does(most: int) -> None:
+    choices = [each for each in parameter("PushMaximumConcurrency")["AllowedValues"] if each <= DEFAULT]
+    fit = [each for each in choices if started_by_queues(each) <= most * 2 / 3]
+    assert fitting(most) == (max(fit) if fit else None)
+    # And it is said, unless the defaults are the choice
+    said = advice(most)
+    assert bool(said) == (fitting(most) != DEFAULT)
+    assert not said or f"PushMaximumConcurrency={fitting(most) or 2}" in said
+    assert ("503" in said) == (not fit)
 
 
 def test_no_answer_to_one_caller_is_kept_for_another_at_the_edge() -> None:

@@ -27,9 +27,9 @@ WILDCARDS = {
     "${RecordsBucket.Arn}/reports/*": "a report has its days in its name",
     "${RecordsBucket.Arn}/jobs/*": "the script and the libraries, put there by make report-upload",
     "${RecordsBucket.Arn}/settled/*": "a person names the files",
-    "${MessagesTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
-    "${PullTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
-    "${BacklogsTable.Arn}/stream/*": "ListStreams lists the streams of a table and takes nothing narrower",
+    "${MessagesTable.Arn}/stream/*": "a table that is restored has another stream, and its readers read on",
+    "${PullTable.Arn}/stream/*": "a table that is restored has another stream, and its readers read on",
+    "${BacklogsTable.Arn}/stream/*": "a table that is restored has another stream, and its readers read on",
     "arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${WebSocketApi}/live/*/@connections/*": (
         "each connection has an id of its own; send, look and close are methods"
     ),
@@ -41,7 +41,8 @@ WHERE = {"AWS::Partition", "AWS::Region", "AWS::AccountId"}
 
 def statements(role: Resource) -> Iterator[dict[str, Any]]:
     for policy in role.get("Policies", []):
-        yield from resolved(policy["PolicyDocument"], HasKmsKey=True)["Statement"]
+        with_keys = {"HasKmsKey": True, "HasOldKmsKeys": True, "OpensWithStackKey": True}
+        yield from resolved(policy["PolicyDocument"], **with_keys)["Statement"]
 
 
 def listed(value: Any) -> list[Any]:
@@ -60,7 +61,7 @@ def test_a_role_allows_exact_actions_only(name: str) -> None:
 def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
     for statement in statements(ROLES[name]):
         for resource in listed(statement["Resource"]):
-            assert references(resource) - WHERE <= {*resources(), "KmsKeyArn"}
+            assert references(resource) - WHERE <= {*resources(), "KmsKeyArn", "OldKmsKeyArns"}
             assert references(resource) - WHERE, f"{resource} names nothing"
             text = resource.get("Fn::Sub", "")
             assert "*" not in text or text in WILDCARDS
@@ -94,6 +95,34 @@ def test_wake_may_run_itself_and_nothing_else() -> None:
     [statement] = properties["PolicyDocument"]["Statement"]
     assert statement["Action"] == ["lambda:InvokeFunction"]
     assert statement["Resource"] == {"Fn::GetAtt": ["WakeFunction", "Arn"]}
+
+
+STREAM_RIGHTS = {
+    *("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"),
+}
+
+
+@pytest.mark.parametrize("name", [*of_type("AWS::Lambda::EventSourceMapping")])
+def test_who_reads_a_stream_may_read_any_stream_of_that_table(name: str) -> None:
+    mapping = of_type("AWS::Lambda::EventSourceMapping")[name]
+    source, attribute = mapping["EventSourceArn"]["Fn::GetAtt"]
+    if attribute != "StreamArn":
+        return
+    function = of_type("AWS::Lambda::Function")[mapping["FunctionName"]["Ref"]]
+    role = ROLES[function["Role"]["Fn::GetAtt"][0]]
+    allowed = {
+        action
+        for statement in statements(role)
+        for action in listed(statement["Action"])
+        if {"Fn::Sub": f"${{{source}.Arn}}/stream/*"} in listed(statement["Resource"])
+    }
+    assert allowed == STREAM_RIGHTS
+
+
+def test_no_role_names_a_stream_by_its_time_of_birth() -> None:
+    # A table that is lost and restored gets another stream, under the same name of the table
+    named = [each for role in ROLES.values() for each in walk(role) if isinstance(each, dict) and "Fn::GetAtt" in each]
+    assert not [each for each in named if "StreamArn" in str(each)]
 
 
 def test_each_named_wildcard_is_needed() -> None:
@@ -138,13 +167,56 @@ def test_a_bucket_policy_only_denies_what_is_not_encrypted_on_its_way(name: str)
     assert len(statement["Resource"]) == 2
 
 
-def test_the_alarm_key_is_for_its_account_and_the_alarms_only() -> None:
-    owner, alarms = of_type("AWS::KMS::Key")["AlarmTopicKey"]["KeyPolicy"]["Statement"]
+def test_the_stacks_key_is_for_its_account_and_the_alarms_only() -> None:
+    owner, alarms = of_type("AWS::KMS::Key")["WebhooksKey"]["KeyPolicy"]["Statement"]
     # A key without its account's root cannot be managed by anyone. In a key policy, "*" is the key itself.
     assert owner["Principal"]["AWS"]["Fn::Sub"].endswith(":root")
     assert alarms["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
     assert alarms["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
     assert "aws:SourceAccount" in alarms["Condition"]["StringEquals"]
+
+
+def _uses_of(role: Resource, key: str, **conditions: bool) -> set[str]:
+    """What a role may do with a key, in a stack with the given conditions."""
+    parts = [resolved(each["PolicyDocument"], **conditions)["Statement"] for each in role.get("Policies", [])]
+    return {
+        action
+        for statement in walk(parts)
+        if isinstance(statement, dict) and "Action" in statement and key in references(statement.get("Resource"))
+        for action in listed(statement["Action"])
+    }
+
+
+VAULTS = ("ControlRole", "PushRole", "PollRole")
+"""The roles of the functions that seal and open."""
+
+BOTH = {"kms:Decrypt", "kms:GenerateDataKey"}
+
+
+def test_the_first_key_seals_and_every_key_that_did_before_still_opens() -> None:
+    none = {"HasKmsKey": False, "HasOldKmsKeys": False, "OpensWithStackKey": False}
+    for name in VAULTS:
+        assert _uses_of(ROLES[name], "WebhooksKey", **none) == BOTH
+        moved = none | {"HasKmsKey": True, "OpensWithStackKey": True}
+        assert _uses_of(ROLES[name], "KmsKeyArn", **moved) == BOTH
+        assert _uses_of(ROLES[name], "WebhooksKey", **moved) == {"kms:Decrypt"}
+        back = none | {"HasOldKmsKeys": True}
+        assert _uses_of(ROLES[name], "WebhooksKey", **back) == BOTH
+        assert _uses_of(ROLES[name], "OldKmsKeyArns", **back) == {"kms:Decrypt"}
+
+
+def test_what_a_former_key_encrypted_at_rest_can_be_read_by_whoever_reads_it_with_the_present_one() -> None:
+    for name, role in ROLES.items():
+        present = _uses_of(role, "KmsKeyArn", HasKmsKey=True, HasOldKmsKeys=True, OpensWithStackKey=True)
+        former = _uses_of(role, "OldKmsKeyArns", HasKmsKey=False, HasOldKmsKeys=True, OpensWithStackKey=False)
+        assert former == ({"kms:Decrypt"} if "kms:Decrypt" in present else set()), name
+
+
+def test_the_stacks_own_key_stays_when_another_one_seals() -> None:
+    key = deployed(KmsKeyArn="arn:aws:kms:eu-west-1:123456789012:key/1")["WebhooksKey"]
+    assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+    assert "WebhooksKey" in deployed(KeepStackKey="false")
+    assert "WebhooksKey" not in deployed(KmsKeyArn="arn:aws:kms:eu-west-1:123456789012:key/1", KeepStackKey="false")
 
 
 def test_only_these_apis_and_schedules_may_call_functions() -> None:

@@ -62,12 +62,14 @@ QUEUE = {
     "dead_letter": {"queue_name": "dead", "max_reservations": 3},
     "alerts": [{"type": "fixed", "direction": "asc", "trigger": 1000, "queue": "alarms", "snooze": 5}],
     "type": "pull",
+    "convert": False,
 }
 PUSH_QUEUE = {
     "message_timeout": 60,
     "push_type": "multicast",
     "type": "multicast",
     "push": {"subscribers": [SUBSCRIBER], "retries": 2, "retries_delay": 30, "error_queue": "errors"},
+    "search_fields": ["order"],
 }
 
 
@@ -144,13 +146,19 @@ IRONMQ = {
         _changed("shrunk", {**PUSH_QUEUE, "push": {"subscribers": [SUBSCRIBER, {**SUBSCRIBER, "name": "second"}]}}),
         {"subscribers": [{"name": "second", "url": ""}]},
     ),
+    "ironmq.pause": Good(_push, {"subscriber": "shop"}),
+    "ironmq.resume": Good(_push, {"subscriber": "shop"}),
+    "ironmq.list_paused": Good(_push),
     "ironmq.list_deliveries": Good(_push, query={"state": "exhausted", "count": "10", "after": ""}),
-    "ironmq.replay": Good(_push, {"subscriber": "shop", "n": 10, "after": "", "dry_run": True}),
+    "ironmq.replay": Good(
+        _push, {"subscriber": "shop", "n": 10, "after": "", "message_ids": ["1911857267695685120"], "dry_run": True}
+    ),
     "ironmq.show_subscriber_activity": Good(
         _changed("orders", PUSH_QUEUE), query={"queue": "orders", "subscriber": "shop", "hours": "2"}
     ),
     "ironmq.post_messages": Good(
-        _pull, {"messages": [{"body": "x", "delay": 5, "push_headers": {"X-Key": "1"}}, {"body": "y"}]}
+        _pull,
+        {"messages": [{"body": "x", "delay": 5, "push_headers": {"X-Key": "1"}, "ordering_key": "k"}, {"body": "y"}]},
     ),
     "ironmq.post_webhook": Good(_pull),
     "ironmq.peek_messages": Good(_posted, query={"n": "2"}),
@@ -163,6 +171,8 @@ IRONMQ = {
     "ironmq.touch_message": Good(_reserved, {"timeout": 60}),
     "ironmq.release_message": Good(_reserved, {"delay": 5}),
     "ironmq.show_push_statuses": Good(_pushed),
+    "ironmq.list_attempts": Good(_pushed),
+    "ironmq.search": Good(query={"value": "4711", "after": ""}),
     "ironmq.show_report": Good(),
     "ironmq.show_report_table": Good(lambda _: ({"table": "queues"}, {})),
     "ironmq.show_activity": Good(query={"hours": "2"}),
@@ -432,6 +442,7 @@ NOTIFICATIONS = {
     "notifications.create_token": Good(body=CONSUMER),
     "notifications.show_token": Good(_token, query={"token": ""}),
     "notifications.unsubscribe": Good(_subscriber, query={"token": ""}),
+    "notifications.list_subscribers": Good(_subscriber, query={"subscription": "orders"}),
     "notifications.consume": Good(_token, query={"token": ""}),
 }
 
@@ -444,6 +455,7 @@ APPLICATION = {
     "rateLimit": 5,
     "metadata": {"a": "b"},
     "redaction": {"payload": ["a.b"], "answers": ["**.c"]},
+    "portalConsent": False,
 }
 EVENT_TYPE = {
     "name": "user.created",
@@ -508,6 +520,7 @@ def _asked(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _with_event_type(api)
     wanted = {"mode": "binary", "consent": True, "callback": True}
     made = ask(api, "webhooks.create_endpoint", {**WEBHOOK_ENDPOINT, "cloudEvents": wanted}, app=names["app"])
+    api.world.run(seconds=1)
     callback = api.world.sender.requests[-1].headers["WebHook-Request-Callback"]
     return {
         "project": api.project,
@@ -587,7 +600,7 @@ MESSAGE = {
     "tags": ["t"],
     "payloadRetentionPeriod": 5,
     "ttl": 60,
-    "deliverAt": "2026-11-18T11:00:00Z",
+    "deliverAt": "2026-11-18T12:00:00Z",
     "orderingKey": "customer:7",
     "application": {"name": "Acme", "uid": "acme"},
     "transformationsParams": {"rawPayload": "x", "headers": {"content-type": "text/plain"}},
@@ -602,7 +615,7 @@ ATTEMPTS = {
 
 def _webhook_message(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _webhook_endpoint(api)
-    posted = ask(api, "webhooks.create_message", MESSAGE, app=names["app"]).body
+    posted = ask(api, "webhooks.create_message", {**MESSAGE, "deliverAt": None}, app=names["app"]).body
     return {**names, "message": posted["id"]}, {}
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pushhub.base.errors import Invalid, RequestRefused
+from pushhub.base.errors import Invalid, RequestRefused, TooMuchWork
+from pushhub.base.steps import Steps
 from pushhub.ironmq.wire.alerts import parse_alerts
 from pushhub.ironmq.wire.messages import (
     parse_deletion,
@@ -31,6 +32,7 @@ from pushhub.web.json import (
     listed,
     number_in_query,
     parse_object,
+    parse_to_show,
     section,
     text,
     written,
@@ -191,3 +193,16 @@ def test_verbatim_json_stands_in_an_answer_as_it_is_wherever_it_is() -> None:
     }
     with pytest.raises(TypeError, match="set is not JSON"):
         written({"a": set()})
+
+
+def test_what_is_shown_has_its_numbers_as_they_were_sent_and_costs_steps() -> None:
+    steps = Steps()
+    body = b'{"a": [1.10, 1e5, -0, 17, {"b": "\\u00e9"}], "n": 123456789012345678901234567890}'
+    assert json.loads(written(parse_to_show(body, steps)), parse_float=str, parse_int=str) == json.loads(
+        body, parse_float=str, parse_int=str
+    )
+    assert steps.spent > 0
+    with pytest.raises(TooMuchWork):
+        parse_to_show(b"[" + b"1.5," * 20 + b"1]", Steps(30))
+    with pytest.raises(Invalid):
+        parse_to_show(b'{"a": 1, "a": 2}', Steps())

@@ -59,6 +59,33 @@ def test_no_two_protocols_share_a_name() -> None:
         assert len(names) == len(set(names))
 
 
+def test_the_example_of_each_refusal_is_of_its_own_status() -> None:
+    for name, operation in OPERATIONS.items():
+        refusals = {
+            status: json.dumps(content["example"])
+            for status, response in operation["responses"].items()
+            if status >= "400"
+            for content in response["content"].values()
+        }
+        assert len(set(refusals.values())) == len(refusals), (name, refusals)
+
+
+def test_an_object_says_whether_it_may_hold_anything() -> None:
+    """Generators take an object without fields for an empty one: a payload could not be posted."""
+
+    def vague(schema: Any, at: str) -> list[str]:
+        if isinstance(schema, list):
+            return [each for index, item in enumerate(schema) for each in vague(item, f"{at}/{index}")]
+        if not isinstance(schema, dict):
+            return []
+        kind = schema.get("type")
+        known = {"properties", "additionalProperties", "patternProperties"} & {*schema}
+        mine = [at] if (kind == "object" or (isinstance(kind, list) and "object" in kind)) and not known else []
+        return mine + [each for key, item in schema.items() if key != "example" for each in vague(item, f"{at}/{key}")]
+
+    assert vague(describe(), "") == []
+
+
 def test_every_shared_shape_is_used() -> None:
     text = json.dumps(describe())
     for name in describe()["components"]["schemas"]:

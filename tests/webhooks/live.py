@@ -69,7 +69,9 @@ class LiveWorld(ServedWorld):
         return projects.make_token(projects.make().project_id)
 
     def _tick(self) -> None:
-        self._tasks.run(lambda: REMAINING_MS)
+        started = self.world.ports.task_runs.started
+        while started:
+            self._tasks.run_project(started.pop(), lambda: REMAINING_MS)
 
     def _repeat(self, work: Callable[[], object], pause: float) -> None:
         while not self._stopping.wait(pause):

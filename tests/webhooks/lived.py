@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.engine.world import PROJECT
 from tests.fakes import Reply
 from tests.webhooks.world import WebhooksWorld
 
@@ -96,7 +97,7 @@ def live() -> Lived:
     world.ask("POST", f"{path}/{late}/replay-missing", {"since": began})
     world.ask("POST", f"/app/{app}/msg/{posted[20]}/endpoint/{gone}/resend")
     for _ in range(10):
-        world.hub.part(Webhooks).tasks.run(lambda: 60_000)
+        world.hub.part(Webhooks).tasks.run_project(PROJECT, lambda: 55_000)
         world.run(seconds=60)
     world.run(seconds=38 * HOUR)
     lived.note_accepted()

@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 from tests.webhooks.world import WebhooksWorld
 
+from pushhub.base.steps import MOST_STEPS
+from pushhub.webhooks import posting
+from pushhub.webhooks.messages import LIST_STEPS
+from pushhub.webhooks.model.redaction import TOO_COSTLY
+
 SCHEMA = {"1": {"type": "object"}, "2": {"type": "object", "required": ["email"]}}
 
 
@@ -109,7 +114,90 @@ def test_an_endpoint_may_be_a_topic_of_this_hub(world: WebhooksWorld) -> None:
     assert attempt["statusText"] == "success"
 
 
+def test_what_a_topic_cannot_carry_is_refused_and_a_full_one_says_so(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    for more in ({"headers": {"x-key": "1"}}, {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}):
+        refused = world.call("POST", f"/app/{app}/endpoint", {"url": "notification2://orders", **more})
+        assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", *more])
+    # Nor can an endpoint with headers become one, or one get headers
+    http = world.make_endpoint(app, "https://a.example/in", headers={"x-key": "1"})
+    moved = world.call("PATCH", f"/app/{app}/endpoint/{http}", {"url": "notification2://orders"})
+    assert (moved.status, moved.body["detail"][0]["loc"]) == (422, ["body", "headers"])
+    topic = world.make_endpoint(app, "notification2://orders")
+    for method in ("PUT", "PATCH"):
+        answer = world.call(method, f"/app/{app}/endpoint/{topic}/headers", {"headers": {"x-key": "1"}})
+        assert answer.status == 422
+    # And an attempt says why it failed
+    posted = post(world, app, {"text": "x" * 140_000}).body
+    world.run(seconds=1)
+    attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{topic}")["data"]
+    assert [each["msgId"] for each in attempts] == [posted["id"]]
+    assert "is larger than 131072 bytes" in attempts[0]["response"]
+
+
 @pytest.mark.parametrize("url", ["webhooks://x", "hub://x", "ironmq://", "mailto://x", "ironmq:///a/b/c", "x://"])
 def test_a_url_of_no_kind_of_subscriber_is_refused(world: WebhooksWorld, url: str) -> None:
     answer = world.call("POST", f"/app/{world.make_app()}/endpoint", {"url": url})
     assert (answer.status, answer.body["detail"][0]["loc"]) == (422, ["body", "url"])
+
+
+def test_a_schema_that_takes_too_many_steps_is_a_refusal(world: WebhooksWorld) -> None:
+    # Given an enforced schema with very many allowed values, and one that is followed from each of its parts
+    many = {"properties": {name: {"enum": list(range(26_000))} for name in "ab"}}
+    often = [{"$ref": "#/definitions/a"}] * 1_000
+    loop = {"definitions": {"a": {"minimum": 5}}, "items": {"anyOf": [*often, True]}}
+    schema = {**many, "definitions": loop["definitions"], "additionalProperties": {"items": loop["items"]}}
+    body = {"name": "a", "description": "x", "schemas": {"1": schema}, "schemaEnforcement": "reject"}
+    world.ask("POST", "/event-type", body)
+    app = world.make_app()
+    # Then what takes few steps is accepted or refused for what it is, and what takes too many is refused
+    assert post(world, app, {"a": 7, "b": 25_999}).status == 202
+    assert "allowed values" in post(world, app, {"a": 7, "b": -1}).body["detail"][0]["msg"]
+    answer = post(world, app, {"c": [1] * 1_000})
+    assert answer.status == 422
+    assert "too complex" in answer.body["detail"][0]["msg"]
+    # And a schema that is too large to be looked through is not taken at all
+    body["schemas"] = {"1": {"allOf": [{}] * MOST_STEPS}}
+    answer = world.call("PUT", "/event-type/a", body)
+    assert answer.status == 422
+    assert "too large" in answer.body["detail"][0]["msg"]
+
+
+def test_a_list_stays_usable_when_its_payloads_are_too_costly_to_redact(world: WebhooksWorld) -> None:
+    # Given an application with a rule, and messages that together take more steps than a list has
+    fields = {"name": "a", "redaction": {"payload": ["**.a.**.b", "**.b.**.secret"]}}
+    app = world.ask("POST", "/app", fields)["id"]
+    large = {"b": {"secret": "hidden"}, **{f"m{number}": number for number in range(MOST_STEPS // 3)}}
+    count = LIST_STEPS // (MOST_STEPS // 3) + 1
+    made = [post(world, app, large).body["id"] for _ in range(count)]
+    # When they are listed
+    page = world.ask("GET", f"/app/{app}/msg", limit=50)["data"]
+    # Then all are there: the first redacted, the last withheld, and no secret in any of them
+    assert [each["id"] for each in page] == made[::-1]
+    assert page[0]["payload"]["m1"] == 1
+    assert page[-1]["payload"] == TOO_COSTLY
+    assert "hidden" not in json.dumps(page)
+    # And by itself each is shown
+    shown = world.ask("GET", f"/app/{app}/msg/{made[0]}")["payload"]
+    assert (shown["b"], shown["m1"]) == ({"secret": "[redacted]"}, 1)
+
+
+def test_filters_of_many_endpoints_that_take_too_many_steps_are_a_refusal(
+    world: WebhooksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given endpoints whose filters take more steps together than a post may
+    monkeypatch.setattr(posting, "FILTER_STEPS", 8)
+    app = world.make_app()
+    filters = [{"path": "order.items.0.sku", "operator": "ne", "value": "x"}]
+    for number in range(3):
+        url = f"https://{number}.example/x"
+        world.ask("POST", f"/app/{app}/endpoint", {"url": url, "payloadFilters": filters})
+    # Then a post is refused with the reason, and stored nowhere
+    body = {"eventType": "a", "eventId": "own-id", "payload": {"order": {}}}
+    answer = world.call("POST", f"/app/{app}/msg", body)
+    assert answer.status == 422
+    assert "too many steps" in answer.body["detail"][0]["msg"]
+    assert world.ask("GET", f"/app/{app}/msg")["data"] == []
+    # And it can be posted once they take fewer
+    monkeypatch.undo()
+    assert world.call("POST", f"/app/{app}/msg", body).status == 202

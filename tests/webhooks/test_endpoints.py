@@ -6,7 +6,12 @@ import base64
 from typing import Any
 
 import pytest
+from tests.engine.world import PROJECT
+from tests.fakes.credentials import credentials
 from tests.webhooks.world import WebhooksWorld
+
+from pushhub.base.credentials import MASK
+from pushhub.webhooks.credentials import opened
 
 URL = "https://a.example/in"
 PRIVATE = "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="
@@ -68,9 +73,9 @@ def test_an_endpoint_needs_a_url_only(world: WebhooksWorld, fields: dict[str, An
 def test_its_url_is_kept_as_browsers_write_it(world: WebhooksWorld, given: str, kept: str) -> None:
     app = world.make_app()
     made = world.ask("POST", f"/app/{app}/endpoint", {"url": given})
-    assert made["url"] == kept
+    assert made["url"] == kept.replace("Shop:Secret@", f"{MASK}@")
     # And a URL in that form is kept unchanged
-    assert world.ask("PATCH", f"/app/{app}/endpoint/{made['id']}", {"url": kept})["url"] == kept
+    assert world.ask("PATCH", f"/app/{app}/endpoint/{made['id']}", {"url": kept})["url"] == made["url"]
 
 
 def test_it_is_read_changed_replaced_and_deleted(world: WebhooksWorld) -> None:
@@ -221,3 +226,51 @@ def test_endpoints_are_listed_newest_first(world: WebhooksWorld) -> None:
     assert world.ask("GET", f"/app/{app}/endpoint", limit=2, iterator=rest["prevIterator"])["data"] == first["data"]
     up = world.ask("GET", f"/app/{app}/endpoint", order="ascending")
     assert [each["id"] for each in up["data"]] == ids
+
+
+SECRET_URL = "https://shop:p4ssw0rd@a.example/in"
+SECRET_HEADERS = {"Authorization": "Bearer t0ken", "X-Plain": "s3cret", "Accept": "text/plain"}
+
+
+def test_what_opens_something_is_sent_with_each_message_and_found_nowhere_else(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    made = world.ask("POST", f"/app/{app}/endpoint", {"url": SECRET_URL, "headers": SECRET_HEADERS})
+    assert made["url"] == f"https://{MASK}@a.example/in"
+    path = f"/app/{app}/endpoint/{made['id']}"
+    # When the endpoint is read, changed and written by clients that send everything back, then it keeps them
+    world.ask("PUT", path, {**made, "description": "x"})
+    world.ask("PATCH", path, {"url": f"https://{MASK}@a.example/other", "description": "y"})
+    shown = world.ask("GET", f"{path}/headers")
+    assert shown == {"headers": {"X-Plain": "s3cret", "Accept": "text/plain"}, "sensitive": ["Authorization"]}
+    assert world.call("PUT", f"{path}/headers", {"headers": {**shown["headers"], "Authorization": MASK}}).status == 204
+    assert world.call("PATCH", f"{path}/headers", {"headers": {"X-More": "m0re"}}).status == 204
+    stored = world.ports.applications.endpoint(PROJECT, app, made["id"])
+    for secret in ("p4ssw0rd", "t0ken", "s3cret", "m0re"):
+        assert secret not in repr(stored)
+    kept = opened(stored, credentials()) if stored else None
+    assert kept is not None
+    assert kept.fields.url == "https://shop:p4ssw0rd@a.example/other"
+    assert kept.headers == {**SECRET_HEADERS, "X-More": "m0re"}
+    # And messages carry them, while the log of attempts does not
+    world.ask("POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {}})
+    world.run(seconds=5)
+    [request] = world.sender.requests
+    assert request.url == "https://shop:p4ssw0rd@a.example/other"
+    assert {name: request.headers[name] for name in kept.headers} == kept.headers
+    [attempt] = world.ask("GET", f"/app/{app}/attempt/endpoint/{made['id']}")["data"]
+    assert attempt["url"] == f"https://{MASK}@a.example/other"
+    # A deleted endpoint keeps nothing
+    assert world.call("DELETE", path).status == 204
+    gone = world.ports.applications.deleted_endpoint(PROJECT, app, made["id"])
+    assert gone is not None
+    assert gone.credentials == b""
+
+
+@pytest.mark.parametrize("url", [f"https://{MASK}@evil.example/in", f"http://{MASK}@a.example/in"])
+def test_a_masked_password_is_never_sent_to_another_host(world: WebhooksWorld, url: str) -> None:
+    app = world.make_app()
+    made = world.ask("POST", f"/app/{app}/endpoint", {"url": SECRET_URL})
+    for method in ("PUT", "PATCH"):
+        assert world.call(method, f"/app/{app}/endpoint/{made['id']}", {"url": url}).status == 422
+    assert world.call("POST", f"/app/{app}/endpoint", {"url": url}).status == 422
+    assert world.call("POST", f"/app/{app}/endpoint", {"url": URL, "headers": {"X": MASK}}).status == 422

@@ -82,3 +82,29 @@ def test_what_is_no_json_schema_is_refused(world: WebhooksWorld, schema: Any) ->
 )
 def test_a_field_that_breaks_a_rule_is_refused(world: WebhooksWorld, fields: dict[str, Any]) -> None:
     assert world.call("POST", "/event-type", {"name": "a", "description": "x", **fields}).status == 422
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_names_that_begin_like_iterators_are_listed_once_each(world: WebhooksWorld, limit: int) -> None:
+    # Given names of all beginnings there may be
+    names = ["-", "--a", "-a", "-b", ".-", ".a", "A", "_", "a", "a-", "b"]
+    for name in names:
+        world.ask("POST", "/event-type", {"name": name, "description": ""})
+
+    # When the whole list is read page by page, and then backwards
+    pages: list[dict[str, Any]] = []
+    asked: dict[str, Any] = {}
+    while not (pages and pages[-1]["done"]):
+        pages.append(world.ask("GET", "/event-type", limit=limit, **asked))
+        asked = {"iterator": pages[-1]["iterator"]}
+        assert len(pages) <= len(names)
+    back = pages[-1]
+    seen_back = [[each["name"] for each in back["data"]]]
+    for _ in pages[1:]:
+        back = world.ask("GET", "/event-type", limit=limit, iterator=back["prevIterator"])
+        seen_back.insert(0, [each["name"] for each in back["data"]])
+
+    # Then each name came once, in order, in both directions
+    seen = [[each["name"] for each in page["data"]] for page in pages]
+    assert [name for page in seen for name in page] == sorted(names)
+    assert [name for page in seen_back for name in page] == sorted(names)

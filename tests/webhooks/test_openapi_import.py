@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given, settings, target
 from hypothesis import strategies as st
+from tests.fakes.effort import effort
 from tests.webhooks.world import Answered, WebhooksWorld
 
 from pushhub.base.errors import Invalid
+from pushhub.base.steps import MOST_STEPS
 from pushhub.webhooks.event_types import MAX_BYTES
-from pushhub.webhooks.wire.openapi import MAX_EVENT_TYPES, MAX_NODES
+from pushhub.webhooks.wire import openapi
+from pushhub.webhooks.wire.openapi import MAX_EVENT_TYPES, STEPS, event_types_of
 from pushhub.webhooks.wire.yaml import MOST_CHARACTERS, parse_yaml
 
 PATH = "/event-type/import/openapi"
@@ -261,7 +266,7 @@ LAUGHS = "\n".join(
         ("a: 1e999", "The number 1e999 is too large"),
         ("x" * (MOST_CHARACTERS + 1), "converted to JSON"),
         ("- " * 101 + "a", "deeper than 100"),
-        ("a: " + "[" * 100_000, "deeper than 100"),
+        ("a: " + "[" * 20_000, "deeper than"),
         ("- a", "object"),
         ("", "object"),
         ("just words", "object"),
@@ -290,9 +295,117 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_a_small_document_that_stands_for_a_huge_one_is_refused(world: WebhooksWorld) -> None:
     many = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(2_000)}}
     body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Many"}}}}
-    assert MAX_NODES < 2_000 * 3 * 200
+    assert STEPS < 2_000 * 3 * 200
     webhooks = {f"a{number}": {"post": {"requestBody": body}} for number in range(200)}
     refused(world, {"webhooks": webhooks, "components": {"schemas": {"Many": many}}})
+
+
+def test_a_yaml_document_with_more_values_than_are_read_is_refused(world: WebhooksWorld) -> None:
+    """Given a document that is short enough, but has so many values that reading it would take too many steps."""
+    document = f"webhooks: [{','.join('1' * MOST_STEPS)}]"
+    assert len(document) < MOST_CHARACTERS
+    answer = world.call("POST", PATH, {"specRaw": document})
+    assert answer.status == 422
+    assert "converted to JSON" in answer.body["detail"][0]["msg"]
+
+
+NAMES = st.sampled_from(("A", "B", "C"))
+SCHEMAS = st.recursive(
+    st.just({}) | st.builds(lambda name: {"$ref": f"#/components/schemas/{name}"}, NAMES),
+    lambda inner: (
+        st.builds(lambda many, times: {"allOf": many * times}, st.lists(inner, max_size=3), st.integers(1, 9))
+        | st.builds(lambda one: {"properties": {"p": one}, "nullable": True, "type": "string", "example": 1}, inner)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.dictionaries(NAMES, SCHEMAS), SCHEMAS, st.integers(1, 30))
+def test_no_document_takes_more_work_than_its_steps(components: Any, schema: Any, times: int) -> None:
+    few = 400
+    one = {"post": {"requestBody": {"content": {"application/json": {"schema": schema}}}}}
+    document = {"webhooks": {str(each): one for each in range(times)}, "components": {"schemas": components}}
+
+    def work() -> None:
+        with suppress(Invalid), pytest.MonkeyPatch.context() as patched:
+            patched.setattr(openapi, "STEPS", few)
+            event_types_of(document)
+
+    done = effort(work)
+    target(done)
+    # A step is some instructions, and so is an event type.
+    assert done <= 100 * few + 1_500 * times
+
+
+@pytest.fixture(scope="module")
+def only_python() -> Iterator[None]:
+    """PyYAML as it is on another processor than it was built for."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delattr(yaml, "CLoader")
+        yield
+
+
+PARTS = [
+    "- ",
+    "a: ",
+    "k",
+    "? ",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "x ",
+    "\n",
+    "  ",
+    "'",
+    '"',
+    "\\x41",
+    "|\n",
+    "#",
+    ": ",
+    ">\n  ",
+    "&a ",
+]
+
+
+@pytest.mark.usefixtures("only_python")
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=12), st.integers(1, 8))
+def test_no_yaml_takes_the_parser_in_python_more_work_than_it_pays_for(parts: list[str], times: int) -> None:
+    text = "".join(parts) * times
+
+    def work() -> None:
+        with suppress(Invalid):
+            parse_yaml(text)
+
+    done = effort(work, within=("/yaml/",))
+    # No character is more than an event of its own; and what it makes ready for any document.
+    paid = (13 + 1.3) * len(text)
+    target(done / (100 + paid))
+    assert done <= 9_000 + 150 * paid, (done, paid, text)
+
+
+@pytest.mark.usefixtures("only_python")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: b\n" * 10_000, "too large here"),
+        ("[" + "1," * 4_000 + "1]", "too large here"),
+        ("[" * 51 + "]" * 51, "nested deeper"),
+        ("{a: " * 51 + "1" + "}" * 51, "nested deeper"),
+    ],
+)
+def test_yaml_that_the_parser_in_python_would_be_slow_with_is_refused(text: str, told: str) -> None:
+    with pytest.raises(Invalid, match=told):
+        parse_yaml(text)
+
+
+@pytest.mark.usefixtures("only_python")
+def test_a_small_document_is_read_by_the_parser_in_python_too() -> None:
+    assert parse_yaml(yaml.safe_dump(SPEC)) == SPEC
+    assert parse_yaml("[" * 50 + "]" * 50 + "\n") is not None
 
 
 def test_more_event_types_than_one_request_may_bring_are_refused(world: WebhooksWorld) -> None:

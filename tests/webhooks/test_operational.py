@@ -20,6 +20,7 @@ from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState
 from pushhub.engine.model.message import Message
+from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import Kind, message_id, new_id
@@ -57,6 +58,7 @@ class World:
             app_id=self.app.app_id,
             endpoint_id=new_id(Kind.ENDPOINT, NOW),
             fields=EndpointFields(url="https://a.example/", uid="crm"),
+            reach=Reach.PROJECT,
             created_at=NOW,
             updated_at=NOW,
         )

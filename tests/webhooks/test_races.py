@@ -49,6 +49,42 @@ def test_five_posts_with_one_key_at_once_make_one_thing(route: str, monkeypatch:
     assert len(world.ask("GET", f"/app/{app}/{route}")["data"]) == 1
 
 
+STARTS = {
+    "endpoint/{endpoint}/recover": {"since": "2026-11-20T00:00:00Z"},
+    "endpoint/{endpoint}/replay-missing": {"since": "2026-11-20T00:00:00Z"},
+    "endpoint/{endpoint}/bulk-replay": {"since": "2026-11-20T00:00:00Z"},
+    "msg/expunge-all-contents": None,
+}
+
+
+@pytest.mark.parametrize("route", STARTS)
+def test_a_task_is_one_however_often_and_whenever_its_request_is_repeated(route: str) -> None:
+    # Given a task that five clients ask for at once, with one key
+    world = WebhooksWorld()
+    app = world.make_app()
+    path, key = f"/app/{app}/{route.format(endpoint=world.make_endpoint(app))}", {"Idempotency-Key": "k"}
+    answers = together(5, lambda _: world.call("POST", path, STARTS[route], headers=key))
+    # When it is asked for again, while it is worked on and when it has ended
+    world.run(seconds=3_600)
+    answers.append(world.call("POST", path, STARTS[route], headers=key))
+    # Then all got the same answer, nobody waited, and there is one task
+    assert {each.status for each in answers} == {202}
+    assert len({each.text for each in answers}) == 1
+    [task] = world.ask("GET", "/background-task")["data"]
+    assert (task["id"], task["status"]) == (answers[0].body["id"], "finished")
+
+
+def test_a_key_of_a_task_is_known_for_as_long_as_other_keys() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    path, key = f"/app/{app}/msg/expunge-all-contents", {"Idempotency-Key": "k"}
+    first = world.ask("POST", path, headers=key)["id"]
+    world.clock.advance(seconds=11 * 3600)
+    assert world.ask("POST", path, headers=key)["id"] == first
+    world.clock.advance(seconds=2 * 3600)
+    assert world.ask("POST", path, headers=key)["id"] != first
+
+
 def test_two_rotations_at_once_leave_both_keys_and_the_old_one_signing() -> None:
     world = WebhooksWorld()
     app = world.make_app()

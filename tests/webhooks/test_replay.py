@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock
-from tests.fakes.webhook_tasks import FakeTasks
+from tests.fakes.webhook_tasks import FakeTaskRuns, FakeTasks
 from tests.fakes.webhooks import FakeWebhooksSettings
 
 from pushhub.base.errors import Forbidden, Unavailable
@@ -17,10 +17,11 @@ from pushhub.base.ids import MessageIds
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, added, opening
 from pushhub.engine.model.message import Message
+from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import Kind, message_id, new_id
-from pushhub.webhooks.model.internal_queues import queue_of
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, queue_of
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span, taken
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
@@ -53,6 +54,7 @@ class World:
             app_id=self.app.app_id,
             endpoint_id=new_id(Kind.ENDPOINT, now),
             fields=EndpointFields(url="https://a.example/", **fields),
+            reach=Reach.PROJECT,
             created_at=now,
             updated_at=now,
         )
@@ -63,10 +65,12 @@ class World:
         self.asked: list[str] = []
         self.added: list[str] = []
         self.expunged: list[str] = []
-        replay = Replay(endpoints=self.settings, log=self, tries=self, clock=self.clock)
+        replay = Replay(endpoints=self.settings, log=self, tries=self, flags_for=lambda _, __: (), clock=self.clock)
         self.workers: dict[TaskKind, Worker] = dict.fromkeys(TaskKind, replay)
         self.tasks = Tasks(
             store=self.store,
+            runs=FakeTaskRuns(),
+            note_id=lambda _, __, made: made,
             workers={kind: lambda kind=kind: self.workers[kind] for kind in TaskKind},  # type: ignore[misc]
             ended=lambda _: None,
             clock=self.clock,
@@ -155,7 +159,7 @@ class World:
         """Run a task to its end."""
         ask = self.ask_for(**fields)
         begun = self.tasks.begin(PROJECT, kind, ask, app_id=self.app.app_id, endpoint_id=self.endpoint.endpoint_id)
-        self.tasks.run(lambda: PLENTY_MS)
+        self.tasks.run_project(PROJECT, lambda: PLENTY_MS)
         return self.tasks.task(PROJECT, begun.task_id)
 
 
@@ -247,9 +251,10 @@ def test_a_step_that_was_interrupted_sends_nothing_twice() -> None:
     begun = world.tasks.begin(
         PROJECT, TaskKind.RECOVER, world.ask_for(), app_id=world.app.app_id, endpoint_id=world.endpoint.endpoint_id
     )
+    world.tasks.run_project(PROJECT, lambda: PLENTY_MS)
     assert len(world.asked) == BATCH
     world.clock.advance(seconds=600)
-    world.tasks.run(lambda: PLENTY_MS)
+    world.tasks.run_project(PROJECT, lambda: PLENTY_MS)
     assert world.tasks.task(PROJECT, begun.task_id).sent == len(world.asked) == BATCH
 
 
@@ -263,7 +268,7 @@ def test_a_cancel_in_the_middle_of_two_thousand_sends_no_more_than_a_batch() -> 
     def cancelling(message: Message, endpoint_id: str) -> None:
         ask(message, endpoint_id)
         if len(world.asked) == 1_010:
-            (task,) = world.store.running_tasks()
+            (task,) = world.store.running_tasks(PROJECT)
             world.tasks.cancel(PROJECT, task.task_id)
             cancelled.append(len(world.asked))
 
@@ -285,10 +290,11 @@ def test_a_rate_is_kept() -> None:
     begun = world.tasks.begin(
         PROJECT, TaskKind.RECOVER, ask, app_id=world.app.app_id, endpoint_id=world.endpoint.endpoint_id
     )
+    world.tasks.run_project(PROJECT, lambda: PLENTY_MS)
     assert len(world.asked) == 2
     for minute in range(1, 3):
         world.clock.advance(seconds=60)
-        world.tasks.run(lambda: PLENTY_MS)
+        world.tasks.run_project(PROJECT, lambda: PLENTY_MS)
         assert 2 * 60 * minute <= len(world.asked) <= 2 * 60 * minute + 4 or len(world.asked) == 200
     assert world.tasks.task(PROJECT, begun.task_id).status is TaskStatus.FINISHED
 
@@ -332,11 +338,17 @@ def test_messages_are_counted() -> None:
         world.post(None, event_type="ab"[number % 2])
 
     def next_app(project_id: str, after: str) -> str | None:
-        return next((each for each in ("app_0", world.app.app_id) if each > after), None)
+        found = next((each for each in (OPERATIONAL_APP, "app_0a", world.app.app_id) if each > after), None)
+        counted.append(found)
+        return found
+
+    counted: list[str | None] = []
 
     world.workers[TaskKind.APP_STATS] = world.workers[TaskKind.EVENT_TYPES] = Counting(
         next_app=next_app, log=world, clock=world.clock
     )
     assert world.run(TaskKind.APP_STATS).result == {"messagesByApp": {world.app.app_id: 600}}
+    # The application of operational webhooks is hidden
+    assert counted == ["app_0a", world.app.app_id, None]
     assert world.run(TaskKind.EVENT_TYPES).result == {"messagesByEventType": {"a": 300, "b": 300}}
-    assert world.run(TaskKind.APP_STATS, apps=("app_0",)).result == {"messagesByApp": {}}
+    assert world.run(TaskKind.APP_STATS, apps=("app_0a",)).result == {"messagesByApp": {}}

@@ -8,19 +8,20 @@ from dataclasses import replace
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock
-from tests.fakes.webhook_tasks import FakeTasks
+from tests.fakes.webhook_tasks import FakeTaskRuns, FakeTasks
 
 from pushhub.base.errors import NotFound, Unavailable
 from pushhub.webhooks.model.page import Window
 from pushhub.webhooks.model.refusals import Refused, Unprocessable
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus, allowance
-from pushhub.webhooks.tasks import LEASE_MS, SLICE_MS, Tasks
+from pushhub.webhooks.tasks import Tasks
 from pushhub.webhooks.wire.fields import Fields
 from pushhub.webhooks.wire.task import parse_replay, task_view
 
 ASK = TaskAsk(since=0, until=10)
 STEP_MS = 1_000
-PLENTY_MS = 600_000
+PLENTY_MS = 6_000_000
+OTHER = "5f0000000000000000000002"
 
 
 class Counting:
@@ -45,69 +46,172 @@ class World:
     def __init__(self, messages: int = 2) -> None:
         self.clock = FakeClock()
         self.store = FakeTasks()
+        self.runs = FakeTaskRuns()
         self.worker = Counting(self.clock, messages)
         self.told: list[Task] = []
+        self.noted: dict[tuple[str, str], str] = {}
         self.tasks = Tasks(
             store=self.store,
+            runs=self.runs,
+            note_id=lambda project, digest, made: self.noted.setdefault((project, digest), made),
             workers=dict.fromkeys(TaskKind, lambda: self.worker),
             ended=self.told.append,
             clock=self.clock,
         )
 
-    def begin(self) -> Task:
-        return self.tasks.begin(PROJECT, TaskKind.RECOVER, ASK, app_id="app_x", endpoint_id="ep_x")
+    def begin(self, project: str = PROJECT, digest: str = "") -> Task:
+        return self.tasks.begin(project, TaskKind.RECOVER, ASK, app_id="app_x", endpoint_id="ep_x", digest=digest)
+
+    def run(self, seconds: int, project: str = PROJECT) -> int:
+        """A run that has this much time, of which it keeps ten seconds in reserve."""
+        ends = self.clock.now() + seconds * 1000
+        return self.tasks.run_project(project, lambda: ends - self.clock.now())
 
     def now(self, task: Task) -> Task:
-        return self.tasks.task(PROJECT, task.task_id)
+        return self.tasks.task(task.project, task.task_id)
 
 
-def test_a_short_task_is_done_at_once_though_it_is_answered_as_it_was_begun() -> None:
+def test_a_request_for_a_task_is_answered_before_anything_is_done() -> None:
     world = World(messages=1)
+    before = world.clock.now()
     begun = world.begin()
-    assert begun.status is TaskStatus.RUNNING
+    assert (begun.status, world.worker.sent, world.clock.now()) == (TaskStatus.RUNNING, 0, before)
+    # And it is begun by a run of its project's
+    assert world.runs.started == [PROJECT]
+    world.run(55)
     done = world.now(begun)
     assert (done.status, done.sent) == (TaskStatus.FINISHED, 1)
     assert task_view(done)["data"] == {"messagesSent": 1, "messagesLooked": 0}
     assert world.told == [done]
 
 
+def test_a_task_is_stored_though_no_run_can_be_started() -> None:
+    world = World()
+
+    def refused(_: str) -> None:
+        raise Unavailable("lambda:Invoke")
+
+    world.runs.start = refused  # type: ignore[method-assign,assignment]
+    begun = world.begin()
+    assert world.tasks.run(lambda: PLENTY_MS) == 0
+    # Then the next minute makes up for it
+    del world.runs.start
+    assert world.tasks.run(lambda: PLENTY_MS) == 1
+    assert world.runs.started == [PROJECT]
+    assert world.now(begun).status is TaskStatus.RUNNING
+
+
+def test_a_repeated_request_is_the_same_task_whatever_became_of_it() -> None:
+    world = World()
+    begun = world.begin(digest="d")
+    world.clock.advance(seconds=1)
+    assert world.begin(digest="d") == begun
+    world.run(55)
+    assert world.now(begun).status is TaskStatus.FINISHED
+    assert world.begin(digest="d") == begun
+    # And another project's, another key's and one without a key are others
+    others = [world.begin(OTHER, digest="d"), world.begin(digest="e"), world.begin(), world.begin()]
+    assert len({begun.task_id, *(each.task_id for each in others)}) == 5
+    assert len(list(world.store.running_tasks(PROJECT))) == 3
+
+
+def test_a_request_that_was_cut_off_after_its_id_was_noted_makes_the_task_with_that_id() -> None:
+    world = World()
+    put = world.store.put_task
+
+    def lost(_: Task) -> Task:
+        raise Unavailable("the table")
+
+    world.store.put_task = lost  # type: ignore[method-assign,assignment]
+    with pytest.raises(Unavailable):
+        world.begin(digest="d")
+    world.store.put_task = put  # type: ignore[method-assign]
+    begun = world.begin(digest="d")
+    assert [begun.task_id] == [*world.noted.values()]
+    assert world.begin(digest="d") == begun
+
+
+def test_each_project_with_tasks_gets_a_run_of_its_own() -> None:
+    # Given a project with sixty long tasks, and another one with a short one
+    world = World(messages=100)
+    for _ in range(60):
+        world.begin()
+    short = world.begin(OTHER)
+    world.runs.started.clear()
+    # When a minute begins, then a run is started for each
+    assert world.tasks.run(lambda: 55_000) == 2
+    assert sorted(world.runs.started) == sorted((PROJECT, OTHER))
+    # And while one of the first project's is under way, the other's does its task
+    calls: list[int] = []
+    world.worker.before = lambda task: (
+        calls.append(world.run(200, OTHER)) if task.project == PROJECT and not calls else None
+    )
+    world.run(55)
+    assert world.now(short).status is TaskStatus.FINISHED
+
+
+def test_tasks_of_a_project_take_turns() -> None:
+    # Given ten long tasks, and one that comes later
+    world = World(messages=30)
+    tasks = [world.begin() for _ in range(10)]
+    world.run(10 + 30)
+    # Then all are worked on
+    assert {world.now(each).sent for each in tasks} == {3}
+    world.run(10 + 300)
+    assert {world.now(each).status for each in tasks} == {TaskStatus.FINISHED}
+
+
 def test_a_long_task_goes_on_with_each_run() -> None:
     world = World(messages=100)
     begun = world.begin()
-    assert world.now(begun).sent == SLICE_MS // STEP_MS
-    # When a run has half a minute, of which it keeps ten seconds in reserve
-    assert world.tasks.run(lambda: 30_000) == 1
-    assert world.now(begun).sent == SLICE_MS // STEP_MS + 20
+    world.run(10 + 20)
+    assert world.now(begun).sent == 20
     for _ in range(20):
-        world.tasks.run(lambda: 30_000)
+        world.run(10 + 20)
     assert (world.now(begun).status, world.now(begun).sent) == (TaskStatus.FINISHED, 100)
-    assert world.tasks.run(lambda: 30_000) == 0
+    assert world.run(55) == 0
+    assert world.tasks.run(lambda: 55_000) == 0
     assert len(world.told) == 1
 
 
-def test_no_two_work_on_one_task() -> None:
-    world = World(messages=10)
-    calls: list[int] = []
-    world.worker.before = lambda _: calls.append(world.tasks.run(lambda: PLENTY_MS))
-    begun = world.begin()
-    # Then a run that comes in between leaves it alone
-    assert world.now(begun).sent == world.worker.sent == SLICE_MS // STEP_MS
-    assert len(calls) == SLICE_MS // STEP_MS
+def test_one_run_at_a_time_works_on_a_project_and_sees_what_came_meanwhile() -> None:
+    # Given a run under way, and a task that is stored when it has looked for the last time
+    world = World(messages=2)
+    first = world.begin()
+    later: list[Task] = []
+    give_back = world.store.give_turn_back
+
+    def late(project_id: str, until: int) -> None:
+        if not later:
+            later.append(world.begin())
+            # Then the run that is started for it leaves it alone
+            assert world.run(55) == 0
+        give_back(project_id, until)
+
+    world.store.give_turn_back = late  # type: ignore[method-assign]
+    # And the first one finds it when it has given its turn back
+    assert world.run(55) == 2
+    assert {world.now(each).status for each in (first, later[0])} == {TaskStatus.FINISHED}
 
 
-def test_a_task_whose_worker_went_away_goes_on_after_its_lease() -> None:
+def test_a_run_that_died_holds_its_project_up_for_no_longer_than_it_had() -> None:
+    class Killed(BaseException):
+        """Not an error that anything handles."""
+
     world = World(messages=5)
+    begun = world.begin()
+    world.store.give_turn_back = lambda *_: None  # type: ignore[method-assign]
 
     def dies(_: Task) -> None:
-        raise Unavailable("the table")
+        raise Killed
 
     world.worker.before = dies
-    begun = world.begin()
+    with pytest.raises(Killed):
+        world.run(55)
     world.worker.before = lambda _: None
-    world.tasks.run(lambda: PLENTY_MS)
-    assert world.now(begun).sent == 0
-    world.clock.advance(seconds=LEASE_MS / 1000)
-    world.tasks.run(lambda: PLENTY_MS)
+    assert world.run(55) == 0
+    world.clock.advance(seconds=55)
+    world.run(55)
     assert world.now(begun).status is TaskStatus.FINISHED
 
 
@@ -120,7 +224,7 @@ def test_one_task_that_cannot_be_done_now_does_not_keep_the_others() -> None:
             raise Unavailable("the table")
 
     world.worker.before = dies
-    world.tasks.run(lambda: PLENTY_MS)
+    world.run(PLENTY_MS // 1000)
     assert world.now(first).status is TaskStatus.RUNNING
     assert world.now(second).status is TaskStatus.FINISHED
 
@@ -132,7 +236,7 @@ def test_a_task_is_cancelled_in_the_middle() -> None:
     world.worker.before = lambda task: (
         ended.append(world.tasks.cancel(PROJECT, task.task_id)) if task.sent == 10 and not ended else None
     )
-    world.tasks.run(lambda: PLENTY_MS)
+    world.run(PLENTY_MS // 1000)
     # Then nothing is sent beyond the part that was under way, and that is reported once
     assert world.worker.sent <= 11
     now = world.now(begun)
@@ -148,6 +252,7 @@ def test_tasks_are_found_and_listed_by_kind_and_status() -> None:
     first = world.begin()
     world.clock.advance(seconds=1)
     second = world.tasks.begin(PROJECT, TaskKind.REPLAY_MISSING, ASK)
+    world.run(55)
     window = Window(ascending=False)
 
     def listed(**chosen: str) -> list[str]:

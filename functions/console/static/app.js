@@ -1,7 +1,7 @@
 // The console: who is signed in, the frame around pages, and which page an address shows.
 import { Notice, Page, Toasts } from "./parts.js";
-import { currentRoute, href } from "./route.js";
-import { restoreSession, session, signIn, signOut, watchSession } from "./session.js";
+import { currentRoute, go, href } from "./route.js";
+import { decide, offer, restoreSession, session, signIn, signOut, watchSession } from "./session.js";
 import { applyTheme, ThemeSwitch } from "./theme.js";
 import { html, render, useEffect, useState } from "./view.js";
 import { logout } from "./webhooks.js";
@@ -68,6 +68,7 @@ function Frame({ who, route }) {
       <nav id="pages" aria-label="Pages">
         <ul class="nav">${pages.map(([key, name, link]) => html`<li><a href=${link} aria-current=${current === key ? "page" : undefined}>${name}</a></li>`)}</ul>
       </nav>
+      ${!portal && html`<${Find} />`}
       <div class="account">
         <div>${who.kind === "portal" ? "Application" : "Project"}<br /><span class="mono">${who.project ?? who.application}</span></div>
         <${ThemeSwitch} />
@@ -78,13 +79,47 @@ function Frame({ who, route }) {
   </div>`;
 }
 
+/** Finds a message from every page. */
+function Find() {
+  const [text, setText] = useState("");
+  const find = (event) => {
+    event.preventDefault();
+    if (text.trim()) go("search", { id: text.trim() });
+  };
+  return html`<form class="find" role="search" aria-label="Find" onSubmit=${find}>
+    <input type="search" aria-label="Find" placeholder="Find: 4711" value=${text} onInput=${(event) => setText(event.currentTarget.value)} />
+  </form>`;
+}
+
+/** Asks whether a link may replace the session: it may come from anybody, and lead to somebody else's project. */
+function Offered({ from, to }) {
+  const name = (each) => `${each.kind === "portal" ? "application" : "project"} ${each.project ?? each.application}`;
+  useEffect(() => {
+    document.title = "Sign in elsewhere? · Pushhub";
+    document.getElementById("stay").focus();
+  }, []);
+  return html`<main class="signin">
+    <div class="card">
+      <h1>Sign in elsewhere?</h1>
+      <p>A link asks to sign this tab in to the ${name(to)}. You are signed in to the ${name(from)}.</p>
+      <p>Switch only if you expected this: what you enter afterwards goes there.</p>
+      <p class="actions">
+        <button type="button" id="stay" class="primary" onClick=${() => decide(false)}>Stay</button>
+        <button type="button" onClick=${() => decide(true)}>Switch</button>
+      </p>
+    </div>
+  </main>`;
+}
+
 function App() {
   const [who, setWho] = useState(session());
+  const [offered, setOffered] = useState(offer());
   const [reason, setReason] = useState("");
   const [route, setRoute] = useState(currentRoute());
   useEffect(() => {
     const stop = watchSession((next, why = "") => {
       setWho(next);
+      setOffered(offer());
       setReason(why);
     });
     const moved = () => {
@@ -99,7 +134,7 @@ function App() {
       window.removeEventListener("hashchange", moved);
     };
   }, []);
-  return html`${who ? html`<${Frame} who=${who} route=${route} />` : html`<${SignIn} reason=${reason} onSignIn=${signIn} />`}<${Toasts} />`;
+  return html`${who && offered ? html`<${Offered} from=${who} to=${offered} />` : who ? html`<${Frame} who=${who} route=${route} />` : html`<${SignIn} reason=${reason} onSignIn=${signIn} />`}<${Toasts} />`;
 }
 
 applyTheme();

@@ -2,6 +2,8 @@
 import { session, signOut } from "./session.js";
 
 const SECONDS = 35;
+const BUSY = new Set([429, 502, 503, 504]);
+const AGAIN_MS = [500, 1500, 4000];
 
 /** A refusal or failure. `fields` maps names of fields to what is wrong with them; `message` is for people. */
 export class Refused extends Error {
@@ -47,8 +49,8 @@ export async function call(protocol, method, url, { query = {}, body, signal, he
   const address = asked.length ? `${url}?${new URLSearchParams(asked)}` : url;
   const limit = AbortSignal.timeout(SECONDS * 1000);
   let answer;
-  try {
-    answer = await fetch(address, {
+  const ask = () =>
+    fetch(address, {
       method,
       headers: {
         Accept: "application/json",
@@ -64,6 +66,14 @@ export async function call(protocol, method, url, { query = {}, body, signal, he
       redirect: "error",
       referrerPolicy: "no-referrer",
     });
+  try {
+    answer = await ask();
+    // A hub that is too busy for a moment is asked again; only reads are, because what a lost write did is not known.
+    for (const wait of method === "GET" ? AGAIN_MS : []) {
+      if (!BUSY.has(answer.status)) break;
+      await new Promise((later) => setTimeout(later, wait));
+      answer = await ask();
+    }
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Refused(0, limit.aborted ? `No answer within ${SECONDS} seconds.` : "The hub cannot be reached.");

@@ -22,6 +22,17 @@ export const statuses = (name, id, signal) => call("ironmq", "GET", queues(name,
 export const deleteMessage = (name, id) => call("ironmq", "DELETE", queues(name, "messages", id), { body: {} });
 
 export const deliveries = (name, query, signal) => call("ironmq", "GET", queues(name, "deliveries"), { query, signal });
+/** Deliveries that were given up: {count, more} of the first page. */
+export const givenUp = async (name, signal) => {
+  const { deliveries: found, after } = await deliveries(name, { state: "exhausted" }, signal);
+  return { count: found.length, more: after !== null };
+};
+/** Messages of all queues with a value in a field that their queue's owner has named: {found, after}. */
+export const find = (value, after, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "search")}`, { query: { value, after }, signal });
+export const attempts = (name, id, signal) => call("ironmq", "GET", queues(name, "messages", id, "attempts"), { signal });
+export const pause = (name, subscriber) => call("ironmq", "POST", queues(name, "pause"), { body: { subscriber } });
+export const resume = (name, subscriber) => call("ironmq", "POST", queues(name, "resume"), { body: { subscriber } });
+export const paused = (name, signal) => call("ironmq", "GET", queues(name, "paused"), { signal }).then((told) => told.subscribers);
 export const replay = (name, body) => call("ironmq", "POST", queues(name, "replay"), { body });
 
 /** What went on at a subscriber: of a queue by both names, a mapping by its id alone. */

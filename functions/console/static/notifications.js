@@ -4,6 +4,7 @@ import { call, path } from "./http.js";
 const BASE = "/notification2";
 
 export const listSubscriptions = (query, signal) => call("notifications", "GET", `${BASE}/subscriptions`, { query: { pageSize: 20, withTotalPages: true, ...query }, signal });
+export const listSubscribers = (subscription, signal) => call("notifications", "GET", `${BASE}/subscribers`, { query: { subscription }, signal });
 export const makeSubscription = (body) => call("notifications", "POST", `${BASE}/subscriptions`, { body });
 export const removeSubscription = (id) => call("notifications", "DELETE", `${BASE}/subscriptions/${path(id)}`);
 export const publish = (body) => call("notifications", "POST", `${BASE}/notifications`, { body });

@@ -96,7 +96,7 @@ export function Empty({ children }) {
 const KINDS = {
   good: ["delivered", "acknowledged", "completed", "success", "succeeded", "enabled", "open", "ready", "connected"],
   warn: ["retrying", "failing", "sending", "scheduled", "polling", "reserved", "pending", "waiting", "connecting"],
-  bad: ["exhausted", "fail", "failed", "held", "parked", "expired", "error", "disabled", "never_processed"],
+  bad: ["exhausted", "fail", "failed", "held", "parked", "expired", "error", "disabled", "paused", "never_processed"],
 };
 const KIND_OF = Object.fromEntries(Object.entries(KINDS).flatMap(([kind, names]) => names.map((name) => [name, kind])));
 
@@ -297,14 +297,19 @@ export function Dialog({ title, onClose, children }) {
   </dialog>`;
 }
 
-/** A button that asks first. */
-export function Confirmed({ name, question, detail, sure = name, onSure, kind = "danger" }) {
-  const [asking, setAsking] = useState(false);
-  const close = () => setAsking(false);
+/**
+ * A button that asks first.
+ *
+ * @param count Optional: finds out what would be done before it is asked. Returns {question, detail}, or null when there is nothing to do (which it says itself).
+ */
+export function Confirmed({ name, question, detail, sure = name, onSure, kind = "danger", disabled = false, count }) {
+  const [asking, setAsking] = useState(null);
+  const close = () => setAsking(null);
+  const ask = async () => setAsking(count ? await count() : { question, detail });
   return html`<${Fragment}>
-    <button type="button" class=${kind} onClick=${() => setAsking(true)}>${name}</button>
-    ${asking && html`<${Dialog} title=${question} onClose=${close}>
-      ${detail && html`<p>${detail}</p>`}
+    <${Doing} name=${name} kind=${kind} disabled=${disabled} onDo=${ask} />
+    ${asking && html`<${Dialog} title=${asking.question} onClose=${close}>
+      ${asking.detail && html`<p>${asking.detail}</p>`}
       <${Doing} name=${sure} kind=${kind} onDo=${async () => { await onSure(); close(); }} />
       <div><button type="button" onClick=${close}>Cancel</button></div>
     <//>`}
@@ -312,7 +317,7 @@ export function Confirmed({ name, question, detail, sure = name, onSure, kind = 
 }
 
 /** A button that does something, and says when it could not. */
-export function Doing({ name, onDo, kind = "" }) {
+export function Doing({ name, onDo, kind = "", disabled = false }) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
   const run = async () => {
@@ -327,7 +332,7 @@ export function Doing({ name, onDo, kind = "" }) {
     setBusy(false);
   };
   return html`<span class="actions">
-    <button type="button" class=${kind} disabled=${busy} onClick=${run}>${name}</button>
+    <button type="button" class=${kind} disabled=${busy || disabled} onClick=${run}>${name}</button>
     ${problem && html`<span class="problem" role="alert">${problem}</span>`}
   </span>`;
 }
@@ -392,6 +397,9 @@ export function FanOut({ from, branches }) {
 function rowAt(index, rows, height) {
   return rows === 1 ? height / 2 : 28 + (index * (height - 56)) / (rows - 1);
 }
+
+/** "1 message", "3 messages". */
+export const counted = (count, one, more = `${one}s`) => `${count.toLocaleString()} ${count === 1 ? one : more}`;
 
 export function shorten(text, most) {
   const characters = [...String(text)];
@@ -492,7 +500,7 @@ export function DayAtSubscriber({ told: { hours, complete } }) {
   const [attempts, delivered, failed] = ["attempts", "delivered", "failed"].map(sum);
   const took = hours.reduce((total, each) => total + (each.average_ms ?? 0) * each.attempts, 0);
   return html`<${Fragment}>
-    <${Figures} of=${[["Delivered, last day", delivered.toLocaleString()], ["Failed tries", failed.toLocaleString()], ["Success", attempts ? `${Math.floor((100 * (attempts - failed)) / attempts)} %` : "–"], ["A try takes", attempts ? `${Math.round(took / attempts)} ms` : "–"]]} />
+    <${Figures} of=${[["Delivered, last day", delivered.toLocaleString()], ["Failed attempts", failed.toLocaleString()], ["Success", attempts ? `${Math.floor((100 * (attempts - failed)) / attempts)} %` : "–"], ["Average answer time", attempts ? `${Math.round(took / attempts)} ms` : "–"]]} />
     <${Card} title="The last day, by hour">
       <${Bars} label="Attempts by hour" items=${hours.map((each) => ({ label: hourName(Date.parse(each.hour)), good: each.attempts - each.failed, bad: each.failed }))} />
       <p class="legend">Counted a minute or two later. ${complete ? "" : "So many subscribers were busy that not all attempts were counted. "}Green: delivered. Red: failed.</p>

@@ -3,6 +3,7 @@
 
 const KEY = "pushhub.session";
 let current = null;
+let offered = null;
 const watchers = new Set();
 
 /** The session, or null: {kind: "project", project, token} or {kind: "portal", application, token}. */
@@ -25,24 +26,50 @@ export function signIn(next) {
 
 export function signOut(reason = "") {
   current = null;
+  offered = null;
   sessionStorage.removeItem(KEY);
   watchers.forEach((each) => each(current, reason));
 }
 
-/** What this tab was signed in with before a reload, or what the address brought; its fragment is removed before anything is asked for. */
+/** The session that a link brought to a tab that is signed in as somebody else, until a person has decided; or null. */
+export function offer() {
+  return offered;
+}
+
+/** Takes or leaves what a link brought. */
+export function decide(taken) {
+  const brought = offered;
+  offered = null;
+  if (taken) signIn(brought);
+  else watchers.forEach((each) => each(current));
+}
+
+/**
+ * What this tab was signed in with before a reload, or what the address brought; its fragment is removed before anything is asked for.
+ * Anybody can write a link, so it does not replace a session: a person is asked.
+ */
 export function restoreSession() {
   const brought = fromFragment(location.hash);
-  if (brought) {
-    history.replaceState(null, "", location.pathname + location.search);
-    signIn(brought);
-    return;
-  }
+  if (brought) history.replaceState(null, "", location.pathname + location.search);
+  current ??= kept();
+  if (!brought || same(brought, current)) return;
+  if (!current) return signIn(brought);
+  offered = brought;
+  watchers.forEach((each) => each(current));
+}
+
+function kept() {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(KEY));
-    if (kept?.kind === "project" && kept.project && kept.token) current = kept;
+    const stored = JSON.parse(sessionStorage.getItem(KEY));
+    return stored?.kind === "project" && stored.project && stored.token ? stored : null;
   } catch {
     sessionStorage.removeItem(KEY);
+    return null;
   }
+}
+
+function same(one, other) {
+  return ["kind", "project", "application", "token"].every((name) => one?.[name] === other?.[name]);
 }
 
 /** Reads `#project=...&token=...`, or a portal's `#application=...&token=...`, or `#key=` and base64 of {appId, token}. */

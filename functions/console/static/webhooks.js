@@ -8,6 +8,9 @@ const ask = (method, url, more) => call("webhooks", method, url, more);
 export const PAGE = 25;
 export const inPortal = () => session()?.kind === "portal";
 
+/** Whether an endpoint with this URL is the tenant's own: a portal sees that it is there, and everything else is refused. */
+export const tenantsOwn = (url) => inPortal() && /^[a-z0-9+.-]+:\/\/hidden$/.test(url ?? "");
+
 export const applications = {
   list: (iterator, signal) => ask("GET", api("app"), { query: { limit: PAGE, iterator, order: "descending" }, signal }),
   show: (app, signal) => ask("GET", api("app", app), { signal }),

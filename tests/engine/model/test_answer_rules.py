@@ -110,8 +110,8 @@ def test_without_rules_an_answer_asks_for_nothing(status: int) -> None:
         (answer(500, retry_after="?"), NOTHING_ASKED),
         (answer(500), NOTHING_ASKED),
         (answer(429), Asked(wait_ms=60_000)),
-        (answer(502), Asked(wait_ms=60_000)),
-        (answer(503, retry_after="9"), Asked(wait_ms=60_000)),
+        (answer(502), NOTHING_ASKED),
+        (answer(503, retry_after="9"), Asked(wait_ms=9_000)),
         (answer(504, retry_after="90"), Asked(wait_ms=90_000)),
         (answer(0, error="timeout"), Asked(wait_ms=60_000)),
         (answer(0, error="connect"), NOTHING_ASKED),
@@ -127,8 +127,19 @@ def test_the_standard_rules(given: Answer, expected: Asked) -> None:
     assert asked(STANDARD_RULES, given) == expected
 
 
+@pytest.mark.parametrize("status", [502, 503, 504])
+@pytest.mark.parametrize(
+    ("before", "wait_ms"),
+    [(None, 0), (500, 0), (0, 0), (200, 0), (429, 60_000), (502, 60_000), (503, 60_000), (504, 60_000)],
+)
+def test_what_a_restart_answers_slows_down_from_the_second_time_in_a_row(
+    status: int, before: int | None, wait_ms: int
+) -> None:
+    assert STANDARD_RULES.asked(answer(status), failed=True, jitter=0, before=before) == Asked(wait_ms=wait_ms)
+
+
 def test_what_was_slowed_down_together_does_not_come_back_together() -> None:
-    waits = [asked(STANDARD_RULES, answer(503), jitter).wait_ms for jitter in (0, 0.5, 1)]
+    waits = [asked(STANDARD_RULES, answer(429), jitter).wait_ms for jitter in (0, 0.5, 1)]
     assert waits == [60_000, 66_000, 72_000]
 
 

@@ -16,6 +16,7 @@ from pushhub.engine.model.delivery import (
     Attempt,
     Delivery,
     DeliveryState,
+    EarlierAttempt,
     NextStep,
     Step,
     TargetStatus,
@@ -100,6 +101,18 @@ def an_attempt() -> Attempt:
 
 def an_answer(status: int = 200, message: str = "OK", *, at: int = START + 90_500) -> Answer:
     return Answer(status_code=status, message=message, started_at=at, finished_at=at + 250, bytes_out=11, bytes_in=13)
+
+
+BEFORE = EarlierAttempt(
+    number=3,
+    subscriber_id="a",
+    verdict=Verdict.FAILED,
+    status_code=500,
+    message="Oh",
+    started_at=START + 29_000,
+    took_ms=1000,
+)
+"""What is remembered of :func:`an_attempt` once another one is made."""
 
 
 def recorded(status: int, **more: object) -> Attempt:
@@ -227,6 +240,7 @@ def test_a_failed_attempt_is_on_the_books_and_the_next_is_due() -> None:
         tries=2,
         attempts=4,
         statuses={"a": status},
+        earlier=(BEFORE,),
         last=recorded(503, wait_after_ms=60_000, subscriber="Anna", dialect="hub", tries_max=3),
         reason="",
         scheduled=False,
@@ -246,6 +260,7 @@ def test_success_settles_when_the_answer_came() -> None:
         tries=3,
         attempts=4,
         statuses={"a": status},
+        earlier=(BEFORE,),
         last=recorded(200, verdict=Verdict.DELIVERED, tries_max=3),
         settled_at=START + 90_750,
         reason="",
@@ -355,7 +370,13 @@ def test_an_acknowledgement_during_its_attempt_stands_with_the_attempt_on_the_bo
         url="u:a",
     )
     assert merged == replace(
-        current, tries=3, attempts=4, statuses={"a": status}, last=recorded(500), version=current.version + 1
+        current,
+        tries=3,
+        attempts=4,
+        statuses={"a": status},
+        last=recorded(500),
+        earlier=(BEFORE,),
+        version=current.version + 1,
     )
 
 
@@ -614,6 +635,7 @@ def test_an_asked_for_try_that_fails_leaves_all_but_the_books() -> None:
         before,
         attempts=4,
         statuses={"a": status},
+        earlier=(BEFORE,),
         last=recorded(500, wait_after_ms=0, manual=True, subscriber="Anna", dialect="hub"),
         asked_at=None,
         version=9,
@@ -631,6 +653,7 @@ def test_an_asked_for_try_that_succeeds_delivers_and_ends_the_automatic_ones() -
         due_at=None,
         attempts=4,
         statuses={"a": status},
+        earlier=(BEFORE,),
         last=recorded(200, verdict=Verdict.DELIVERED, wait_after_ms=0, manual=True, subscriber="", dialect="raw"),
         settled_at=START + 90_750,
         asked_at=None,

@@ -296,6 +296,9 @@ def test_what_is_owed_since_later_is_an_acceptance_of_that_one_delivery() -> Non
         "version": 1,
         "manual": True,
     }
+    # And one that gets a try by hand and nothing else is due at once: its record would be missed
+    asked = ask_for_try(added(a_message(), "s9", due_at=None), ACCEPTED + 8_000)
+    assert the_record(None, asked).due_at == iso_time(ACCEPTED + 8_000)
     # And its next change is none
     first = replace(added(a_message(), "s9", due_at=ACCEPTED), version=1)
     assert the_record(first, attempted(first, 200, Verdict.DELIVERED)).kind == "attempt"

@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import Reply
+from tests.fakes.credentials import credentials
 from tests.hub.api.hub_store import OTHER_STORE, Store
 
+from pushhub.base.credentials import MASK
 from pushhub.base.times import iso_time
-from pushhub.hub.model.object_ids import is_object_id, to_object_id
+from pushhub.hub.model.log import OpenRequest
+from pushhub.hub.model.object_ids import from_object_id, is_object_id, to_object_id
+from pushhub.hub.tokens import token_of
 
 URL = "https://acme.example/import"
 MAPPING: dict[str, Any] = {"name": "acme.import", "url": URL, "token": "t" * 32, "messages": ["order:new"]}
@@ -317,6 +321,95 @@ def test_a_parked_message_is_attempted_now_or_archived(form: bool) -> None:
     assert (status, body["error"]) == (422, "Invalid object.")
 
 
+def test_a_message_that_its_service_works_on_is_not_attempted_again_meanwhile() -> None:
+    # Given a service that fails once and then takes its time, during which a person looks and tries
+    store = Store()
+    made_mapping(store)
+    store.endpoints[URL] = lambda _: 500
+    incoming = store.push_message("order:new")
+    store.run(seconds=5)
+    child = store.call("GET", f"/messages/{incoming}")[1]["children"][0]["id"]
+    meanwhile: list[Any] = []
+
+    def slow(_: dict[str, Any]) -> int:
+        store.clock.advance(ms=20_000)
+        meanwhile.append(store.call("GET", f"/messages/{child}")[1])
+        meanwhile.append(store.call("GET", "/queues/accepted")[1]["messages"][0])
+        meanwhile.append(store.call("PUT", f"/messages/{child}", {"attempt_now": True}))
+        return 500
+
+    store.endpoints[URL] = slow
+
+    # When it is attempted
+    store.run(seconds=40)
+
+    # Then it is shown as locked, and the attempt is refused and not made
+    shown, row, (status, refusal) = meanwhile
+    assert shown["locked_at"] == row["locked_at"] > shown["attempt_at"]
+    assert shown["can_attempt"] is False
+    assert (status, refusal["error"]) == (422, "Invalid object.")
+    assert shown["locked_at"] in refusal["errors"]["base"][0]
+    assert len(store.asked) == 2
+    # And once it has been answered, a person may have it attempted
+    store.endpoints[URL] = lambda _: 500
+    _, after = store.call("GET", f"/messages/{child}")
+    assert (after["locked_at"], after["can_attempt"], after["attempts"]) == (None, True, 2)
+    assert store.call("PUT", f"/messages/{child}", {"attempt_now": True})[0] == 200
+    store.run(seconds=1)
+    assert len(store.asked) == 3
+
+
+def test_a_message_whose_sender_was_lost_can_be_attempted_once_its_service_must_have_answered() -> None:
+    # Given a message whose request was begun by a worker that is gone
+    store = Store()
+    made_mapping(store, options={"retries_allowed": False})
+    store.endpoints[URL] = lambda _: 500
+    incoming = store.push_message("order:new")
+    store.run(seconds=5)
+    child = store.call("GET", f"/messages/{incoming}")[1]["children"][0]["id"]
+    now = store.clock.now()
+    message_id = from_object_id(child)
+    assert message_id is not None
+    store.log.note_open(PROJECT, message_id, OpenRequest(opened_at=now, ends_at=now + 190_000))
+    assert store.call("PUT", f"/messages/{child}", {"attempt_now": True})[0] == 422
+
+    # When the time that an answer may take has passed
+    store.clock.advance(ms=190_000)
+
+    # Then it may be attempted
+    assert store.call("PUT", f"/messages/{child}", {"attempt_now": True})[0] == 200
+
+
+def test_a_message_archived_while_its_service_works_on_it_says_how_that_ended() -> None:
+    # Given a message that is archived during its request, which then succeeds and leads to another message
+    store = Store()
+    made_mapping(store)
+    archived: list[tuple[int, Any]] = []
+
+    def done(_: dict[str, Any]) -> dict[str, Any]:
+        store.clock.advance(ms=3_000)
+        (row,) = store.call("GET", "/queues/accepted")[1]["messages"]
+        archived.append(store.call("PUT", f"/messages/{row['id']}", {"archive": True}))
+        store.clock.advance(ms=3_000)
+        return {"messages": [{"message": "email:sent", "payload": {}}]}
+
+    store.endpoints[URL] = done
+    store.push_message("order:new")
+
+    # When the answer comes
+    store.run(seconds=20)
+
+    # Then the archive was allowed and warned of this, and now the message says what became of the attempt
+    ((status, at_once),) = archived
+    assert status == 200
+    assert at_once["reason"] == ("Archived by a person during an attempt, which the service may still have carried out")
+    _, shown = store.call("GET", f"/messages/{at_once['id']}")
+    assert (shown["state"], shown["locked_at"]) == ("never_processed", None)
+    assert shown["reason"].startswith(at_once["reason"] + ". The attempt ended at ")
+    assert shown["reason"].endswith(" with 200; what the answer asks for was carried out")
+    assert [each["message"] for each in shown["children"]] == ["email:sent"]
+
+
 def test_next_attempt_is_left_out_where_there_is_none() -> None:
     # Given one message that waits for its next attempt, one that waits for a person, and one that is done
     store = Store()
@@ -525,8 +618,9 @@ def test_schedulers() -> None:
 )
 def test_parameters_are_made_unwrapped(sent: dict[str, Any], value: Any, kind: str) -> None:
     store = Store()
-    status, made = store.call("POST", "/parameters", {"name": "acme.key", **sent})
-    assert (status, made["value"], made["data_type"]) == (201, value, kind)
+    status, made = store.call("POST", "/parameters", {"name": "acme.since", **sent})
+    shown = MASK if kind == "password" else value
+    assert (status, made["value"], made["data_type"]) == (201, shown, kind)
     assert store.call("GET", "/parameters")[1] == [made]
     assert store.call("GET", f"/parameters/{made['id']}")[1] == made
     status, changed = store.call("PUT", f"/parameters/{made['id']}", {"value": "other", "data_type": "string"})
@@ -579,6 +673,46 @@ ENDPOINT: dict[str, Any] = {
 INTEGRATION = {"name": "acme", "url": "https://acme.example", "category": "custom"}
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"name": "acme.api_key", "value": "s3cret"},
+        {"name": "acme.Password", "value": 12345},
+        {"name": "acme.tokens", "value": [{"shop": "s3cret"}]},
+        {"name": "acme.login", "value": "s3cret", "data_type": "password"},
+    ],
+    ids=str,
+)
+def test_a_secret_parameter_is_never_shown_again_and_survives_being_sent_back(sent: dict[str, Any]) -> None:
+    store = Store()
+    _, made = store.call("POST", "/parameters", sent)
+    assert made["value"] == MASK
+    [stored] = store.ports.settings.parameters(PROJECT)
+    for method, path in (("PUT", f"/parameters/{made['id']}"), ("POST", "/parameters")):
+        status, again = store.call(method, path, made)
+        assert (status // 100, again["value"]) == (2, MASK)
+        [kept] = store.ports.settings.parameters(PROJECT)
+        assert (kept.value, kept.data_type) == (stored.value, stored.data_type)
+    status, refused = store.call("POST", "/parameters", {"name": "acme.other_key", "value": MASK})
+    assert (status, list(refused["errors"])) == (422, ["value"])
+
+
+def tokens(store: Store) -> set[str]:
+    """The tokens that services are sent."""
+    return {token_of(each, PROJECT, credentials()) for each in store.ports.settings.mappings(PROJECT)}
+
+
+def test_a_mappings_token_is_never_shown_and_survives_being_sent_back() -> None:
+    store = Store()
+    _, made = store.call("POST", "/mappings", {"mapping": MAPPING})
+    assert made["token"] == MASK
+    status, again = store.call("PUT", f"/mappings/{made['id']}", {"mapping": {**made, "name": "acme.other"}})
+    assert (status, again["name"], again["token"]) == (200, "acme.other", MASK)
+    assert tokens(store) == {MAPPING["token"]}
+    status, refused = store.call("POST", "/mappings", {"mapping": made})
+    assert (status, list(refused["errors"])) == (422, ["token"])
+
+
 def endpoint_says(store: Store, body: Any, status: int = 200) -> None:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     store.sender.script("https://acme.example/endpoint.json", Reply(status_code=status, body=raw))
@@ -595,14 +729,19 @@ def test_an_integration_describes_itself_and_gets_its_mappings() -> None:
     by_name = {each["name"]: each for each in store.call("GET", "/mappings")[1]}
     imports, polls = by_name["acme.import"], by_name["acme.poll"]
     assert imports["url"] == "https://acme.example/import"
-    assert imports["token"] == "k" * 32
+    assert (made["token"], imports["token"]) == ("k" * 32, MASK)
+    assert tokens(store) == {"k" * 32}
     assert imports["messages"] == ["order:new"]
     assert imports["identifiers"] == {"number": "payload.order.number"}
     assert imports["options"]["retries_allowed"] is False
     # The one that needs a parameter waits for sign-up; the required one is enabled and scheduled
     assert (imports["enabled"], polls["enabled"], polls["required"]) == (False, True, True)
     assert [each["key"] for each in store.call("GET", "/schedulers")[1]] == ["acme:order:poll"]
-    assert store.call("GET", "/integrations")[1] == [made]
+    # Its token is shown when it is made, and never again
+    assert store.call("GET", "/integrations")[1] == [{**made, "token": MASK}]
+    status, changed = store.call("PUT", f"/integrations/{made['id']}", {"integration": {**made, "token": MASK}})
+    assert (status, changed["token"]) == (200, MASK)
+    assert tokens(store) == {"k" * 32}
     catalogue: dict[str, Any] = {"global": 1}
     assert store.call("GET", "/integrations", **catalogue)[1] == []
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, target
+from hypothesis import strategies as st
+from tests.fakes.effort import effort
+from tests.fakes.patterns import re_matches
 
-from pushhub.base.errors import Invalid
-from pushhub.hub.model.filters import Filter, MatchRule, Operator, PatternTimeout, check_pattern, passes
+from pushhub.base.errors import Invalid, TooMuchWork
+from pushhub.base.steps import Steps
+from pushhub.hub.model.filters import Asked, Filter, MatchRule, Operator, PatternTimeout, check_pattern, passes
 
 
 def message(**order: Any) -> dict[str, Any]:
     return {"message": "order:new", "message_id": "5" * 24, "payload": {"order": order}}
-
-
-def re_matches(pattern: str, texts: Sequence[str]) -> list[bool]:
-    return [re.search(pattern, text) is not None for text in texts]
 
 
 def accepts(operator: str, value: str, found: Any, rule: str = "all") -> bool:
@@ -97,11 +98,11 @@ def test_several_filters_must_all_pass() -> None:
 
 
 def test_a_pattern_is_run_once_over_all_values() -> None:
-    runs: list[tuple[str, list[str]]] = []
+    runs: list[Asked] = []
 
-    def matches(pattern: str, texts: Sequence[str]) -> list[bool]:
-        runs.append((pattern, list(texts)))
-        return [True] * len(texts)
+    def matches(asked: Sequence[Asked]) -> list[list[bool]]:
+        runs.extend(asked)
+        return [[True] * len(texts) for _, texts in asked]
 
     one = Filter(path="payload.order.items.*.sku", operator=Operator.MATCH, value="x")
     assert one.accepts(message(items=[{"sku": "A"}, {"sku": 5}, {"sku": None}]), matches)
@@ -109,8 +110,8 @@ def test_a_pattern_is_run_once_over_all_values() -> None:
 
 
 def test_a_pattern_that_takes_too_long_is_told_of() -> None:
-    def matches(pattern: str, texts: Sequence[str]) -> list[bool]:
-        raise PatternTimeout(pattern)
+    def matches(asked: Sequence[Asked]) -> list[list[bool]]:
+        raise PatternTimeout(asked[0][0])
 
     with pytest.raises(PatternTimeout, match="The pattern x took too long"):
         Filter(path="message", operator=Operator.MATCH, value="x").accepts(message(), matches)
@@ -122,3 +123,80 @@ def test_patterns_are_checked_when_they_are_given() -> None:
         check_pattern("(")
     with pytest.raises(Invalid, match="longer"):
         check_pattern("a" * 501)
+
+
+def test_all_patterns_of_a_mapping_are_run_at_once_and_only_if_they_matter() -> None:
+    runs: list[Sequence[Asked]] = []
+
+    def matches(asked: Sequence[Asked]) -> list[list[bool]]:
+        runs.append(asked)
+        return re_matches(asked)
+
+    patterns = [Filter(path="message", operator=Operator.MATCH, value=value) for value in ("^order", "new$")]
+    complete = Filter(path="payload.order.status", operator=Operator.EQ, value="complete")
+    nowhere = Filter(path="payload.none", operator=Operator.MATCH, value="x")
+    assert passes([*patterns, complete], message(status="complete"), matches)
+    assert runs == [[("^order", ["order:new"]), ("new$", ["order:new"])]]
+    assert not passes([*patterns, complete], message(status="cart"), matches)
+    assert not passes([*patterns, nowhere], message(status="complete"), matches)
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("pattern", ["(?i)[\\0-\\uffff]", "(?i:a)", "(?ai)x", "(?i-s:a)", "a(?=b)"])
+def test_flags_are_accepted(pattern: str) -> None:
+    check_pattern(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["(?i", "(?i)(", "(?j)a", "a(?<=b*)"])
+def test_a_pattern_is_checked_in_spite_of_its_flags(pattern: str) -> None:
+    with pytest.raises(Invalid, match="not a regular expression"):
+        check_pattern(pattern)
+
+
+WIDE = {"payload": [[{"a": "x" * 100, "b": [1, 2]}] * 30] * 40}
+SEGMENTS = st.sampled_from(["payload", "*", "*", "*", "0", "a", "b"])
+FILTERS = st.lists(
+    st.builds(
+        Filter,
+        path=st.lists(SEGMENTS, max_size=8).map(lambda drawn: ".".join(["payload", *drawn])),
+        operator=st.sampled_from([each for each in Operator if each is not Operator.MATCH]),
+        value=st.sampled_from(["x", "1", ""]),
+        match_rule=st.sampled_from(MatchRule),
+    ),
+    max_size=50,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(FILTERS)
+def test_a_search_for_the_most_work_finds_none_that_is_not_counted(filters: list[Filter]) -> None:
+    few = 4_000
+    steps = Steps(few)
+
+    def work() -> None:
+        with suppress(TooMuchWork):
+            passes(filters, WIDE, re_matches, steps)
+
+    done = effort(work)
+    target(float(steps.spent), label="steps")
+    target(done / (1 + steps.spent), label="work for a step")
+    assert steps.spent <= few
+    # Fifty filters, each of which is looked at, and then the steps.
+    assert done <= 120 * (50 + steps.spent)
+
+
+def test_a_value_that_is_too_large_to_be_written_as_json_is_not_written() -> None:
+    # Given a list whose last value could not be written at all
+    large = {"payload": [0.5] * 100_000 + [object()]}
+    one = Filter(path="payload", operator=Operator.NEQ, value="y")
+    # Then it is refused before that is noticed
+    with pytest.raises(TooMuchWork):
+        passes([one], large, re_matches)
+
+
+def test_filters_that_take_too_many_steps_are_told_of() -> None:
+    large = {"payload": [["x"] * 100] * 100}
+    some = [Filter(path=f"payload.*.*{'.x' * count}", operator=Operator.NEQ, value="y") for count in range(50)]
+    assert passes(some[:1], large, re_matches)
+    with pytest.raises(TooMuchWork):
+        passes(some[:1] * 50, large, re_matches)

@@ -606,25 +606,92 @@ def test_bytes_that_are_no_text_are_answered_whatever_their_number(hub: Hub) -> 
 UNANSWERABLE = "\u0001" * 690_000
 
 
+def post_unanswerable(hub: Hub, queue: str) -> None:
+    """Post a message that fits into a compressed answer only."""
+    hub.send("POST", f"/3/projects/{PROJECT}/queues/{queue}/webhook", UNANSWERABLE.encode() * 3, token=hub.token)
+
+
+GZIP = {"Accept-Encoding": "gzip, deflate"}
+
+
 def test_what_fits_only_compressed_is_refused_to_those_who_do_not_take_that_and_nothing_is_lost(hub: Hub) -> None:
-    # Given a message of which each byte takes six in JSON, written as such by its producer, and others behind it
-    hub.send("POST", f"/3/projects/{PROJECT}/queues/q/webhook", UNANSWERABLE.encode() * 3, token=hub.token)
-    hub.post("q", "next")
-    # When a client that does not accept gzip asks for it
-    refused = hub.call("POST", "/queues/q/reservations", {"n": 2, "delete": True})
-    # Then it gets an error, and the message is where it was
+    # Given a message of which each byte takes six in JSON, written as such by its producer, and no other
+    post_unanswerable(hub, "q")
+    # When a client that does not accept gzip asks for it, then it learns what to do
+    assert hub.call("GET", "/queues/q/messages?n=2").status == 406
+    refused = hub.call("POST", "/queues/q/reservations", {"n": 2, "delete": True, "wait": 5})
     assert refused.status == 406
     assert "gzip" in refused.msg
-    assert hub.info("q")["size"] == 2
-    assert hub.call("GET", "/queues/q/messages?n=2").status == 406
-    # When one that accepts it asks
-    taken = hub.call(
-        "POST", "/queues/q/reservations", {"n": 2, "delete": True}, headers={"Accept-Encoding": "gzip, deflate"}
-    )
+    # And the message is in the queue, as if a consumer had taken it and died
+    assert hub.info("q")["size"] == 1
+    assert hub.reserve("q") == []
+    hub.world.clock.advance(seconds=60)
+    hub.post("q", "next")
+    # When one that accepts it looks and asks
+    shown = hub.call("GET", "/queues/q/messages?n=2", headers=GZIP)
+    taken = hub.call("POST", "/queues/q/reservations", {"n": 2, "delete": True}, headers=GZIP)
     # Then it gets that one, and the next one afterwards
+    assert [each["body"] for each in shown.body["messages"]] == [UNANSWERABLE * 3]
     assert [each["body"] for each in taken.body["messages"]] == [UNANSWERABLE * 3]
-    assert taken.body["messages"][0]["reserved_count"] == 1
+    assert taken.body["messages"][0]["reserved_count"] == 2
     assert [each["body"] for each in hub.reserve("q", n=2)] == ["next"]
+
+
+@pytest.mark.parametrize(("count", "delete"), [(1, False), (2, True), (100, False)])
+def test_what_does_not_fit_blocks_nothing_behind_it(hub: Hub, count: int, delete: bool) -> None:
+    # Given messages that do not fit, before and between others
+    for body in ("", "a", "", "b", "c"):
+        if body:
+            hub.post("q", body)
+        else:
+            post_unanswerable(hub, "q")
+    # When a client without gzip peeks, then it sees the others
+    peeked = hub.call("GET", f"/queues/q/messages?n={count}").body["messages"]
+    assert [each["body"] for each in peeked] == ["a", "b", "c"][:count]
+    # When it asks until there is nothing, then it gets the others in order, and nothing else is said to it
+    got: list[str] = []
+    while taken := hub.reserve("q", n=count, delete=delete):
+        got += [each["body"] for each in taken]
+    assert got == ["a", "b", "c"]
+    # And the messages that do not fit are still there
+    assert hub.info("q")["size"] == (2 if delete else 5)
+    hub.world.clock.advance(seconds=60)
+    assert len(hub.call("GET", "/queues/q/messages", headers=GZIP).body["messages"]) == 1
+
+
+def test_what_nobody_can_take_becomes_a_dead_letter_after_its_reservations(hub: Hub) -> None:
+    # Given a queue that allows two reservations, and consumers without gzip
+    hub.make("q", dead_letter={"queue_name": "dead", "max_reservations": 2})
+    post_unanswerable(hub, "q")
+    # When they have asked as often as it may be reserved
+    statuses: list[int] = []
+    for _ in range(3):
+        statuses.append(hub.call("POST", "/queues/q/reservations", {}).status)
+        hub.world.clock.advance(seconds=60)
+    # Then it is a dead letter, whole
+    assert statuses == [406, 406, 200]
+    assert (hub.info("q")["size"], hub.info("dead")["size"]) == (0, 1)
+    [dead] = hub.call("POST", "/queues/dead/reservations", {}, headers=GZIP).body["messages"]
+    assert (dead["body"], dead["reserved_count"]) == (UNANSWERABLE * 3, 3)
+
+
+def test_many_that_do_not_fit_take_one_call_ten_seconds(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given many such messages, each of which takes a second to read, and one behind them
+    for _ in range(15):
+        post_unanswerable(hub, "q")
+    hub.post("q", "a")
+    real = hub.world.bodies.get
+
+    def slow(reference: BodyRef) -> bytes:
+        hub.world.clock.advance(seconds=1)
+        return real(reference)
+
+    monkeypatch.setattr(hub.world.bodies, "get", slow)
+    # When a client without gzip asks, then it is answered in time, and the next call goes on
+    began = hub.world.clock.now()
+    assert hub.call("POST", "/queues/q/reservations", {"timeout": 600}).status == 406
+    assert hub.world.clock.now() - began < 12_000
+    assert [each["body"] for each in hub.reserve("q", timeout=600)] == ["a"]
 
 
 @pytest.mark.parametrize(

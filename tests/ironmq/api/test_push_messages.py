@@ -204,7 +204,27 @@ def test_a_subscriber_removed_before_it_was_asked_was_not_tried(hub: Hub, world:
     assert [each["tries"] for each in hub.statuses("q", message_id)] == [0, 1]
     assert "status_code" not in hub.statuses("q", message_id)[0]
     [error] = world.pulled("failed")
-    assert json.loads(error)["subscribers"][0]["msg"] == "Subscriber was removed from the queue"
+    told = {"name": "s0", "url": A, "code": 0, "msg": "Subscriber was removed from the queue"}
+    assert json.loads(error)["subscribers"] == [told]
+    assert [each["url"] for each in hub.statuses("q", message_id)] == [A, B]
+
+
+def test_subscribers_that_are_replaced_again_and_again_before_they_are_asked_keep_their_names(
+    hub: Hub, world: World
+) -> None:
+    # Given messages that wait for subscribers that are all replaced, with a secret in their URLs
+    hub.make_push("q", *(f"https://me:s3cret@{n}.example/in" for n in range(2)), error_queue="failed")
+    hub.post("q", "x", delay=5)
+    for turn in range(5):
+        new = [{"name": f"{turn}-{n}", "url": f"https://{turn}.example/{n}"} for n in range(2)]
+        assert hub.call("PUT", "/queues/q/subscribers", {"subscribers": new}).status == 200
+        hub.post("q", "x", delay=5)
+    world.run(seconds=10)
+    # Then each error message names the one that it is about
+    told = [each for error in world.pulled("failed") for each in json.loads(error)["subscribers"]]
+    assert {each["name"] for each in told} == {"s0", "s1"} | {f"{turn}-{n}" for turn in range(4) for n in range(2)}
+    assert all(each["url"] for each in told)
+    assert "s3cret" not in json.dumps(told)
 
 
 def test_a_renamed_subscriber_keeps_its_deliveries(hub: Hub, world: World) -> None:
@@ -371,6 +391,22 @@ def test_peeking_into_a_push_queue_shows_as_much_as_fits(hub: Hub, world: World)
     # Then as many as fit into one answer are shown, oldest first
     shown = hub.call("GET", "/queues/q/messages?n=100").body["messages"]
     assert [each["body"][0] for each in shown] == ["a", "b", "c"]
+
+
+def test_peeking_into_a_push_queue_leaves_out_what_fits_only_compressed(hub: Hub, world: World) -> None:
+    # Given a message that waits and fits only into a compressed answer
+    hub.make_push("q", A)
+    world.sender.script(A, 500)
+    unanswerable = b"\x01" * 2_000_000
+    hub.send("POST", f"/3/projects/{PROJECT}/queues/q/webhook", unanswerable, token=hub.token)
+    world.run(seconds=5)
+    # Then a client without gzip is refused only while there is nothing else to show
+    assert hub.call("GET", "/queues/q/messages?n=5").status == 406
+    hub.post("q", "a")
+    world.run(seconds=5)
+    assert [each["body"] for each in hub.call("GET", "/queues/q/messages?n=5").body["messages"]] == ["a"]
+    shown = hub.call("GET", "/queues/q/messages?n=5", headers={"Accept-Encoding": "gzip"}).body["messages"]
+    assert [each["body"].encode() for each in shown] == [unanswerable]
 
 
 @pytest.mark.parametrize("how", ["body", "query", "both", "body without name", "token and body"])
@@ -727,3 +763,55 @@ def test_an_error_message_leads_back_to_the_original(hub: Hub, world: World) -> 
     assert fields["subscribers"][0]["code"] == 301
     assert hub.call("GET", f"/queues/q/messages/{fields['source_msg_id']}").body["message"]["body"] == "x"
     assert hub.info("Test%20error")["total_messages"] == 1
+
+
+def ordered(hub: Hub, *bodies: str, key: str = "k") -> list[str]:
+    return hub.post("q", *bodies, ordering_key=key)
+
+
+def test_messages_with_an_ordering_key_reach_a_subscriber_one_after_the_other(hub: Hub, world: World) -> None:
+    # Given a subscriber that fails at the first message of a key
+    world.sender.script(A, 500, 200)
+    hub.make_push("q", A, retries=3, retries_delay=60)
+    ordered(hub, "1", "2")
+    ordered(hub, "3")
+    ordered(hub, "4", key="other")
+    hub.post("q", "5")
+    world.run(seconds=30)
+    # Then only messages with that key wait, and go on in their order when it has arrived
+    assert sorted(each.body for each in world.sender.requests) == [b"1", b"4", b"5"]
+    world.run(seconds=60)
+    assert [each.body for each in world.sender.requests[3:]] == [b"1", b"2", b"3"]
+
+
+def test_what_is_deleted_or_acknowledged_lets_the_next_of_its_key_go_at_once(hub: Hub, world: World) -> None:
+    # Given a message that waits for an hour, one that is reserved for an hour, and a third, all of one key
+    world.sender.script(A, 500, 202, 200)
+    hub.make_push("q", A, retries=3, retries_delay=3600)
+    first, _, _ = ordered(hub, "1", "2", "3")
+    world.run(seconds=5)
+    assert [each.body for each in world.sender.requests] == [b"1"]
+    # When the first is deleted, and the second is acknowledged
+    assert hub.call("DELETE", f"/queues/q/messages/{first}").status == 200
+    world.run(seconds=5)
+    assert [each.body for each in world.sender.requests] == [b"1", b"2"]
+    assert acknowledge(hub, world.sender.requests[1]).status == 200
+    world.run(seconds=5)
+    # Then nothing waits for the hour
+    assert [each.body for each in world.sender.requests] == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("key", ["a b", "\u00e9", "x" * 257, 1, ["k"]])
+def test_an_ordering_key_that_is_none_is_refused(hub: Hub, key: object) -> None:
+    hub.make_push("q", A)
+    refused = hub.call("POST", "/queues/q/messages", {"messages": [{"body": "x", "ordering_key": key}]})
+    assert refused.status == 400
+    assert "ordering_key" in refused.msg
+
+
+def test_an_empty_ordering_key_is_none_and_a_pull_queue_needs_none(hub: Hub, world: World) -> None:
+    hub.make_push("q", A)
+    ordered(hub, "1", key="")
+    world.run(seconds=1)
+    assert [each.body for each in world.sender.requests] == [b"1"]
+    assert len(hub.post("pulled", "1", ordering_key="k")) == 1

@@ -41,7 +41,7 @@ def test_a_push_queue_shows_all_its_push_settings(hub: Hub) -> None:
     # push settings without a type mean multicast
     assert queue["type"] == "multicast"
     assert queue["push"] == {
-        "subscribers": [{"name": "s", "url": URL, "headers": {"X-A": "1"}}],
+        "subscribers": [{"name": "s", "url": URL, "headers": {"X-A": "********"}}],
         "retries": 3,
         "retries_delay": 60,
         "error_queue": "",

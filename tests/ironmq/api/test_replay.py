@@ -9,7 +9,7 @@ import pytest
 from tests.engine.world import PROJECT
 from tests.ironmq.api.hub import Hub
 
-from pushhub.base.times import iso_time
+from pushhub.base.times import epoch_ms, iso_time
 from pushhub.engine.model.activity import HOUR_MS, SubscriberActivity
 
 SHOP, CRM = "https://shop.example/in", "https://crm.example/in"
@@ -59,6 +59,97 @@ def test_what_a_subscriber_missed_is_counted_and_then_tried_again(hub: Hub) -> N
     assert replay(hub)["looked"] == 0
 
 
+def test_named_messages_are_replayed_and_no_others(hub: Hub) -> None:
+    # Given three messages that one subscriber refused, and another one of which it waits for its next try
+    hub.world.sender.script(SHOP, 500)
+    post(hub, 3)
+    first, second, _ = [each["message_id"] for each in listed(hub, "exhausted")["deliveries"]]
+    hub.call("PATCH", QUEUE, {"queue": {"push": {"retries": 3}}})
+    post(hub, 1)
+    [waiting] = [each["message_id"] for each in listed(hub, "retrying")["deliveries"]]
+    before = len(hub.world.sender.requests_to(SHOP))
+    # When two of them are named, one twice, and one that waits, and one that does not exist
+    named = [first, second, first, waiting, "1"]
+    assert replay(hub, message_ids=named, dry_run=True)["found"] == 2
+    told = replay(hub, message_ids=named)
+    # Then those two are tried, once each, at that subscriber
+    assert told == {"looked": 2, "found": 2, "replayed": 2, "after": None, "msg": "Replayed"}
+    hub.world.run(seconds=0)
+    assert len(hub.world.sender.requests_to(SHOP)) == before + 2
+    assert len(hub.world.sender.requests_to(CRM)) == 4
+    # And another subscriber missed none of them
+    assert replay(hub, subscriber="crm", message_ids=named)["found"] == 0
+    assert len(listed(hub, "exhausted")["deliveries"]) == 3
+
+
+def test_messages_of_a_time_are_replayed_and_no_others(hub: Hub) -> None:
+    # Given messages that were given up, an hour apart each
+    hub.world.sender.script(SHOP, 500)
+    times = []
+    for _ in range(3):
+        times.append(hub.world.clock.now())
+        post(hub, 1)
+        hub.world.clock.advance(seconds=3600)
+    first, second, third = listed(hub, "exhausted")["deliveries"]
+    assert [each["accepted_at"] for each in (first, second, third)] == [iso_time(each) for each in times]
+    # When a time is given, then its beginning belongs to it and its end does not
+    since, until = second["accepted_at"], third["accepted_at"]
+    assert replay(hub, since=since, until=until, dry_run=True)["found"] == 1
+    assert replay(hub, since=since, dry_run=True)["found"] == 2
+    assert replay(hub, until=until, dry_run=True)["found"] == 2
+    hub.world.sender.script(SHOP, 200)
+    assert replay(hub, since=since, until=until)["replayed"] == 1
+    hub.world.run(seconds=5)
+    assert [each["message_id"] for each in listed(hub, "exhausted")["deliveries"]] == [
+        first["message_id"],
+        third["message_id"],
+    ]
+
+
+def test_every_attempt_is_shown_with_its_time_answer_and_duration() -> None:
+    # Given a subscriber that fails in two ways before it accepts, beside one that accepts at once
+    hub = Hub()
+    subscribers = [{"name": "shop", "url": SHOP}, {"name": "crm", "url": CRM}]
+    push = {"subscribers": subscribers, "retries": 5, "retries_delay": 60}
+    hub.call("PUT", QUEUE, {"queue": {"type": "multicast", "push": push}})
+    hub.world.sender.script(SHOP, 500, 500, 404, 200)
+    began = hub.world.clock.now()
+    [posted] = hub.call("POST", f"{QUEUE}/messages", {"messages": [{"body": "one"}]}).body["ids"]
+    hub.world.run(seconds=400)
+    # When its attempts are listed
+    told = hub.call("GET", f"{QUEUE}/messages/{posted}/attempts").body
+    # Then each is there, in order
+    shop = [each for each in told["attempts"] if each["subscriber_name"] == "shop"]
+    assert [(each["number"], each["status_code"], each["result"], each["manual"]) for each in shop] == [
+        (1, 500, "failed", False),
+        (2, 500, "failed", False),
+        (3, 404, "failed", False),
+        (4, 200, "delivered", False),
+    ]
+    assert [each["status_code"] for each in told["attempts"] if each["subscriber_name"] == "crm"] == [200]
+    starts = [epoch_ms(each["started_at"]) - began for each in shop]
+    assert [round(each / 60_000) for each in starts] == [0, 1, 2, 3]
+    assert told["attempts"] == sorted(told["attempts"], key=lambda each: each["started_at"])
+    assert told["forgotten"] == 0
+    assert hub.call("GET", f"{QUEUE}/messages/1/attempts").status == 404
+
+
+def test_of_very_many_attempts_the_newest_are_known(hub: Hub) -> None:
+    hub.call("PATCH", QUEUE, {"queue": {"push": {"retries": 60, "retries_delay": 3}}})
+    hub.world.sender.script(SHOP, *[500] * 61)
+    [posted] = hub.call("POST", f"{QUEUE}/messages", {"messages": [{"body": "one"}]}).body["ids"]
+    hub.world.run(seconds=600)
+    # And a manual one counts like the others
+    hub.world.sender.script(SHOP, 200)
+    assert replay(hub)["replayed"] == 1
+    hub.world.run(seconds=5)
+    told = hub.call("GET", f"{QUEUE}/messages/{posted}/attempts").body
+    shop = [each for each in told["attempts"] if each["subscriber_name"] == "shop"]
+    assert [each["number"] for each in shop] == list(range(12, 63))
+    assert told["forgotten"] == 11
+    assert [each["number"] for each in shop if each["manual"]] == [62]
+
+
 def test_a_replay_goes_on_part_by_part(hub: Hub) -> None:
     hub.world.sender.script(SHOP, 500)
     hub.world.sender.script(CRM, 500)
@@ -99,6 +190,14 @@ def test_what_still_waits_was_cleared_or_is_over_is_not_replayed(hub: Hub) -> No
         ({"subscriber": "shop", "after": "x" * 201}, 400),
         ({"subscriber": "shop", "after": "ü"}, 400),
         ({"subscriber": "shop", "dry_run": "yes"}, 400),
+        ({"subscriber": "shop", "since": "yesterday"}, 400),
+        ({"subscriber": "shop", "until": 1}, 400),
+        ({"subscriber": "shop", "message_ids": []}, 400),
+        ({"subscriber": "shop", "message_ids": None}, 400),
+        ({"subscriber": "shop", "message_ids": "1"}, 400),
+        ({"subscriber": "shop", "message_ids": ["1", 2]}, 400),
+        ({"subscriber": "shop", "message_ids": ["x"]}, 400),
+        ({"subscriber": "shop", "message_ids": ["1"] * 101}, 400),
     ],
 )
 def test_what_cannot_be_replayed_is_refused(hub: Hub, body: dict[str, Any], status: int) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.engine.world import PROJECT
+from tests.fakes.credentials import credentials
 from tests.ironmq.api.hub import OTHER_PROJECT, Hub
+
+from pushhub.base.credentials import MASK
 
 A, B, C = "https://a.example/in", "https://b.example/in", "https://c.example/in"
 
@@ -68,7 +74,7 @@ def test_subscribers_without_names_are_known_by_their_urls(hub: Hub) -> None:
     hub.call("POST", "/queues/q/subscribers", {"subscribers": [{"url": A, "headers": {"X-A": "1"}}]})
     hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"name": "", "url": B}]})
     # Then each is still there once
-    assert shown(hub) == [{"name": "", "url": A, "headers": {"X-A": "1"}}]
+    assert shown(hub) == [{"name": "", "url": A, "headers": {"X-A": MASK}}]
 
 
 def test_subscribers_that_differ_in_nothing_keep_their_deliveries_too(hub: Hub) -> None:
@@ -119,7 +125,7 @@ def test_two_subscribers_may_have_one_name(hub: Hub) -> None:
     # When one is added again with a header, then that of the same URL is changed
     hub.call("POST", "/queues/q/subscribers", {"subscribers": [{**twins[0], "headers": {"X-A": "1"}}]})
     assert ids(hub) == [second, third, first]
-    assert shown(hub)[2] == {**twins[0], "headers": {"X-A": "1"}}
+    assert shown(hub)[2] == {**twins[0], "headers": {"X-A": MASK}}
     # When one is removed by name and URL, then the other stays; by name alone all go
     hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [twins[1]]})
     assert ids(hub) == [third, first]
@@ -157,7 +163,8 @@ def test_adding_a_second_subscriber_for_an_url_is_no_renaming(hub: Hub) -> None:
 )
 def test_urls_taken(hub: Hub, url: str) -> None:
     hub.make_push("q", url)
-    assert shown(hub) == [{"name": "s0", "url": url}]
+    assert opened(hub) == [(url, {})]
+    assert shown(hub) == [{"name": "s0", "url": re.sub("//[^/]*@", f"//{MASK}@", url)}]
 
 
 @pytest.mark.parametrize(
@@ -296,7 +303,7 @@ def test_subscriber_settings_refused(hub: Hub, extra: dict[str, Any]) -> None:
 def test_subscribers_may_set_user_agent_and_content_type(hub: Hub) -> None:
     headers = {"User-Agent": "mine", "Content-Type": "application/json", "X-Empty": "", "X-Latin": "é"}
     hub.make("q", push={"subscribers": [{"name": "s", "url": A, "headers": headers}]})
-    assert shown(hub)[0]["headers"] == headers
+    assert shown(hub)[0]["headers"] == headers | {"X-Latin": MASK}
 
 
 def test_subscribers_may_take_64_kb_of_json(hub: Hub) -> None:
@@ -309,3 +316,102 @@ def test_subscribers_may_take_64_kb_of_json(hub: Hub) -> None:
     assert hub.call("POST", "/queues/q/subscribers", added).status == 400
     assert len(shown(hub)) == 31
     assert hub.call("POST", "/queues/q/subscribers", {"subscribers": added["subscribers"][:1]}).status == 200
+
+
+# What opens something: shown as a mask, kept sealed, and kept when the mask is sent back
+
+
+def opened(hub: Hub, name: str = "q") -> list[tuple[str, dict[str, str]]]:
+    """URL and headers that each subscriber's attempts use."""
+    queue = hub.world.config.queue(PROJECT, name)
+    assert queue is not None
+    assert queue.push is not None
+    found = [credentials().opened(PROJECT, queue.push, each) for each in queue.push.subscribers]
+    return [(each.url, dict(each.headers)) for each in found]
+
+
+SECRETS = st.text("abcdefghijklmnopqrstuvwxyzABC0123456789", min_size=8, max_size=60).map("zQ-{}-Qz".format)
+GIVEN = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["https://{}@a.example/in", "http://u:{}@b.example:81/x?y=@z", "ironmq://p:{}@c.example/other"]
+        ),
+        st.dictionaries(st.sampled_from(["Authorization", "X-Api-Key", "Cookie", "x-own"]), SECRETS, max_size=3),
+        SECRETS,
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(wanted=GIVEN, add=st.booleans())
+def test_a_list_that_is_read_changed_and_written_keeps_its_secrets(
+    wanted: list[tuple[str, dict[str, str], str]], *, add: bool
+) -> None:
+    # Given subscribers with secrets in URLs and headers
+    hub = Hub()
+    subscribers = [
+        {"name": f"s{place}", "url": url.format(secret), "headers": headers}
+        for place, (url, headers, secret) in enumerate(wanted)
+    ]
+    hub.make("q", push={"subscribers": subscribers})
+    before = opened(hub)
+    assert before == [(each["url"], each["headers"]) for each in subscribers]
+    # Then they are stored and shown nowhere
+    secrets = {each for _, headers, secret in wanted for each in (secret, *headers.values())}
+    queue = hub.world.config.queue(PROJECT, "q")
+    assert not any(each in repr(queue) or each in repr(shown(hub)) for each in secrets)
+    # When a client changes something else in what it reads, and writes all of it back
+    read = shown(hub)
+    for each in read:
+        each["timeout"] = 7
+    body = {"subscribers": read}
+    result = hub.call("POST", "/queues/q/subscribers", body) if add else hub.call("PUT", "/queues/q/subscribers", body)
+    # Then the change is made, and the secrets are what they were
+    assert result.status == 200
+    assert opened(hub) == before
+    assert [each["timeout"] for each in shown(hub)] == [7] * len(wanted)
+
+
+def test_writing_the_same_list_again_in_clear_or_masked_writes_nothing(hub: Hub) -> None:
+    given = [{"name": "s", "url": "https://u:p4ss@a.example/in", "headers": {"Authorization": "Bearer t0ken"}}]
+    hub.make("q", push={"subscribers": given})
+    before = hub.world.config.queue(PROJECT, "q")
+    for same in (given, shown(hub)):
+        assert hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": same}}}).status == 200
+        assert hub.world.config.queue(PROJECT, "q") == before
+
+
+@pytest.mark.parametrize(
+    "masked",
+    [
+        {"name": "new", "url": f"https://{MASK}@a.example/in"},
+        {"name": "s", "url": f"https://{MASK}@evil.example/in"},
+        {"name": "s", "url": f"http://{MASK}@a.example/in"},
+        {"name": "s", "url": A, "headers": {"X-Other": MASK}},
+        {"name": "new", "url": B, "headers": {"Authorization": MASK}},
+    ],
+    ids=str,
+)
+def test_a_mask_that_stands_for_nothing_or_for_another_host_is_refused(hub: Hub, masked: dict[str, Any]) -> None:
+    path = "https://u:p4ss@a.example/in" if masked["name"] == "s" and "headers" not in masked else A
+    given = {"name": "s", "url": path, "headers": {"Authorization": "Bearer t0ken"}}
+    hub.make("q", push={"subscribers": [given]})
+    result = hub.call("POST", "/queues/q/subscribers", {"subscribers": [masked]})
+    assert result.status == 400
+    assert MASK in result.msg
+    assert "p4ss" not in result.msg
+
+
+def test_subscribers_are_removed_by_their_url_in_clear_or_as_it_is_shown(hub: Hub) -> None:
+    secret = [f"https://u:p4ss{number}@a.example/{number}" for number in range(3)]
+    hub.make("q", push={"subscribers": [{"url": each} for each in (*secret, A)]})
+    for url in (secret[0], f"https://{MASK}@a.example/1"):
+        assert hub.call("DELETE", "/queues/q/subscribers", {"subscribers": [{"url": url}]}).status == 200
+    assert [url for url, _ in opened(hub)] == [secret[2], A]
+    queue = hub.world.config.queue(PROJECT, "q")
+    assert queue is not None
+    assert queue.push is not None
+    # What was removed is not kept either.
+    assert len(credentials().open(PROJECT, queue.push.credentials)) == 1

@@ -33,6 +33,8 @@ class Item:
     reservation_id: str | None = None
     reserved_until: int = 0
     leaving: str | None = None
+    entry: str = ""
+    placed_at: int | None = None
 
 
 WAITING = Item(MESSAGE)

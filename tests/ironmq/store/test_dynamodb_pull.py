@@ -16,8 +16,10 @@ from tests.fakes import FakeClock
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.message import Message
+from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.ports import Once
 from pushhub.ironmq.ports import PullMessage
+from pushhub.ironmq.store import dynamodb_pull, pull_places
 from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 from pushhub.ironmq.store.changes import record_of_pull_change
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
@@ -351,24 +353,49 @@ def test_reservations_nobody_saw_are_recorded_under_numbers_of_their_own(bench: 
         images += bench.stored()
     # Then consumers know of one, and the records of two
     assert [decode_pull_message(image).reserved_count for image in images] == [1, 0, 1, 1]
-    records = [
-        record_of_pull_change(
-            {
-                "dynamodb": {
-                    "Keys": {name: new[name] for name in ("pk", "sk")},
-                    "OldImage": old,
-                    "NewImage": new,
-                    "ApproximateCreationDateTime": NOW / 1000,
-                }
-            }
-        )
-        for old, new in pairwise(images)
-    ]
+    records = [record_of_pull_change(change(old, new, NOW / 1000)) for old, new in pairwise(images)]
     assert [(each.kind, each.reservations) for each in records if each] == [
         ("released", 1),
         ("reserved", 2),
         ("released", 2),
     ]
+
+
+def test_what_comes_again_after_it_was_consumed_has_records_of_its_own(bench: Bench) -> None:
+    # Given a message of the hub's own that is put, reserved and deleted, and then put again for the same reason
+    given = message(queue_uid=LINE, subscriber_ids=(), cause="one")
+    images: list[dict[str, Any] | None] = []
+    for _ in range(2):
+        assert bench.store.put_once(given) is Once.STORED
+        images += [None, *bench.stored()]
+        (held,) = bench.reserve()
+        images += bench.stored()
+        bench.store.delete(given.key, reservation_id=held.reservation_id, now=NOW)
+        images.append(None)
+
+    # When its stream is read, and read again at another time
+    def recorded(at: float) -> list[DeliveryRecord]:
+        made = [record_of_pull_change(change(old, new, at)) for old, new in pairwise(images) if old or new]
+        return [each for each in made if each]
+
+    first, later = recorded(NOW / 1000), recorded(NOW / 1000 + 600)
+    # Then no two of its records have the same id, and each stay is owed for itself
+    assert [each.kind for each in first] == ["accepted", "reserved", "delivered"] * 2
+    assert len({each.record_id for each in first}) == 6
+    owed = [delivery for each in first for delivery in each.owed or ()]
+    assert len(set(owed)) == 2
+    assert [each.delivery_id for each in first if each.kind == "delivered"] == owed
+    assert {each.message_id for each in first} == {given.message_id}
+    # And their times, where the item has them, are the item's
+    moved = ("accepted", "reserved")
+    assert [each for each in later if each.kind in moved] == [each for each in first if each.kind in moved]
+
+
+def change(old: dict[str, Any] | None, new: dict[str, Any] | None, at: float) -> dict[str, Any]:
+    """A record of the table's stream, of a time in seconds."""
+    images = {name: image for name, image in (("OldImage", old), ("NewImage", new)) if image}
+    keys = {name: (new or old or {})[name] for name in ("pk", "sk")}
+    return {"dynamodb": {"Keys": keys, "ApproximateCreationDateTime": at, **images}}
 
 
 def test_a_message_has_one_entry_wherever_it_goes_and_none_when_it_is_gone(bench: Bench) -> None:
@@ -403,6 +430,41 @@ def test_who_is_cut_off_after_reserving_loses_no_message(bench: Bench) -> None:
     # And when its reservation has ended, the first is there again
     (back,) = bench.reserve(1, now=NOW + MINUTE + 1)
     assert (back.message.message_id, back.reserved_count) == (held.message.message_id, 2)
+
+
+@pytest.mark.parametrize("what", ["deletes it", "gives it back"])
+def test_an_entry_that_is_mended_while_its_message_goes_is_not_left_behind(bench: Bench, what: str) -> None:
+    # Given a message whose entry is where it was before a consumer reserved it
+    bench.put(2)
+    bench.client.next("put_item", aws.fails)
+    (held,) = bench.reserve()
+    bench.clock.advance(seconds=3)
+    key = held.message.key
+
+    def goes(real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+        if what == "deletes it":
+            bench.store.delete(key, reservation_id=held.reservation_id, now=NOW + 3_000)
+        else:
+            bench.store.release(key, reservation_id=held.reservation_id or "", delay_ms=MINUTE, now=NOW + 3_000)
+        return real(**parameters)
+
+    # When another one reserves the next, mends the entry, and the first one is done with its message before that
+    real_enter = bench.store._places.enter
+    calls = iter(["mends"])
+
+    def enter(items: Any) -> None:
+        if items and items[0]["place"]["S"] == mended and next(calls, None):
+            goes(real_enter, {"items": items})
+        else:
+            real_enter(items)
+
+    (stored,) = [each for each in bench.stored() if "reservation_id" in each]
+    mended = stored["place"]["S"]
+    bench.store._places.enter = enter  # type: ignore[method-assign]
+    bench.reserve(1, now=NOW + 3_000, timeout_ms=2 * MINUTE)
+    # Then every message has one entry, so as many are counted as there are
+    assert next(calls, "mended") == "mended"
+    assert sorted(bench.places()) == sorted(each["place"]["S"] for each in bench.stored())
 
 
 def test_an_old_entry_that_could_not_be_deleted_leads_nobody_astray(bench: Bench) -> None:
@@ -562,3 +624,44 @@ def test_consumers_that_meet_look_into_a_shard_of_their_own(bench: Bench) -> Non
         pass
     assert {decode_pull_message(each).reserved_count for each in bench.stored()} == {1}
     assert len(bench.stored()) == len(given) - 1
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_what_is_left_behind_in_a_long_queue_is_found_bit_by_bit(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, spread: bool
+) -> None:
+    # Given a queue with more entries than are looked at together, most of them of reserved messages
+    monkeypatch.setattr(dynamodb_pull, "_SWEPT", 16)
+    if spread:
+        monkeypatch.setattr(pull_places, "_BUSY", 10)
+    bench.store.put([message(queue_uid=LINE, subscriber_ids=()) for _ in range(45)])
+    held = bench.reserve(35, timeout_ms=100 * MINUTE)
+    # And deletions that were cut off before they deleted the entry
+    for each in held[::7]:
+        bench.client.next("batch_write_item", aws.fails)
+        bench.store.delete(each.message.key, reservation_id=each.reservation_id, now=NOW)
+    assert len(bench.places()) == 45
+    # When the size is asked for every few seconds, then it is exact after some
+    sizes: list[int] = []
+    for _ in range(6):
+        bench.clock.advance(seconds=5)
+        sizes.append(bench.store.size(PROJECT, LINE, bench.clock.now(), exact=True))
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == len(bench.stored()) == 40
+
+
+def test_an_exact_size_costs_little_more_than_another(bench: Bench) -> None:
+    # Given an empty queue, then it costs nothing more
+    bench.store.size(PROJECT, LINE, NOW, exact=True)
+    plain = len(bench.client.calls)
+    bench.store.size(PROJECT, LINE, NOW)
+    assert len(bench.client.calls) == 2 * plain
+    # And one that is not empty is looked through every few seconds only, whoever fails then
+    bench.put(30)
+    bench.reserve(30)
+    bench.client.calls.clear()
+    bench.client.next("batch_get_item", aws.fails)
+    for _ in range(10):
+        assert bench.store.size(PROJECT, LINE, NOW, exact=True) == 30
+    assert bench.client.count("batch_get_item") == 1
+    assert len(bench.client.calls) <= 10 * plain + 3

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pushhub.base.credentials import MASK
 from pushhub.base.errors import (
     Forbidden,
     Invalid,
@@ -62,7 +63,7 @@ def test_push_settings_are_absent_on_pull_queues_and_alerts_when_there_are_none(
             type=QueueType.UNICAST,
             push=PushSettings(
                 subscribers=(
-                    Subscriber(subscriber_id="x", name="n", url="http://a", headers={"X": "1"}, timeout_s=20),
+                    Subscriber(subscriber_id="x", name="n", url="http://a", headers={"X": MASK}, timeout_s=20),
                     Subscriber(subscriber_id="y", name="m", url="http://b", sealed=b"keys"),
                 ),
                 retries=0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
 import os
 import shutil
@@ -12,19 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from local.environment import make
+from tests.stack.node import node_packages
 
-__all__ = ["NodeMissing", "judged_by_node", "judged_by_python", "names_for_node", "names_for_python", "node", "python"]
+__all__ = ["judged_by_node", "judged_by_python", "names_for_node", "names_for_python", "python"]
 
 ROOT = Path(__file__).parents[3]
 JUDGE = Path(__file__).parent / "judge"
 NODE_JUDGE = Path(__file__).parent / "judge.mjs"
-NODE_LOCK = ROOT / "requirements" / "svix-node"
 SECONDS = 300
-STAMP = "made-from.sha256"
-
-
-class NodeMissing(Exception):
-    """This machine has no Node or no npm."""
 
 
 def python(generation: int) -> Path:
@@ -32,33 +26,6 @@ def python(generation: int) -> Path:
     folder = ROOT / f".venv-svix-{generation}"
     make(folder, ROOT / "requirements" / f"svix-{generation}.txt")
     return folder / "bin" / "python"
-
-
-def node() -> Path:
-    """The folder from which Node finds its client. npm checks every package against the lock's sha512.
-
-    Raises:
-        NodeMissing: There is no Node or no npm here.
-    """
-    npm = shutil.which("npm")
-    if not npm or not shutil.which("node"):
-        raise NodeMissing
-    folder, lock = ROOT / ".venv-svix-node", NODE_LOCK / "package-lock.json"
-    stamp, digest = folder / STAMP, hashlib.sha256(lock.read_bytes()).hexdigest()
-    if not stamp.is_file() or stamp.read_text() != digest:
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(NODE_LOCK, folder)
-        made = subprocess.run(
-            [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"],
-            cwd=folder,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-        )
-        assert made.returncode == 0, made.stdout + made.stderr
-        stamp.write_text(digest)
-    return folder
 
 
 def names_for_python(generation: int, prefix: str = "check_") -> list[str]:
@@ -92,7 +59,7 @@ def judged_by_node(base_url: str, tokens: Sequence[str]) -> dict[str, str]:
         NodeMissing: There is no Node or no npm here.
     """
     # Node looks for packages beside the script.
-    script = Path(shutil.copy(NODE_JUDGE, node()))
+    script = Path(shutil.copy(NODE_JUDGE, node_packages("svix-node")))
     return _judged(["node", str(script), base_url, *tokens], dict(os.environ, NODE_NO_WARNINGS="1"))
 
 

@@ -18,3 +18,12 @@ def test_every_check_passes_on_the_running_stack(stack: RunningStack) -> None:
     assert len(failed) >= 60
     wrong = [why for why in failed.values() if why]
     assert not wrong, "\n".join(wrong)
+
+
+def test_what_one_portal_asks_delays_no_other_project(stack: RunningStack) -> None:
+    # Given a project whose portal has many endpoints asked that do not answer, and another project
+    tokens = [stack.make_project().token for _ in range(2)]
+    # When the other one works, then it waits for none of them
+    failed = clients.judged_by_python(2, stack.base_url, tokens, "stack_")
+    assert len(failed) == 1
+    assert not any(failed.values()), "\n".join(failed.values())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, target
 from hypothesis import strategies as st
+from tests.fakes.effort import effort
 
+from pushhub.base.errors import TooMuchWork
+from pushhub.base.steps import MOST_STEPS, Steps
+from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.json_schema import enforceable, schema_problem, violation
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 
@@ -111,6 +116,7 @@ PAYLOAD = {"order": {"status": "paid", "total": 20, "gift": True, "items": [{"sk
         ("order.status", "in", [], False),
         ("order.items.0.sku", "eq", "a", True),
         ("order.items.1.sku", "exists", False, True),
+        ("order.items.0000000009.sku", "exists", False, True),
         ("order.items.x", "exists", True, False),
         ("order.status", "prefix", "pa", True),
         ("order.total", "prefix", "2", False),
@@ -124,3 +130,133 @@ PAYLOAD = {"order": {"status": "paid", "total": 20, "gift": True, "items": [{"sk
 def test_a_filter_compares_one_value(path: str, operator: str, value: Any, passes: bool) -> None:
     filtered = PayloadFilter(path=path, operator=Operator(operator), value=value)
     assert filtered.lets_through(PAYLOAD) is passes
+
+
+LONG = int("9" * 4299)
+NAMES = [str(number) for number in range(40_000)]
+OFTEN = [{"$ref": "#/definitions/a"}] * 10_000
+HOSTILE: Mapping[str, tuple[Any, Any]] = {
+    "many values allowed": ({"items": {"enum": list(range(40_000))}}, [-1] * 20),
+    "as many in different places": ({"allOf": [{"enum": list(range(40_000))} for _ in range(9)]}, 7),
+    "a long value compared often": ({"definitions": {"a": {"const": 1}}, "anyOf": OFTEN}, [["x" * 900_000]]),
+    "numbers with one hash": (
+        {"uniqueItems": True, "items": {"$ref": "#"}},
+        [[n * (2**61 - 1)] for n in range(40_000)],
+    ),
+    "fractions of long numbers": ({"items": {"multipleOf": 1e-300}}, [LONG] * 230),
+    "long numbers nobody reads": ({"definitions": {"a": {"minimum": LONG}}, "anyOf": OFTEN}, 1),
+    "many names required": ({"items": {"required": NAMES}}, [dict.fromkeys(NAMES)] * 50),
+    "many dependencies": ({"items": {"dependencies": {str(n): ["a"] for n in range(20_000)}}}, [{}] * 10_000),
+    "a long reference": ({"items": {"$ref": "#/" + "a/" * 100_000}}, [1] * 30_000),
+    "long names": (
+        {"additionalProperties": {"additionalProperties": {"type": "null"}}},
+        {"x" * 500_000: dict.fromkeys(NAMES)},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_schema_ends_within_the_budget(case: str) -> None:
+    schema, payload = HOSTILE[case]
+    steps = Steps()
+    # The work that Python does is limited as well, not only the count.
+    done = effort(lambda: violation(schema, payload, steps))
+    assert steps.spent <= MOST_STEPS
+    assert done <= MOST_INSTRUCTIONS * (1 + steps.spent)
+
+
+NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.just(LONG)
+SCALARS = NUMBERS | st.text(max_size=3) | st.booleans() | st.none()
+DATA: st.SearchStrategy[Any] = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=8)
+        | st.dictionaries(st.sampled_from("abcdefgh"), inner, max_size=8)
+        | st.tuples(inner, st.integers(1, 300)).map(lambda drawn: [drawn[0]] * drawn[1])
+    ),
+    max_leaves=12,
+)
+BRANCHES = ["allOf", "anyOf", "oneOf"]
+ANY_SCHEMA: st.SearchStrategy[Any] = st.recursive(
+    st.booleans()
+    | st.just({"$ref": "#"})
+    | st.fixed_dictionaries(
+        {},
+        optional={
+            "type": TYPES,
+            "enum": st.lists(DATA, max_size=8),
+            "const": DATA,
+            "minimum": NUMBERS,
+            "multipleOf": NUMBERS.map(abs).filter(bool),
+            "maxLength": st.integers(0, 3),
+            "uniqueItems": st.booleans(),
+            "required": st.lists(st.text(max_size=2), unique=True, max_size=30),
+        },
+    ),
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            **{name: st.lists(inner, min_size=1, max_size=6) for name in BRANCHES},
+            **dict.fromkeys(("items", "additionalProperties", "contains", "not", "if", "then", "else"), inner),
+            "propertyNames": inner,
+            "properties": st.dictionaries(st.sampled_from("abcd"), inner, max_size=4),
+            "dependencies": st.dictionaries(st.sampled_from("abcd"), inner | st.just(["a", "x"]), max_size=4),
+            "uniqueItems": st.just(True),
+        },
+    ),
+    max_leaves=12,
+)
+
+MOST_INSTRUCTIONS = 120
+"""Instructions of Python for one step, at most."""
+
+
+@settings(max_examples=60, deadline=None)
+@given(ANY_SCHEMA, DATA)
+def test_a_search_for_the_most_work_finds_none_that_is_not_counted(schema: Any, payload: Any) -> None:
+    # Given a search for schemas and payloads that take the most steps, or the most work for each of them
+    few = 1_500
+    assert schema_problem(schema) is None
+    steps = Steps(few)
+    done = effort(lambda: violation(schema, payload, steps))
+    target(float(steps.spent), label="steps")
+    target(done / (1 + steps.spent), label="work for a step")
+    # Then the budget is never exceeded, and no step is more work than a step may be
+    assert steps.spent <= few
+    assert done <= MOST_INSTRUCTIONS * (3 + steps.spent)
+
+
+def test_a_schema_that_is_too_large_to_be_checked_is_refused() -> None:
+    large: dict[str, Any] = {"properties": {str(number): {} for number in range(MOST_STEPS)}}
+    for check in (schema_problem, enforceable):
+        with pytest.raises(TooMuchWork):
+            check(large)
+
+
+@pytest.mark.parametrize(
+    ("versions", "newest"),
+    [(["1", "2", "10"], "10"), (["9" * 5_000, "2"], "2"), (["a", "b"], "b"), (["a", "0"], "a"), ([], None)],
+)
+def test_the_newest_version_of_a_schema_is_found_whatever_versions_are_called(
+    versions: list[str], newest: str | None
+) -> None:
+    schemas = {version: {"title": version} for version in versions}
+    event_type = EventType(project="p", name="a", description="", schemas=schemas, created_at=0, updated_at=0)
+    assert event_type.schema == (None if newest is None else {"title": newest})
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["order", "items", "0", "sku", "", "0" * 12]), min_size=1, max_size=100).map(".".join),
+    st.sampled_from(Operator),
+    st.lists(st.sampled_from(["a", 1, None, True]), max_size=50),
+)
+def test_a_filter_pays_for_its_path_and_its_values(path: str, operator: Operator, values: list[Any]) -> None:
+    each: Any = {Operator.ONE_OF: values, Operator.EXISTS: True, Operator.BEGINS_WITH: "a"}.get(operator, 1)
+    steps = Steps()
+    filtered = PayloadFilter(path=path, operator=operator, value=each)
+    done = effort(lambda: filtered.lets_through(PAYLOAD, steps))
+    target(done / steps.spent, label="work for a step")
+    assert done <= MOST_INSTRUCTIONS * (1 + steps.spent)
+    with pytest.raises(TooMuchWork):
+        filtered.lets_through(PAYLOAD, Steps(0))

@@ -27,7 +27,7 @@ export function Applications({ query }) {
   return html`<${Page} title="Applications" lead="Webhooks: one application for each customer; its endpoints get its messages, signed."
     actions=${html`<${Fragment}><a class="button" href=${href("event-types")}>Event types</a>
       <button class="primary" type="button" onClick=${() => setMaking(true)}>New application</button><//>`}>
-    <section class="card"><${Loaded} from=${list}>${(told) => html`<${Table} label="Applications" rows=${told.data} keyed=${(each) => each.id} empty="No applications yet."
+    <section class="card"><${Loaded} from=${list}>${(told) => html`<${Table} label="Applications" rows=${told.data} keyed=${(each) => each.id} empty=${html`<span>No applications yet. Make one for each customer, then add an endpoint: the URL where the customer wants webhooks.</span><button type="button" onClick=${() => setMaking(true)}>Make the first application</button>`}
       columns=${[
         ["Application", (each) => html`<a href=${href("apps", each.id)}>${each.name}</a>`],
         ["Uid", (each) => each.uid ?? "–"],
@@ -56,7 +56,7 @@ export function EventTypes({ query }) {
   };
   return html`<${Page} title="Event types" crumbs=${[["Applications", href("apps")]]} lead="The types that messages can have; endpoints choose among them."
     actions=${html`<button class="primary" type="button" onClick=${() => setMaking(true)}>New event type</button>`}>
-    <section class="card"><${Loaded} from=${list}>${(told) => html`<${Table} label="Event types" rows=${told.data} keyed=${(each) => each.name} empty="No event types yet."
+    <section class="card"><${Loaded} from=${list}>${(told) => html`<${Table} label="Event types" rows=${told.data} keyed=${(each) => each.name} empty=${html`<span>No event types yet. Messages can have any type; those listed here are offered to customers when they choose what an endpoint gets.</span><button type="button" onClick=${() => setMaking(true)}>Make the first event type</button>`}
       columns=${[
         ["Name", (each) => html`<span class="mono">${each.name}</span>`],
         ["Description", (each) => each.description],

@@ -24,14 +24,15 @@ export function Endpoint({ segments: [app, , id] }) {
   const health = useLoad((signal) => webhooks.endpoints.health(app, id, signal), [app, id], { every: 10_000 });
   const [edited, setEdited] = useState("");
   const shown = about.data?.endpoint;
+  const theirs = webhooks.tenantsOwn(shown?.url);
   const enable = async (disabled) => {
     await webhooks.endpoints.change(app, id, { disabled });
     toast(disabled ? "It gets no messages until it is resumed." : "It gets messages again.");
     await Promise.all([about.reload({ quietly: true }), health.reload({ quietly: true })]);
   };
   const resend = async (message) => {
-    await webhooks.messages.resend(app, message, id);
-    toast("It is sent again.");
+    const { skipped } = await webhooks.messages.resend(app, message, id);
+    toast(skipped ? "Nothing is sent: the endpoint is disabled." : "It is sent again.");
     await attempts.reload({ quietly: true });
   };
   const test = async () => {
@@ -50,14 +51,15 @@ export function Endpoint({ segments: [app, , id] }) {
     await about.reload({ quietly: true });
   };
   return html`<${Page} title=${shown?.url ?? "Endpoint"} crumbs=${above(app, about.data?.application)}
-    actions=${shown && html`<${Fragment}>
+    actions=${shown && !theirs && html`<${Fragment}>
       ${!webhooks.inPortal() && html`<${Doing} name="Send a test" kind="primary" onDo=${test} />`}
       <${Doing} name=${shown.disabled ? "Resume" : "Pause"} onDo=${() => enable(!shown.disabled)} />
       <button type="button" onClick=${() => setEdited("endpoint")}>Edit</button>
       <${Confirmed} name="Delete" question="Delete this endpoint?" detail="It gets no more messages." onSure=${remove} />
     <//>`}>
     <${Loaded} from=${about}>${({ application, endpoint }) => html`<${Fragment}>
-      ${endpoint.disabled && html`<${Notice} kind="warn" action="Resume" onAction=${() => enable(false)}>This endpoint is paused: nothing is sent to it.<//>`}
+      ${theirs && html`<${Notice}>This endpoint is the provider's own: it is shown because it gets your messages, too.<//>`}
+      ${endpoint.disabled && html`<${Notice} kind="warn" action=${theirs ? undefined : "Resume"} onAction=${() => enable(false)}>This endpoint is paused: nothing is sent to it.<//>`}
       ${health.data && !endpoint.disabled && html`<${Trouble} health=${health.data} />`}
       <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", ahead.data ? `${ahead.data.data.length}${ahead.data.done ? "" : " or more"}` : "–"], ["Usual answer", typical(attempts.data?.data)], ["Circuit", health.data ? html`<${Circuit} of=${health.data} disabled=${endpoint.disabled} />` : "–"]]} />`}<//>
       <${Card} title="The last day, by hour">
@@ -72,9 +74,9 @@ export function Endpoint({ segments: [app, , id] }) {
           ]} />`}<//>
         <//>
         <div class="stack">
-          <${Secret} app=${app} id=${id} old=${health.data?.oldSecretsEnd ?? []} onChanged=${() => health.reload({ quietly: true })} />
-          <${Recover} app=${app} id=${id} />
-          <${Card} title="What it gets" aside=${html`<button type="button" onClick=${() => setEdited("headers")}>Headers</button>`}>
+          ${!theirs && html`<${Secret} app=${app} id=${id} old=${health.data?.oldSecretsEnd ?? []} onChanged=${() => health.reload({ quietly: true })} />
+          <${Recover} app=${app} id=${id} />`}
+          <${Card} title="What it gets" aside=${!theirs && html`<button type="button" onClick=${() => setEdited("headers")}>Headers</button>`}>
             <${Facts} of=${[
               ["Event types", (endpoint.eventTypes ?? ["all"]).join(", ")], ["Channels", (endpoint.channels ?? ["all"]).join(", ")],
               ["At most", endpoint.throttleRate && `${endpoint.throttleRate} a second`], ["Description", endpoint.description], ["Id", html`<span class="mono">${endpoint.id}</span>`],
@@ -89,8 +91,8 @@ export function Endpoint({ segments: [app, , id] }) {
           ["Answer", (each) => html`<span class="answer">${answered(each)}</span>`],
           ["Took", (each) => `${each.responseDurationMs} ms`, { number: true }],
           ["Text", (each) => html`<span class="snippet">${shorten(each.response, 100)}</span>`],
-          ["Message", (each) => html`<a href=${href("apps", app, "messages", each.msgId)}>Its life</a>`],
-          ["", (each) => html`<span class="actions"><${Doing} name="Send again" onDo=${() => resend(each.msgId)} /></span>`],
+          ["Message", (each) => html`<a href=${href("apps", app, "messages", each.msgId)}>History</a>`],
+          ...(theirs ? [] : [["", (each) => html`<span class="actions"><${Doing} name="Send again" onDo=${() => resend(each.msgId)} /></span>`]]),
         ]} />`}<//>
       <//>
       ${edited === "endpoint" && html`<${Edit} app=${app} endpoint=${endpoint} onClose=${() => setEdited("")} onDone=${saved} />`}
@@ -108,9 +110,9 @@ export function Circuit({ of, disabled }) {
 /** What an open circuit, or days of failure, mean for an endpoint. */
 function Trouble({ health }) {
   const waiting = health.waiting >= 1000 ? "1,000 deliveries or more wait" : `${health.waiting} ${health.waiting === 1 ? "delivery waits" : "deliveries wait"}`;
-  const ends = health.disablesAt && html` It is paused <${Time} at=${health.disablesAt} /> if it takes nothing until then.`;
+  const ends = health.disablesAt && html` If every attempt fails until then, it is paused <${Time} at=${health.disablesAt} />.`;
   if (health.circuit === "open") {
-    return html`<${Notice} kind="bad">It failed for many messages, so it gets only an occasional try: the next <${Time} at=${health.nextProbe} />, after ${health.failedProbes} in vain. ${waiting} until it is back.${ends}<//>`;
+    return html`<${Notice} kind="bad">It failed for many messages, so it gets only an occasional attempt: the next <${Time} at=${health.nextProbe} />, after ${health.failedProbes} that failed. ${waiting} until it is back.${ends}<//>`;
   }
   if (health.circuit === "ramping") return html`<${Notice} kind="warn">It is back. ${waiting}; more of them are sent each minute.<//>`;
   return health.failingSince && html`<${Notice} kind="warn">It has accepted nothing since its first failure, <${Time} at=${health.failingSince} />.${ends}<//>`;
@@ -226,8 +228,8 @@ export function WebhookMessage({ segments: [app, , id] }) {
     return { application, message, attempts: attempts.data, destinations: destinations.data };
   }, [app, id], { every: 5000 });
   const resend = async (to) => {
-    await webhooks.messages.resend(app, id, to);
-    toast("It is sent again.");
+    const { skipped } = await webhooks.messages.resend(app, id, to);
+    toast(skipped ? "Nothing is sent: the endpoint is disabled." : "It is sent again.");
     await life.reload({ quietly: true });
   };
   const expunge = async () => {
@@ -242,14 +244,14 @@ export function WebhookMessage({ segments: [app, , id] }) {
         <div class="stack">
           <${Card} title="Where it goes">
             ${destinations.length ? html`<${FanOut} from=${message.eventType} branches=${destinations.map((each) => ({ name: each.url, state: stateOf(each), detail: each.nextAttempt ? "a retry is planned" : "" }))} />` : html`<p class="hint">No endpoint wanted it.</p>`}
-            <div class="actions">${destinations.map((each) => html`<${Doing} key=${each.id} kind="long" name="Send again to ${shorten(each.url, 40)}" onDo=${() => resend(each.id)} />`)}</div>
+            <div class="actions">${destinations.filter((each) => !webhooks.tenantsOwn(each.url)).map((each) => html`<${Doing} key=${each.id} kind="long" name="Send again to ${shorten(each.url, 40)}" onDo=${() => resend(each.id)} />`)}</div>
           <//>
           <${Card} title="Payload" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
             <${Facts} of=${[["Id", html`<span class="mono">${message.id}</span>`], ["Event id", message.eventId], ["Channels", (message.channels ?? []).join(", ")]]} />
             <${Body} text=${JSON.stringify(message.payload, null, 2)} />
           <//>
         </div>
-        <${Card} title="Its life"><${Timeline} label="Its life" items=${timeline(message, attempts, destinations)} /><//>
+        <${Card} title="History"><${Timeline} label="History" items=${timeline(message, attempts, destinations)} /><//>
       </div>
     <//>`}<//>
   <//>`;

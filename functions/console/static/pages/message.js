@@ -1,18 +1,25 @@
 // The life of a message in an IronMQ queue: what it says, whom it went to, what they answered, what comes next.
 import * as ironmq from "../ironmq.js";
-import { Body, Card, Confirmed, Copy, Doing, duration, Facts, FanOut, Loaded, Page, Time, Timeline, toast, useLoad } from "../parts.js";
+import { Badge, Body, Card, Confirmed, Copy, counted, duration, Facts, FanOut, Loaded, Page, Table, Time, Timeline, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html } from "../view.js";
 
 export function QueueMessage({ segments: [name, , id] }) {
   const message = useLoad(async (signal) => {
     const [shown, queue] = await Promise.all([ironmq.showMessage(name, id, signal), ironmq.showQueue(name, signal)]);
-    return { shown, queue };
+    const made = shown.push_statuses ? await ironmq.attempts(name, id, signal) : { attempts: [], forgotten: 0 };
+    return { shown, queue, made };
   }, [name, id], { every: 5000 });
-  const again = async (shown) => {
-    const [copy] = await ironmq.postMessages(name, [{ body: shown.body }]);
-    toast(`Posted again as ${copy}.`);
-    go("queues", name, "messages", copy);
+  const copy = async (shown) => {
+    const [posted] = await ironmq.postMessages(name, [{ body: shown.body }]);
+    toast(`Posted as ${posted}.`);
+    go("queues", name, "messages", posted);
+  };
+  const resend = async (subscribers) => {
+    const sent = await Promise.all(subscribers.map((subscriber) => ironmq.replay(name, { subscriber, message_ids: [id] })));
+    const replayed = sent.reduce((total, each) => total + each.replayed, 0);
+    toast(replayed ? `Sent again to ${counted(replayed, "subscriber")}.` : "Nothing was sent: it is no longer given up there.");
+    await message.reload({ quietly: true });
   };
   const remove = async () => {
     await ironmq.deleteMessage(name, id);
@@ -21,10 +28,12 @@ export function QueueMessage({ segments: [name, , id] }) {
   };
   return html`<${Page} title="Message ${id}" crumbs=${[["Queues", href("queues")], [name, href("queues", name)]]}
     actions=${message.data && html`<${Fragment}>
-      ${message.data.shown.body_base64 === undefined && html`<${Doing} name="Post again" onDo=${() => again(message.data.shown)} />`}
+      ${message.data.shown.body_base64 === undefined && html`<${Confirmed} name="Post a copy" kind="" question=${copyQuestion(message.data.queue)} sure="Post the copy" onSure=${() => copy(message.data.shown)}
+        detail=${message.data.queue.push ? "It is a new message: those who have accepted this one get it too. To repeat a delivery that was given up, use Send again beside the subscriber." : "It is a new message at the end of the queue."} />`}
       <${Confirmed} name="Delete" question="Delete this message?" detail="It is no longer pushed, and its body is deleted." onSure=${remove} />
     <//>`}>
-    <${Loaded} from=${message}>${({ shown, queue }) => html`<${Fragment}>
+    <${Loaded} from=${message}>${({ shown, queue, made }) => html`<${Fragment}>
+      ${shown.push_statuses && html`<${Subscribers} name=${name} queue=${queue} statuses=${shown.push_statuses} resend=${resend} />`}
       <div class="columns">
         <div class="stack">
           ${shown.push_statuses && html`<${Card} title="Where it goes">
@@ -34,8 +43,8 @@ export function QueueMessage({ segments: [name, , id] }) {
             <${Body} text=${shown.body} />
           <//>
         </div>
-        ${shown.push_statuses && html`<${Card} title="Its life">
-          <${Timeline} label="Its life" items=${life(id, shown.push_statuses, queue)} />
+        ${shown.push_statuses && html`<${Card} title="History">
+          <${Timeline} label="History" items=${life(id, shown.push_statuses, queue, made)} />
         <//>`}
       </div>
       ${!shown.push_statuses && html`<${Card} title="In the queue"><${Facts} of=${[["Reserved", `${shown.reserved_count} times`]]} /><//>`}
@@ -43,29 +52,54 @@ export function QueueMessage({ segments: [name, , id] }) {
   <//>`;
 }
 
-function branch(status) {
-  const answered = status.status_code === undefined ? "" : status.status_code ? `HTTP ${status.status_code}` : "no answer";
-  return { name: status.subscriber_name || "a removed subscriber", state: status.state, detail: [answered, status.tries ? `${status.tries} ${status.tries === 1 ? "try" : "tries"}` : ""].filter(Boolean).join(" · ") };
+const copyQuestion = (queue) => {
+  if (!queue.push) return `Post a copy to ${queue.name}?`;
+  return queue.type === "unicast" ? "Post a copy to one of the subscribers?" : `Post a copy to ${counted(queue.push.subscribers.length, "subscriber")}?`;
+};
+
+const answerOf = (status) => (status.status_code === undefined ? "" : status.status_code ? `HTTP ${status.status_code}` : "no answer");
+
+/** Each subscriber of the message with what it answered, and a resend to those that did not accept it. */
+function Subscribers({ name, queue, statuses, resend }) {
+  const here = new Set(queue.push?.subscribers.map((each) => each.name));
+  // In unicast the message is not owed to any one of them.
+  const failed = queue.type === "multicast" ? statuses.filter((each) => each.state === "exhausted" && here.has(each.subscriber_name)).map((each) => each.subscriber_name) : [];
+  return html`<${Card} title="Subscribers" flush
+    aside=${failed.length > 1 && html`<${Confirmed} name="Send again to all ${failed.length}" kind="" sure="Send again" question="Send this message again to ${failed.length} subscribers?" detail=${`Only to those that gave it up: ${failed.join(", ")}.`} onSure=${() => resend(failed)} />`}>
+    <${Table} label="Subscribers" rows=${statuses} columns=${[
+      ["Subscriber", (each) => (here.has(each.subscriber_name) ? html`<a class="name" href=${href("queues", name, "subscribers", each.subscriber_name)}>${each.subscriber_name}</a>` : each.subscriber_name || "removed")],
+      ["State", (each) => html`<${Badge} state=${each.state} />`],
+      ["Last answer", (each) => html`<span class="answer">${answerOf(each) || "–"}</span>`],
+      ["Attempts", (each) => each.tries, { number: true }],
+      ["", (each) => failed.includes(each.subscriber_name) && html`<span class="actions"><${Confirmed} name="Send again" kind="" question="Send this message again to ${each.subscriber_name}?" detail="To this subscriber alone, once, at once. No other subscriber gets it." onSure=${() => resend([each.subscriber_name])} /></span>`],
+    ]} />
+  <//>`;
 }
 
-/** What is known of a message's life, in order: each subscriber's last try, and the next one. */
-function life(id, statuses, queue) {
-  const told = statuses
-    .filter((each) => each.last_try_at)
-    .map((each) => ({
-      kind: { delivered: "good", acknowledged: "good", reserved: "warn" }[each.state] ?? "bad",
-      what: `${each.subscriber_name || "A removed subscriber"}: ${each.status_code ? `HTTP ${each.status_code}` : "no answer"}`,
-      at: each.last_try_at,
-      detail: html`${each.tries === 1 ? "First try" : `Try ${each.tries}`} of at most ${each.tries + each.retries_remaining}. ${each.msg}`,
-    }))
-    .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+function branch(status) {
+  const answered = answerOf(status);
+  return { name: status.subscriber_name || "a removed subscriber", state: status.state, detail: [answered, status.tries ? `${status.tries} ${status.tries === 1 ? "attempt" : "attempts"}` : ""].filter(Boolean).join(" · ") };
+}
+
+const RESULTS = { delivered: "good", reserved: "warn", failed: "bad" };
+
+/** A message's history in order: every attempt, and what comes next. */
+function life(id, statuses, queue, { attempts, forgotten }) {
+  const paused = new Set((queue.push?.subscribers ?? []).filter((each) => each.paused).map((each) => each.name));
+  const told = attempts.map((each) => ({
+    kind: RESULTS[each.result] ?? "",
+    what: `${each.subscriber_name || "A removed subscriber"}: ${answerOf(each)}`,
+    at: each.started_at,
+    detail: `Attempt ${each.number}${each.manual ? ", requested by a person" : ""}, ${each.took_ms.toLocaleString()} ms. ${each.msg}`,
+  }));
+  if (forgotten) told.unshift({ what: `${counted(forgotten, "older attempt")}`, detail: "No longer shown here; the delivery records have them." });
   const ahead = statuses
     .filter((each) => ["pending", "retrying", "reserved"].includes(each.state))
     .map((each) => ({
       kind: "ahead",
-      what: each.tries ? `${each.subscriber_name}: the next try` : `${each.subscriber_name || "A removed subscriber"}: the first try`,
+      what: each.tries ? `${each.subscriber_name}: the next attempt` : `${each.subscriber_name || "A removed subscriber"}: the first attempt`,
       at: each.next_try_at,
-      detail: why(each, queue),
+      detail: paused.has(each.subscriber_name) ? "The subscriber is paused: this waits until it is resumed." : why(each, queue),
     }));
   const given = statuses
     .filter((each) => each.state === "exhausted")
@@ -73,19 +107,19 @@ function life(id, statuses, queue) {
       kind: "bad",
       what: `${each.subscriber_name}: given up`,
       detail: queue.push?.error_queue
-        ? html`Its tries are used up. A message in <a href=${href("queues", queue.push.error_queue)}>${queue.push.error_queue}</a> tells of it.`
-        : "Its tries are used up, and the queue has no error queue.",
+        ? html`Its attempts are used up. A message in <a href=${href("queues", queue.push.error_queue)}>${queue.push.error_queue}</a> reports it.`
+        : "Its attempts are used up, and the queue has no error queue.",
     }));
   return [{ kind: "accent", what: "Accepted", at: acceptedAt(id), detail: "Stored, to be delivered to its subscribers." }, ...told, ...given, ...ahead];
 }
 
 /** Why the next try is when it is. */
 function why(status, queue) {
-  if (!status.tries || !status.last_try_at) return "It waits for its turn.";
+  if (!status.tries || !status.last_try_at) return "It is sent as soon as it is its turn.";
   const waits = (Date.parse(status.next_try_at) - Date.parse(status.last_try_at)) / 1000;
   if (status.state === "reserved") return `Reserved for ${duration(waits)}: without an acknowledgement by then it counts as failed.`;
   const asked = Math.abs(waits - (queue.push?.retries_delay ?? waits)) < 2 ? "The queue waits" : "Asked for by its policy or its answer";
-  return `${asked} ${duration(waits)} after the end of a try; ${status.retries_remaining} left.`;
+  return `${asked} ${duration(waits)} after an attempt ended; ${counted(status.retries_remaining, "retry", "retries")} left.`;
 }
 
 // An id is 41 bits of milliseconds since 2020, from the first number of 19 digits on, then 22 bits that tell ids apart

@@ -3,7 +3,7 @@ import * as ironmq from "../ironmq.js";
 import * as hub from "../hub.js";
 import * as webhooks from "../webhooks.js";
 import { Refused } from "../http.js";
-import { Badge, Card, Field, Loaded, Page, Pager, Table, Time, shorten, useLoad } from "../parts.js";
+import { Badge, Card, Doing, Field, Loaded, Page, Pager, Table, Time, shorten, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 
@@ -21,9 +21,8 @@ const STATES = {
 };
 const ARCHIVED = new Set(["completed", "never_processed"]);
 const IN_STATE = 25;
-const MOST_QUEUES = 100;
-const MOST_APPS = 100;
-const AT_ONCE = 4;
+const INDEX_PAGES = 10;
+const AT_ONCE = 8;
 
 export function Search({ query }) {
   const [values, setValues] = useState({ id: query.id ?? "", queue: query.queue ?? "", subscriber: query.subscriber ?? "", app: query.app ?? "", state: query.state ?? "", type: query.type ?? "", from: query.from ?? "", to: query.to ?? "" });
@@ -35,11 +34,11 @@ export function Search({ query }) {
     setTurn(turn + 1);
     go("search", values);
   };
-  return html`<${Page} title="Search" lead="A message by its id, a subscriber by its name or URL; messages of queues, the store and applications by state; by type and time.">
+  return html`<${Page} title="Search" lead="A message by its id or the value of a named field, a subscriber by its name or URL; messages of queues, the store and applications by state; by type and time.">
     <${Card}>
-      <form onSubmit=${search} role="search">
+      <form onSubmit=${search} role="search" aria-label="Search">
         <div class="row">
-          <${Field} label="Message id" value=${values.id} onValue=${set("id")} />
+          <${Field} label="Id or value" hint="A message's id, or the value of a named field: an order's number." value=${values.id} onValue=${set("id")} />
           <${Field} label="Queue" hint="Limits an id or a state to one queue." value=${values.queue} onValue=${set("queue")} />
           <${Field} label="Subscriber" hint="Part of a name, an id or a URL: subscribers, services, endpoints." value=${values.subscriber} onValue=${set("subscriber")} />
         </div>
@@ -123,31 +122,94 @@ async function inStateOfApplications(query, state, signal, setProgress) {
   return each(all, setProgress, ask);
 }
 
-/** Looks a message up: 24 hex digits are the store's, 19 digits IronMQ's, in whatever queue has it; webhooks' begin with msg_, their endpoints' with ep_. */
+const IDS = [
+  [/^[0-9a-f]{24}$/i, "store"],
+  [/^(msg|ep)_/, "applications"],
+  [/^\d{19}$/, "queues"],
+];
+
+/**
+ * Looks for an id or a value, everywhere: the index of named fields; what has the form of an id also where such ids are (24 hex digits are
+ * the store's, 19 digits those of queues, webhooks' begin with msg_, their endpoints' with ep_).
+ */
 function ById({ id, queue }) {
   const [progress, setProgress] = useState("");
   const found = useLoad(async (signal) => {
-    if (/^[0-9a-f]{24}$/.test(id)) {
-      const shown = await there(() => hub.showMessage(id, signal));
-      return shown ? [{ name: shown.message, what: "Message of the store", state: shown.state, link: href("store", "messages", id) }] : [];
-    }
-    if (/^(msg|ep)_/.test(id)) return inApplications(id, signal, setProgress);
-    if (!/^\d{1,19}$/.test(id)) throw new Refused(0, "This is not the id of a message: IronMQ's have 19 digits, the store's have 24 hexadecimal digits, and those of webhooks begin with msg_.");
-    return inQueues(id, queue ? [queue] : await names(signal), signal, setProgress);
+    const rows = (await indexed(id, signal)).filter((row) => !queue || row.of === queue);
+    const place = IDS.find(([form]) => form.test(id))?.[1];
+    if (place === "store") {
+      const shown = await there(() => hub.showMessage(id.toLowerCase(), signal));
+      if (shown) rows.push({ name: shown.message, what: "Message of the store", states: [{ state: shown.state }], link: href("store", "messages", id.toLowerCase()) });
+    } else if (place === "applications") rows.push(...(await inApplications(id, signal, setProgress)));
+    else if (place === "queues") rows.push(...(await inQueues(id, queue ? [queue] : await names(signal), signal, setProgress)));
+    return { rows, place };
   }, [id, queue]);
-  return html`<${Card} title="Found" flush>
-    ${found.loading && progress && html`<p class="inside hint" role="status">${progress}</p>`}
-    <${Loaded} from=${found}>${(rows) => html`<${Table} label="Found" rows=${rows} empty="No message has this id (any more)." columns=${[
-      ["Message", (each) => html`<a href=${each.link}>${each.name}</a>`],
-      ["What", (each) => each.what],
-      ["State", (each) => (each.state ? html`<${Badge} state=${each.state} />` : "–")],
-    ]} />`}<//>
+  return html`<${Fragment}>
+    <${Card} title="Found" flush>
+      ${found.loading && progress && html`<p class="inside hint" role="status">${progress}</p>`}
+      <${Loaded} from=${found}>${({ rows, place }) => html`<${Table} label="Found" rows=${rows} empty=${nothing(place, queue)} columns=${FOUND} />`}<//>
+    <//>
+    <${InBodies} text=${id} queue=${queue} />
+  <//>`;
+}
+
+const FOUND = [
+  ["Message", (each) => html`<a class="name" href=${each.link}>${each.name}</a>`],
+  ["What", (each) => html`<span class="name">${each.what}</span>`],
+  ["State", (each) => (each.states?.length ? html`<span class="stack">${each.states.map((one) => html`<span>${one.to && html`${shorten(one.to, 40)} `}<${Badge} state=${one.state} /></span>`)}</span>` : "–")],
+];
+
+function nothing(place, queue) {
+  const named = "No message has this value in a named field. A queue's settings say which fields messages are found by, for what is posted from then on.";
+  const where = { store: "in the store", applications: "in an application", queues: queue ? `in the queue ${queue}` : "in any queue" }[place];
+  return where ? `${named} And no message with this id is ${where} (any more).` : named;
+}
+
+/** Messages that the index of named fields has for a value, of all pages up to some. */
+async function indexed(value, signal) {
+  const rows = [];
+  for (let after = "", page = 0; after !== null && page < INDEX_PAGES; page++) {
+    const told = await ironmq.find(value.slice(0, 200), after, signal);
+    rows.push(...told.found.map((one) => ({
+      name: one.message_id, of: one.queue, what: `Queue ${one.queue}, ${one.field}`, states: one.deliveries.map((each) => ({ to: each.subscriber_name, state: each.state })), link: href("queues", one.queue, "messages", one.message_id),
+    })));
+    after = told.after;
+  }
+  return rows;
+}
+
+/** Looks for a text in the bodies of what waits and what was given up, in all queues; on demand, because it reads them all. */
+function InBodies({ text, queue }) {
+  const [rows, setRows] = useState(null);
+  const [progress, setProgress] = useState("");
+  const wanted = text.toLowerCase();
+  const fits = (message) => message && String(message.body).toLowerCase().includes(wanted);
+  const ofQueue = async (name) => {
+    const [waiting, given] = await Promise.all([there(() => ironmq.peek(name)), there(() => ironmq.deliveries(name, { state: "exhausted" }))]);
+    const row = (id, states) => ({ name: id, what: `Queue ${name}`, states, link: href("queues", name, "messages", id) });
+    const found = (waiting ?? []).filter(fits).map((each) => row(each.id, [{ state: "waiting" }]));
+    for (const one of given?.deliveries ?? []) {
+      if (fits(await there(() => ironmq.showMessage(name, one.message_id)))) found.push(row(one.message_id, [{ to: one.subscriber_name, state: one.state }]));
+    }
+    return found;
+  };
+  const look = async () => {
+    setRows(await each(queue ? [queue] : await names(), setProgress, ofQueue));
+    setProgress("");
+  };
+  return html`<${Card} title="In the text of messages" flush>
+    <div class="inside">
+      <p class="hint">Reads up to 100 messages that wait and 100 that were given up of each queue. What has arrived is not read.</p>
+      <div class="actions"><${Doing} name="Search the text" onDo=${look} /></div>
+      ${progress && html`<p class="hint" role="status">${progress}</p>`}
+    </div>
+    ${rows && html`<${Table} label="In the text of messages" rows=${rows} empty="No message that waits or was given up has this text." columns=${FOUND} />`}
   <//>`;
 }
 
 async function names(signal) {
   const all = [];
-  for (let previous = ""; all.length < MOST_QUEUES; ) {
+  for (let previous = ""; ; ) {
     const page = await ironmq.listQueues({ per_page: 100, previous }, signal);
     all.push(...page.map((each) => each.name));
     if (page.length < 100) break;
@@ -156,10 +218,10 @@ async function names(signal) {
   return all;
 }
 
-/** Applications of the project, so many at most, newest first. */
+/** All applications of the project, newest first. */
 async function applications(signal) {
   const all = [];
-  for (let iterator = ""; all.length < MOST_APPS; ) {
+  for (let iterator = ""; ; ) {
     const page = await webhooks.applications.list(iterator, signal);
     all.push(...page.data);
     if (page.done) break;
@@ -212,7 +274,7 @@ function BySubscriber({ text }) {
   }, [text]);
   return html`<${Card} title="Subscribers" flush>
     ${found.loading && progress && html`<p class="inside hint" role="status">${progress}</p>`}
-    <${Loaded} from=${found}>${(rows) => html`<${Table} label="Subscribers" rows=${rows} empty="No subscriber with this name or URL in the first ${MOST_QUEUES} queues and applications." columns=${[
+    <${Loaded} from=${found}>${(rows) => html`<${Table} label="Subscribers" rows=${rows} empty="No subscriber has this in its name, id or URL." columns=${[
       ["Subscriber", (row) => html`<a href=${row.link}>${row.name || row.url}</a>`],
       ["What", (row) => row.what],
       ["URL", (row) => html`<span class="mono">${shorten(row.url, 80)}</span>`],
@@ -239,7 +301,7 @@ function InApplication({ query }) {
 }
 
 async function inQueues(id, queues, signal, setProgress) {
-  const ask = async (name) => (await there(() => ironmq.showMessage(name, id, signal))) && { name: id, what: `In the queue ${name}`, link: href("queues", name, "messages", id) };
+  const ask = async (name) => (await there(() => ironmq.showMessage(name, id, signal))) && { name: id, what: `Queue ${name}`, link: href("queues", name, "messages", id) };
   return each(queues, setProgress, ask, 1);
 }
 

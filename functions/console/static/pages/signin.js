@@ -26,7 +26,7 @@ export function SignIn({ reason, onSignIn }) {
       <h1>Pushhub</h1>
       ${reason && html`<${Notice} kind="bad">${reason}<//>`}
       <${Form} fields=${FIELDS} submit="Sign in" onSubmit=${enter} />
-      <p class="hint">On one machine <code>make status</code> says both; on AWS <code>python -m cli.projects</code> makes projects and tokens.</p>
+      <p class="hint">On one machine <code>make status</code> says both; on AWS <code>pushhub projects make</code> and <code>pushhub tokens make</code> do.</p>
     </div>
   </main>`;
 }

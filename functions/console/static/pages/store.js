@@ -65,7 +65,7 @@ function Messages({ query }) {
             ["Next try", (each) => html`<${Time} at=${each.next_attempt} />`],
             ["Last error", (each) => html`<span title=${each.last_error ?? each.reason ?? ""}>${shorten(each.last_error ?? each.reason ?? "–", 60)}</span>`],
             ["", (each) => each.queue_name === "accepted" && html`<span class="actions">
-              <${Doing} name="Try now" onDo=${() => decide(each, "attempt_now", "It is tried now.")} />
+              ${each.locked_at ? "Being tried" : html`<${Doing} name="Try now" onDo=${() => decide(each, "attempt_now", "It is tried now.")} />`}
               <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived and not tried again." onSure=${() => decide(each, "archive", "Archived.")} />
             </span>`],
           ]} />
@@ -288,7 +288,7 @@ export function StoreMessage({ segments: [, id] }) {
   const shown = message.data;
   return html`<${Page} title=${shown ? shown.message : `Message ${id}`} crumbs=${[["Store", href("store")]]}
     actions=${shown?.queue_name === "accepted" && html`<${Fragment}>
-      <${Doing} name="Try now" kind="primary" onDo=${() => decide("attempt_now", "It is tried now.")} />
+      ${shown.can_attempt && html`<${Doing} name="Try now" kind="primary" onDo=${() => decide("attempt_now", "It is tried now.")} />`}
       <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived and not tried again." onSure=${() => decide("archive", "Archived.")} />
     <//>`}>
     <${Loaded} from=${message}>${(told) => html`<${Fragment}>
@@ -300,11 +300,12 @@ export function StoreMessage({ segments: [, id] }) {
             ["For", told.consumer],
             ["Comes of", told.parent_id && html`<a class="mono" href=${href("store", "messages", told.parent_id)}>${told.parent_id}</a>`],
             ["Why it went nowhere", told.reason],
+            ["Being tried since", told.locked_at && html`<${Time} at=${told.locked_at} />`],
             ["Failed tries in a row", told.attempts || null],
             ["Last error", told.last_error],
           ]} />
         <//>
-        <${Card} title="Its life"><${Timeline} label="Its life" items=${life(told)} /><//>
+        <${Card} title="History"><${Timeline} label="History" items=${life(told)} /><//>
       </div>
       ${told.children.length > 0 && html`<${Card} title=${told.source === "incoming" ? "Copies for services" : "Messages from the service's answer"}>
         <${FanOut} from=${told.message} branches=${told.children.map((each) => ({ name: each.consumer ?? each.message, state: each.state ?? each.location, detail: each.last_error }))} />

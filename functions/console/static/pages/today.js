@@ -44,6 +44,8 @@ async function look(signal) {
   };
 }
 
+const link = (count, ...to) => html`<a href=${href(...to)}>${count.toLocaleString()}</a>`;
+
 export function Today() {
   const now = useLoad(look, [], { every: 15_000 });
   const decide = async (row, what, done) => {
@@ -64,13 +66,13 @@ export function Today() {
       const [oldest] = told.oldest;
       return html`<${Fragment}>
         <${Figures} wide of=${[
-          ["Accepted, last day", day("accepted")],
-          ["Delivered, last day", day("delivered")],
-          ["Given up, last day", day("given_up")],
-          ["Failing, to be retried", sum(told.failing) + told.store.failing],
-          ["Waiting for consumers", sum(told.queues.filter((each) => !each.push))],
-          ["Store: on their way", told.store.incoming + told.store.pending + told.store.scheduled],
-          ["Wait for a person", told.store.parked + sum(told.errors)],
+          ["Accepted, last day", link(day("accepted"), "queues")],
+          ["Delivered, last day", link(day("delivered"), "queues")],
+          ["Given up, last day", link(day("given_up"), "search", { state: "given_up" })],
+          ["Failing, to be retried", link(sum(told.failing) + told.store.failing, "search", { state: "failing" })],
+          ["Waiting for consumers", link(sum(told.queues.filter((each) => !each.push)), "queues")],
+          ["Store: on their way", link(told.store.incoming + told.store.pending + told.store.scheduled, "store")],
+          ["Wait for a person", link(told.store.parked + sum(told.errors), "search", { state: "parked" })],
           ["Oldest waiting", oldest ? html`<a href=${href("queues", oldest.queue, "messages", oldest.id)}><${Time} at=${oldest.at} /></a>` : "–"],
         ]} />
         <${Card} title="The last day, by hour">
@@ -86,7 +88,7 @@ export function Today() {
               ["Since", (each) => html`<${Time} at=${each.attempt_at ?? each.created_at} />`],
               ["Last error", (each) => shorten(each.last_error ?? "–", 70)],
               ["", (each) => html`<span class="actions">
-                <${Doing} name="Try now" onDo=${() => decide(each, "attempt_now", "It is tried now.")} />
+                ${each.locked_at ? "Being tried" : html`<${Doing} name="Try now" onDo=${() => decide(each, "attempt_now", "It is tried now.")} />`}
                 <${Confirmed} name="Archive" question="Give this message up?" detail="It is archived and not tried again." onSure=${() => decide(each, "archive", "Archived.")} />
               </span>`],
             ]} />
@@ -103,13 +105,13 @@ export function Today() {
         <//>`}
         ${told.errors.length > 0 && html`<${Card} title="Error queues that are not empty" flush>
           <${Table} label="Error queues" rows=${told.errors} keyed=${(each) => each.name} columns=${[
-            ["Error queue", (each) => html`<a href=${href("queues", each.name)}>${each.name}</a>`],
-            ["Deliveries given up", (each) => each.size, { number: true }],
+            ["Error queue", (each) => html`<a class="name" href=${href("queues", each.name)}>${each.name}</a>`],
+            ["Given up", (each) => each.size, { number: true }],
           ]} />
         <//>`}
         <${Card} title="Failing now" flush>
           <${Table} label="Failing now" rows=${told.failing} keyed=${(each) => each.name} empty="No push queue has a failing delivery." columns=${[
-            ["Queue", (each) => html`<a href=${href("queues", each.name)}>${each.name}</a>`],
+            ["Queue", (each) => html`<a class="name" href=${href("queues", each.name)}>${each.name}</a>`],
             ["Failing", (each) => each.size, { number: true }],
             ["Oldest", (each) => html`<${Time} at=${told.oldest.find((other) => other.queue === each.name)?.at} />`],
             ["Tried again", (each) => `${each.push.retries === 1 ? "once" : `${each.push.retries} times`}, ${each.push.retries_delay} s apart`],

@@ -13,6 +13,7 @@ export function Topics({ query }) {
   const list = useLoad((signal) => notifications.listSubscriptions({ currentPage: page, subscription: query.name }, signal), [page, query.name]);
   const [making, setMaking] = useState(false);
   const [publishing, setPublishing] = useState(false);
+  const [waiting, setWaiting] = useState("");
   const remove = async (rule) => {
     await notifications.removeSubscription(rule.id);
     toast("The rule is removed.");
@@ -34,6 +35,7 @@ export function Topics({ query }) {
             ["Kept", (each) => (each.nonPersistent ? "while connected" : "until acknowledged")],
             ["", (each) => html`<span class="actions">
               <a class="button" href=${href("live", each.subscription)}>Watch</a>
+              <button type="button" onClick=${() => setWaiting(each.subscription)}>Subscribers</button>
               <${Confirmed} name="Remove" question="Remove this rule?" detail="The topic keeps its notifications and its subscribers." onSure=${() => remove(each)} />
             </span>`],
           ]} />
@@ -46,6 +48,24 @@ export function Topics({ query }) {
     </section>
     ${making && html`<${NewRule} onClose=${() => setMaking(false)} onDone=${() => { setMaking(false); list.reload({ quietly: true }); }} />`}
     ${publishing && html`<${Publish} onClose=${() => setPublishing(false)} />`}
+    ${waiting && html`<${Subscribers} topic=${waiting} onClose=${() => setWaiting("")} />`}
+  <//>`;
+}
+
+/** What waits for each subscriber of a topic: who is about to fill it. */
+function Subscribers({ topic, onClose }) {
+  const list = useLoad((signal) => notifications.listSubscribers(topic, signal), [topic]);
+  return html`<${Dialog} title=${`Subscribers of ${topic}`} onClose=${onClose}>
+    <${Loaded} from=${list}>${(told) => html`<${Table} label="Subscribers" rows=${told.subscribers} keyed=${(each) => `${each.nonPersistent} ${each.subscriber}`} empty="Nobody has connected to this topic."
+      columns=${[
+        ["Subscriber", (each) => each.subscriber],
+        ["Connected", (each) => each.consumers],
+        ["Waiting", (each) => `${each.bytes.toLocaleString()} bytes`],
+        ["Since", (each) => (each.oldest ? html`<${Time} at=${each.oldest} />` : "nothing waits")],
+        ["Unacknowledged", (each) => each.unacknowledged],
+        ["Kept", (each) => (each.nonPersistent ? "while connected" : "until acknowledged")],
+      ]} />`}<//>
+    <div class="actions"><button type="button" onClick=${onClose}>Close</button></div>
   <//>`;
 }
 

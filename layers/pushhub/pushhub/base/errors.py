@@ -5,8 +5,11 @@
     HubError
     ├── RequestRefused            the caller must change the request (a dialect maps it to a 4xx)
     │   ├── Invalid               malformed, wrong type, out of range
+    │   │   └── TooMuchWork       a rule takes too many steps on this data
     │   ├── TooLarge              body over the limit
-    │   ├── QuotaExceeded         the project posts more than it may; later it can be carried out
+    │   ├── TryLater              the project does more at a time than it may; later it can be carried out
+    │   │   └── QuotaExceeded     it posts more
+    │   ├── Overloaded            the hub does more than it can
     │   ├── Unanswerable          the result does not fit into an answer
     │   ├── Unauthorized          no token, or not one of this project
     │   ├── Forbidden             wrong or timed-out reservation, immutable setting
@@ -15,6 +18,7 @@
     │       └── MessageNotFound
     ├── Conflict                  somebody else wrote first; look again
     └── Unavailable               a service we depend on did not answer; the effect is unknown
+        └── Overdue               it was not called, because the request's time is over
 """
 
 from __future__ import annotations
@@ -40,19 +44,40 @@ class Invalid(RequestRefused):
     """Malformed, of a wrong type, or out of range."""
 
 
+class TooMuchWork(Invalid):
+    """A rule takes more steps on some data than one evaluation may; see :mod:`pushhub.base.steps`."""
+
+    def __init__(self, message: str = "This takes too many steps to evaluate") -> None:
+        super().__init__(message)
+
+
 class TooLarge(RequestRefused):
     """The body is larger than the hub accepts.
 
     Args:
         limit: The limit in bytes.
+        what: What is too large.
     """
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"Request body is larger than {limit} bytes")
+    def __init__(self, limit: int, what: str = "Request body") -> None:
+        super().__init__(f"{what} is larger than {limit} bytes")
         self.limit = limit
 
 
-class QuotaExceeded(RequestRefused):
+class TryLater(RequestRefused):
+    """A project does more at a time than it may.
+
+    Args:
+        message: One sentence for the caller.
+        retry_after_s: Seconds after which to try again, at least 1.
+    """
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class QuotaExceeded(TryLater):
     """A project posts more than its quota.
 
     Args:
@@ -62,10 +87,23 @@ class QuotaExceeded(RequestRefused):
 
     def __init__(self, per_second: int, *, retry_after_s: int) -> None:
         super().__init__(
-            f"The project may post {per_second} messages per second on average: try again in {retry_after_s} s"
+            f"The project may post {per_second} messages per second on average: try again in {retry_after_s} s",
+            retry_after_s=retry_after_s,
         )
         self.per_second = per_second
-        self.retry_after_s = retry_after_s
+
+
+class Overloaded(RequestRefused):
+    """A request could not be carried out in its time because the hub is busy: repeat it, a little later.
+
+    Attributes:
+        retry_after_s: Seconds after which to try again.
+    """
+
+    retry_after_s = 5
+
+    def __init__(self) -> None:
+        super().__init__("The hub is busy and did not finish in time: try again")
 
 
 class Unanswerable(RequestRefused):
@@ -123,3 +161,7 @@ class Unavailable(HubError):
         super().__init__(f"{operation} failed: {reason}" if reason else f"{operation} failed")
         self.operation = operation
         self.reason = reason
+
+
+class Overdue(Unavailable):
+    """A service was not called, because the answer would come too late (:mod:`pushhub.cloud.deadline`)."""

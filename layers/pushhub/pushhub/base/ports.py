@@ -73,10 +73,10 @@ class Telemetry(Protocol):
 
 
 class Vault(Protocol):
-    """Encrypts signing keys at rest. Both methods raise :class:`pushhub.base.errors.Unavailable` on failure."""
+    """Encrypts at rest what opens something. Both methods raise :class:`pushhub.base.errors.Unavailable` on failure."""
 
     def seal(self, project_id: str, content: bytes) -> bytes:
-        """Encrypt up to 4,096 bytes; they can be decrypted for the same project only."""
+        """Encrypt; the result can be decrypted for the same project only."""
         ...
 
     def open(self, project_id: str, sealed: bytes) -> bytes:

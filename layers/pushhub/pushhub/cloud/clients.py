@@ -7,6 +7,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
+from pushhub.cloud.deadline import CONNECT_S, READ_S, Deadline, HurriedCalls, deadline
+
 LEAST_BOTOCORE = (1, 35, 2)
 """The first version that supports the newest parameter the hub uses: ``IfNoneMatch`` of S3's ``PutObject``.
 
@@ -30,9 +32,14 @@ class OldSdkError(Exception):
 
 
 class Clients:
-    """Low-level clients, created on first use and cached. Call timeouts are well below the functions' own timeouts."""
+    """Low-level clients, created on first use and cached. Call timeouts are well below the functions' own timeouts.
 
-    def __init__(self) -> None:
+    Args:
+        until: When the environment's answer is due; calls keep to it.
+    """
+
+    def __init__(self, until: Deadline = deadline) -> None:
+        self._calls = HurriedCalls(until, connections=CONNECTIONS)
         self._lock = Lock()
         self._session: Any = None
         self._made: dict[tuple[str, str | None], Any] = {}
@@ -53,13 +60,13 @@ class Clients:
         if self._session is None:
             check_version(botocore.__version__)
             self._session = boto3.session.Session()
-        return self._session.client(
+        client = self._session.client(
             service,
             endpoint_url=endpoint_url,
             config=Config(
                 retries={"mode": "standard", "total_max_attempts": 4},
-                connect_timeout=2,
-                read_timeout=10,
+                connect_timeout=CONNECT_S,
+                read_timeout=READ_S,
                 max_pool_connections=CONNECTIONS,
                 tcp_keepalive=True,
                 # Validation takes a quarter of a call's CPU; the contract tests run the same calls with it on.
@@ -68,6 +75,8 @@ class Clients:
                 user_agent=f"Boto3/{boto3.__version__} Pushhub",
             ),
         )
+        self._calls.watch(client)
+        return client
 
 
 def check_version(version: str) -> None:

@@ -116,6 +116,10 @@ class Settings:
         value: T = self._values[setting.name]
         return value
 
+    def get(self, setting: Setting[T], default: T) -> T:
+        """The value of a setting that only some of the functions have."""
+        return self[setting] if setting.name in self._values else default
+
 
 def _value(setting: Setting[Any], environ: Mapping[str, str]) -> object:
     given = environ.get(setting.name, "")

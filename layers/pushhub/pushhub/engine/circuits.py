@@ -28,6 +28,7 @@ from pushhub.engine.model.circuit import (
     drained,
     due_warning,
     failed,
+    paused,
     ramped,
     reset,
     succeeded,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.ports import Healths, OrderSink, SubscriberEvents, WaitingOrders
+    from pushhub.engine.ports import Healths, OrderSink, QueueSource, SubscriberEvents, WaitingOrders
 
 FRESH_MS = 10_000
 """Maximum age of a cached health."""
@@ -204,6 +205,17 @@ class Circuits:
         if known.health != clean:
             self._change(known, lambda health: reset(health, self._clock.now()))
 
+    def hold(self, key: SubscriberKey) -> None:
+        """A delivery is about to wait because its subscriber is paused: note that. The sweep then leaves it alone, and
+        :class:`Recover` releases it when the subscriber is resumed. Mostly without a call.
+
+        Raises:
+            Unavailable: The effect is unknown; call again.
+        """
+        known = self._fresh(key)
+        if known.health.state is not CircuitState.PAUSED:
+            self._change(known, lambda health: paused(health, self._clock.now()))
+
     def _change(self, known: _Known, change: Callable[[Health], Health]) -> None:
         """Write a change, starting again from the stored state if another change came first.
 
@@ -217,7 +229,7 @@ class Circuits:
             after = change(before)
             if after is before:
                 return
-            if after.state is CircuitState.OPEN and before.state is not CircuitState.OPEN:
+            if after.state is not before.state and after.state in (CircuitState.OPEN, CircuitState.PAUSED):
                 self._healths.look_after(after.key)
             try:
                 self._healths.save(after)
@@ -289,9 +301,10 @@ class Circuits:
 
 class Recover:
     """Handles the circuits that are not closed, each minute: a probe for those that are open, a share of the backlog
-    for those that ramp.
+    for those that ramp, and all of it for those that were paused and are no longer.
 
     Args:
+        queues: Say which subscribers are paused.
         healths: State of subscribers.
         backlog: Their waiting orders.
         retry_queue: Where released orders go.
@@ -303,6 +316,7 @@ class Recover:
     def __init__(
         self,
         *,
+        queues: QueueSource,
         healths: Healths,
         backlog: WaitingOrders,
         retry_queue: OrderSink,
@@ -311,6 +325,7 @@ class Recover:
         executor: Executor,
     ) -> None:
         self._executor = executor
+        self._queues = queues
         self._healths = healths
         self._backlog = backlog
         self._retry_queue = retry_queue
@@ -359,6 +374,15 @@ class Recover:
         now = self._clock.now()
         if health.state is CircuitState.OPEN:
             return self._let_go(key, 1) if now >= health.probe_at else 0
+        if health.state is CircuitState.PAUSED:
+            if self._is_paused(key):
+                return 0
+            # A run may still go by the settings from before, so the backlog is looked at for another minute.
+            health = reset(health, now)
+            try:
+                self._healths.save(health)
+            except Conflict:
+                return 0
         if health.state is CircuitState.CLOSED:
             count = self._let_go(key, MOST_AT_ONCE)
             if not count and now - health.changed_at > SETTLED_MS:
@@ -371,6 +395,14 @@ class Recover:
         except Conflict:
             return count
         return count
+
+    def _is_paused(self, key: SubscriberKey) -> bool:
+        """Whether a subscriber is there and paused, as its queue says now."""
+        queue = self._queues.queue(key.project, key.queue, fresh=True)
+        if queue is None or queue.push is None or queue.uid != key.queue_uid:
+            return False
+        subscriber = queue.push.subscriber(key.subscriber_id)
+        return subscriber is not None and subscriber.paused
 
     def _let_go(self, key: SubscriberKey, most: int) -> int:
         """Queue the orders that have waited longest, then remove them from the backlog.

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
+from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Conflict, MessageNotFound
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
@@ -35,22 +36,22 @@ from pushhub.engine.model.delivery import (
     without_asked_try,
     without_target,
 )
+from pushhub.engine.model.flow import Terms
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
-from pushhub.engine.queue_reads import QueueReads
 from pushhub.engine.target import Outcome, PushOrder, Targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.limiter import Limiter
+    from pushhub.engine.credentials import Credentials
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
     from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import (
+        AttemptQueues,
         BodyStore,
-        QueueSource,
         Received,
         StoredMessages,
         SubscriberBacklog,
@@ -69,6 +70,9 @@ MANUAL_HEAD_START_MS = 60_000
 PROBE_MARGIN_MS = 60_000
 """Time beyond the subscriber's timeout that a probe may take before another one is made."""
 
+LOOKED_UP_MS = 200
+"""An attempt that begins later than this after its queue was looked up looks again, milliseconds."""
+
 CLOCK_SKEW_MS = 60_000
 """Maximum clock skew between two functions."""
 
@@ -84,26 +88,47 @@ class Follow(StrEnum):
     """Look at it again at ``due_at``, from the poll queue."""
     ERROR = "error"
     """Exhausted or expired: pass it on to the errors queue."""
+    TURN = "turn"
+    """Not attempted: its subscriber has limits, and the order is to take its turn under ``terms``."""
     FAULT = "fault"
     """Our own code failed: look at it again at ``due_at``, until the message ends up in the dead-letter queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What comes next, and when (epoch milliseconds; with ``LATER`` and ``POLL`` only)."""
+    """What comes next for a delivery.
+
+    Attributes:
+        follow: What.
+        due_at: When, epoch milliseconds; with ``LATER`` and ``POLL`` only.
+        answered: Whether the subscriber answered the last request and did not refuse it; None when none was made.
+        terms: The terms that the subscriber's limits ask for; None when it has none, or was not looked at.
+    """
 
     follow: Follow
     due_at: int = 0
+    answered: bool | None = None
+    terms: Terms | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """The context of a delivery being worked on."""
+    """The context of a delivery being worked on.
+
+    Attributes:
+        received: The order.
+        message: Its message.
+        queue: The queue.
+        push: Its push settings.
+        looked_up_at: When the queue was looked up, epoch milliseconds.
+    """
 
     received: Received
     message: Message
     queue: Queue
     push: PushSettings
+    terms: Terms | None
+    looked_up_at: int
 
     @property
     def watched(self) -> bool:
@@ -136,11 +161,11 @@ class Deliver:
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
         targets: How each kind of subscriber is pushed to.
+        credentials: Opens what the subscribers' settings hide.
         watchers: Told of every delivery of a queue; chosen by queue name.
         subscriber_events: Told about the subscribers of a queue; chosen by queue name.
         circuits: Decide which subscribers may be attempted.
         backlog: Holds orders whose subscriber may not be attempted.
-        limiter: Decides when an attempt may begin.
         successors: Orders that wait for an earlier delivery with the same ordering key.
         next_queue: Where such an order goes when its turn comes.
         tells_first_successes: Whether the log tells of attempts that delivered at the first try; records and metrics
@@ -150,17 +175,17 @@ class Deliver:
     def __init__(
         self,
         *,
-        queues: QueueSource,
+        queues: AttemptQueues,
         messages: StoredMessages,
         bodies: BodyStore,
         targets: Targets,
+        credentials: Credentials,
         clock: Clock,
         telemetry: Telemetry,
         watchers: Callable[[str], Sequence[Watcher]],
         subscriber_events: Callable[[str], Sequence[SubscriberEvents]],
         circuits: Circuits,
         backlog: SubscriberBacklog,
-        limiter: Limiter,
         successors: Successors,
         next_queue: WorkQueue,
         tells_first_successes: bool = True,
@@ -168,33 +193,46 @@ class Deliver:
         self._tells_first_successes = tells_first_successes
         self._next_queue = next_queue
         self._successors = successors
-        self._limiter = limiter
         self._circuits = circuits
         self._backlog = backlog
         self._watchers = watchers
         self._subscriber_events = subscriber_events
-        self._queues = QueueReads(queues, clock)
+        self._queues = queues
         self._messages = messages
         self._bodies = bodies
         self._targets = targets
+        self._credentials = credentials
         self._clock = clock
         self._telemetry = telemetry
 
-    def run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
+    def run(
+        self,
+        received: Received,
+        stored: Delivery | None,
+        remaining_ms: Callable[[], int],
+        terms: Terms | None = None,
+    ) -> Following:
         """Work on one delivery; arguments and errors as in :meth:`_run`."""
-        following = self._run(received, stored, remaining_ms)
+        following = self._run(received, stored, remaining_ms, terms)
         if received.order.manual and stored is not None and stored.settled and following.follow is Follow.ERROR:
             # It had ended before a person asked for another try; the watchers were told then.
-            return Following(Follow.NOTHING)
+            return replace(following, follow=Follow.NOTHING)
         return following
 
-    def _run(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
+    def _run(
+        self,
+        received: Received,
+        stored: Delivery | None,
+        remaining_ms: Callable[[], int],
+        terms: Terms | None,
+    ) -> Following:
         """Work on one delivery.
 
         Args:
             received: The order.
             stored: The delivery as stored; None before its first attempt.
             remaining_ms: Milliseconds the invocation has left; no attempt begins that could take longer.
+            terms: The terms under which it is the order's turn; None when it has not waited for that.
 
         Raises:
             Unavailable: One of our own calls failed; try again soon, the stored state decides.
@@ -204,20 +242,28 @@ class Deliver:
         if message is None:
             return self._without_message(stored)
         delivery = stored or opening(message, key.subscriber_id)
-        queue = self._queue(received, message, is_first=stored is None)
+        looked_up_at = self._clock.now()
+        queue = self._queue(received, message)
         if queue is None or queue.push is None or queue.uid != message.queue_uid:
             return self._close(message, delivery, DeliveryState.CANCELLED, "queue_deleted")
         if message.accepted_at <= queue.cleared_at:
             return self._close(message, delivery, DeliveryState.CANCELLED, "queue_cleared")
-        job = _Job(received=received, message=message, queue=queue, push=queue.push)
+        job = _Job(
+            received=received,
+            message=message,
+            queue=queue,
+            push=queue.push,
+            terms=terms,
+            looked_up_at=looked_up_at,
+        )
         return self._carry_on(job, delivery, remaining_ms)
 
-    def _queue(self, received: Received, message: Message, *, is_first: bool) -> Queue | None:
-        """The queue of a message: for a first attempt the cached one, for a retry as it was a moment ago, if it fits
-        the message; otherwise, and for a try that a person wants, as it is now.
+    def _queue(self, received: Received, message: Message) -> Queue | None:
+        """The queue of a message, with every change from before the message or half a second ago; for a try that a
+        person wants, as it is now.
 
-        What was read before may be older than the message. A generation or subscriber missing from it must not be
-        treated as deleted, nor one disabled in it as disabled now.
+        So it is as well if the message's subscriber is missing: what was read before is used to go on, not to end
+        something.
         """
 
         def fits(queue: Queue | None) -> bool:
@@ -226,37 +272,74 @@ class Deliver:
             owed = message.subscriber_ids if message.unicast else (received.order.key.subscriber_id,)
             return all(_may_be_asked(queue.push.subscriber(each)) for each in owed)
 
-        if received.order.manual:
-            return self._queues.current(message.project, message.queue)
-        return self._queues.find(message.project, message.queue, is_first=is_first, fits=fits)
+        if not received.order.manual:
+            copied = self._queues.queue(message.project, message.queue, since=message.accepted_at)
+            if fits(copied):
+                return copied
+        return self._queues.queue(message.project, message.queue)
+
+    def _has_changed(self, job: _Job, subscriber: Subscriber) -> bool:
+        """Whether an attempt would go by something else if the queue was looked up now."""
+        queue = self._queue(job.received, job.message)
+        if (
+            queue is None
+            or queue.push is None
+            or queue.uid != job.queue.uid
+            or queue.cleared_at != job.queue.cleared_at
+        ):
+            return True
+        return queue.push != job.push or queue.push.subscriber(subscriber.subscriber_id) != subscriber
 
     def _carry_on(self, job: _Job, delivery: Delivery, remaining_ms: Callable[[], int]) -> Following:
         """Attempt as long as something is due: a unicast round asks one subscriber after another without a pause."""
+        before = delivery
+        following, delivery, terms = self._until_it_waits(job, delivery, remaining_ms)
+        if delivery.attempts == before.attempts or delivery.last is None:
+            return following
+        answered = delivery.last.verdict is not Verdict.FAILED
+        return replace(following, answered=answered, terms=terms)
+
+    def _until_it_waits(
+        self, job: _Job, delivery: Delivery, remaining_ms: Callable[[], int]
+    ) -> tuple[Following, Delivery, Terms | None]:
+        """What comes next, the delivery as it is then, and the terms of the subscriber asked last."""
         has_automatic_tries = delivery.due_at is not None
+        terms: Terms | None = None
         while True:
             subscriber = job.push.subscriber(delivery.target)
             policy = job.push.policy_for(subscriber, delivery.subscriber_id)
             step = next_step(delivery, policy, self._clock.now())
             instead = self._instead_of_attempt(job, delivery, step)
             if instead:
-                return instead
+                return instead, delivery, terms
             if subscriber is None or subscriber.disabled:
                 delivery, changed = self._without_subscriber(job, delivery, policy, step.step)
                 if changed:
-                    return changed
+                    return changed, delivery, terms
                 continue
             if remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
-                return _look_again(delivery, self._clock.now())
+                return _look_again(delivery, self._clock.now()), delivery, terms
+            if terms is not None:
+                # A turn is for one attempt.
+                return _look_again(delivery, self._clock.now()), delivery, terms
+            terms = _terms(subscriber, delivery)
             after = self._attempt_if_let(job, subscriber, delivery, step.step)
             if isinstance(after, Following):
-                return after
+                return after, delivery, terms
             delivery = after
             self._tell_watchers(job.message, delivery)
-            if job.received.order.manual and has_automatic_tries and delivery.settled:
-                # The automatic tries ended with the manual one, and no order says so: the scheduled one is void now.
-                return _when_settled(delivery)
-            if delivery.scheduled and delivery.asked_at is None:
-                return Following(Follow.NOTHING)
+            over = self._over(job, delivery, has_automatic_tries=has_automatic_tries)
+            if over:
+                return over, delivery, terms
+
+    def _over(self, job: _Job, delivery: Delivery, *, has_automatic_tries: bool) -> Following | None:
+        """What comes next if nothing is to be done after an attempt; None to go on."""
+        if job.received.order.manual and has_automatic_tries and delivery.settled:
+            # The automatic tries ended with the manual one, and no order says so: the scheduled one is void now.
+            return _when_settled(delivery)
+        if delivery.scheduled and delivery.asked_at is None:
+            return Following(Follow.NOTHING)
+        return None
 
     def _instead_of_attempt(self, job: _Job, delivery: Delivery, step: NextStep) -> Following | None:
         """What comes next when this order has no attempt to make now."""
@@ -273,11 +356,20 @@ class Deliver:
     def _attempt_if_let(
         self, job: _Job, subscriber: Subscriber, delivery: Delivery, step: Step
     ) -> Delivery | Following:
-        """Make an attempt if the subscriber's circuit and limits allow it; otherwise, say what comes next.
+        """Make an attempt if the subscriber is not paused, and its circuit and limits allow it; otherwise, say what
+        comes next.
 
-        A manual try ignores the circuit: the person who asked knows about it.
+        A manual try ignores pause and circuit: the person who asked knows about them.
         """
         key = job.subscriber_key
+        if subscriber.paused and step is Step.ATTEMPT and delivery.subscriber_id != "*":
+            self._circuits.hold(key)
+            self._backlog.add(key, job.waiting_order, self._clock.now())
+            self._telemetry.count("DeliveriesWaiting")
+            return Following(Follow.NOTHING)
+        terms = _terms(subscriber, delivery)
+        if terms is not None and terms != job.terms:
+            return Following(Follow.TURN, terms=terms)
         if step is Step.ATTEMPT and self._must_wait_behind(job, delivery):
             return Following(Follow.NOTHING)
         gate = Gate.GO
@@ -287,17 +379,7 @@ class Deliver:
             self._backlog.add(key, job.waiting_order, self._clock.now())
             self._telemetry.count("DeliveriesWaiting")
             return Following(Follow.NOTHING)
-        if gate is Gate.PROBE or subscriber.limits is None or delivery.subscriber_id == "*":
-            return self._attempt(job, subscriber, delivery, probe=gate is Gate.PROBE)
-        longest_ms = subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS
-        wait_ms = self._limiter.begin(key, subscriber.limits, longest_ms=longest_ms)
-        if wait_ms:
-            self._telemetry.count("DeliveriesPutAside")
-            return _look_again(delivery, self._clock.now() + wait_ms)
-        try:
-            return self._attempt(job, subscriber, delivery)
-        finally:
-            self._limiter.end(key)
+        return self._attempt(job, subscriber, delivery, probe=gate is Gate.PROBE)
 
     def _must_wait_behind(self, job: _Job, delivery: Delivery) -> bool:
         """Whether an earlier delivery with the same ordering key is still in progress.
@@ -305,7 +387,7 @@ class Deliver:
         If so, the order waits behind it.
 
         A delivery that ends looks for its successor, and an order that waits checks for the end, so whichever comes
-        second finds the other.
+        second finds the other. Where both do, one of them is the first to take the order, and only that one goes on.
         """
         ordering = job.message.ordering
         before = ordering.previous.get(delivery.subscriber_id) if ordering else None
@@ -316,8 +398,11 @@ class Deliver:
         if self._has_ended(key):
             return False
         self._successors.wait_behind(key, job.waiting_order)
-        self._telemetry.count("DeliveriesInLine")
-        return not self._has_ended(key)
+        if not self._has_ended(key) or not self._successors.take(key, job.waiting_order, by_itself=True):
+            self._telemetry.count("DeliveriesInLine")
+            return True
+        self._successors.let_go(key)
+        return False
 
     def _has_ended(self, key: DeliveryKey) -> bool:
         """Whether a delivery has ended, or its message is gone."""
@@ -330,7 +415,7 @@ class Deliver:
         A crash before the wait is forgotten queues it twice, which is harmless.
         """
         following = self._successors.behind(ended)
-        if following is not None:
+        if following is not None and self._successors.take(ended, following, by_itself=False):
             self._next_queue.send([(following, 0)])
             self._successors.let_go(ended)
 
@@ -421,8 +506,13 @@ class Deliver:
             return moved, Following(Follow.NOTHING)
         return moved, _look_again(moved, moved.due_at or self._clock.now())
 
-    def _attempt(self, job: _Job, subscriber: Subscriber, delivery: Delivery, *, probe: bool = False) -> Delivery:
-        """Make one attempt and write its outcome. Returns the delivery as stored afterwards."""
+    def _attempt(
+        self, job: _Job, subscriber: Subscriber, delivery: Delivery, *, probe: bool = False
+    ) -> Delivery | Following:
+        """Make one attempt and write its outcome.
+
+        Returns the delivery as stored afterwards; what comes next if the settings have changed since they were read.
+        """
         policy = job.push.policy_for(subscriber, delivery.subscriber_id)
         try:
             body = body_of(job.message, self._bodies)
@@ -434,6 +524,9 @@ class Deliver:
                 else close(delivery, DeliveryState.EXPIRED, now)
             )
             return self._saved_or_fresh(job, gone)
+        now = self._clock.now()
+        if now - job.looked_up_at >= LOOKED_UP_MS and self._has_changed(job, subscriber):
+            return _look_again(delivery, now)
         target = self._targets.of(subscriber.url)
         order = PushOrder(
             queue=job.queue,
@@ -443,12 +536,17 @@ class Deliver:
             body=body,
             delivery=delivery,
         )
-        outcome = target.deliver(order)
+        outcome = target.deliver(
+            replace(order, subscriber=self._credentials.opened(job.queue.project, job.push, subscriber))
+        )
         jitter = self._clock.jitter()
         asked = outcome.asked
         if asked is None:
             rules = subscriber.rules or job.push.rules
-            asked = rules.asked(outcome.answer, failed=outcome.verdict is Verdict.FAILED, jitter=jitter)
+            before, failed = delivery.last, outcome.verdict is Verdict.FAILED
+            asked = rules.asked(
+                outcome.answer, failed=failed, jitter=jitter, before=before.status_code if before else None
+            )
         if asked.stops is Stops.SUBSCRIBER:
             self._disable(job, subscriber, asked, outcome.answer.finished_at)
 
@@ -460,7 +558,7 @@ class Deliver:
                     outcome.verdict,
                     asked=asked,
                     subscriber=subscriber.name,
-                    url=subscriber.url,
+                    url=masked_url(subscriber.url),
                     dialect=target.dialect,
                 )
             after = after_attempt(
@@ -471,7 +569,7 @@ class Deliver:
                 reserve_ms=outcome.reserve_ms,
                 jitter=jitter,
                 subscriber=subscriber.name,
-                url=subscriber.url,
+                url=masked_url(subscriber.url),
                 dialect=target.dialect,
                 update_url=outcome.update_url,
                 asked=asked,
@@ -580,6 +678,13 @@ class Deliver:
 
 def _may_be_asked(subscriber: Subscriber | None) -> bool:
     return subscriber is not None and not subscriber.disabled
+
+
+def _terms(subscriber: Subscriber, delivery: Delivery) -> Terms | None:
+    """What a subscriber's limits ask for; a unicast delivery goes to whom it can."""
+    if subscriber.limits is None or delivery.subscriber_id == "*":
+        return None
+    return Terms(limits=subscriber.limits, longest_ms=subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS)
 
 
 def _unasked_reason(subscriber: Subscriber | None) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
@@ -26,8 +26,7 @@ from typing import Any
 from pushhub.base.errors import Invalid
 from pushhub.base.verdict import Answer, Verdict, iron_verdict
 from pushhub.engine.circuits import Circuits, Gate, Recover
-from pushhub.engine.deliver import DEADLINE_MARGIN_MS, PROBE_MARGIN_MS
-from pushhub.engine.limiter import Limiter
+from pushhub.engine.deliver import PROBE_MARGIN_MS
 from pushhub.engine.model.answer_rules import Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.circuit import Circuit, CircuitState, Health, SubscriberKey
@@ -43,7 +42,6 @@ from pushhub.engine.model.delivery import (
 )
 from pushhub.engine.model.forecast import MINUTE_MS, Forecast, Plan, Tally
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.seats import Limits, Seats
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
@@ -53,6 +51,9 @@ WORK = 6_000
 
 LOOK, OUTCOME = 0.5, 0.2
 """What looking at a delivery, or telling the circuit an outcome, counts as."""
+
+FREE_WINDOWS, WINDOW = 4, 0.05
+"""How many windows of an outage cost nothing in an attempt, and what looking at each further one counts as."""
 
 PILOT = 30
 """Lots in the run that measures how much work a lot causes."""
@@ -174,7 +175,7 @@ class _InTurn(Executor):
 
 
 class _Known:
-    """Holds what the hub stores about the subscriber: its health, the seats for its limit, and the lots waiting for it.
+    """Holds what the hub stores about the subscriber: its health, and the lots waiting for it.
 
     Implements the engine's ports for those, and for the queue that released orders go to.
 
@@ -195,7 +196,6 @@ class _Known:
         self._look = look
         self._next_name = next_name
         self._health: Health | None = None
-        self._seats: Seats | None = None
         self._watched = False
         self.opened = 0
         self.lots: OrderedDict[str, _Lot] = OrderedDict()
@@ -211,6 +211,10 @@ class _Known:
         if self._watched:
             self._changed(health)
 
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> None:
+        """Nobody pauses it."""
+        del project_id, name, fresh
+
     def look_after(self, key: SubscriberKey) -> None:
         del key
         self._watched = True
@@ -221,13 +225,6 @@ class _Known:
     def leave(self, key: SubscriberKey) -> None:
         del key
         self._watched = False
-
-    def seats(self, key: SubscriberKey) -> Seats | None:
-        del key
-        return self._seats
-
-    def save_seats(self, seats: Seats) -> None:
-        self._seats = seats
 
     def wait(self, lot: _Lot) -> None:
         """Make a lot wait for the subscriber, behind the others."""
@@ -294,8 +291,11 @@ class _Run:
         self._known = _Known(self._look_soon, self._next_name, self._plan_tick)
         nobody = _Nobody()
         self._circuits = Circuits(healths=self._known, events=lambda _: (self,), clock=self._time, telemetry=nobody)
-        self._limiter = Limiter(seats=self._known, clock=self._time)
+        self._line: deque[_Lot] = deque()
+        self._turn_at = 0.0
+        self._turn_planned = False
         self._recover = Recover(
+            queues=self._known,
             healths=self._known,
             backlog=self._known,
             retry_queue=self._known,
@@ -318,7 +318,7 @@ class _Run:
             self._time.at = at
             what(lot)
         self._time.at = self._ends_at
-        for lot in (*(each[3] for each in self._agenda), *self._known.lots.values()):
+        for lot in (*(each[3] for each in self._agenda), *self._known.lots.values(), *self._line):
             if lot is not None:
                 self._leave(lot)
 
@@ -363,7 +363,7 @@ class _Run:
     def _look_soon(self, lot: _Lot) -> None:
         self._at(self._time.at, self._look, lot)
 
-    def _look(self, lot: _Lot) -> None:
+    def _look(self, lot: _Lot, *, in_turn: bool = False) -> None:
         self.work += LOOK
         now = self._time.at
         step = next_step(lot.delivery, self._plan.policy, now)
@@ -377,8 +377,23 @@ class _Run:
             self._close(
                 lot, without_target(lot.delivery, (), policy, now=now, jitter=jitter, reason="subscriber_disabled")
             )
-        else:
+        elif self._plan.rate_limit is None or in_turn:
             self._attempt_if_let(lot)
+        else:
+            self._line.append(lot)
+            self._plan_turn()
+
+    def _plan_turn(self) -> None:
+        """Have the first in line looked at when the rate allows it."""
+        if self._line and not self._turn_planned:
+            self._turn_planned = True
+            self._at(max(round(self._turn_at), self._time.at), self._take_turn, None)
+
+    def _take_turn(self, _: object) -> None:
+        self._turn_planned = False
+        if self._line:
+            self._look(self._line.popleft(), in_turn=True)
+        self._plan_turn()
 
     def _attempt_if_let(self, lot: _Lot) -> None:
         plan = self._plan
@@ -396,18 +411,14 @@ class _Run:
         elif plan.rate_limit is None:
             self._attempt(lot)
         else:
-            # A lot takes up as many places as it has attempts.
-            limits = Limits(rate_per_s=plan.rate_limit / lot.count)
-            wait_ms = self._limiter.begin(KEY, limits, longest_ms=plan.timeout_s * 1000 + DEADLINE_MARGIN_MS)
-            if wait_ms:
-                self._at(self._time.at + wait_ms, self._look, lot)
-                return
-            self._limiter.end(KEY)
+            # A lot takes up the time of as many attempts as it has.
+            self._turn_at = max(self._turn_at, self._time.at) + lot.count * 1000 / plan.rate_limit
             lot.span_ms = max(lot.span_ms, round(lot.count * 1000 / plan.rate_limit))
             self._attempt(lot)
 
     def _attempt(self, lot: _Lot, *, probe: bool = False) -> None:
         started_at, timeout_ms, count = self._time.at, self._plan.timeout_s * 1000, lot.count
+        self.work += WINDOW * max(0, len(self._plan.endpoint.windows) - FREE_WINDOWS)
         well = self._plan.endpoint.well(started_at, timeout_ms)
         answered: list[tuple[_Lot, Answer]] = []
         left = count
@@ -436,7 +447,9 @@ class _Run:
     def _end(self, lot: _Lot, answer: Answer, told: _Told | None, *, probe: bool) -> None:
         plan, jitter = self._plan, self._time.jitter()
         verdict = iron_verdict(answer)
-        asked = plan.rules.asked(answer, failed=verdict is Verdict.FAILED, jitter=jitter)
+        last = lot.delivery.last
+        before = last.status_code if last else None
+        asked = plan.rules.asked(answer, failed=verdict is Verdict.FAILED, jitter=jitter, before=before)
         if asked.stops is Stops.SUBSCRIBER:
             self._disable()
         lot.delivery = after_attempt(

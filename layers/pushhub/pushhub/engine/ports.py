@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.attempt_counts import AttemptCounts, CountedSubscriber
     from pushhub.engine.model.circuit import Health, SubscriberKey
     from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.flow import FlowKey, FlowState, InLine, Terms
     from pushhub.engine.model.keys import DeliveryKey, MessageKey
     from pushhub.engine.model.message import BodyRef, Message
     from pushhub.engine.model.project import Project, ProjectToken
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.quota import Mark
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.model.schedule import Position, ScheduleEntry
-    from pushhub.engine.model.seats import Seats
+    from pushhub.engine.model.search import IndexEntry
     from pushhub.engine.model.subscriber_event import SubscriberEvent
     from pushhub.engine.model.work import WorkOrder
 
@@ -128,6 +129,22 @@ class QueuesAndTotals(QueueStore, TotalStore, Protocol):
     """Queues, and the number of messages posted to each."""
 
 
+class ChangeNoteStore(Protocol):
+    """Notes of changes that are about to be made (:mod:`pushhub.engine.copies`)."""
+
+    def note_change(self, slot: int, until: int) -> None:
+        """Note a change in a slot; the note lasts until the given time (epoch milliseconds)."""
+        ...
+
+    def noted_changes(self) -> Mapping[int, int]:
+        """Until when the last note of each slot lasts, read consistently."""
+        ...
+
+
+class QueuesAndNotes(QueueStore, ChangeNoteStore, Protocol):
+    """Queues, and notes of their changes."""
+
+
 class QuotaStore(Protocol):
     """Until when the quotas of projects are spent."""
 
@@ -144,6 +161,20 @@ class QuotaStore(Protocol):
         ...
 
 
+class Waits(Protocol):
+    """Requests that wait for something. Each occupies an execution environment, so their number per project is
+    limited.
+    """
+
+    def enter(self, project_id: str, *, now: int, until: int) -> str | None:
+        """Take a waiting place until ``until`` at the latest; None when all places are taken."""
+        ...
+
+    def leave(self, project_id: str, place: str) -> None:
+        """Give the place back."""
+        ...
+
+
 class Workers(Protocol):
     """Numbers of execution environments."""
 
@@ -152,7 +183,7 @@ class Workers(Protocol):
         ...
 
 
-class ConfigStore(Projects, QueuesAndTotals, QuotaStore, Workers, Protocol):
+class ConfigStore(Projects, QueuesAndTotals, QuotaStore, ChangeNoteStore, Workers, Protocol):
     """All of them, as one table holds them; used where the hub is put together."""
 
 
@@ -394,6 +425,8 @@ class Received:
         received_at: When SQS delivered it.
         receive_count: How often SQS has delivered it so far.
         sent_at: When it was sent, epoch milliseconds; None when unknown.
+        place: For an order that stood in its subscriber's line: its place there. ``sqs_id`` and ``receipt_handle`` then
+            name no SQS message.
     """
 
     order: WorkOrder
@@ -402,6 +435,7 @@ class Received:
     received_at: int
     receive_count: int = 1
     sent_at: int | None = None
+    place: str = ""
 
 
 class OrderSink(Protocol):
@@ -557,10 +591,28 @@ class AttemptCountStore(Protocol):
 
 
 class QueueSource(Protocol):
-    """Looks up a delivery's queue among the queues of owners, or a protocol's internal ones."""
+    """Looks up the queues of owners."""
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """The queue, or None; current if ``fresh``, otherwise possibly slightly out of date."""
+        ...
+
+
+class AttemptQueues(Protocol):
+    """Looks up the queues that attempts go by."""
+
+    def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:
+        """The queue, or None.
+
+        Args:
+            project_id: Its project.
+            name: Its name.
+            since: Every change made before this time (epoch milliseconds) must be in it, and every one made half a
+                second ago; None for the queue as it is now. Only the latter may be believed that something is missing.
+
+        Raises:
+            Unavailable: It could not be read.
+        """
         ...
 
 
@@ -642,7 +694,7 @@ class WaitingOrders(Protocol):
 
 
 class SubscriberBacklog(WaitingOrders, Protocol):
-    """Orders that wait because their subscriber's circuit is open."""
+    """Orders that wait because their subscriber's circuit is open, or because it is paused."""
 
     def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
         """Append an order to the backlog, without the message's body."""
@@ -675,24 +727,118 @@ class Successors(Protocol):
         """The order that waits behind a delivery, read consistently."""
         ...
 
+    def take(self, before: DeliveryKey, order: WorkOrder, *, by_itself: bool) -> bool:
+        """Decide who lets a waiting order go on: the delivery before it, which has ended, or the order by itself, which
+        has found that out.
+
+        Returns:
+            Whether it is the one who asks: the first of the two, and however often it asks. False too when no order
+            waits.
+        """
+        ...
+
     def let_go(self, ended: DeliveryKey) -> None:
         """Forget the order that waits behind a delivery. Safe to repeat."""
         ...
 
 
-class SeatStore(Protocol):
-    """Who shares the limits of subscribers."""
+class Lines(Protocol):
+    """What waits for its turn at subscribers with limits, and at slow ones."""
 
-    def seats(self, key: SubscriberKey) -> Seats | None:
-        """The seats of a subscriber, read consistently."""
+    def flow(self, key: FlowKey) -> FlowState | None:
+        """What is stored of a flow, read consistently; None when nobody ever had its turn."""
         ...
 
-    def save_seats(self, seats: Seats) -> None:
-        """Write seats if the stored ones still have version ``seats.version - 1`` (absent when that is 0).
+    def call(self, key: FlowKey, now: int, at: int) -> bool:
+        """Note that a call to take the turn is about to be sent and arrives at the given time.
 
-        Raises:
-            Conflict: The stored ones have another version.
+        Returns:
+            False when another one is still on its way, or nobody ever had the turn; then none needs to be sent.
         """
+        ...
+
+    def stand(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
+        """Put orders, all for one subscriber, at the end of the line, without their messages."""
+        ...
+
+    def line(self, key: FlowKey, limit: int) -> list[InLine]:
+        """The first of those that stand in line, read consistently; at most ``limit`` places."""
+        ...
+
+    def step_out(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
+        """Let only the rest of a place's orders stand there, or nobody if there is none. Safe to repeat."""
+        ...
+
+    def tend(self, key: FlowKey, now: int) -> None:
+        """Add a line to those returned by :meth:`tended`; safe to repeat."""
+        ...
+
+    def tended(self) -> Iterator[tuple[FlowKey, int]]:
+        """Lines that somebody may stand in, and when each was last added."""
+        ...
+
+    def untend(self, key: FlowKey, added_at: int) -> None:
+        """Remove a line from that list, unless it was added again since; safe to repeat."""
+        ...
+
+
+class FlowStore(Lines, Protocol):
+    """Who has the turn at subscribers with limits, and at slow ones; and what waits for it."""
+
+    def take_turn(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> FlowState | None:
+        """Take the turn if nobody has it, or extend one's own.
+
+        Args:
+            key: The flow.
+            holder: Random text of the run that takes it.
+            terms: Under which terms.
+            now: Epoch milliseconds; a turn that has ended by then counts as nobody's.
+            until: Until when.
+
+        Returns:
+            The state before: with ``until`` when it was not given back by the one who had it. None when somebody else
+            has the turn.
+        """
+        ...
+
+    def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, called_at: int | None = None) -> None:
+        """Give a turn back; does nothing if somebody else has it.
+
+        Args:
+            key: The flow.
+            holder: Who has it.
+            mark: When the next attempt may begin by the rate.
+            places: Concurrent attempts that a slow subscriber has earned.
+            called_at: When the call that is about to be sent arrives; None for none.
+        """
+        ...
+
+
+class SearchIndex(Protocol):
+    """Messages by the values of their fields; they may be gone."""
+
+    def add(self, entries: Sequence[IndexEntry]) -> None:
+        """Add entries; safe to repeat. They go by themselves when their messages expire."""
+        ...
+
+    def find(
+        self, project_id: str, value: str, limit: int, after: str | None = None
+    ) -> tuple[list[IndexEntry], str | None]:
+        """Entries of a project with a value, the newest messages first.
+
+        Args:
+            project_id: The project.
+            value: The value; case and spaces around it do not matter.
+            limit: Maximum number.
+            after: What the previous call returned; None to begin.
+
+        Returns:
+            The entries, and where the next ones begin; None when there are no more.
+        """
+        ...
+
+    def remove(self, entries: Sequence[IndexEntry]) -> None:
+        """Remove entries; safe to repeat."""
         ...
 
 
@@ -712,6 +858,6 @@ class SlowSubscribers(Protocol):
 
 
 class SubscriberStore(
-    Healths, TroubledSubscribers, SubscriberBacklog, SeatStore, Successors, SlowSubscribers, Protocol
+    Healths, TroubledSubscribers, SubscriberBacklog, FlowStore, Successors, SlowSubscribers, Protocol
 ):
     """All of them, as one table holds them; used where the hub is put together."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import NotFound
 from pushhub.engine.model.project import Project, ProjectToken
+from pushhub.engine.model.reach import Reach, Scope, may_reach
 from pushhub.engine.ports import ProjectStore, TokenStore
 from pushhub.engine.tokens import token_hash
 
@@ -21,8 +22,12 @@ TOKEN_BYTES = 24
 """Randomness of a token, written as 32 characters."""
 
 
-def allowed_targets(projects: ProjectStore, project_id: str) -> tuple[str, ...]:
-    """Hosts or networks behind the egress guard that a project may reach."""
+def allowed_targets(projects: ProjectStore, project_id: str, reach: Reach) -> tuple[str, ...]:
+    """Hosts or networks behind the egress guard that the operator opened to a project alone, if the caller who set the
+    URL reaches what is the project's.
+    """
+    if not may_reach(reach, Scope.PROJECT):
+        return ()
     project = projects.project(project_id)
     return project.allowed_targets if project else ()
 

@@ -14,9 +14,10 @@ from typing import Any, Generic, TypeVar
 if typing.TYPE_CHECKING:
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.queue import Queue
+    from pushhub.engine.model.reach import Scope
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.model.work import WorkOrder
-    from pushhub.engine.ports import QueueSource, SubscriberEvents, Watcher
+    from pushhub.engine.ports import AttemptQueues, SubscriberEvents, Watcher
     from pushhub.engine.target import Target
 
 ReadChange = Callable[[Mapping[str, Any]], "DeliveryRecord | Sequence[DeliveryRecord] | None"]
@@ -34,6 +35,18 @@ class Tick(typing.Protocol):
 
         Raises:
             Unavailable: It failed; the next run continues.
+        """
+        ...
+
+
+class ProjectWork(typing.Protocol):
+    """Work for one project that is done in a run of its own."""
+
+    def run_project(self, project_id: str, remaining_ms: Callable[[], int]) -> int:
+        """Do it, as far as the remaining milliseconds allow; returns how much was done.
+
+        Raises:
+            Unavailable: It failed.
         """
         ...
 
@@ -66,14 +79,18 @@ class TargetOffer:
     Attributes:
         schemes: The URL schemes it handles.
         make: Makes the target on first use.
+        scope: Whose the destinations of its URLs are, or a function that says so for a URL already checked.
         public: Whether owners may register it as a subscriber of their queues.
         signed: Whether its requests can carry a signature.
+        headers: Whether they carry the subscriber's headers.
     """
 
     schemes: tuple[str, ...]
     make: Callable[[], Target]
+    scope: Scope | Callable[[str], Scope]
     public: bool = True
     signed: bool = False
+    headers: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +106,7 @@ class Protocol:
         watchers: Told of each delivery of its internal queues when it is stored.
         subscriber_events: Told about the subscribers of its internal queues.
         ticks: Tasks that run every minute.
+        project_work: Work for one project, done when a run of ``wake`` is started for it.
         exhausted: Handles deliveries that were given up.
         change_readers: For each of its own tables, by name: makes delivery records of changes in it.
         apis: Its APIs by path prefix: ``/api/`` and the like. The API with the empty prefix handles everything else.
@@ -97,11 +115,12 @@ class Protocol:
 
     name: str
     targets: Sequence[TargetOffer] = ()
-    queue_source: Callable[[], QueueSource] | None = None
+    queue_source: Callable[[], AttemptQueues] | None = None
     internal: Callable[[str], bool] = lambda _: False
     watchers: Sequence[Callable[[], Watcher]] = ()
     subscriber_events: Callable[[], SubscriberEvents] | None = None
     ticks: Sequence[Callable[[], Tick]] = ()
+    project_work: Sequence[Callable[[], ProjectWork]] = ()
     exhausted: Callable[[], ExhaustedHandler] | None = None
     change_readers: Callable[[], Mapping[str, ReadChange]] = dict
     apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)
@@ -146,12 +165,12 @@ class AllQueues:
         protocols: Look up the queues named after them.
     """
 
-    def __init__(self, *, owners: QueueSource, protocols: Sequence[Protocol]) -> None:
+    def __init__(self, *, owners: AttemptQueues, protocols: Sequence[Protocol]) -> None:
         internal = {each.name: (each.queue_source,) for each in protocols if each.queue_source}
-        self._sources: ByQueue[QueueSource] = ByQueue({OWNERS: (lambda: owners,), **internal})
+        self._sources: ByQueue[AttemptQueues] = ByQueue({OWNERS: (lambda: owners,), **internal})
 
-    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
-        """The queue, or None; current if ``fresh``, otherwise possibly slightly out of date."""
+    def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:
+        """See the port."""
         for source in self._sources.of(name):
-            return source.queue(project_id, name, fresh=fresh)
+            return source.queue(project_id, name, since=since)
         return None

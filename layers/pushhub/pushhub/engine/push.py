@@ -5,24 +5,28 @@ its neighbours' retries.
 
 Waiting for an answer costs a thread, not a run of the function. While a run waits for a slow endpoint, it receives and
 processes further orders itself, as long as they cannot outlast it. And no subscriber gets more threads than its answers
-have earned (:mod:`pushhub.engine.windows`): orders for a slow one are put aside and come back later. Slow first
-attempts and retries move to the slow lane, a separate queue with its own runs (:mod:`pushhub.engine.slow_lane`), before
-anything is read for them.
+have earned (:mod:`pushhub.engine.windows`). Slow first attempts and retries move to the slow lane, a separate queue
+with its own runs (:mod:`pushhub.engine.slow_lane`), before anything is read for them.
+
+Orders for subscribers with limits, and all in the slow lane, wait for their turn (:mod:`pushhub.engine.turns`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.deliver import Deliver, Follow, Following
 from pushhub.engine.faults import described
 from pushhub.engine.finished import Finished
+from pushhub.engine.in_hand import InHand
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
-from pushhub.engine.windows import SHARE_OF_A_PROJECT, Key, Windows
+from pushhub.engine.model.flow import Limits, Terms
+from pushhub.engine.turns import AGAIN_MS, HORIZON_MS, Turn, Turns
+from pushhub.engine.windows import ASIDE_S, SHARE_OF_A_PROJECT, Key, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,7 +47,7 @@ Doubled with each receive.
 FRESH_AFTER_RECEIVES = 10
 """Number of receives after which a waiting order is moved to a new SQS message.
 
-A queue gives up a message after 20 or more receives (as a guard against poison), and some waits are short and frequent:
+A queue gives up a message after 100 receives (as a guard against poison), and some waits are short and frequent:
 a poll each second, retries without end.
 """
 
@@ -85,7 +89,29 @@ LONGEST_ATTEMPT_MS = 190_000
 """Maximum duration of an attempt and its follow-up: an endpoint of the hub protocol has three minutes to answer."""
 
 ASIDE_MS = 15_000
-"""How soon an order for a slow subscriber is retried; doubled with each receive."""
+"""How soon an order for a slow subscriber is retried where there is no slow lane; doubled with each receive."""
+
+FREE = Terms(limits=Limits(), longest_ms=LONGEST_ATTEMPT_MS)
+"""The terms of a subscriber without limits in the slow lane."""
+
+
+@dataclass(frozen=True)
+class _Running:
+    """An attempt in progress.
+
+    Attributes:
+        received: Its order.
+        stored: Its delivery, as it was before.
+        key: The subscriber's window.
+        begun: When it began, epoch milliseconds.
+        turn: The turn that it belongs to.
+    """
+
+    received: Received
+    stored: Delivery | None
+    key: Key
+    begun: int
+    turn: Turn | None
 
 
 @dataclass
@@ -97,8 +123,9 @@ class _Run:
         slow: The slow lane's queue; None when this run handles orders that have none.
         remaining_ms: Milliseconds it has left.
         given: SQS ids of its batch; those to keep are what the run returns.
+        in_hand: All messages that it works on.
         waiting: Orders waiting for a thread, with their stored deliveries.
-        running: Attempts in progress: the order, the subscriber's window, and when it began.
+        running: Attempts in progress.
         finished: Attempts and receives as they finish.
         through: Orders that are done, and what comes next for each.
         keys: Deliveries waiting or running, each with a flag for a manual try only.
@@ -114,8 +141,9 @@ class _Run:
     slow: WorkQueue | None
     remaining_ms: Callable[[], int]
     given: frozenset[str]
+    in_hand: InHand
     waiting: list[tuple[Received, Delivery | None]] = field(default_factory=list)
-    running: dict[Future[Following], tuple[Received, Key, int]] = field(default_factory=dict)
+    running: dict[Future[Following], _Running] = field(default_factory=dict)
     finished: Finished = field(default_factory=Finished)
     through: list[tuple[Received, Following]] = field(default_factory=list)
     keys: dict[DeliveryKey, bool] = field(default_factory=dict)
@@ -132,10 +160,15 @@ class _Run:
         return self.slow is not None and self.slow is not self.source
 
     @property
+    def is_slow_lane(self) -> bool:
+        """Whether it works on the orders of the slow lane."""
+        return self.slow is self.source
+
+    @property
     def projects(self) -> set[str]:
         """Projects with orders that wait for a thread or have one."""
         waiting = {received.order.key.project for received, _ in self.waiting}
-        return waiting | {key[0] for _, key, _ in self.running.values()}
+        return waiting | {each.key[0] for each in self.running.values()}
 
     @property
     def busy(self) -> bool:
@@ -152,6 +185,7 @@ class Push:
         retry_queue: Where deliveries wait for their next try.
         errors_queue: Where exhausted deliveries go.
         poll_queue: Where deliveries wait for their next poll (hub protocol).
+        turns: The turns at subscribers with limits, and slow ones.
         slow_lane: Where orders for slow subscribers go; None leaves them in the queue they came from.
         executor: Runs the deliveries of a batch in parallel; has more than :data:`AT_ONCE` threads.
     """
@@ -164,6 +198,7 @@ class Push:
         retry_queue: WorkQueue,
         errors_queue: WorkQueue,
         poll_queue: WorkQueue,
+        turns: Turns,
         slow_lane: SlowLane | None = None,
         clock: Clock,
         telemetry: Telemetry,
@@ -174,6 +209,7 @@ class Push:
         self._retry_queue = retry_queue
         self._errors_queue = errors_queue
         self._poll_queue = poll_queue
+        self._turns = turns
         self._slow_lane = slow_lane
         self._clock = clock
         self._telemetry = telemetry
@@ -196,10 +232,15 @@ class Push:
             slow=self._slow_lane.queue if self._slow_lane else None,
             remaining_ms=remaining_ms,
             given=frozenset(each.sqs_id for each in batch),
+            in_hand=InHand(source, self._clock),
         )
+        run.in_hand.take(batch)
         self._windows.start_over()
+        self._turns.start_over()
         self._take(run, batch)
-        while run.busy:
+        while run.busy or self._turns.here:
+            self._keep_hidden(run)
+            self._tend(run)
             self._begin(run)
             self._refill(run)
             self._finish(run)
@@ -216,6 +257,8 @@ class Push:
             hold_up = [self._holds_up(each.order, now) for each in batch]
             self._to_slow_lane(run, [each for each, slow in zip(batch, hold_up, strict=True) if slow])
             batch = [each for each, slow in zip(batch, hold_up, strict=True) if not slow]
+        self._answer(run, [each for each in batch if each.order.call])
+        batch = self._without_lined(run, [each for each in batch if not each.order.call])
         if not batch:
             return
         new = dict.fromkeys(each.order.key for each in batch if each.order.key not in run.keys)
@@ -241,74 +284,273 @@ class Push:
         run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
 
     def _begin(self, run: _Run) -> None:
-        """Begin every attempt for which there is a thread.
+        """Begin every attempt for which there is a thread, and whose turn it is if it needs one.
 
-        Orders for slow subscribers that may not have one now are put aside. No project has more than its share of the
-        threads while others have orders in the run.
+        No project has more than its share of the threads while others have orders in the run.
         """
-        if not run.waiting:
-            return
         still: list[tuple[Received, Delivery | None]] = []
         aside: list[Received] = []
-        several = run.hurried and len(run.projects) > 1
+        lined: defaultdict[Key, list[Received]] = defaultdict(list)
+        in_turn = {turn.key.project for turn in self._turns.here if turn.waiting}
+        several = run.hurried and len(run.projects | in_turn) > 1
         if several:
             # Free threads go to the one with the fewest.
             run.waiting.sort(key=lambda each: self._windows.held(each[0].order.key.project))
         for received, stored in run.waiting:
             now, key = self._clock.now(), _window_key(received.order)
-            slow = self._windows.slow(key, now)
             polled = stored is not None and stored.update_url is not None
             if run.hurried and not polled and self._holds_up(received.order, now):
                 aside.append(received)
-            elif slow and (run.remaining_ms() < 2 * LONGEST_ATTEMPT_MS or not self._windows.admits(key, now)):
-                if run.slow is run.source and not polled:
-                    aside.append(received)
-                else:
-                    self._put_aside(run, received, stored)
-            elif several and self._windows.held(key[0]) >= SHARE_OF_A_PROJECT:
-                still.append((received, stored))
-            elif len(run.running) < AT_ONCE and self._windows.admits(key, now):
-                self._windows.begin(key, now)
-                attempt = self._executor.submit(self._carry_on, received, stored, run.remaining_ms)
-                run.running[attempt] = received, key, now
-                run.finished.expect(attempt)
+            elif terms := self._needed(run, key, polled=polled):
+                if not self._waits_in_turn(run, received, stored, terms):
+                    lined[key].append(received)
+            elif self._is_left_to_itself(run, key, now):
+                self._put_aside(run, received, stored)
+            elif self._has_room(run, key, now, several=several):
+                self._submit(run, received, stored, key)
             else:
                 still.append((received, stored))
         run.waiting = still
+        for key, orders in lined.items():
+            self._line_up(run, key, orders)
+            self._leave(run, orders)
         if aside:
-            for each in aside:
-                run.keys.pop(each.order.key, None)
             self._to_slow_lane(run, aside)
-            run.left.subtract(each.sqs_id for each in aside)
-            self._give_up_own(run)
+            self._leave(run, aside)
+        for turn in self._turns.here:
+            self._begin_in_turn(run, turn, several=several)
+
+    def _is_left_to_itself(self, run: _Run, key: Key, now: int) -> bool:
+        """Whether a subscriber is slow and may not be asked now, where it has no slow lane."""
+        if not self._windows.slow(key, now):
+            return False
+        return run.remaining_ms() < 2 * LONGEST_ATTEMPT_MS or not self._windows.admits(key, now)
+
+    def _has_room(self, run: _Run, key: Key, now: int, *, several: bool, in_turn: bool = False) -> bool:
+        """Whether there is a thread for another attempt at a subscriber."""
+        if several and self._windows.held(key[0]) >= SHARE_OF_A_PROJECT:
+            return False
+        return len(run.running) < AT_ONCE and self._windows.admits(key, now, in_turn=in_turn)
+
+    def _submit(
+        self, run: _Run, received: Received, stored: Delivery | None, key: Key, turn: Turn | None = None
+    ) -> None:
+        now = self._clock.now()
+        self._windows.begin(key, now)
+        terms = turn.terms if turn else None
+        attempt = self._executor.submit(self._carry_on, received, stored, run.remaining_ms, terms)
+        run.running[attempt] = _Running(received, stored, key, now, turn)
+        run.finished.expect(attempt)
 
     def _holds_up(self, order: WorkOrder, now: int) -> bool:
         key = _window_key(order)
         listed = self._slow_lane is not None and self._slow_lane.lists(key)
-        return listed or self._windows.holds_up(key, now)
+        return listed or self._windows.holds_up(key, now, in_turn=self._turns.of(key) is not None)
+
+    # -- turns
+
+    def _needed(self, run: _Run, key: Key, *, polled: bool) -> Terms | None:
+        """The terms of a subscriber whose orders wait for their turn."""
+        return self._turns.terms(key) or (FREE if run.is_slow_lane and not polled else None)
+
+    def _waits_in_turn(self, run: _Run, received: Received, stored: Delivery | None, terms: Terms) -> bool:
+        """Whether an order waits in this run, rather than in line, because the run has the turn."""
+        turn = self._turn(run, received, _window_key(received.order), terms)
+        if turn is None or turn.closing or turn.lined or len(turn.waiting) >= turn.keeps:
+            return False
+        turn.waiting.append((received, stored))
+        return True
+
+    def _turn(self, run: _Run, received: Received, key: Key, terms: Terms) -> Turn | None:
+        """The turn at a subscriber; None if the run may not have it."""
+        turn = self._turns.of(key)
+        if turn is not None or self._turns.is_elsewhere(key) or run.remaining_ms() <= terms.longest_ms:
+            return turn
+        return self._take_turn(received.order, key, terms)
+
+    def _take_turn(self, order: WorkOrder, key: Key, terms: Terms) -> Turn | None:
+        try:
+            taken = self._turns.take(key, order.queue, terms)
+        except Unavailable as error:
+            self._call_failed("turn_not_taken", error, **order.identity)
+            return None
+        return self._taken(taken)
+
+    def _taken(self, taken: tuple[Turn, int] | None) -> Turn | None:
+        if taken is None:
+            return None
+        turn, places = taken
+        self._windows.grant(turn.window, places)
+        return turn
+
+    def _answer(self, run: _Run, calls: Sequence[Received]) -> None:
+        """Take the turns that the run is called for; a call for a turn that somebody has is void."""
+        for each in calls:
+            try:
+                self._taken(self._turns.answer(each.order))
+            except Unavailable as error:
+                self._call_failed("turn_not_taken", error, **each.order.identity)
+                run.keep |= self._wait([(each, self._unsure(each))], run.source)
+
+    def _without_lined(self, run: _Run, batch: Sequence[Received]) -> list[Received]:
+        """Orders other than those that have to stand in line for certain; nothing is read for those."""
+        left: list[Received] = []
+        lined: defaultdict[Key, list[Received]] = defaultdict(list)
+        for each in batch:
+            key = _window_key(each.order)
+            turn = self._turns.of(key)
+            behind = turn.lined if turn else self._turns.is_elsewhere(key)
+            if behind and self._needed(run, key, polled=False):
+                lined[key].append(each)
+            else:
+                left.append(each)
+        for key, orders in lined.items():
+            self._line_up(run, key, orders)
+        return left
+
+    def _line_up(self, run: _Run, key: Key, orders: Sequence[Received]) -> None:
+        """Put orders into their subscriber's line, and take the turn if nobody has it."""
+        first = orders[0].order
+        try:
+            free = self._turns.line_up(key, orders, self._clock.now())
+        except Unavailable as error:
+            self._call_failed("not_lined_up", error, orders=len(orders), **first.identity)
+            run.keep |= self._wait([(each, self._unsure(each)) for each in orders], run.source)
+            return
+        if free and (turn := self._take_turn(first, key, self._needed(run, key, polled=False) or FREE)):
+            turn.lined, turn.looks_at = True, 0
+
+    def _leave(self, run: _Run, orders: Sequence[Received]) -> None:
+        """The run is done with orders that wait elsewhere now."""
+        for each in orders:
+            run.keys.pop(each.order.key, None)
+        run.left.subtract(each.sqs_id for each in orders)
+        self._give_up_own(run)
+
+    def _begin_in_turn(self, run: _Run, turn: Turn, *, several: bool) -> None:
+        """Begin what may begin at a subscriber whose turn the run has."""
+        key = turn.window
+        while not turn.closing and turn.waiting:
+            now = self._clock.now()
+            if run.remaining_ms() <= turn.terms.longest_ms or (run.hurried and self._is_slow(key, now)):
+                turn.closing = True
+            elif turn.unsure:
+                # Without terms it is not attempted, but comes back with those of now.
+                turn.unsure, turn.asking = False, True
+                self._submit(run, *turn.waiting.popleft(), key)
+            elif (
+                turn.pace.full
+                or turn.pace.wait_ms(now)
+                or not self._has_room(run, key, now, several=several, in_turn=True)
+                or not self._turns.hold(turn)
+            ):
+                return
+            else:
+                received, stored = turn.waiting.popleft()
+                turn.pace.begin(now)
+                self._submit(run, received, stored, key, turn)
+
+    def _is_slow(self, key: Key, now: int) -> bool:
+        return self._windows.slow(key, now) or (self._slow_lane is not None and self._slow_lane.lists(key))
+
+    def _tend(self, run: _Run) -> None:
+        """Fetch orders from the lines of the run's turns, and give back those that it does not need any more."""
+        for turn in self._turns.here:
+            now = self._clock.now()
+            if run.remaining_ms() <= turn.terms.longest_ms:
+                turn.closing = True
+            if not turn.closing:
+                self._turns.hold(turn)
+                self._turns.look(turn)
+                self._read_fetched(run, turn)
+            counted = turn.terms.limits.concurrency is not None and turn.pace.under_way
+            if turn.closing and not counted:
+                self._give_back(run, turn, 0)
+            elif turn.pace.under_way:
+                continue
+            elif turn.idle and now < turn.looks_at:
+                self._give_back(run, turn, AGAIN_MS if turn.kept else None)
+            elif turn.waiting and turn.waits_long(now):
+                self._give_back(run, turn, turn.pace.wait_ms(now))
+            elif turn.waiting and self._windows.crowded(turn.window, now):
+                self._give_back(run, turn, ASIDE_S * 1000)
+
+    def _read_fetched(self, run: _Run, turn: Turn) -> None:
+        """Have as many orders from the line ready as may soon begin."""
+        some: list[Received] = []
+        while turn.fetched and len(turn.waiting) + len(some) < turn.wants:
+            each = turn.fetched.popleft()
+            if each.order.key in run.keys or any(each.order.key == other.order.key for other in some):
+                self._turns.done(turn, each, keep=False)
+            else:
+                some.append(each)
+        if not some:
+            return
+        try:
+            stored = self._messages.deliveries([each.order.key for each in some])
+        except Unavailable as error:
+            self._call_failed("states_unreadable", error, orders=len(some))
+            for each in some:
+                self._turns.done(turn, each, keep=True)
+            return
+        run.keys |= {each.order.key: each.order.manual for each in some}
+        turn.waiting += [(each, stored.get(each.order.key)) for each in some]
+
+    def _give_back(self, run: _Run, turn: Turn, call_ms: int | None) -> None:
+        """Give a turn back; what waits for it stands in line.
+
+        Args:
+            run: The run.
+            turn: The turn.
+            call_ms: In how many milliseconds another run is called; None if nobody waits.
+        """
+        own = [received for received, _ in turn.waiting if not received.place]
+        for received, _ in turn.waiting:
+            run.keys.pop(received.order.key, None)
+        turn.waiting.clear()
+        turn.fetched.clear()
+        if own:
+            self._line_up(run, turn.window, own)
+            self._leave(run, own)
+        waits = call_ms is not None and bool(turn.lined or turn.in_hand or turn.kept)
+        to = run.slow if run.slow and (run.is_slow_lane or self._is_slow(turn.window, self._clock.now())) else None
+        again = self._turns.give_back(
+            turn,
+            places=self._windows.places(turn.window),
+            call_ms=call_ms if waits else None,
+            to=to or self._retry_queue,
+        )
+        if again:
+            self._step_in_again(turn)
+
+    def _step_in_again(self, before: Turn) -> None:
+        """Somebody has stepped into the line while the turn was given back."""
+        try:
+            turn = self._taken(self._turns.take(before.window, before.queue, before.terms))
+        except Unavailable as error:
+            self._call_failed("turn_not_taken", error, project=before.key.project)
+            return
+        if turn is not None:
+            turn.lined, turn.looks_at, turn.kept = True, 0, before.kept
 
     def _to_slow_lane(self, run: _Run, orders: Sequence[Received]) -> None:
-        """Move orders to the slow lane at once, or, from the lane itself, back to its end after some time.
+        """Move orders to the slow lane.
 
         They are packed again, and never stay in the SQS message they came in: another order of that message may be in
         progress.
         """
         if run.slow is None:
             return
-        waits: dict[int, list[Received]] = {}
-        for each in orders:
-            delay_s = 0 if run.hurried else self._windows.aside_s(_window_key(each.order), self._clock.now())
-            waits.setdefault(delay_s, []).append(each)
-        for delay_s, together in waits.items():
-            # An order received again may be the one that changed its delivery, so from here on it is for the current
-            # state.
-            bare = [each.order if each.receive_count == 1 else replace(each.order, version=None) for each in together]
-            try:
-                run.slow.send_packed(bare, delay_s)
-            except Unavailable as error:
-                self._call_failed("orders_not_sent", error, orders=len(bare))
-                run.keep |= self._wait([(each, self._unsure(each)) for each in together], run.source)
-            self._telemetry.count("DeliveriesPutAside", len(bare))
+        if not orders:
+            return
+        # An order received again may be the one that changed its delivery, so from here on it is for the current state.
+        bare = [each.order if each.receive_count == 1 else replace(each.order, version=None) for each in orders]
+        try:
+            run.slow.send_packed(bare)
+        except Unavailable as error:
+            self._call_failed("orders_not_sent", error, orders=len(bare))
+            run.keep |= self._wait([(each, self._unsure(each)) for each in orders], run.source)
+        self._telemetry.count("DeliveriesPutAside", len(bare))
 
     def _put_aside(self, run: _Run, received: Received, stored: Delivery | None) -> None:
         doublings = min(received.receive_count - 1, 10)
@@ -324,11 +566,12 @@ class Push:
         if run.refill is not None or not run.refills or len(run.running) >= AT_ONCE:
             return
         now = self._clock.now()
-        waits = len(run.waiting) < AT_ONCE and any(
-            now - begun >= REFILL_AFTER_MS and not attempt.done() for attempt, (_, _, begun) in run.running.items()
+        waits = len(run.waiting) < AT_ONCE and (
+            (now >= run.looks_at and any(turn.waiting for turn in self._turns.here))
+            or any(now - each.begun >= REFILL_AFTER_MS and not attempt.done() for attempt, each in run.running.items())
         )
         idle = run.hurried and now >= run.looks_at and self._idle(run)
-        attempts = 2 if run.slow is run.source else 1
+        attempts = 2 if run.is_slow_lane else 1
         if (waits or idle) and run.remaining_ms() > attempts * LONGEST_ATTEMPT_MS:
             run.refill = self._executor.submit(run.source.receive, REFILL_WAIT_S if waits else 0)
             run.finished.expect(run.refill)
@@ -339,14 +582,24 @@ class Push:
 
     def _finish(self, run: _Run) -> None:
         """Wait briefly for attempts to finish, and arrange the next step for those that have."""
-        done = run.finished.take(FLUSH_SECONDS) if run.running or run.refill is not None else set()
+        done = self._await(run)
         now = self._clock.now()
         if self._slow_lane is not None:
             self._slow_lane.tell(self._windows.newly_slow(now))
         for attempt in [each for each in run.running if each in done]:
-            received, key, begun = run.running.pop(attempt)
-            self._windows.end(key, begun, now)
-            run.through.append((received, attempt.result()))
+            ended, following = run.running.pop(attempt), attempt.result()
+            ends = following.follow is not Follow.TURN
+            self._windows.end(ended.key, ended.begun, now, answered=following.answered is not False if ends else None)
+            if ended.turn is not None:
+                ended.turn.pace.end(attempted=following.answered is not None)
+            if not ends or following.answered is not None:
+                self._turns.learn(ended.key, None if following.terms == FREE else following.terms)
+            if ended.turn is None and (turn := self._turns.of(ended.key)) is not None:
+                turn.asking = False
+            if not ends:
+                run.waiting.append((ended.received, ended.stored))
+            else:
+                run.through.append((ended.received, following))
         if run.refill is not None and run.refill in done:
             self._refilled(run, run.refill)
             run.refill = None
@@ -354,9 +607,31 @@ class Push:
             through, run.through = run.through, []
             for each, _ in through:
                 run.keys.pop(each.order.key, None)
-            run.keep |= self._arrange(through, run)
+            kept = self._arrange(through, run)
+            run.keep |= kept
             run.left.subtract(each.sqs_id for each, _ in through)
+            for each, _ in through:
+                turn = self._turns.of(_window_key(each.order))
+                if each.place and turn is not None:
+                    self._turns.done(turn, each, keep=each.sqs_id in kept)
             self._give_up_own(run)
+
+    def _await(self, run: _Run) -> set[Future[Any]]:
+        """The attempts and receives that have finished; waits briefly if there are none, but not beyond the next turn
+        of an order.
+        """
+        now, at_most_ms = self._clock.now(), max(1, round(FLUSH_SECONDS * 1000))
+        waits_ms = [at_most_ms]
+        for turn in self._turns.here:
+            if turn.waiting and not turn.pace.full:
+                waits_ms.append(turn.pace.wait_ms(now) or at_most_ms)
+            elif turn.lined:
+                waits_ms.append(max(1, turn.looks_at - now))
+        if run.running or run.refill is not None:
+            return run.finished.take(min(FLUSH_SECONDS, min(waits_ms) / 1000))
+        if len(waits_ms) > 1 and min(waits_ms[1:]) <= HORIZON_MS and not run.waiting and not run.through:
+            self._clock.sleep(min(waits_ms) / 1000)
+        return set()
 
     def _refilled(self, run: _Run, refill: Future[list[Received]]) -> None:
         try:
@@ -367,6 +642,7 @@ class Push:
             return
         if not batch:
             run.looks_at = self._clock.now() + REFILL_AFTER_MS
+        run.in_hand.take(batch)
         run.handles |= {each.sqs_id: each.receipt_handle for each in batch}
         self._take(run, batch)
         self._give_up_own(run)
@@ -378,6 +654,7 @@ class Push:
         """
         over = [sqs_id for sqs_id in run.handles if run.left[sqs_id] <= 0]
         handles = {sqs_id: run.handles.pop(sqs_id) for sqs_id in over}
+        run.in_hand.let_go(handles)
         done = [handle for sqs_id, handle in handles.items() if sqs_id not in run.keep]
         if not done:
             return
@@ -386,17 +663,34 @@ class Push:
         except Unavailable as error:
             self._call_failed("orders_not_deleted", error, orders=len(done))
 
-    def _carry_on(self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int]) -> Following:
+    def _keep_hidden(self, run: _Run) -> None:
+        """A message that cannot be hidden any longer comes back, and its orders may be carried out twice."""
+        try:
+            failed = run.in_hand.keep_hidden(run.keep)
+        except Unavailable as error:
+            self._call_failed("visibility_unchanged", error)
+        else:
+            if failed:
+                self._telemetry.event("visibility_unchanged", error="refused", orders=len(failed))
+
+    def _carry_on(
+        self,
+        received: Received,
+        stored: Delivery | None,
+        remaining_ms: Callable[[], int],
+        terms: Terms | None,
+    ) -> Following:
         """Work on one delivery in its own thread; an internal error must not affect its neighbours."""
         try:
-            return self._deliver.run(received, stored, remaining_ms)
+            return self._deliver.run(received, stored, remaining_ms, terms)
         except Unavailable as error:
             self._call_failed("attempt_unrecorded", error, **received.order.identity)
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)
             self._telemetry.count("PushFaults")
             self._telemetry.event("push_fault", **described(error), **received.order.identity)
-            return Following(Follow.FAULT, self._unsure(received))
-        return Following(Follow.LATER, self._unsure(received))
+            return Following(Follow.FAULT, self._unsure(received), answered=False, terms=terms)
+        # A request may have been made.
+        return Following(Follow.LATER, self._unsure(received), answered=False, terms=terms)
 
     def _unsure(self, received: Received) -> int:
         """When to retry an order after an internal error, epoch milliseconds."""
@@ -419,8 +713,8 @@ class Push:
                 kept += kept_slow
             if source is queue:
                 until = self._clock.now() + HIDDEN_WAIT_MS
-                kept += [each for each in waits if each[1] <= until]
-                waits = [each for each in waits if each[1] > until]
+                kept += [each for each in waits if each[1] <= until and not each[0].place]
+                waits = [each for each in waits if each[1] > until or each[0].place]
             if waits and not self._moved(waits, queue):
                 kept += [(each, self._unsure(each)) for each, _ in waits]
         stuck = [(received, following.due_at) for received, following in through if following.follow is Follow.FAULT]
@@ -440,7 +734,9 @@ class Push:
         return prompt, [] if taken else [(each, self._unsure(each)) for each, _ in slow]
 
     def _wait(self, kept: Sequence[tuple[Received, int]], source: WorkQueue) -> set[str]:
-        """Make orders wait in the queue they came from; returns the SQS ids to keep. Worn-out messages are replaced."""
+        """Make orders wait in the queue they came from, or where they stood in line; returns the SQS ids and places to
+        keep. Worn-out messages are replaced.
+        """
         worn = [each for each in kept if self._is_worn(each[0])]
         if worn and self._moved(worn, source):
             kept = [each for each in kept if not self._is_worn(each[0])]
@@ -484,8 +780,10 @@ class Push:
 
     def _hide(self, kept: Sequence[tuple[Received, int]], source: WorkQueue) -> set[str]:
         """Hide kept orders until their time; one that cannot be hidden comes back after the queue's own timeout."""
+        places = {each.place for each, _ in kept if each.place}
+        kept = [each for each in kept if not each[0].place]
         if not kept:
-            return set()
+            return places
         now = self._clock.now()
         waits = [
             (each.receipt_handle, visibility_seconds(due_at - now, received_at=each.received_at, now=now))
@@ -498,11 +796,11 @@ class Push:
         else:
             if failed:
                 self._telemetry.event("visibility_unchanged", error="refused", orders=len(failed))
-        return {each.sqs_id for each, _ in kept}
+        return places | {each.sqs_id for each, _ in kept}
 
 
 def _window_key(order: WorkOrder) -> Key:
-    return order.key.project, order.key.queue_uid, order.key.subscriber_id
+    return order.addressee
 
 
 def _is_void(received: Received, stored: Delivery | None) -> bool:

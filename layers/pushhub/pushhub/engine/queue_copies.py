@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.cache import ExpiringCache
+from pushhub.engine.copies import ChangeNotes
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.ports import QueueStore
+    from pushhub.engine.ports import QueuesAndNotes, QueueStore
 
 KEPT_MS = 200
 """How long posts go by a copy, milliseconds from before it was read."""
@@ -81,20 +82,22 @@ def uncopied_from_now(queue: Queue, now: int) -> Queue:
 
 
 class QuietQueues:
-    """Waits until no post goes by a copy of a queue that is about to be changed. Thread-safe.
+    """Waits until no post goes by a copy of a queue that is about to be changed, and notes the change for attempts.
+    Thread-safe.
 
     Args:
         config: The queues.
         clock: Waits.
     """
 
-    def __init__(self, config: QueueStore, clock: Clock) -> None:
+    def __init__(self, config: QueuesAndNotes, clock: Clock) -> None:
         self._config = config
+        self._notes = ChangeNotes(config, clock)
         self._clock = clock
         self._waited: tuple[str, int] | None = None  # the generation and note that were waited for last
 
     def quiet(self, queue: Queue) -> Queue:
-        """A queue as stored now, of which nobody has a copy. Pull queues are never copied.
+        """A queue as stored now, of which no post has a copy. Pull queues are never copied.
 
         Args:
             queue: As stored.
@@ -105,6 +108,7 @@ class QuietQueues:
         """
         if not queue.is_push:
             return queue
+        self._notes.note(queue.project, queue.name)
         now = self._clock.now()
         age = now - (queue.uncopied_until - UNCOPIED_MS)
         first, last = TRUSTED_MS

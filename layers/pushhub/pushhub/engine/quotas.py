@@ -1,7 +1,6 @@
-"""Quotas of projects on what producers post, shared by all execution environments (decision 0052).
+"""Quotas of projects on what producers post, shared by all execution environments (decision 0070).
 
-An environment leases part of a project's quota in advance, as many messages as it has recently used, so most posts
-touch nothing but memory.
+Each environment pays for what it has accepted: it moves the project's mark. It pays a little later if that is little.
 """
 
 from __future__ import annotations
@@ -19,59 +18,37 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.ports import ProjectStore, QuotaStore
 
-LEASE_MS = 10_000
-"""How long a lease is valid."""
-
-LEASES_OF_A_BURST = 10
-"""A lease is at most this fraction of the burst, so that a few environments cannot hold all of it."""
-
-FREE_SHARE = 1_000
-"""An environment accepts this fraction of the messages that the rate allots to a lease's time, but at least one,
-without a lease. So a project that posts little costs no write, and a thousand environments together exceed the quota by
-no more than the quota itself.
+CREDIT_OF_A_SECOND = 25
+"""An environment owes at most this fraction of a second's messages. So fifty environments together exceed the quota of
+a minute by two seconds' worth, once, and a quota below 25 a second by nothing.
 """
-
-STRICT_MS = 60_000
-"""How long an environment that refused a post accepts nothing without a lease."""
 
 REFUSED_MS = 1_000
-"""Minimum wait of an environment that refused a post before it asks for a lease again; doubles up to four times this.
+"""Wait of an environment that refused a post before it asks again; twice this after a second refusal in a row, if half
+of the burst lasts that long, so that the project loses nothing by it.
 """
 
-_DOUBLINGS = 2
 _FORGET_MS = 3_600_000
 _KNOWN = 5_000
 
 
 @dataclass
-class _Lease:
-    """One environment's part of a project's quota. Times are epoch milliseconds.
+class _Account:
+    """What one environment knows of a project's quota. Times are epoch milliseconds.
 
     Attributes:
-        size: Messages that the next lease is for.
-        left: Unused messages of the current lease.
-        used: Messages used from it.
-        until: When it lapses.
+        owed: Messages accepted and not paid for.
         mark: The project's mark when it was last seen, epoch microseconds.
-        free_at: When the next message is accepted without a lease.
-        asks_at: When a lease is asked for again after a refusal.
+        asks_at: When the mark is moved again after a refusal.
         refused: Size of the refused post, in messages; until then, posts at least as large are refused unasked.
         refusals: Consecutive refusals.
     """
 
-    size: int = 1
-    left: int = 0
-    used: int = 0
-    until: int = 0
+    owed: int = 0
     mark: int = 0
-    free_at: int = 0
     asks_at: int = 0
     refused: int = 0
     refusals: int = 0
-
-    def spare_us(self, quota: Quota, now: int) -> int:
-        """How far the mark may still be moved, in microseconds."""
-        return now * 1000 + quota.us(quota.burst) - max(self.mark, now * 1000)
 
 
 class Quotas:
@@ -99,7 +76,7 @@ class Quotas:
         self._default = default
         self._clock = clock
         self._telemetry = telemetry
-        self._leases = ExpiringCache[_Lease](clock, ttl_ms=_FORGET_MS, capacity=_KNOWN)
+        self._accounts = ExpiringCache[_Account](clock, ttl_ms=_FORGET_MS, capacity=_KNOWN)
 
     def take(self, project_id: str, count: int) -> None:
         """Count the messages of a producer's post; call this before any of them is stored.
@@ -121,75 +98,55 @@ class Quotas:
         quota = self._quota(project_id)
         if not quota.per_second:
             return
-        lease = self._leases.get(project_id)
-        if lease is None:
-            lease = _Lease()
-            self._leases.put(project_id, lease)
+        account = self._accounts.get(project_id)
+        if account is None:
+            account = _Account()
+            self._accounts.put(project_id, account)
         now = self._clock.now()
-        if now < lease.until and lease.left >= count:
-            lease.left -= count
-            lease.used += count
+        if now < account.asks_at and count >= account.refused:
+            raise _exceeded(quota, account.asks_at - now)
+        if account.owed + count <= quota.per_second // CREDIT_OF_A_SECOND:
+            account.owed += count
             return
-        if now < lease.asks_at and count >= lease.refused:
-            raise _exceeded(quota, lease.asks_at - now)
-        if _is_free(quota, lease, count, now):
-            lease.free_at = now + LEASE_MS
-            return
-        self._renew(project_id, quota, lease, count)
+        self._pay(project_id, quota, account, count)
 
     def _quota(self, project_id: str) -> Quota:
         project = self._projects.project(project_id)
         own = project.quota if project else None
         return own or Quota.of(self._default())
 
-    def _renew(self, project_id: str, quota: Quota, lease: _Lease, count: int) -> None:
-        """Lease as many messages as a post needs, plus those expected after it.
+    def _pay(self, project_id: str, quota: Quota, account: _Account, count: int) -> None:
+        """Pay for a post, and for what is owed.
 
         Raises:
-            QuotaExceeded: There are not even enough for the post itself.
+            QuotaExceeded: The quota is spent.
         """
-        now = self._clock.now()
-        most = max(1, quota.burst // LEASES_OF_A_BURST)
-        if now < lease.until:
-            lease.size = min(most, 2 * lease.size)
-        else:
-            lease.size, lease.left = max(1, min(most, lease.used)), 0
-        # A batch that is larger than the burst counts as the burst, so that it can pass at all.
-        need = min(count - lease.left, quota.burst)
-        more = min(lease.size, quota.burst - need)
-        if self._move(project_id, quota, lease, need + more):
-            lease.left = more
-        elif quota.messages(lease.spare_us(quota, now)) >= need and self._move(project_id, quota, lease, need):
-            lease.left = 0
-        else:
-            self._refuse(project_id, quota, lease, count, need)
-        lease.used, lease.until, lease.refusals = count, now + LEASE_MS, 0
+        messages = account.owed + count
+        now, by_us, room_us = self._clock.now() * 1000, quota.us(messages), quota.room_us(messages)
+        mark = self._marks.move_mark(project_id, by_us, now=now, most_us=room_us + by_us, ahead=account.mark > now)
+        account.mark = mark.until
+        if not mark.moved:
+            self._refuse(project_id, quota, account, count, wait_ms=-((now + room_us - mark.until) // 1000))
+        account.owed = account.refusals = 0
 
-    def _move(self, project_id: str, quota: Quota, lease: _Lease, messages: int) -> bool:
-        """Take messages out of a project's quota; returns whether there were enough."""
-        now = self._clock.now() * 1000
-        mark = self._marks.move_mark(
-            project_id, quota.us(messages), now=now, most_us=quota.us(quota.burst), ahead=lease.mark > now
-        )
-        lease.mark = mark.until
-        return mark.moved
+    def _refuse(self, project_id: str, quota: Quota, account: _Account, count: int, *, wait_ms: int) -> None:
+        """Refuse a post and, for some time, all others that are not smaller; only the first one is logged.
 
-    def _refuse(self, project_id: str, quota: Quota, lease: _Lease, count: int, need: int) -> None:
-        """Refuse a post and, for some time, all others that are not smaller; only the first one is logged."""
-        now = self._clock.now()
-        spent_ms = -((lease.spare_us(quota, now) - quota.us(need)) // 1000)
-        waits_ms = max(REFUSED_MS << min(lease.refusals, _DOUBLINGS), spent_ms)
-        lease.refusals += 1
-        lease.asks_at, lease.refused = now + waits_ms, count
-        lease.free_at = now + STRICT_MS
-        self._telemetry.event("quota_exceeded", project=project_id, per_second=quota.per_second, wait_ms=waits_ms)
-        raise _exceeded(quota, waits_ms)
+        Args:
+            project_id: The project.
+            quota: Its quota.
+            account: What this environment knows of it.
+            count: Messages of the post.
+            wait_ms: After this time there is room for it, if nobody else posts.
+        """
+        if account.refusals and quota.us(quota.burst) >= 4000 * REFUSED_MS:
+            wait_ms = max(2 * REFUSED_MS, wait_ms)
+        wait_ms = max(REFUSED_MS, wait_ms)
+        account.refusals += 1
+        account.asks_at, account.refused = self._clock.now() + wait_ms, count
+        self._telemetry.event("quota_exceeded", project=project_id, per_second=quota.per_second, wait_ms=wait_ms)
+        raise _exceeded(quota, wait_ms)
 
 
-def _is_free(quota: Quota, lease: _Lease, count: int, now: int) -> bool:
-    """Whether a post is so small, and the last one like it so long ago, that it needs no lease."""
-    return now >= lease.free_at and count <= max(1, quota.per_second * LEASE_MS // 1000 // FREE_SHARE)
-
-
-def _exceeded(quota: Quota, waits_ms: int) -> QuotaExceeded:
-    return QuotaExceeded(quota.per_second, retry_after_s=max(1, -(-waits_ms // 1000)))
+def _exceeded(quota: Quota, wait_ms: int) -> QuotaExceeded:
+    return QuotaExceeded(quota.per_second, retry_after_s=max(1, -(-wait_ms // 1000)))

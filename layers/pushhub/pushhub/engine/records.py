@@ -82,15 +82,16 @@ class Records:
                 continue
             for record in (made,) if isinstance(made, DeliveryRecord) else made or ():
                 hours.setdefault(record.hour, []).append((_sequence(stream_record), record))
+        written = 0
         for recorded in hours.values():
             made_now = [record for _, record in recorded]
             if self._store.write(made_now, table=table, first=recorded[0][0], last=recorded[-1][0]):
+                written += len(made_now)
                 self._count(made_now)
                 self._attempts.count([each for each in made_now if not self._internal(each.queue)])
-        total = sum(len(recorded) for recorded in hours.values())
-        if total:
-            self._telemetry.count("RecordsWritten", total)
-        return total
+        if written:
+            self._telemetry.count("RecordsWritten", written)
+        return sum(len(recorded) for recorded in hours.values())
 
     def _count(self, records: Sequence[DeliveryRecord]) -> None:
         """Count the records of one hour: one write for each project that has any, and for its busiest subscribers.

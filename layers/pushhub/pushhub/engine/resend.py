@@ -15,6 +15,8 @@ from pushhub.engine.model.delivery import Delivery, added, ask_for_try, opening
 from pushhub.engine.model.work import WorkOrder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pushhub.base.ports import Clock
     from pushhub.engine.model.message import Message
     from pushhub.engine.ports import Deliveries, WorkQueue
@@ -87,6 +89,25 @@ class Resend:
         if not stored.attempts:
             self._retry_queue.send([(order, 0)])
         return stored
+
+    def let_next_go(self, ended: Iterable[Delivery]) -> None:
+        """Let messages go on that wait behind deliveries of their ordering key which ended without an attempt.
+
+        If a crash prevents it, they go on when the next automatic try would have been due.
+
+        Args:
+            ended: Deliveries as stored. Those without an ordering key are left out.
+
+        Raises:
+            Unavailable: Some may go on later; call again.
+        """
+        orders = [
+            (WorkOrder(key=each.key, queue=each.queue), 0)
+            for each in ended
+            if each.order_key is not None and each.settled
+        ]
+        if orders:
+            self._retry_queue.send(orders)
 
     def _saved(self, delivery: Delivery) -> bool:
         try:

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.engine.model.circuit import CircuitState, SubscriberKey
+from pushhub.engine.model.flow import FlowKey
 from pushhub.engine.model.message import KEPT_AFTER_EXPIRY_MS, Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Deliveries, Healths, Messages, Outstanding, Schedule, WorkQueue
+from pushhub.engine.ports import Deliveries, Healths, Lines, Messages, Outstanding, Schedule, WorkQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -48,7 +49,8 @@ class Sweep:
         outstanding: Reads the table.
         schedule: Holds waits that are too long for a queue.
         messages: Messages and deliveries one by one.
-        healths: Say whose deliveries wait on purpose and are not lost.
+        healths: Say whose deliveries wait on purpose, for a circuit or a pause, and are not lost.
+        lines: Say the same.
         push_queue: For deliveries that were never tried.
         retry_queue: For deliveries that wait for a try.
         poll_queue: For deliveries that wait for a poll.
@@ -64,6 +66,7 @@ class Sweep:
         schedule: Schedule,
         messages: _Stored,
         healths: Healths,
+        lines: Lines,
         push_queue: WorkQueue,
         retry_queue: WorkQueue,
         poll_queue: WorkQueue,
@@ -76,6 +79,7 @@ class Sweep:
         self._schedule = schedule
         self._messages = messages
         self._healths = healths
+        self._lines = lines
         self._push_queue = push_queue
         self._retry_queue = retry_queue
         self._poll_queue = poll_queue
@@ -146,8 +150,8 @@ class Sweep:
                 yield self._queue_of(message, waits_in), order
 
     def _waits_elsewhere(self, message: Message, subscriber_id: str, *, tried: bool = False) -> bool:
-        """Whether an unexpired delivery waits in its subscriber's backlog, or behind another with the same ordering
-        key; neither is lost.
+        """Whether an unexpired delivery waits in its subscriber's backlog or line, or behind another with the same
+        ordering key; neither is lost.
         """
         if self._clock.now() >= message.expires_at:
             return False
@@ -156,7 +160,9 @@ class Sweep:
         )
         if subscriber not in self._left_alone:
             health = self._healths.health(subscriber)
-            self._left_alone[subscriber] = health is not None and health.state is not CircuitState.CLOSED
+            flow = FlowKey.of_subscriber(message.project, message.queue_uid, subscriber_id)
+            troubled = health is not None and health.state is not CircuitState.CLOSED
+            self._left_alone[subscriber] = troubled or bool(self._lines.line(flow, 1))
         if self._left_alone[subscriber]:
             return True
         before = message.ordering.previous.get(subscriber_id) if message.ordering else None

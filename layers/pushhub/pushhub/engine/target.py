@@ -7,6 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Invalid
+from pushhub.engine.model.reach import Reach, Scope, may_reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
     from pushhub.engine.protocol import TargetOffer
+
+
+OUT_OF_REACH = "The url leads to a place that only a token of the project opens"
+"""Why a URL is not accepted, or nothing is sent to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,11 +136,11 @@ class Targets:
         """The schemes that owners may use, in the order of the offers."""
         return [scheme for scheme, offer in self._offers.items() if offer.public]
 
-    def registered(self, url: str) -> Target:
-        """The target for a URL that an owner wants to register; checks the URL's form.
+    def registered(self, url: str, reach: Reach) -> Target:
+        """The target for a URL that a caller wants to register; checks the URL's form, and that the caller may.
 
         Raises:
-            Invalid: No target has that scheme, or the URL is malformed.
+            Invalid: No target has that scheme, the URL is malformed, or its destination is out of the caller's reach.
         """
         scheme, colon, _ = url.partition("://")
         if not colon or scheme.lower() not in self.schemes:
@@ -143,7 +148,20 @@ class Targets:
             raise Invalid(f"Subscriber url must begin with {', '.join(most)} or {last}")
         target = self.of(url)
         target.check(url)
+        if not self.within(reach, url):
+            raise Invalid(OUT_OF_REACH)
         return target
+
+    def scope(self, url: str) -> Scope:
+        """Whose the destination of a URL is, which was checked at registration."""
+        offer = self._offers.get(url.partition(":")[0].lower())
+        if offer is None:
+            return Scope.ELSEWHERE
+        return offer.scope if isinstance(offer.scope, Scope) else offer.scope(url)
+
+    def within(self, reach: Reach, url: str) -> bool:
+        """Whether a caller may have messages sent to a URL, which was checked at registration."""
+        return may_reach(reach, self.scope(url))
 
     def of(self, url: str) -> Target:
         """The target for a stored subscriber's URL, which was checked at registration."""
@@ -152,6 +170,10 @@ class Targets:
     def signs(self, url: str) -> bool:
         """Whether requests to a URL (already checked) can carry a signature."""
         return self._offers[url.partition(":")[0].lower()].signed
+
+    def carries_headers(self, url: str) -> bool:
+        """Whether requests to a URL (already checked) carry the subscriber's headers."""
+        return self._offers[url.partition(":")[0].lower()].headers
 
     def _of(self, offer: TargetOffer) -> Target:
         with self._lock:

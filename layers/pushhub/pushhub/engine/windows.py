@@ -3,7 +3,9 @@ for prompt ones.
 
 An attempt waiting for its answer holds a thread for as long as the subscriber takes, possibly three minutes. So a
 subscriber starts with one attempt at a time, gets one more with each prompt answer (like TCP's slow start), and drops
-back to one when an answer is slow. An execution environment keeps this in memory; at worst it starts learning again.
+back to one when an answer is slow. In the slow lane, one that does answer, within its own time limit, earns more even
+so, and falls back to one when it does not. An execution environment keeps this in memory; at worst it starts learning
+again.
 
 A project with fifty hanging endpoints must affect the others like a single slow neighbour, so all of its slow
 subscribers share a few attempts; one with fifty prompt endpoints must not hold all threads while another waits. An
@@ -26,7 +28,9 @@ SHARE_OF_A_PROJECT = MOST // 2
 """Concurrent attempts of a project while another one has orders in the same run: half of the threads."""
 
 SLOW_OF_A_PROJECT = 10
-"""Concurrent attempts at all slow subscribers of a project together: a tenth of the threads."""
+"""Concurrent attempts at all slow subscribers of a project together: a tenth of the threads. One of them that answers
+in time may earn all of these.
+"""
 
 SLOW_MS = 5_000
 """An answer that takes this long is slow; so is a subscriber that has kept a request waiting for this long."""
@@ -35,10 +39,7 @@ HOLD_MS = 500
 """How long orders wait in a run for an attempt at their subscriber to end before they make room for others."""
 
 ASIDE_S = 15
-"""Initial delay before an order for a slow subscriber is retried."""
-
-ASIDE_DOUBLINGS = 3
-"""How often that delay doubles: each time the subscriber has been slow for twice as long."""
+"""How soon another run is called for a slow subscriber whose project has no place left in this one."""
 
 REMEMBERED_MS = 600_000
 """How long a subscriber counts as slow after its last slow answer."""
@@ -53,9 +54,9 @@ Key = tuple[str, str, str]
 @dataclass
 class _Window:
     allowed: int = FIRST
+    places: int = FIRST
     slow_until: int = 0
     begun: list[int] = field(default_factory=list)
-    slow_since: int | None = None
     told_at: int | None = None
 
     def slow(self, now: int) -> bool:
@@ -76,6 +77,7 @@ class Windows:
         self._held: Counter[str] = Counter()
         self._begun: deque[int] = deque()
         self._ended: Counter[int] = Counter()
+        self._crowded: dict[str, int] = {}
 
     def start_over(self) -> None:
         """Forget all attempts: those that an aborted run began are no longer in progress."""
@@ -95,33 +97,49 @@ class Windows:
         window = self._windows.get(key)
         return window is not None and window.slow(now)
 
-    def admits(self, key: Key, now: int) -> bool:
-        """Whether another attempt may begin."""
+    def admits(self, key: Key, now: int, *, in_turn: bool = False) -> bool:
+        """Whether another attempt may begin; a slow subscriber has the places it has earned ``in_turn`` only, where no
+        other run makes attempts at it.
+        """
         window = self._windows.get(key)
         if window is None:
             return True
         if window.slow(now):
-            return len(window.begun) < FIRST and self._slow_of(key[0], now) < SLOW_OF_A_PROJECT
+            most = window.places if in_turn and now >= self._crowded.get(key[0], 0) else FIRST
+            return len(window.begun) < most and self._slow_of(key[0], now) < SLOW_OF_A_PROJECT
         return len(window.begun) < window.allowed
 
-    def holds_up(self, key: Key, now: int) -> bool:
-        """Whether an order for a subscriber would hold up others: the subscriber is slow, or is keeping its orders
-        waiting now, or its project has many that do.
+    def crowded(self, key: Key, now: int) -> bool:
+        """Whether a slow subscriber has no attempt in progress and may begin none, because others of its project have
+        all places. For some time these begin no more than one each.
         """
         window = self._windows.get(key)
-        if window is not None and (window.slow(now) or (not self.admits(key, now) and window.waits(now, HOLD_MS))):
-            return True
+        if window is None or window.begun or not window.slow(now) or self._slow_of(key[0], now) < SLOW_OF_A_PROJECT:
+            return False
+        self._crowded[key[0]] = now + 2 * ASIDE_S * 1000
+        return True
+
+    def places(self, key: Key) -> int:
+        """Concurrent attempts that a subscriber has earned while it was slow."""
+        window = self._windows.get(key)
+        return FIRST if window is None else window.places
+
+    def grant(self, key: Key, places: int) -> None:
+        """Another environment knows that a slow subscriber has earned so many concurrent attempts."""
+        window = self._windows.setdefault(key, _Window())
+        window.places = min(SLOW_OF_A_PROJECT, max(window.places, places))
+
+    def holds_up(self, key: Key, now: int, *, in_turn: bool = False) -> bool:
+        """Whether an order for a subscriber would hold up others: the subscriber is slow, or is keeping its orders
+        waiting now (unless they wait for their turn, which takes no thread), or its project has many that do.
+        """
+        window = self._windows.get(key)
+        if window is not None:
+            waits = not in_turn and not self.admits(key, now) and window.waits(now, HOLD_MS)
+            if window.slow(now) or waits:
+                return True
         unproven = window is None or window.allowed == FIRST
         return unproven and self._unanswered_of(key[0], now) >= SLOW_OF_A_PROJECT
-
-    def aside_s(self, key: Key, now: int) -> int:
-        """Seconds until an order that may not begin is retried:
-        the longer the subscriber has been slow, the longer.
-        """
-        window = self._windows.get(key)
-        since = now if window is None or window.slow_since is None else window.slow_since
-        doublings = ((now - since) // (ASIDE_S * 1000)).bit_length()
-        return ASIDE_S << min(doublings, ASIDE_DOUBLINGS)
 
     def newly_slow(self, now: int) -> list[Key]:
         """Subscribers with a single attempt that has been in progress for long. Each is reported once per half of the
@@ -150,8 +168,16 @@ class Windows:
             if idle is not None:
                 del self._windows[idle]
 
-    def end(self, key: Key, begun: int, now: int) -> None:
-        """Record the end of an attempt that began at ``begun``."""
+    def end(self, key: Key, begun: int, now: int, *, answered: bool | None = True) -> None:
+        """Record the end of an attempt.
+
+        Args:
+            key: The subscriber.
+            begun: When it began.
+            now: When it ended.
+            answered: Whether the subscriber answered, and did not refuse; None if no request was made, which says
+                nothing about it.
+        """
         window = self._windows.setdefault(key, _Window())
         if begun in window.begun:
             window.begun.remove(begun)
@@ -161,9 +187,9 @@ class Windows:
             self._under_way[key[0]].discard(key)
         if now - begun > SLOW_MS:
             window.allowed, window.slow_until = FIRST, now + REMEMBERED_MS
-            window.slow_since = begun if window.slow_since is None else window.slow_since
-        else:
-            window.allowed, window.slow_until, window.slow_since = min(MOST, window.allowed + 1), 0, None
+            window.places = min(SLOW_OF_A_PROJECT, window.places + 1) if answered else FIRST
+        elif answered is not None:
+            window.allowed, window.slow_until = min(MOST, window.allowed + 1), 0
 
     def _longest(self, now: int) -> int:
         """How long the attempt has been in progress that began first; so most looks at all of them can be spared."""

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from pushhub.base.ports import CheckUrl, Clock, Sender, Telemetry, Vault
     from pushhub.engine.accept import Accept
     from pushhub.engine.circuits import Circuits, Recover
+    from pushhub.engine.copies import ChangeNotes, Changes
     from pushhub.engine.count_attempts import CountAttempts
+    from pushhub.engine.credentials import Credentials
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
-    from pushhub.engine.limiter import Limiter
+    from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import (
         ActivityStore,
         AttemptCountStore,
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
         RecordStore,
         ReportStore,
         Schedule,
+        SearchIndex,
         ShardRuns,
         SubscriberEvents,
         SubscriberStore,
+        Waits,
         Watcher,
         WorkQueue,
     )
@@ -45,10 +49,15 @@ if TYPE_CHECKING:
     from pushhub.engine.resend import Resend
     from pushhub.engine.signing import Signing
     from pushhub.engine.slow_lane import SlowLane
+    from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.engine.sweep import Sweep
     from pushhub.engine.target import Targets
+    from pushhub.engine.turns import Callers
     from pushhub.engine.wake import Wake
 
+
+MOST_CALLS = 8
+"""How many requests of one project may call strangers at the same time."""
 
 CONFIG_TABLE = text("CONFIG_TABLE")
 MESSAGES_TABLE = text("MESSAGES_TABLE")
@@ -63,7 +72,7 @@ ROUTE_QUEUE_URL = text("ROUTE_QUEUE_URL")
 ERRORS_QUEUE_URL = text("ERRORS_QUEUE_URL")
 DISPATCH_FAILURES_URL = text("DISPATCH_FAILURES_URL")
 VAULT_KEY = text("VAULT_KEY")
-"""ARN of the KMS key that encrypts signing keys."""
+"""ARN of the KMS key that seals what opens something."""
 PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
 ALLOWED_TARGETS = listed("ALLOWED_TARGETS")
 REFUSED_TARGET_HINT = optional_text("REFUSED_TARGET_HINT")
@@ -79,8 +88,8 @@ _ATTEMPTS: tuple[Setting[Any], ...] = (
 )
 SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "ingest": (
-        *(CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT),
-        PROJECT_QUOTA,
+        *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS),
+        *(REFUSED_TARGET_HINT, PROJECT_QUOTA),
     ),
     "control": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
@@ -99,7 +108,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
         POLL_QUEUE_URL,
         ROUTE_QUEUE_URL,
     ),
-    "errors": (CONFIG_TABLE, MESSAGES_TABLE, BODIES_BUCKET),
+    "errors": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET),
     "consumers": (CONFIG_TABLE,),
     "notify": (CONFIG_TABLE,),
     "records": (RECORDS_BUCKET, SCHEDULE_TABLE),
@@ -132,7 +141,12 @@ class EnginePorts(Protocol):
 
     @property
     def vault(self) -> Vault:
-        """Encrypts signing keys."""
+        """Encrypts what opens something."""
+        ...
+
+    @property
+    def calls(self) -> Waits:
+        """Requests that call strangers."""
         ...
 
     @property
@@ -173,6 +187,11 @@ class EnginePorts(Protocol):
     @property
     def schedule(self) -> Schedule:
         """Waits that are too long for a queue."""
+        ...
+
+    @property
+    def search_index(self) -> SearchIndex:
+        """Messages by the values of their fields."""
         ...
 
     @property
@@ -311,7 +330,17 @@ class AwsEnginePorts:
         """On DynamoDB."""
         from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
-        return DynamoDBConfigStore(self.clients.of("dynamodb"), self.settings[CONFIG_TABLE], self.clock)
+        return DynamoDBConfigStore(self.clients.of("dynamodb"), self.settings[CONFIG_TABLE], self.clock, self._sealed)
+
+    def _sealed(self, queue: Queue) -> Queue:
+        return self.credentials.sealed(queue)
+
+    @cached_property
+    def credentials(self) -> Credentials:
+        """For the stores, which seal what they write."""
+        from pushhub.engine.credentials import Credentials
+
+        return Credentials(vault=lambda: self.vault, clock=self.clock)
 
     @cached_property
     def messages(self) -> MessageStore:
@@ -333,6 +362,13 @@ class AwsEnginePorts:
 
         return DynamoDBSchedule(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
 
+    @cached_property
+    def search_index(self) -> SearchIndex:
+        """On DynamoDB, in the table of the schedule."""
+        from pushhub.engine.store.dynamodb_search import DynamoDBSearchIndex
+
+        return DynamoDBSearchIndex(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+
     @property
     def shard_runs(self) -> ShardRuns:
         """On Lambda."""
@@ -346,6 +382,14 @@ class AwsEnginePorts:
         from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 
         return DynamoDBSubscribers(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+
+    @cached_property
+    def calls(self) -> Waits:
+        """On DynamoDB, in the configuration table."""
+        from pushhub.engine.store.dynamodb_waits import DynamoDBWaits
+
+        client, table = self.clients.of("dynamodb"), self.settings[CONFIG_TABLE]
+        return DynamoDBWaits(client, table, self.clock, kind="CALL", places=MOST_CALLS)
 
     @cached_property
     def activity(self) -> ActivityStore:
@@ -460,6 +504,20 @@ class Engine:
         )
 
     @cached_property
+    def change_notes(self) -> ChangeNotes:
+        """Notes owners' changes before they are made."""
+        from pushhub.engine.copies import ChangeNotes
+
+        return ChangeNotes(self.ports.config, self.ports.clock)
+
+    @cached_property
+    def changes(self) -> Changes:
+        """Owners' changes, as this execution environment has heard of them."""
+        from pushhub.engine.copies import Changes
+
+        return Changes(self.ports.config, self.ports.clock)
+
+    @cached_property
     def targets(self) -> Targets:
         """All kinds of subscribers."""
         from pushhub.engine.target import Targets
@@ -467,11 +525,25 @@ class Engine:
         return Targets(offer for protocol in self.protocols for offer in protocol.targets)
 
     @cached_property
+    def stranger_calls(self) -> StrangerCalls:
+        """Limits calls to strangers from requests."""
+        from pushhub.engine.stranger_calls import StrangerCalls
+
+        return StrangerCalls(waits=self.ports.calls, check_url=self.ports.check_url, clock=self.ports.clock)
+
+    @cached_property
     def signing(self) -> Signing:
         """Signs for subscribers."""
         from pushhub.engine.signing import Signing
 
         return Signing(vault=lambda: self.ports.vault, clock=self.ports.clock)
+
+    @cached_property
+    def credentials(self) -> Credentials:
+        """Seals and opens what opens something."""
+        from pushhub.engine.credentials import Credentials
+
+        return Credentials(vault=lambda: self.ports.vault, clock=self.ports.clock)
 
     @cached_property
     def push(self) -> Push:
@@ -500,6 +572,7 @@ class Engine:
     def _push(self, retries: WorkQueue | None = None, slow_lane: SlowLane | None = None) -> Push:
         """The push use case; its deliveries wait in the retry queue unless another one is given."""
         from pushhub.engine.push import Push
+        from pushhub.engine.turns import Turns
 
         ports = self.ports
         return Push(
@@ -508,6 +581,7 @@ class Engine:
             retry_queue=retries or ports.retry_queue,
             errors_queue=ports.errors_queue,
             poll_queue=ports.poll_queue,
+            turns=Turns(store=ports.subscribers, clock=ports.clock, telemetry=ports.telemetry),
             slow_lane=slow_lane,
             clock=ports.clock,
             telemetry=ports.telemetry,
@@ -537,11 +611,12 @@ class Engine:
         )
 
     @cached_property
-    def _limiter(self) -> Limiter:
-        """One instance, shared by all functions of this execution environment."""
-        from pushhub.engine.limiter import Limiter
+    def callers(self) -> Callers:
+        """Calls for the turns of lines that nobody works off."""
+        from pushhub.engine.turns import Callers
 
-        return Limiter(seats=self.ports.subscribers, clock=self.ports.clock)
+        ports = self.ports
+        return Callers(lines=ports.subscribers, queue=ports.retry_queue, clock=ports.clock, telemetry=ports.telemetry)
 
     @cached_property
     def recover(self) -> Recover:
@@ -550,6 +625,7 @@ class Engine:
 
         ports = self.ports
         return Recover(
+            queues=ports.config,
             healths=ports.subscribers,
             backlog=ports.subscribers,
             retry_queue=ports.retry_queue,
@@ -559,22 +635,24 @@ class Engine:
         )
 
     def _deliver(self) -> Deliver:
+        from pushhub.engine.copies import CopiedQueues
         from pushhub.engine.deliver import Deliver
         from pushhub.engine.protocol import AllQueues
 
         ports = self.ports
+        owners = CopiedQueues(ports.config, self.changes, ports.clock)
         return Deliver(
-            queues=AllQueues(owners=ports.config, protocols=self.protocols),
+            queues=AllQueues(owners=owners, protocols=self.protocols),
             messages=ports.messages,
             bodies=ports.bodies,
             targets=self.targets,
+            credentials=self.credentials,
             clock=ports.clock,
             telemetry=ports.telemetry,
             watchers=self._watchers.of,
             subscriber_events=self._subscriber_events.of,
             circuits=self.circuits,
             backlog=ports.subscribers,
-            limiter=self._limiter,
             successors=ports.subscribers,
             next_queue=ports.retry_queue,
             tells_first_successes=ports.tells_first_successes,
@@ -632,6 +710,7 @@ class Engine:
             schedule=ports.schedule,
             messages=ports.messages,
             healths=ports.subscribers,
+            lines=ports.subscribers,
             push_queue=ports.push_queue,
             retry_queue=ports.retry_queue,
             poll_queue=ports.poll_queue,

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pushhub.base.errors import NotFound
-from pushhub.base.ports import CheckUrl, Clock, PushRequest, Sender
+from pushhub.base.errors import NotFound, TryLater
+from pushhub.base.ports import Clock, PushRequest, Sender
+from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.integration import EndpointDescription, Integration, Service
 from pushhub.hub.model.mapping import ServiceMapping
@@ -16,14 +17,17 @@ from pushhub.hub.model.object_ids import new_object_id
 from pushhub.hub.model.parameters import DataType, Parameter, parameter_id
 from pushhub.hub.model.schedule import Scheduler, period_ms
 from pushhub.hub.ports import Integrations, Mappings, Parameters, Schedulers
-from pushhub.hub.settings import check_target, replace_parameter
+from pushhub.hub.settings import check_target, replace_parameter, with_stored_value
+from pushhub.hub.tokens import token_of
 from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, declared_types, description_url, read_description
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.objects import read_integration, read_parameter
 from pushhub.hub.wire.request import service_url
 
 if TYPE_CHECKING:
+    from pushhub.engine.credentials import Credentials
     from pushhub.engine.ports import ProjectStore
+    from pushhub.engine.stranger_calls import StrangerCalls
 
 DESCRIPTION_SECONDS = 10
 """How long an endpoint may take to return its description, seconds; the caller who registers it waits for that."""
@@ -39,8 +43,9 @@ class HubIntegrations:
     Args:
         settings: Where integrations and mappings are kept.
         config: For the project's allowed targets.
-        check_url: The egress guard's check at registration.
+        calls: Checks where URLs lead, and limits how many descriptions are fetched at a time.
         sender: Fetches ``endpoint.json``.
+        credentials: Opens an integration's token.
     """
 
     def __init__(
@@ -48,13 +53,15 @@ class HubIntegrations:
         *,
         settings: IntegrationSettings,
         config: ProjectStore,
-        check_url: CheckUrl,
+        calls: StrangerCalls,
         sender: Sender,
+        credentials: Credentials,
         clock: Clock,
     ) -> None:
+        self._credentials = credentials
         self._settings = settings
         self._config = config
-        self._check_url = check_url
+        self._calls = calls
         self._sender = sender
         self._clock = clock
 
@@ -74,10 +81,12 @@ class HubIntegrations:
 
         If the description cannot be read, the integration stays pending and holds the errors.
 
-        If no token is given, one is generated, which the owner passes on to the endpoint.
+        If no token is given, one is generated, which the owner passes on to the endpoint: the integration returned here
+        is the only one that shows it.
 
         Raises:
             InvalidObject: Something is wrong with it.
+            TryLater: Too many requests of the project wait for descriptions.
         """
         now = self._clock.now()
         fresh = Integration(
@@ -86,7 +95,7 @@ class HubIntegrations:
         read = read_integration(Fields(fields), fresh)
         if any(each.name == read.name for each in self._settings.integrations(project_id)):
             raise InvalidObject({"name": ["has already been taken"]})
-        return self._describe(project_id, read)
+        return replace(self._describe(project_id, read), token=read.token)
 
     def change(self, project_id: str, integration_id: str, fields: Mapping[str, Any]) -> Integration:
         """Change an integration's settings and read its endpoint's description again.
@@ -167,7 +176,8 @@ class HubIntegrations:
             short = name.removeprefix(prefix)
             fields = Fields({"name": prefix + short, "value": value, "data_type": types.get(short)})
             try:
-                signed.append(read_parameter(fields, None, project_id, self._clock.now()))
+                read = read_parameter(fields, None, project_id, self._clock.now())
+                signed.append(with_stored_value(self._settings, read))
             except InvalidObject as error:
                 told = (f"{field} {message}" for field, each in error.errors.items() for message in each)
                 errors += [f"{short}: {message}" for message in told]
@@ -191,8 +201,13 @@ class HubIntegrations:
         return [each for each in self._settings.mappings(project_id) if each.integration_id == integration_id]
 
     def _describe(self, project_id: str, integration: Integration) -> Integration:
-        check_target(integration.url, project_id, config=self._config, check_url=self._check_url)
-        endpoint = self._fetch(project_id, integration)
+        check_target(integration.url, project_id, config=self._config, calls=self._calls)
+        with self._calls.begun(project_id, within_ms=DESCRIPTION_SECONDS * 1000) as may:
+            if not may:
+                raise TryLater(
+                    "Too many integrations of this store are being registered", retry_after_s=DESCRIPTION_SECONDS
+                )
+            endpoint = self._fetch(project_id, integration)
         described = replace(
             integration,
             endpoint=endpoint if endpoint.services else integration.endpoint,
@@ -209,10 +224,13 @@ class HubIntegrations:
                 method="GET",
                 url=description_url(integration.url),
                 body=b"",
-                headers={"Accept": "application/json", "X-Augury-Token": integration.token},
+                headers={
+                    "Accept": "application/json",
+                    "X-Augury-Token": token_of(integration, project_id, self._credentials),
+                },
                 timeout_s=DESCRIPTION_SECONDS,
                 answer_limit=DESCRIPTION_LIMIT + 1,
-                allowed_targets=allowed_targets(self._config, project_id),
+                allowed_targets=allowed_targets(self._config, project_id, Reach.PROJECT),
             )
         )
         return read_description(answer)
@@ -228,7 +246,7 @@ class HubIntegrations:
         )
         url = service_url(integration.url, service.path)
         if stored is not None:
-            moved = replace(stored, url=url, token=integration.token)
+            moved = replace(stored, url=url, token=integration.token, credentials=integration.credentials)
             if moved != stored:
                 self._settings.put_mapping(project_id, moved)
             return
@@ -241,6 +259,7 @@ class HubIntegrations:
                 name=name,
                 url=url,
                 token=integration.token,
+                credentials=integration.credentials,
                 messages=recommends.messages,
                 parameter_ids=parameters,
                 filters=recommends.filters,

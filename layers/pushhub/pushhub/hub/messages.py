@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import read_change_save
 from pushhub.base.errors import MessageNotFound, NotFound, Unavailable
+from pushhub.base.times import iso_time
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, TargetStatus, close, opening, resume
 from pushhub.engine.model.keys import MessageKey
@@ -15,17 +16,19 @@ from pushhub.engine.model.work import WorkOrder
 from pushhub.hub.model.internal_queues import INCOMING_UID
 from pushhub.hub.model.log import (
     ARCHIVED_BY_A_PERSON,
+    ARCHIVED_DURING_AN_ATTEMPT,
     PERSON,
     HubState,
     Listing,
     Location,
     LoggedMessage,
+    OpenRequest,
     RecordedAnswer,
     log_entry,
 )
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.object_ids import first_message_id_at, from_object_id
-from pushhub.hub.ports import Answers, Entries, Notices
+from pushhub.hub.ports import Answers, Entries, Notices, OpenRequests
 from pushhub.hub.wire.fields import InvalidObject
 
 if TYPE_CHECKING:
@@ -98,11 +101,13 @@ class Page:
         page: Its number, from 1.
         pages: How many there are.
         entries: Newest first.
+        open: The request that a service is working on, by message id.
     """
 
     page: int
     pages: int
     entries: Sequence[LoggedMessage]
+    open: Mapping[str, OpenRequest]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +118,7 @@ class MessageDetails:
         entry: Its log entry.
         content: Its content; None when it is no longer kept.
         recorded: Its last answer, in full.
+        open: The request that its service is working on, if any.
         children: Messages it led to.
         notifications: Notifications that refer to it.
     """
@@ -120,11 +126,12 @@ class MessageDetails:
     entry: LoggedMessage
     content: HubMessage | None
     recorded: RecordedAnswer | None
+    open: OpenRequest | None
     children: Sequence[LoggedMessage]
     notifications: Sequence[Notice]
 
 
-class MessageLog(Entries, Answers, Notices, Protocol):
+class MessageLog(Entries, Answers, OpenRequests, Notices, Protocol):
     """The parts of the log that are read for a message."""
 
 
@@ -164,7 +171,13 @@ class HubMessages:
         entries = [each for each in self._candidates(project_id, query) if query.wants(each)]
         start = (query.page - 1) * PER_PAGE
         pages = max(1, -(-len(entries) // PER_PAGE))
-        return Page(page=query.page, pages=pages, entries=entries[start : start + PER_PAGE])
+        shown = entries[start : start + PER_PAGE]
+        return Page(page=query.page, pages=pages, entries=shown, open=self._open(project_id, shown))
+
+    def _open(self, project_id: str, entries: Sequence[LoggedMessage]) -> dict[str, OpenRequest]:
+        accepted = {each.message_id: each for each in entries if each.location is Location.ACCEPTED}
+        noted, now = self._log.open_requests(project_id, [*accepted]), self._clock.now()
+        return {each: request for each, request in noted.items() if request.may_be_open(accepted[each], now)}
 
     def _candidates(self, project_id: str, query: Query) -> list[LoggedMessage]:
         if query.message_id is not None:
@@ -192,6 +205,7 @@ class HubMessages:
             entry=entry,
             content=self._content(message) if message else None,
             recorded=self._whole(recorded) if recorded else None,
+            open=self._open(project_id, [entry]).get(entry.message_id),
             children=self._log.entries(project_id, entry.children),
             notifications=self._log.notifications_of(project_id, entry.message_id),
         )
@@ -201,9 +215,13 @@ class HubMessages:
 
         Raises:
             NotFound: No such message.
-            InvalidObject: It is not in the accepted queue.
+            InvalidObject: It is not in the accepted queue, or its service is working on it.
             Unavailable: The retry may or may not have been scheduled; call again.
         """
+        request = self._open_request(project_id, object_id)
+        if request is not None:
+            since, until = iso_time(request.opened_at), iso_time(request.ends_at)
+            raise InvalidObject({"base": [f"It is being attempted since {since}: wait for the answer, or for {until}"]})
         delivery = self._change(project_id, object_id, lambda delivery: resume(delivery, self._clock.now()))
         order = WorkOrder(key=delivery.key, queue=delivery.queue)
         try:
@@ -214,15 +232,25 @@ class HubMessages:
     def archive(self, project_id: str, object_id: str) -> None:
         """Give up on a waiting or parked message: it is never tried again.
 
-        Raises: As :meth:`attempt_now`.
-        """
-        self._change(project_id, object_id, self._archived)
+        An attempt in progress cannot be called back: what its answer asks for is done, and the message says so.
 
-    def _archived(self, delivery: Delivery) -> Delivery:
-        now = self._clock.now()
-        said = TargetStatus(message=ARCHIVED_BY_A_PERSON, last_try_at=now)
-        closed = close(delivery, DeliveryState.CANCELLED, now)
-        return replace(closed, statuses={**closed.statuses, PERSON: said})
+        Raises:
+            NotFound: No such message.
+            InvalidObject: It is not in the accepted queue.
+        """
+        attempted = self._open_request(project_id, object_id) is not None
+        reason = ARCHIVED_DURING_AN_ATTEMPT if attempted else ARCHIVED_BY_A_PERSON
+
+        def archived(delivery: Delivery) -> Delivery:
+            now = self._clock.now()
+            closed = close(delivery, DeliveryState.CANCELLED, now)
+            return replace(closed, statuses={**closed.statuses, PERSON: TargetStatus(message=reason, last_try_at=now)})
+
+        self._change(project_id, object_id, archived)
+
+    def _open_request(self, project_id: str, object_id: str) -> OpenRequest | None:
+        entry = self._entry(project_id, object_id)
+        return self._open(project_id, [entry]).get(entry.message_id)
 
     def _change(self, project_id: str, object_id: str, decide: Callable[[Delivery], Delivery]) -> Delivery:
         entry = self._entry(project_id, object_id)

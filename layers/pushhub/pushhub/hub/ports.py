@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from pushhub.hub.model.integration import Integration
-    from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
+    from pushhub.hub.model.log import Listing, LoggedMessage, OpenRequest, RecordedAnswer
     from pushhub.hub.model.mapping import ServiceMapping
     from pushhub.hub.model.notice import Notice
     from pushhub.hub.model.parameters import Parameter
@@ -239,6 +239,22 @@ class Answers(Protocol):
         ...
 
 
+class OpenRequests(Protocol):
+    """Which messages services are working on."""
+
+    def note_open(self, project_id: str, message_id: str, request: OpenRequest) -> None:
+        """Note a request that is about to be sent, in place of the one before it.
+
+        Raises:
+            Unavailable: It may not have been noted; nothing must be sent.
+        """
+        ...
+
+    def open_requests(self, project_id: str, message_ids: Sequence[str]) -> dict[str, OpenRequest]:
+        """The last request noted for each message that has one, read consistently; it may have ended since."""
+        ...
+
+
 class CountNotices(Protocol):
     """Stores and counts notifications."""
 
@@ -272,5 +288,5 @@ class Notices(CountNotices, Protocol):
         ...
 
 
-class HubLog(Entries, Answers, Notices, Protocol):
+class HubLog(Entries, Answers, OpenRequests, Notices, Protocol):
     """The whole log, as one adapter keeps it. Consumers depend on narrower ports."""

@@ -34,7 +34,7 @@ _INCOMING = IncomingPush(
 
 
 class HubQueues:
-    """Looks up the internal queues.
+    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues; each is read anew.
 
     Args:
         settings: Mappings.
@@ -43,7 +43,7 @@ class HubQueues:
     def __init__(self, *, settings: ReadMapping) -> None:
         self._settings = settings
 
-    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:  # noqa: ARG002 (always is)
+    def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:  # noqa: ARG002 (read anew)
         """The queue, or None when there is none: its mapping was deleted."""
         if name == INCOMING_QUEUE:
             return _queue(project_id, name, INCOMING_UID, _INCOMING)

@@ -14,6 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from pushhub.base.errors import TooMuchWork
+from pushhub.base.steps import Steps
 from pushhub.hub.model.filters import Matches, PatternTimeout, passes
 from pushhub.hub.model.identifiers import identity_of
 from pushhub.hub.model.message import HubMessage
@@ -104,7 +106,7 @@ class HubRouter:
             if copy_id not in made:
                 try:
                     reason = self._refusal(incoming, message, mapping)
-                except PatternTimeout as error:
+                except (PatternTimeout, TooMuchWork) as error:
                     self._tell(incoming, mapping, str(error))
                     unfinished = f"{mapping.name}: {error}"
                     continue
@@ -130,10 +132,10 @@ class HubRouter:
 
         Filters come first: a message that is filtered out must not use up the identity of one that passes later.
         """
-        as_sent = message.as_sent(to_object_id(incoming.message_id))
-        if not passes(mapping.filters, as_sent, self._matches):
+        as_sent, steps = message.as_sent(to_object_id(incoming.message_id)), Steps()
+        if not passes(mapping.filters, as_sent, self._matches, steps):
             return f"Filtered out by {mapping.name}"
-        identity = identity_of(mapping.identifiers, as_sent)
+        identity = identity_of(mapping.identifiers, as_sent, steps)
         if identity is None:
             return ""
         holder = self._settings.claim(incoming.project, mapping.mapping_id, identity, incoming.message_id)

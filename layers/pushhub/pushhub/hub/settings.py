@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid, NotFound
+from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
@@ -17,21 +19,36 @@ from pushhub.hub.wire.mapping import read_mapping, read_signing
 from pushhub.hub.wire.objects import read_parameter, read_scheduler
 
 if TYPE_CHECKING:
-    from pushhub.base.ports import CheckUrl, Clock
+    from pushhub.base.ports import Clock
     from pushhub.engine.ports import ProjectStore
     from pushhub.engine.signing import Signing
+    from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.hub.model.parameters import Parameter
 
 
-def check_target(url: str, project_id: str, *, config: ProjectStore, check_url: CheckUrl) -> None:
+def check_target(url: str, project_id: str, *, config: ProjectStore, calls: StrangerCalls) -> None:
     """Check that the hub may reach a URL.
 
     Raises:
         InvalidObject: The egress guard refuses it.
     """
-    refusal = check_url(url, allowed_targets(config, project_id))
+    refusal = calls.refusal(project_id, [url], allowed_targets(config, project_id, Reach.PROJECT))
     if refusal is not None:
         raise InvalidObject({"url": [refusal]})
+
+
+def with_stored_value(settings: Parameters, parameter: Parameter) -> Parameter:
+    """A parameter as meant by its owner: ``********``, as the API shows secrets, stands for the stored value.
+
+    Raises:
+        InvalidObject: There is none.
+    """
+    if parameter.value != MASK:
+        return parameter
+    stored = next((each for each in settings.parameters(parameter.project) if each.name == parameter.name), None)
+    if stored is None:
+        raise InvalidObject({"value": [f"is {MASK}, which stands for a stored value"]})
+    return replace(parameter, value=stored.value)
 
 
 def replace_parameter(settings: Parameters, parameter: Parameter) -> Parameter:
@@ -60,17 +77,17 @@ class HubSettingsOfStore:
     Args:
         settings: Where they are kept.
         config: For the project's allowed targets.
-        check_url: The egress guard's check at registration.
+        calls: Checks where URLs lead.
         signing: Keeps the signing keys of mappings.
     """
 
     def __init__(
-        self, *, settings: OwnersSettings, config: ProjectStore, check_url: CheckUrl, signing: Signing, clock: Clock
+        self, *, settings: OwnersSettings, config: ProjectStore, calls: StrangerCalls, signing: Signing, clock: Clock
     ) -> None:
         self._signing = signing
         self._settings = settings
         self._config = config
-        self._check_url = check_url
+        self._calls = calls
         self._clock = clock
 
     def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping:
@@ -118,7 +135,7 @@ class HubSettingsOfStore:
 
     def _put(self, project_id: str, fields: Fields, before: ServiceMapping) -> ServiceMapping:
         mapping, change = read_mapping(fields, before), read_signing(fields)
-        check_target(mapping.url, project_id, config=self._config, check_url=self._check_url)
+        check_target(mapping.url, project_id, config=self._config, calls=self._calls)
         try:
             sealed = self._signing.changed(project_id, before.sealed, change)
         except Invalid as error:
@@ -192,7 +209,8 @@ class HubSettingsOfStore:
         Raises:
             InvalidObject: Something is wrong with it.
         """
-        return set_by_a_person(self._settings, read_parameter(Fields(fields), None, project_id, self._clock.now()))
+        read = read_parameter(Fields(fields), None, project_id, self._clock.now())
+        return set_by_a_person(self._settings, with_stored_value(self._settings, read))
 
     def change_parameter(self, project_id: str, parameter_id: str, fields: Mapping[str, Any]) -> Parameter:
         """Change a parameter's value or type.
@@ -202,7 +220,8 @@ class HubSettingsOfStore:
             InvalidObject: Something is wrong with it.
         """
         stored = self.parameter(project_id, parameter_id)
-        return replace_parameter(self._settings, read_parameter(Fields(fields), stored, project_id, self._clock.now()))
+        read = read_parameter(Fields(fields), stored, project_id, self._clock.now())
+        return replace_parameter(self._settings, with_stored_value(self._settings, read))
 
     def delete_parameter(self, project_id: str, parameter_id: str) -> None:
         """Remove a parameter. Mappings that name it no longer send it.

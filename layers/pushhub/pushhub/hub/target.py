@@ -9,27 +9,34 @@ that it makes no difference if an endpoint would answer differently the second t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import MessageNotFound
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.hub.effects import Answered, HubEffects
 from pushhub.hub.model.internal_queues import DIALECT
-from pushhub.hub.model.log import RecordedAnswer
+from pushhub.hub.model.log import OpenRequest, RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping, ServicePush
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.object_ids import to_object_id
-from pushhub.hub.wire.answer import ANSWER_LIMIT, paced, read_answer
+from pushhub.hub.ports import Answers, OpenRequests
+from pushhub.hub.tokens import token_of
+from pushhub.hub.wire.answer import ANSWER_LIMIT, paced, read_answer, unpacked
 from pushhub.hub.wire.request import request_body, request_headers
 
 if TYPE_CHECKING:
+    from pushhub.engine.credentials import Credentials
     from pushhub.engine.ports import BodyStore, ProjectStore
     from pushhub.engine.signing import Signing
-    from pushhub.hub.ports import Answers, ReadParameters
+    from pushhub.hub.ports import ReadParameters
     from pushhub.hub.router import HubRouter
+
+OPEN_MARGIN_MS = 10_000
+"""How much longer than its time limit a request may be open at most, milliseconds."""
 
 KEPT_OF_FAILURE = 65_536
 """Bytes kept (and read) of the body of a failure."""
@@ -47,15 +54,20 @@ INLINE_ANSWER_LIMIT = 8_192
 """Bodies of answers up to this many bytes are stored in the table; larger ones in the bodies bucket."""
 
 
+class AttemptLog(Answers, OpenRequests, Protocol):
+    """What is noted of an attempt: that it began, and its answer."""
+
+
 class HubTarget:
     """Implements :class:`pushhub.engine.target.Target` for the subscribers of internal queues.
 
     Args:
         config: For the project's allowed targets.
         settings: Parameters.
-        log: Recorded answers.
+        log: Open requests and recorded answers.
         sender: Makes the request.
         signing: Signs the request if the mapping has keys.
+        credentials: Opens the mapping's token.
         bodies: Stores large answers that are not the result.
         kept_bodies: Stores large answers that are the result.
         router: Routes what is on the incoming queue.
@@ -68,9 +80,10 @@ class HubTarget:
         *,
         config: ProjectStore,
         settings: ReadParameters,
-        log: Answers,
+        log: AttemptLog,
         sender: Sender,
         signing: Signing,
+        credentials: Credentials,
         bodies: BodyStore,
         kept_bodies: BodyStore,
         router: HubRouter,
@@ -82,6 +95,7 @@ class HubTarget:
         self._log = log
         self._sender = sender
         self._signing = signing
+        self._credentials = credentials
         self._bodies = bodies
         self._kept_bodies = kept_bodies
         self._router = router
@@ -110,6 +124,7 @@ class HubTarget:
         object_id = to_object_id(order.message.message_id)
         recorded = self._recorded(order)
         if recorded is None:
+            self._note_open(order)
             recorded = self._record(order, self._ask(order, mapping, content, object_id))
         answer = self._whole(recorded)
         read = read_answer(answer, object_id=object_id, mapping=mapping, polled=recorded.polled)
@@ -153,11 +168,19 @@ class HubTarget:
             PushRequest(
                 url=order.delivery.update_url or mapping.url,
                 body=body,
-                headers={**request_headers(mapping.token), **signature},
+                headers={**request_headers(token_of(mapping, project, self._credentials)), **signature},
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=ANSWER_LIMIT + 1,
-                allowed_targets=allowed_targets(self._config, project),
+                allowed_targets=allowed_targets(self._config, project, Reach.PROJECT),
             )
+        )
+
+    def _note_open(self, order: PushOrder) -> None:
+        """An operator must not have a message posted again while its service is working on it."""
+        now = self._clock.now()
+        ends_at = now + order.subscriber.timeout_s * 1000 + OPEN_MARGIN_MS
+        self._log.note_open(
+            order.message.project, order.message.message_id, OpenRequest(opened_at=now, ends_at=ends_at)
         )
 
     def _recorded(self, order: PushOrder) -> RecordedAnswer | None:
@@ -165,7 +188,7 @@ class HubTarget:
 
     def _record(self, order: PushOrder, answer: Answer) -> RecordedAnswer:
         project_id, now = order.message.project, self._clock.now()
-        answer, is_result = _bounded(answer)
+        answer, is_result = _bounded(unpacked(answer))
         ref = None
         if len(answer.body) > INLINE_ANSWER_LIMIT:
             (ref,) = (self._kept_bodies if is_result else self._bodies).put(project_id, [answer.body], now)

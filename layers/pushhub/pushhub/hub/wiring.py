@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pushhub.cloud.settings import Setting, number, text
+from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
@@ -87,7 +88,9 @@ class AwsHubPorts:
         """On DynamoDB."""
         from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
 
-        return DynamoDBHubSettings(self._aws.clients.of("dynamodb"), self._table, self._aws.clock)
+        return DynamoDBHubSettings(
+            self._aws.clients.of("dynamodb"), self._table, self._aws.clock, self._aws.credentials
+        )
 
     @cached_property
     def schedulers(self) -> TickingSchedulers:
@@ -165,7 +168,7 @@ class Hub:
         """The hub protocol's contributions to the engine."""
         return WireProtocol(
             name=DIALECT,
-            targets=(TargetOffer((DIALECT,), self._target, public=False),),
+            targets=(TargetOffer((DIALECT,), self._target, Scope.PUBLIC, public=False),),
             queue_source=self._queues,
             internal=lambda queue: queue == INCOMING_QUEUE,
             watchers=(self._watch,),
@@ -230,15 +233,16 @@ class Hub:
             of_store=HubSettingsOfStore(
                 settings=settings,
                 config=outside.config,
-                check_url=outside.check_url,
+                calls=self._engine.stranger_calls,
                 signing=self._engine.signing,
                 clock=outside.clock,
             ),
             integrations=HubIntegrations(
                 settings=settings,
                 config=outside.config,
-                check_url=outside.check_url,
+                calls=self._engine.stranger_calls,
                 sender=outside.sender,
+                credentials=self._engine.credentials,
                 clock=outside.clock,
             ),
             messages=HubMessages(
@@ -273,6 +277,7 @@ class Hub:
             log=log,
             sender=outside.sender,
             signing=self._engine.signing,
+            credentials=self._engine.credentials,
             bodies=outside.bodies,
             kept_bodies=self.ports.kept_bodies,
             router=HubRouter(

@@ -13,15 +13,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
+from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Forbidden, MessageNotFound
 from pushhub.base.ids import push_reservation_id
 from pushhub.engine.model.delivery import Delivery, acknowledge
 from pushhub.ironmq.wire.names import is_message_id
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import Deliveries, QueueSource
+    from pushhub.engine.resend import Resend
     from pushhub.ironmq.push_messages import PushedMessage, PushMessages
     from pushhub.ironmq.wire.messages import Deletion
 
@@ -44,12 +48,22 @@ class Acknowledge:
         config: Queues, for acknowledgements without a token.
         messages: Where acknowledged deliveries are written.
         push_messages: Reads messages with their deliveries.
+        resend: Makes what lets the next message of an ordering key go, on first use.
     """
 
-    def __init__(self, *, config: QueueSource, messages: Deliveries, push_messages: PushMessages, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        config: QueueSource,
+        messages: Deliveries,
+        push_messages: PushMessages,
+        resend: Callable[[], Resend],
+        clock: Clock,
+    ) -> None:
         self._config = config
         self._messages = messages
         self._push_messages = push_messages
+        self._resend = resend
         self._clock = clock
 
     def check(self, queue: Queue, deletion: Deletion) -> None:
@@ -73,13 +87,16 @@ class Acknowledge:
             Forbidden: The reservation is wrong, superseded, or timed out.
         """
 
-        def once() -> None:
+        def once() -> Delivery:
             before, after = self._acknowledged(queue, deletion)
             if after is not before:
                 self._messages.save(after)
+            return after
 
         # The attempt itself may be recorded at the same time.
-        until_saved(once, doing="acknowledging under contention")
+        acknowledged = until_saved(once, doing="acknowledging under contention")
+        if acknowledged.order_key is not None:
+            self._resend().let_next_go([acknowledged])
 
     def run_without_token(self, project_id: str, queue_name: str, deletion: Deletion) -> None:
         """Acknowledge a push by its reservation alone. An unknown queue is reported like an unknown message.
@@ -106,7 +123,7 @@ class Acknowledge:
             found.attempt,
             self._clock.now(),
             name=subscriber.name if subscriber else None,
-            url=subscriber.url if subscriber else None,
+            url=masked_url(subscriber.url) if subscriber else None,
         )
         return found.delivery, acknowledged
 

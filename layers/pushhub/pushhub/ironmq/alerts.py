@@ -74,7 +74,7 @@ class Alerts:
         self._pull = pull
         self._clock = clock
 
-    def fired(self, queue: Queue, change: int) -> list[Fired]:
+    def fired(self, queue: Queue, change: int, *, exact: bool = True) -> list[Fired]:
         """The alerts fired by a change that has just been made.
 
         The size is read only for queues with alerts, and counted no further than necessary.
@@ -82,6 +82,7 @@ class Alerts:
         Args:
             queue: The queue, as read for the change.
             change: Messages added, or (negative) removed.
+            exact: Whether what calls that were cut off left behind is removed before it is counted for long.
 
         Raises:
             Unavailable: The size or the snooze state could not be read or written.
@@ -89,7 +90,8 @@ class Alerts:
         if not queue.alerts or not change:
             return []
         now = self._clock.now()
-        after = self._pull.size(queue.project, queue.pull_uid, now, at_most=_enough(queue.alerts, change))
+        most = _enough(queue.alerts, change)
+        after = self._pull.size(queue.project, queue.pull_uid, now, at_most=most, exact=exact)
         crossed = [each for each in queue.alerts if crosses(each, max(0, after - change), after)]
         return [
             Fired(queue=each.queue, body=alert_body(each, queue.name, after, now))

@@ -90,12 +90,13 @@ def simulate(fields: Fields, *, work: int, replayed: History | None = None) -> S
     Args:
         fields: The request.
         replayed: The history that the outage was taken from, for the answer.
-        work: Work budget of each of the two runs, see :func:`pushhub.engine.forecast.forecast`.
+        work: Work budget, see :func:`pushhub.engine.forecast.forecast`; a comparison shares it.
 
     Raises:
         Invalid: It cannot be read, or takes too much work.
     """
     asked = parse_simulation(fields)
+    work = work if asked.compared is None else work // 2
     found = forecast(asked.plan, work=work)
     compared = None
     if asked.compared is not None:

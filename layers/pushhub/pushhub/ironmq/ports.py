@@ -56,10 +56,11 @@ class PullSink(Protocol):
 class PullSizes(Protocol):
     """How many messages pull queues hold."""
 
-    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
+    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None, exact: bool = False) -> int:
         """Messages in the queue, including reserved and delayed ones.
 
-        Counting stops at ``at_most``, because the store may have to read them all.
+        Counting stops at ``at_most``, because the store may have to read them all. What calls that were cut off have
+        left behind may be counted, too, but with ``exact`` for seconds only; that needs the right to delete.
         """
         ...
 
@@ -129,17 +130,3 @@ class PulledMessages(Protocol):
 
 class PullStore(PullSink, PullSizes, PulledMessages, Protocol):
     """All of them, as one table holds them; used where the hub is put together."""
-
-
-class Waits(Protocol):
-    """Requests that wait for messages. Each occupies an execution environment, so their number per project is
-    limited.
-    """
-
-    def enter(self, project_id: str, *, now: int, until: int) -> str | None:
-        """Take a waiting place until ``until`` at the latest; None when all places are taken."""
-        ...
-
-    def leave(self, project_id: str, place: str) -> None:
-        """Give the place back."""
-        ...

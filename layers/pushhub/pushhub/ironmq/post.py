@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.accept import Accept, PlacedBody, Sink
     from pushhub.engine.quotas import Quotas
+    from pushhub.ironmq.search import Fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,7 @@ class Post:
         pull: Messages of pull queues.
         bodies: Large bodies.
         quotas: Bounds what producers post; made when one does.
+        fields: Enters messages of queues with named fields into the index.
         descendants: How many messages may derive from one that a producer posts.
     """
 
@@ -83,6 +85,7 @@ class Post:
         pull: _Pull,
         bodies: BodyStore,
         quotas: Callable[[], Quotas],
+        fields: Fields,
         clock: Clock,
         descendants: int = DESCENDANTS,
     ) -> None:
@@ -93,6 +96,7 @@ class Post:
         self._pull = pull
         self._bodies = bodies
         self._quotas = quotas
+        self._fields = fields
         self._clock = clock
         self._copies = QueueCopies(config, clock)
         self._alerts = Alerts(config=config, pull=pull, clock=clock)
@@ -116,10 +120,12 @@ class Post:
         def made(ids: Sequence[str]) -> list[Message]:
             now = self._clock.now()
             given = zip(ids, messages, placed, strict=True)
-            return [self._composed(queue, message_id, new, body, now=now) for message_id, new, body in given]
+            composed = [self._composed(queue, message_id, new, body, now=now) for message_id, new, body in given]
+            self._fields.add(queue, zip(composed, messages, strict=True))
+            return composed
 
         accepted = self._accept.new(self._sink(queue), len(messages), made)
-        self._stored(queue, len(accepted))
+        self._stored(queue, len(accepted), exact=True)
         return [each.message_id for each in accepted]
 
     def post_caused(self, project_id: str, queue_name: str, message: NewMessage, *, cause: str, at: int) -> str:
@@ -178,7 +184,10 @@ class Post:
 
     def _once(self, queue: Queue, caused: Caused, body: PlacedBody) -> tuple[str, Once]:
         def made(message_id: str) -> Message:
-            return self._composed(queue, message_id, caused.message, body, now=self._clock.now(), cause=caused.cause)
+            new, now = caused.message, self._clock.now()
+            composed = self._composed(queue, message_id, new, body, now=now, cause=caused.cause)
+            self._fields.add(queue, [(composed, new)])
+            return composed
 
         accepted, once = self._accept.once(self._sink(queue), made, cause=caused.cause, at=caused.at)
         return accepted.message_id, once
@@ -203,6 +212,7 @@ class Post:
         queue = self._queue(project_id, queue_name)
         (placed,) = self._accept.placed(project_id, [body], self._bodies)
         moved = self._composed(queue, message.message_id, new, placed, now=self._clock.now(), cause=cause)
+        self._fields.add(queue, [(moved, new)])
         once = self._sink(queue, reserved_count=reserved_count).accept_once(moved)
         if once is Once.STORED:
             self._stored(queue, 1)
@@ -210,17 +220,18 @@ class Post:
             # The id is taken by another message there; keeping the message matters more than keeping its id.
             self.post_caused(project_id, queue_name, new, cause=cause, at=message.accepted_at)
 
-    def size_changed(self, queue: Queue, change: int) -> None:
+    def size_changed(self, queue: Queue, change: int, *, exact: bool = True) -> None:
         """Fire the alerts of a pull queue triggered by a change of its size. Never fails: the change itself is done.
 
         Args:
             queue: The queue, as read for the change.
             change: Messages added, or (negative) removed.
+            exact: As for :meth:`pushhub.ironmq.ports.PullSizes.size`. Functions that only post may not delete.
         """
         if not queue.alerts:
             return
         try:
-            for fired in self._alerts.fired(queue, change):
+            for fired in self._alerts.fired(queue, change, exact=exact):
                 target = self._queue(queue.project, fired.queue)
                 new = NewMessage(body=fired.body)
                 (body,) = self._accept.placed(queue.project, [fired.body], self._bodies)
@@ -248,9 +259,9 @@ class Post:
     def _sink(self, queue: Queue, *, reserved_count: int = 0) -> Sink:
         return self._messages if queue.is_push else _PullSink(self._pull, reserved_count=reserved_count)
 
-    def _stored(self, queue: Queue, count: int) -> None:
+    def _stored(self, queue: Queue, count: int, *, exact: bool = False) -> None:
         self._count(queue, count)
-        self.size_changed(queue, count)
+        self.size_changed(queue, count, exact=exact)
 
     def _count(self, queue: Queue, count: int) -> None:
         """Count a pull queue's messages; those of push queues are counted when they are dispatched."""

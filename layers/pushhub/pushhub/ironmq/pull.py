@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Unanswerable, Unavailable
+from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Overdue, Unanswerable, Unavailable
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.keys import MessageKey
 from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.ports import BodyStore, QueueSource
-    from pushhub.ironmq.ports import PulledMessages, PullMessage, Waits
+    from pushhub.engine.ports import BodyStore, QueueSource, Waits
+    from pushhub.ironmq.ports import PulledMessages, PullMessage
     from pushhub.ironmq.post import Post
 
 ANSWER_WITHIN_MS = 28_000
@@ -34,8 +34,15 @@ FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 1.0
 """Pauses between the reads of a long poll double from the first to the longest."""
 
+SKIP_WITHIN_MS = 10_000
+"""How long a call goes on past messages that its client cannot be handed. Each costs a read of its body."""
+
 POP_RESERVATION_MS = 60_000
 """Minimum reservation for messages to be deleted at once, so that no other consumer gets them before that."""
+
+
+class _NoRoom(Exception):
+    """What the answer holds already leaves no room for a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +91,10 @@ class PullQueues:
     def reserve(self, queue: Queue, request: ReserveRequest, *, compressed: bool = False) -> list[ReadMessage]:
         """Reserve messages, waiting for the first one as long as requested if a waiting place is free.
 
-        Returns None when none came.
+        A message that does not fit into an uncompressed answer, not even alone, blocks nobody: it stays reserved as if
+        its consumer had died, so that the next ones are handed out, and its reservations are counted.
+
+        Returns none when none came.
 
         Args:
             queue: A pull queue.
@@ -92,21 +102,35 @@ class PullQueues:
             compressed: The answer may be compressed, so that any single message fits.
 
         Raises:
-            Unanswerable: The first message alone does not fit into an uncompressed answer; it stays in the queue.
+            Unanswerable: There are only messages that do not fit.
         """
         began = self._clock.now()
         deadline = began + min(request.wait_s * 1000, ANSWER_WITHIN_MS)
+        skipped = False
         place: str | None = None
         pause_s = FIRST_PAUSE_S
         try:
             while True:
-                taken = self._take(queue, request, compressed=compressed)
+                try:
+                    taken, skips = self._take(queue, request, compressed=compressed)
+                except Overdue:
+                    if place is None:
+                        raise
+                    # Looks before this one found nothing, which is an answer.
+                    return []
+                skipped |= skips
                 now = self._clock.now()
                 if now - began > TOO_LATE_MS:
                     self._give_back(queue, [each.held for each in taken])
                     return []
-                if taken or now >= deadline:
+                if taken:
                     return self._deleted(queue, taken, by=began + TOO_LATE_MS) if request.delete else taken
+                if skips and now - began < SKIP_WITHIN_MS:
+                    continue
+                if skipped:
+                    raise Unanswerable
+                if now >= deadline:
+                    return []
                 place = place or self._waits.enter(queue.project, now=now, until=deadline)
                 if place is None:
                     return []
@@ -118,8 +142,11 @@ class PullQueues:
                 with suppress(Unavailable):
                     self._waits.leave(queue.project, place)
 
-    def _take(self, queue: Queue, request: ReserveRequest, *, compressed: bool) -> list[ReadMessage]:
-        """Reserve messages and move dead letters among them away, until there are enough or no more are found."""
+    def _take(self, queue: Queue, request: ReserveRequest, *, compressed: bool) -> tuple[list[ReadMessage], bool]:
+        """Reserve messages and move dead letters among them away, until there are enough or no more are found.
+
+        Returns them, and whether others do not fit into any answer.
+        """
         timeout_ms = (request.timeout_s or queue.message_timeout) * 1000
         if request.delete:
             timeout_ms = max(timeout_ms, POP_RESERVATION_MS)
@@ -170,10 +197,14 @@ class PullQueues:
         self._post.size_changed(queue, -1)
         return True
 
-    def _read(self, queue: Queue, held: Sequence[PullMessage], *, compressed: bool) -> list[ReadMessage]:
-        """Read the bodies of as many messages as fit into one answer; the rest return to the front of the queue."""
+    def _read(self, queue: Queue, held: Sequence[PullMessage], *, compressed: bool) -> tuple[list[ReadMessage], bool]:
+        """Read the bodies of as many messages as fit into one answer; the rest return to the front of the queue.
+
+        Those that fit into none stay reserved. Returns the messages, and whether there are such.
+        """
         room = ResponseBudget()
         read: list[ReadMessage] = []
+        skipped = False
         for position, each in enumerate(held):
             try:
                 message = self._fitting(each, room, first=not read, compressed=compressed)
@@ -181,27 +212,34 @@ class PullQueues:
                 # Its body is gone; without it, the message would only block the queue.
                 self._remove(queue, each.message.message_id, each.reservation_id)
                 continue
-            except (Unanswerable, Unavailable):
+            except Unanswerable:
+                skipped = True
+                continue
+            except (_NoRoom, Unavailable) as error:
                 self._give_back(queue, held[position:])
-                if not read:
+                if not read and isinstance(error, Unavailable):
                     raise
                 break
             read.append(message)
-        return read
+        return read, skipped
 
     def _fitting(self, held: PullMessage, room: ResponseBudget, *, first: bool, compressed: bool) -> ReadMessage:
         """The message with its body, if the answer has room for it.
 
         Raises:
             MessageNotFound: Its body is gone.
-            Unanswerable: There is no room left.
+            Unanswerable: No answer to this client has room for it.
+            _NoRoom: This answer has none left.
         """
         if not (first or room.may_take(held.message.body_size)):
-            raise Unanswerable
+            raise _NoRoom
         read = ReadMessage(held=held, body=body_of(held.message, self._bodies))
-        if not room.takes(json.dumps(read.shown(reserved=True), ensure_ascii=False)):
-            if not (first and compressed):
+        shown = json.dumps(read.shown(reserved=True), ensure_ascii=False)
+        if not room.takes(shown):
+            if not (compressed or ResponseBudget().takes(shown)):
                 raise Unanswerable
+            if not first:
+                raise _NoRoom
             room.close()
         return read
 
@@ -251,18 +289,44 @@ class PullQueues:
             leaving=leaving,
         )
 
-    def peek(self, queue: Queue, count: int) -> list[ReadMessage]:
-        """The next messages, without reserving them; reserved and delayed ones are not shown."""
-        found = self._pull.peek(queue.project, queue.pull_uid, count=count, now=self._clock.now())
+    def peek(self, queue: Queue, count: int, *, compressed: bool = False) -> list[ReadMessage]:
+        """The next messages, without reserving them; reserved and delayed ones are not shown, nor are those that do not
+        fit into an answer.
+
+        Args:
+            queue: A pull queue.
+            count: Maximum number of messages.
+            compressed: As for :meth:`reserve`.
+
+        Raises:
+            Unanswerable: There are only messages that do not fit.
+        """
+        until = self._clock.now() + SKIP_WITHIN_MS
         room = ResponseBudget()
         shown: list[ReadMessage] = []
-        for each in found:
-            try:
-                shown.append(self._fitting(each, room, first=not shown, compressed=True))
-            except MessageNotFound:
-                continue
-            except Unanswerable:
-                break
+        seen: set[str] = set()
+        looked_at, more = count, True
+        skipped = False
+        while more and len(shown) < count:
+            found = self._pull.peek(queue.project, queue.pull_uid, count=looked_at, now=self._clock.now())
+            skips = False
+            for each in found:
+                if each.message.message_id in seen or len(shown) == count:
+                    continue
+                seen.add(each.message.message_id)
+                try:
+                    shown.append(self._fitting(each, room, first=not shown, compressed=compressed))
+                except MessageNotFound:
+                    continue
+                except Unanswerable:
+                    skips = True
+                except _NoRoom:
+                    return shown
+            skipped |= skips
+            more = skips and len(found) >= looked_at and self._clock.now() < until
+            looked_at *= 2
+        if skipped and not shown:
+            raise Unanswerable
         return shown
 
     def get(self, queue: Queue, message_id: str) -> ReadMessage:

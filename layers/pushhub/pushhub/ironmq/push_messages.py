@@ -7,11 +7,12 @@ is still owed, so that nobody reads the body any more, then destroys the body, t
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import until_saved
-from pushhub.base.errors import MessageNotFound
+from pushhub.base.errors import MessageNotFound, Unanswerable
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
 from pushhub.engine.model.keys import MessageKey
@@ -20,11 +21,13 @@ from pushhub.ironmq.wire.messages import render_message
 from pushhub.web.answer_size import ResponseBudget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue
+    from pushhub.engine.resend import Resend
+    from pushhub.ironmq.search import Fields
 
 PEEK_PAGE = 200
 
@@ -41,6 +44,11 @@ class PushedMessage:
     message: Message
     deliveries: Mapping[str, Delivery]
 
+    @property
+    def waiting(self) -> list[Delivery]:
+        """Those that have not ended."""
+        return [each for each in self.deliveries.values() if not each.settled]
+
 
 class _Messages(StoredMessages, Unsettled, Protocol):
     """Messages with their deliveries, and deliveries that people need to know about."""
@@ -52,11 +60,23 @@ class PushMessages:
     Args:
         messages: Messages and deliveries.
         bodies: Large bodies.
+        fields: The index of named fields.
+        resend: Makes what lets the next message of an ordering key go, on first use.
     """
 
-    def __init__(self, *, messages: _Messages, bodies: BodyStore, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        messages: _Messages,
+        bodies: BodyStore,
+        fields: Fields,
+        resend: Callable[[], Resend],
+        clock: Clock,
+    ) -> None:
+        self._fields = fields
         self._messages = messages
         self._bodies = bodies
+        self._resend = resend
         self._clock = clock
 
     def get(self, queue: Queue, message_id: str) -> PushedMessage:
@@ -89,15 +109,25 @@ class PushMessages:
         """
         return body_of(message, self._bodies)
 
-    def peek(self, queue: Queue, count: int) -> list[dict[str, object]]:
+    def peek(self, queue: Queue, count: int, *, compressed: bool = False) -> list[dict[str, object]]:
         """Messages that wait after a failed attempt, oldest first, rendered, and as many as fit into an answer.
 
         These are the messages that ``size`` counts.
+
+        Args:
+            queue: A push queue.
+            count: Maximum number of messages.
+            compressed: The answer may be compressed, so that any single message fits. Otherwise, those that do not are
+                left out.
+
+        Raises:
+            Unanswerable: There are only messages that do not fit.
         """
         waiting, _ = self._messages.unsettled(queue.project, queue.uid, limit=PEEK_PAGE)
         ids = dict.fromkeys(each.message_id for each in waiting if each.state is not DeliveryState.EXHAUSTED)
         room = ResponseBudget()
         found: list[dict[str, object]] = []
+        skipped = False
         for message_id in ids:
             if len(found) == count:
                 break
@@ -108,11 +138,17 @@ class PushMessages:
                 shown = render_message(message_id, self.body(message), reserved_count=0)
             except MessageNotFound:
                 continue
-            if not room.takes(json.dumps(shown, ensure_ascii=False)):
+            part = json.dumps(shown, ensure_ascii=False)
+            if not room.takes(part):
+                if not (compressed or ResponseBudget().takes(part)):
+                    skipped = True
+                    continue
                 if found:
                     break
                 room.close()
             found.append(shown)
+        if skipped and not found:
+            raise Unanswerable
         return found
 
     def in_state(
@@ -152,18 +188,23 @@ class PushMessages:
             MessageNotFound: No such message, or it was already deleted.
         """
 
-        def cancelled() -> Message:
+        def cancelled() -> tuple[Message, list[Delivery]]:
             pushed = self._stored(queue, message_id)
-            for delivery in pushed.deliveries.values():
-                if not delivery.settled:
-                    self._messages.save(close(delivery, DeliveryState.CANCELLED, self._clock.now()))
-            return pushed.message
+            ended = [close(each, DeliveryState.CANCELLED, self._clock.now()) for each in pushed.waiting]
+            for delivery in ended:
+                self._messages.save(delivery)
+            return pushed.message, ended
 
         # An attempt may be recorded at the same time.
-        message = until_saved(cancelled, doing="deleting a message under contention")
+        message, ended = until_saved(cancelled, doing="deleting a message under contention")
+        if queue.search_fields:
+            with suppress(MessageNotFound):
+                self._fields.remove(queue, message, self.body(message))
         if message.body_ref is not None:
             self._bodies.erase(message.body_ref)
         self._messages.delete(message)
+        if message.ordering is not None:
+            self._resend().let_next_go(ended)
 
     def _stored(self, queue: Queue, message_id: str) -> PushedMessage:
         found = self._messages.message_with_deliveries(MessageKey(queue.project, queue.uid, message_id))

@@ -20,8 +20,8 @@ from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber
 if TYPE_CHECKING:
     from pushhub.ironmq.wire.queues import DeadLetterSettings, PushSettingsGiven, QueueSettings
 
-Admit = Callable[[Sequence[AskedSubscriber], Sequence[Subscriber]], tuple[Subscriber, ...]]
-"""Checks new subscribers and assigns ids, given the present ones: see :mod:`pushhub.ironmq.subscribers`."""
+Admit = Callable[[Sequence[AskedSubscriber], PushSettings], tuple[Subscriber, ...]]
+"""Checks new subscribers and assigns ids, given the present settings: see :mod:`pushhub.ironmq.subscribers`."""
 
 
 def pull_queue(project_id: str, name: str, now: int) -> Queue:
@@ -57,21 +57,33 @@ def new_queue(project_id: str, name: str, settings: QueueSettings, *, admit: Adm
     return uncopied_from_now(_with_settings(queue, settings, admit), now)
 
 
-def changed_queue(queue: Queue, settings: QueueSettings, *, admit: Admit) -> Queue:
-    """A stored queue with the requested changes.
+def changed_queue(queue: Queue, settings: QueueSettings, *, admit: Admit, now: int) -> Queue:
+    """A stored queue with the requested changes. With ``convert``, a pull queue becomes a push queue.
 
     Args:
         queue: As stored.
         settings: The requested settings.
         admit: Checks subscribers.
+        now: Epoch milliseconds.
 
     Raises:
         Forbidden: The requested type differs from the queue's.
         Invalid: Settings for another type of queue.
     """
+    if settings.convert and not queue.is_push and settings.type is not QueueType.PULL:
+        return _converted(queue, settings, admit, now)
     if settings.type is not None and settings.type is not queue.type:
         raise Forbidden("Trying to Change Immutable Queue Parameters")
     return _with_settings(queue, settings, admit)
+
+
+def _converted(queue: Queue, settings: QueueSettings, admit: Admit, now: int) -> Queue:
+    """The push queue that a pull queue becomes; what only pull queues have ends."""
+    if settings.push is None or not settings.push.subscribers:
+        raise Invalid(NO_SUBSCRIBER)
+    kind = settings.type or QueueType.MULTICAST
+    bare = replace(queue, type=kind, push=PushSettings(subscribers=()), dead_letter=None, alerts=(), converted_at=now)
+    return _with_settings(bare, settings, admit)
 
 
 def _with_settings(queue: Queue, settings: QueueSettings, admit: Admit) -> Queue:
@@ -82,6 +94,7 @@ def _with_settings(queue: Queue, settings: QueueSettings, admit: Admit) -> Queue
         push=_push(queue, settings.push, admit),
         dead_letter=_dead_letter(queue, settings.dead_letter),
         alerts=_alerts(queue, settings.alerts),
+        search_fields=queue.search_fields if settings.search_fields is None else settings.search_fields,
     )
 
 
@@ -94,7 +107,7 @@ def _push(queue: Queue, given: PushSettingsGiven | None, admit: Admit) -> PushSe
     if given.subscribers is not None:
         if not given.subscribers:
             raise Invalid(NO_SUBSCRIBER)
-        push = replace(push, subscribers=admit(given.subscribers, push.subscribers))
+        push = push.with_subscribers(admit(given.subscribers, push))
     if given.error_queue == queue.name:
         raise Invalid("A queue cannot be its own error queue")
     return replace(

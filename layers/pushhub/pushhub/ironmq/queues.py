@@ -109,7 +109,9 @@ class Queues:
     def info(self, queue: Queue) -> QueueInfo:
         """The queue's counts."""
         size = (
-            self._waiting(queue) if queue.is_push else self._pull.size(queue.project, queue.pull_uid, self._clock.now())
+            self._waiting(queue)
+            if queue.is_push
+            else self._pull.size(queue.project, queue.pull_uid, self._clock.now(), exact=True)
         )
         return QueueInfo(queue=queue, size=size, total_messages=self._config.total(queue.project, queue.uid))
 
@@ -191,7 +193,8 @@ class Queues:
 
     def _cleared(self, queue: Queue) -> Queue:
         if queue.is_push:
-            return replace(queue, cleared_at=max(self._clock.now(), queue.cleared_at + 1))
+            now = max(self._clock.now(), queue.cleared_at + 1)
+            return replace(queue, cleared_at=now, pull_uid=new_uid() if queue.converted_at else queue.pull_uid)
         return replace(queue, pull_uid=new_uid())
 
     def _created(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
@@ -201,7 +204,8 @@ class Queues:
         return queue
 
     def _changed(self, stored: Queue, settings: QueueSettings) -> Queue:
-        changed = changed_queue(stored, settings, admit=self._registration.of(stored.project, stored.name))
+        admit = self._registration.of(stored.project, stored.name)
+        changed = changed_queue(stored, settings, admit=admit, now=self._clock.now())
         return stored if changed == stored else self._quiet.save(stored, changed)
 
     def _retried(self, project_id: str, name: str, change: Callable[[Queue], Queue]) -> Queue:

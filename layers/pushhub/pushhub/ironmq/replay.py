@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Forbidden
 from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.ports import StoredMessages, Unsettled
+from pushhub.engine.model.keys import DeliveryKey
+from pushhub.engine.ports import Deliveries, StoredMessages, Unsettled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,8 +41,8 @@ class Replayed:
     cursor: str | None
 
 
-class _Messages(StoredMessages, Unsettled, Protocol):
-    """Messages, and the deliveries that were given up."""
+class _Messages(StoredMessages, Deliveries, Unsettled, Protocol):
+    """Messages with their deliveries, and the deliveries that were given up."""
 
 
 class Replay:
@@ -59,13 +60,24 @@ class Replay:
         self._clock = clock
 
     def run(self, queue: Queue, subscriber: Subscriber, request: ReplayRequest) -> Replayed:
-        """Retry one page. Safe to repeat: a delivery requested twice before it is tried gets one try.
+        """Retry one page, or the named messages.
+
+        Safe to repeat: a delivery requested twice before it is tried gets one try.
 
         Raises:
             Unavailable: The effect on the page is unknown; request it again.
         """
-        given_up, cursor = self._messages.given_up(queue.project, queue.uid, limit=request.count, after=request.after)
-        missed = [each for each in given_up if self._can_have(queue, subscriber, each)]
+        if request.message_ids:
+            keys = [
+                DeliveryKey(queue.project, queue.uid, each, subscriber.subscriber_id) for each in request.message_ids
+            ]
+            found, cursor = self._messages.deliveries(keys), None
+            given_up = [each for each in found.values() if each.state is DeliveryState.EXHAUSTED]
+        else:
+            given_up, cursor = self._messages.given_up(
+                queue.project, queue.uid, limit=request.count, after=request.after
+            )
+        missed = [each for each in given_up if self._can_have(queue, subscriber, each) and _is_within(each, request)]
         replayed = 0 if request.dry_run else sum(self._tried(each) for each in missed)
         return Replayed(looked=len(given_up), found=len(missed), replayed=replayed, cursor=cursor)
 
@@ -89,3 +101,8 @@ class Replay:
         except Forbidden:
             return False
         return True
+
+
+def _is_within(delivery: Delivery, request: ReplayRequest) -> bool:
+    since = 0 if request.since is None else request.since
+    return since <= delivery.accepted_at and (request.until is None or delivery.accepted_at < request.until)

@@ -6,27 +6,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
-from pushhub.base.errors import Invalid, QueueNotFound
+from pushhub.base.credentials import MASK, masked_url, place_of, user_of, with_user
+from pushhub.base.errors import Invalid, NotFound, QueueNotFound
 from pushhub.base.ids import new_uid
-from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+from pushhub.engine.model.circuit import SubscriberKey
+from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber, check_signed, check_subscribers_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pushhub.base.ports import CheckUrl, Clock
-    from pushhub.engine.ports import ProjectStore, QueueStore
+    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.ports import ProjectStore, QueueStore, SubscriberBacklog
     from pushhub.engine.queue_copies import QuietQueues
     from pushhub.engine.signing import Signing
+    from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.engine.target import Targets
     from pushhub.ironmq.queue_changes import Admit
 
-CHECKED_WITHIN_MS = 10_000
-"""Time limit for looking up the hosts of new subscribers.
+MOST_COUNTED = 1_000
+"""Where the count of what waits for a paused subscriber stops."""
 
-Hosts not checked by then are accepted, because the guard checks each request again.
-"""
+NO_SUBSCRIBERS = "Pull queues cannot have subscribers"
 
 
 class Registration:
@@ -35,18 +38,25 @@ class Registration:
     Args:
         targets: All kinds of subscribers.
         config: For the project's allowed targets.
-        check_url: The egress guard's check at registration.
+        calls: Checks where URLs lead.
         signing: Manages their signing keys.
+        credentials: Opens what the present ones hide.
     """
 
     def __init__(
-        self, *, targets: Targets, config: ProjectStore, check_url: CheckUrl, signing: Signing, clock: Clock
+        self,
+        *,
+        targets: Targets,
+        config: ProjectStore,
+        calls: StrangerCalls,
+        signing: Signing,
+        credentials: Credentials,
     ) -> None:
+        self._credentials = credentials
         self._signing = signing
         self._targets = targets
         self._config = config
-        self._check_url = check_url
-        self._clock = clock
+        self._calls = calls
 
     def of(self, project_id: str, queue_name: str, *, adding: bool = False) -> Admit:
         """The check for one queue, as a function of the new subscribers and the present ones.
@@ -58,50 +68,119 @@ class Registration:
                 list.
         """
 
-        def admit(new: Sequence[AskedSubscriber], stored: Sequence[Subscriber]) -> tuple[Subscriber, ...]:
-            check_subscribers_size(new)
-            self._check(project_id, queue_name, new)
-            named = _with_ids(new, stored, same_url_is_renamed=not adding)
-            keys = {each.subscriber_id: each.sealed for each in stored}
-            admitted = tuple(self._admitted(project_id, each, keys.get(each.subscriber_id, b"")) for each in named)
-            others = set(keys) - {each.subscriber_id for each in admitted} if adding else ()
-            check_signed(sum(bool(each.sealed) for each in admitted) + sum(bool(keys[each]) for each in others))
+        def admit(new: Sequence[AskedSubscriber], push: PushSettings) -> tuple[Subscriber, ...]:
+            stored = {each.subscriber_id: each for each in push.subscribers}
+            opened = {each.subscriber_id: each for each in self.opened(project_id, push)}
+            meant = _with_users(new, list(opened.values()))
+            named = _with_ids(meant, list(opened.values()), same_url_is_renamed=not adding)
+            named = tuple(_with_headers(each, opened.get(each.subscriber_id)) for each in named)
+            check_subscribers_size(named)
+            self._check(project_id, queue_name, named)
+            admitted = tuple(
+                self._admitted(project_id, each, stored.get(each.subscriber_id), opened.get(each.subscriber_id))
+                for each in named
+            )
+            others = set(stored) - {each.subscriber_id for each in admitted} if adding else ()
+            check_signed(
+                sum(bool(each.sealed) for each in admitted) + sum(bool(stored[each].sealed) for each in others)
+            )
             return admitted
 
         return admit
 
-    def _admitted(self, project_id: str, asked: AskedSubscriber, sealed: bytes) -> Subscriber:
-        """The subscriber in stored form, given its present keys."""
-        keys = self._signing.changed(project_id, sealed, asked.signing)
+    def opened(self, project_id: str, push: PushSettings) -> tuple[Subscriber, ...]:
+        """The present subscribers of a queue with what their settings hide.
+
+        Raises:
+            Unavailable: It could not be decrypted.
+        """
+        return tuple(self._credentials.opened(project_id, push, each) for each in push.subscribers)
+
+    def _admitted(
+        self, project_id: str, asked: AskedSubscriber, stored: Subscriber | None, opened: Subscriber | None
+    ) -> Subscriber:
+        """The subscriber in stored form, given its present one, as stored and opened.
+
+        What it hides is not sealed again if it stays the same, so that a request that changes nothing writes nothing.
+        """
+        keys = self._signing.changed(project_id, stored.sealed if stored else b"", asked.signing)
         if keys and not self._targets.signs(asked.url):
             raise Invalid("Requests to subscribers of this kind cannot be signed; set signing to false")
+        same = opened is not None and (opened.url, opened.headers) == (asked.url, asked.headers)
+        # One that is there already with headers may be sent back as it was read.
+        if asked.headers and not same and not self._targets.carries_headers(asked.url):
+            raise Invalid("Subscribers of this kind have no headers, as nothing would carry them")
+        kept = stored if same and stored is not None else asked
         return Subscriber(
             subscriber_id=asked.subscriber_id,
             name=asked.name,
-            url=asked.url,
-            headers=asked.headers,
+            url=kept.url,
+            headers=kept.headers,
             timeout_s=asked.timeout_s,
+            paused=stored is not None and stored.paused,
             sealed=keys,
         )
 
     def _check(self, project_id: str, queue_name: str, new: Sequence[Subscriber]) -> None:
         to_ask: dict[str, str] = {}
         for subscriber in new:
-            target = self._targets.registered(subscriber.url)
+            target = self._targets.registered(subscriber.url, Reach.PROJECT)
             reached = target.reaches(subscriber.url, project=project_id, queue=queue_name)
             if reached is not None:
                 # The guard's answer depends on scheme, host and port only.
                 to_ask.setdefault("/".join(reached.split("/", 3)[:3]), reached)
         if not to_ask:
             return
-        allowed = allowed_targets(self._config, project_id)
-        ends_at = self._clock.now() + CHECKED_WITHIN_MS
-        for url in to_ask.values():
-            if self._clock.now() >= ends_at:
-                break
-            refusal = self._check_url(url, allowed)
-            if refusal is not None:
-                raise Invalid(f"Subscriber url cannot be used: {refusal}")
+        allowed = allowed_targets(self._config, project_id, Reach.PROJECT)
+        refusal = self._calls.refusal(project_id, list(to_ask.values()), allowed)
+        if refusal is not None:
+            raise Invalid(f"Subscriber url cannot be used: {refusal}")
+
+
+def _with_users(new: Sequence[AskedSubscriber], opened: Sequence[Subscriber]) -> list[AskedSubscriber]:
+    """New subscribers with the user information that ``********`` in their URLs stands for: that of the present
+    subscriber that a client was shown.
+
+    Raises:
+        Invalid: There is no such subscriber.
+    """
+    left = [each for each in opened if user_of(each.url)]
+    found: list[AskedSubscriber] = []
+    for each in new:
+        if user_of(each.url) != MASK:
+            found.append(each)
+            continue
+        meant = _shown_as(each, left)
+        if meant is None:
+            raise Invalid(f"{MASK} in a subscriber url stands for a stored value, and there is none for this url")
+        left.remove(meant)
+        found.append(replace(each, url=with_user(each.url, user_of(meant.url) or "")))
+    return found
+
+
+def _shown_as(new: Subscriber, present: Sequence[Subscriber]) -> Subscriber | None:
+    """The present subscriber that a new one with a hidden part was read from, perhaps with another name or path."""
+    same_url = [each for each in present if masked_url(each.url) == new.url]
+    # What is hidden never goes to another host, which may belong to somebody else.
+    same_place = [each for each in present if new.name and place_of(each.url) == place_of(new.url)]
+    named = (each for each in (*same_url, *same_place) if each.name == new.name)
+    return next(named, same_url[0] if same_url else None)
+
+
+def _with_headers(new: AskedSubscriber, opened: Subscriber | None) -> AskedSubscriber:
+    """A new subscriber with the values that ``********`` in its headers stands for: those of the present one that it
+    replaces.
+
+    Raises:
+        Invalid: There is no such header.
+    """
+    present = {name.lower(): value for name, value in opened.headers.items()} if opened else {}
+    headers: dict[str, str] = {}
+    for name, value in new.headers.items():
+        if value == MASK and name.lower() not in present:
+            raise Invalid(f"{MASK} in subscriber header {name} stands for a stored value, and there is none")
+        headers[name] = present[name.lower()] if value == MASK else value
+    return replace(new, headers=headers)
 
 
 def _with_ids(
@@ -142,9 +221,18 @@ class Subscribers:
     Args:
         registration: Checks new subscribers.
         quiet: Lets changes wait for copies.
+        backlog: Where deliveries to paused subscribers wait; made on first use.
     """
 
-    def __init__(self, *, config: QueueStore, registration: Registration, quiet: QuietQueues) -> None:
+    def __init__(
+        self,
+        *,
+        config: QueueStore,
+        registration: Registration,
+        quiet: QuietQueues,
+        backlog: Callable[[], SubscriberBacklog],
+    ) -> None:
+        self._backlog = backlog
         self._config = config
         self._registration = registration
         self._quiet = quiet
@@ -160,10 +248,10 @@ class Subscribers:
         admit = self._registration.of(project_id, queue_name, adding=True)
 
         def added(push: PushSettings) -> tuple[Subscriber, ...]:
-            replaced = {each.subscriber_id: each for each in admit(new, push.subscribers)}
+            replaced = {each.subscriber_id: each for each in admit(new, push)}
             kept = tuple(replaced.pop(each.subscriber_id, each) for each in push.subscribers)
             subscribers = (*kept, *replaced.values())
-            check_subscribers_size(subscribers)
+            check_subscribers_size(self._registration.opened(project_id, replace(push, subscribers=subscribers)))
             return subscribers
 
         return self._change(project_id, queue_name, added)
@@ -176,7 +264,37 @@ class Subscribers:
             Invalid: A pull queue, or a subscriber is not acceptable.
         """
         admit = self._registration.of(project_id, queue_name)
-        return self._change(project_id, queue_name, lambda push: admit(new, push.subscribers))
+        return self._change(project_id, queue_name, lambda push: admit(new, push))
+
+    def pause(self, project_id: str, queue_name: str, name: str, *, paused: bool) -> Queue:
+        """Pause or resume subscribers by name. Safe to repeat.
+
+        Raises:
+            QueueNotFound: No such queue.
+            NotFound: No such subscriber.
+            Invalid: A pull or unicast queue.
+        """
+
+        def changed(queue: Queue, push: PushSettings) -> tuple[Subscriber, ...]:
+            if queue.type is QueueType.UNICAST:
+                raise Invalid("Subscribers of unicast queues cannot be paused; remove the subscriber instead")
+            if not any(each.name == name for each in push.subscribers):
+                raise NotFound("Subscriber not found")
+            return tuple(replace(each, paused=paused) if each.name == name else each for each in push.subscribers)
+
+        return self._change_queue(project_id, queue_name, changed)
+
+    def held(self, queue: Queue) -> list[tuple[Subscriber, int]]:
+        """The paused subscribers of a queue, with the number of deliveries that each has waiting, counted up to
+        :data:`MOST_COUNTED`.
+
+        Raises:
+            Invalid: A pull queue.
+        """
+        if queue.push is None:
+            raise Invalid(NO_SUBSCRIBERS)
+        paused = [each for each in queue.push.subscribers if each.paused]
+        return [(each, self._backlog().count_waiting(_key(queue, each), MOST_COUNTED)) for each in paused]
 
     def remove(self, project_id: str, queue_name: str, removals: Sequence[tuple[str, str]]) -> Queue:
         """Remove subscribers by name or by URL; unknown ones are ignored.
@@ -193,7 +311,8 @@ class Subscribers:
         """
 
         def rest(push: PushSettings) -> tuple[Subscriber, ...]:
-            gone = {each.subscriber_id for name, url in removals for each in _meant(push.subscribers, name, url)}
+            present = self._registration.opened(project_id, push)
+            gone = {each.subscriber_id for name, url in removals for each in _meant(present, name, url)}
             return tuple(each for each in push.subscribers if each.subscriber_id not in gone)
 
         return self._change(project_id, queue_name, rest)
@@ -201,25 +320,38 @@ class Subscribers:
     def _change(
         self, project_id: str, queue_name: str, change: Callable[[PushSettings], tuple[Subscriber, ...]]
     ) -> Queue:
+        return self._change_queue(project_id, queue_name, lambda _, push: change(push))
+
+    def _change_queue(
+        self, project_id: str, queue_name: str, change: Callable[[Queue, PushSettings], tuple[Subscriber, ...]]
+    ) -> Queue:
         def once() -> Queue:
             queue = self._config.queue(project_id, queue_name, fresh=True)
             if queue is None:
                 raise QueueNotFound
             if queue.push is None:
-                raise Invalid("Pull queues cannot have subscribers")
-            subscribers = change(queue.push)
+                raise Invalid(NO_SUBSCRIBERS)
+            subscribers = change(queue, queue.push)
             if not subscribers:
                 raise Invalid(NO_SUBSCRIBER)
-            changed = replace(queue, push=replace(queue.push, subscribers=subscribers))
+            changed = replace(queue, push=queue.push.with_subscribers(subscribers))
             return self._quiet.save(queue, changed)
 
         return until_saved(once, doing="changing a queue under contention")
 
 
 def _meant(subscribers: Sequence[Subscriber], name: str, url: str) -> list[Subscriber]:
-    """The subscribers that a removal refers to."""
+    """The subscribers that a removal refers to, by a URL as it was given or as it is shown."""
     if not name:
-        return [each for each in subscribers if each.url == url]
+        return [each for each in subscribers if url in (each.url, masked_url(each.url))]
     named = [each for each in subscribers if each.name == name]
     # Clients send the URL along whether or not it is still right.
-    return [each for each in named if each.url == url] if url and len(named) > 1 else named
+    if not url or len(named) == 1:
+        return named
+    return [each for each in named if url in (each.url, masked_url(each.url))]
+
+
+def _key(queue: Queue, subscriber: Subscriber) -> SubscriberKey:
+    return SubscriberKey(
+        project=queue.project, queue=queue.name, queue_uid=queue.uid, subscriber_id=subscriber.subscriber_id
+    )

@@ -9,6 +9,7 @@ from pushhub.base.errors import Invalid, RequestRefused
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, iron_verdict
 from pushhub.engine.model.message import MAX_HOPS, NewMessage
+from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.engine.tokens import token_hash
@@ -76,7 +77,7 @@ class HttpTarget:
             headers=headers,
             timeout_s=order.subscriber.timeout_s,
             answer_limit=4096,
-            allowed_targets=allowed_targets(self._projects, order.queue.project),
+            allowed_targets=allowed_targets(self._projects, order.queue.project, Reach.PROJECT),
         )
         return _outcome(order, self._sender.send(request))
 
@@ -167,7 +168,7 @@ class IronMqQueueTarget:
             },
             timeout_s=order.subscriber.timeout_s,
             answer_limit=4096,
-            allowed_targets=allowed_targets(self._projects, order.queue.project),
+            allowed_targets=allowed_targets(self._projects, order.queue.project, Reach.PROJECT),
         )
 
     def _kept_headers(self, order: PushOrder) -> Mapping[str, str]:
@@ -192,7 +193,7 @@ class IronMqQueueTarget:
                     hops=order.message.hops + 1,
                     descendants=order.allowance - 1,
                 ),
-                cause=f"push/{order.queue.project}/{order.queue.uid}/{order.delivery.delivery_id}/{order.subscriber.subscriber_id}",
+                cause=_cause(order),
                 at=order.message.accepted_at,
             )
         except RequestRefused as error:
@@ -239,9 +240,18 @@ class IronWorkerQueueTarget:
             },
             timeout_s=order.subscriber.timeout_s,
             answer_limit=4096,
-            allowed_targets=allowed_targets(self._projects, order.queue.project),
+            allowed_targets=allowed_targets(self._projects, order.queue.project, Reach.PROJECT),
         )
         return _outcome(order, self._sender.send(request))
+
+
+def _cause(order: PushOrder) -> str:
+    """What a copy in another queue is made for: the delivery, or the try that a person asks for.
+
+    Each such try makes a copy of its own, as it makes a request of its own elsewhere; repeating it makes no other.
+    """
+    owed = f"push/{order.queue.project}/{order.queue.uid}/{order.delivery.delivery_id}/{order.subscriber.subscriber_id}"
+    return owed if order.delivery.asked_at is None else f"{owed}/asked/{order.delivery.asked_at}"
 
 
 def _signature(signing: Signing, order: PushOrder) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pushhub.cloud.settings import Setting, number, text
+from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import ReadChange, TargetOffer
 from pushhub.engine.wiring import CONFIG_TABLE, AwsEnginePorts, Engine
@@ -16,14 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pushhub.engine.activity import ProjectActivity
+    from pushhub.engine.ports import Waits
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.api.api import IronApi
     from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.use_cases import IronUseCases
     from pushhub.ironmq.error_queue import ErrorQueuePost
-    from pushhub.ironmq.ports import PullStore, Waits
+    from pushhub.ironmq.ports import PullStore
     from pushhub.ironmq.post import Post
+    from pushhub.ironmq.search import Fields
     from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
     from pushhub.web.api import Route
     from pushhub.web.description import ApiDescription
@@ -86,11 +89,11 @@ class AwsIronmqPorts:
     @cached_property
     def waits(self) -> Waits:
         """On DynamoDB, in the configuration table."""
-        from pushhub.ironmq.store.dynamodb_waits import DynamoDBWaits
+        from pushhub.engine.store.dynamodb_waits import DynamoDBWaits
 
         aws = self._aws
         table, places = aws.settings[CONFIG_TABLE], aws.settings[LONG_POLLS]
-        return DynamoDBWaits(aws.clients.of("dynamodb"), table, aws.clock, places=places)
+        return DynamoDBWaits(aws.clients.of("dynamodb"), table, aws.clock, kind="WAIT", places=places)
 
     @property
     def queue_descendants(self) -> int:
@@ -138,9 +141,9 @@ class Ironmq:
         return WireProtocol(
             name="ironmq",
             targets=(
-                TargetOffer(("http", "https"), self._http_target, signed=True),
-                TargetOffer(("ironmq",), self._queue_target, signed=True),
-                TargetOffer(("ironworker",), self._worker_target, signed=True),
+                TargetOffer(("http", "https"), self._http_target, Scope.PUBLIC, signed=True),
+                TargetOffer(("ironmq",), self._queue_target, self._queue_scope, signed=True),
+                TargetOffer(("ironworker",), self._worker_target, Scope.ELSEWHERE, signed=True),
             ),
             exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
@@ -161,9 +164,16 @@ class Ironmq:
             pull=self.ports.pull,
             bodies=outside.bodies,
             quotas=lambda: self._engine.quotas,
+            fields=self._fields,
             clock=outside.clock,
             descendants=self.ports.queue_descendants,
         )
+
+    @cached_property
+    def _fields(self) -> Fields:
+        from pushhub.ironmq.search import Fields
+
+        return Fields(lambda: self._outside.search_index)
 
     @cached_property
     def error_queue_post(self) -> ErrorQueuePost:
@@ -211,9 +221,13 @@ class Ironmq:
             report=lambda: self.report,
             history=lambda: self.history,
             clock=outside.clock,
-            check_url=outside.check_url,
+            calls=self._engine.stranger_calls,
             signing=self._engine.signing,
+            credentials=self._engine.credentials,
             resend=lambda: self._engine.resend,
+            backlog=lambda: outside.subscribers,
+            fields=self._fields,
+            index=lambda: outside.search_index,
         )
 
     @cached_property
@@ -253,6 +267,16 @@ class Ironmq:
             base_url=outside.base_url,
             signing=self._engine.signing,
         )
+
+    @staticmethod
+    def _queue_scope(url: str) -> Scope:
+        from pushhub.base.credentials import MASK, user_of
+        from pushhub.ironmq.wire.push import parse_ironmq_url
+
+        if user_of(url) == MASK:
+            # The hidden part names a project and its token.
+            return Scope.ELSEWHERE
+        return Scope.PROJECT if parse_ironmq_url(url).project is None else Scope.ELSEWHERE
 
     def _queue_target(self) -> IronMqQueueTarget:
         from pushhub.ironmq.targets import IronMqQueueTarget

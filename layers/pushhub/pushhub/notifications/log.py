@@ -154,12 +154,25 @@ class TopicLog:
         return min(needs, default=head.size)
 
     def _needed_from(self, backlog: Backlog, head: Head) -> int:
-        if backlog.oldest is None:
-            return head.size
-        first, now = sequence_of(backlog.oldest), self._clock.now()
+        commit = self.oldest_needed(backlog)
+        return commit.size_before if commit else head.size
+
+    def oldest_needed(self, backlog: Backlog) -> Commit | None:
+        """The commit with the oldest notification that a subscriber still needs; None if it needs none.
+
+        Args:
+            backlog: The subscriber's.
+
+        Raises:
+            Unavailable: It could not be read.
+        """
+        oldest, now = backlog.oldest, self._clock.now()
+        if oldest is None:
+            return None
+        first = sequence_of(oldest)
         while commits := self._topics.commits(backlog.topic, first, _SCAN):
             for commit in commits:
-                if commit.notifications and commit.expires_at > now:
-                    return commit.size_before
+                if commit.expires_at > now and any(position >= oldest for position, _ in commit.positions):
+                    return commit
             first = commits[-1].sequence + 1
-        return head.size
+        return None

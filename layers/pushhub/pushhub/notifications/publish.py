@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid, TooLarge, Unavailable
 from pushhub.base.ids import new_reservation_id
+from pushhub.base.steps import MOST_STEPS, Steps
 from pushhub.notifications.model.request import PublishRequest
 from pushhub.notifications.model.subscription import Subscription, copied, published_as
 from pushhub.notifications.model.topic import Line, Notification, Topic
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 _LINES_PER_DRAFT = 1 << 16
 """More entries than one notification can produce in one topic."""
 
+PUBLISH_STEPS = MOST_STEPS
+"""Steps for comparing the notifications of a request with the subscriptions, and writing their bodies: enough for a
+hundred notifications and 250 subscriptions, or one and 25,000.
+"""
+_STEPS_PER_RULE = 2
+_JSON_PER_STEP = 50
+"""Characters of a body that are written for a step."""
+
 Plan = Mapping[Topic, Sequence[Line]]
 """The lines of a request that each topic is to take."""
 
@@ -35,8 +44,9 @@ def checked(topic: Topic, notification: Notification) -> Notification:
     Raises:
         TooLarge: Its frame would be larger than a WebSocket message may be.
     """
-    if frame_size(topic, notification) > FRAME_BYTES:
-        raise TooLarge(FRAME_BYTES)
+    size = frame_size(topic, notification)
+    if size > FRAME_BYTES:
+        raise TooLarge(FRAME_BYTES, f"A notification of {size} bytes with its headers")
     return notification
 
 
@@ -83,6 +93,7 @@ class NotificationPublish:
         Raises:
             QuotaExceeded: The project publishes more than it may; nothing was published.
             Invalid: The key was used for a different request.
+            TooMuchWork: They are to be compared with too many subscriptions at once; nothing was published.
             TooLarge: One does not fit into a frame; nothing was published.
             BacklogFull: Topics are full; the error names them, and the key with which a repetition reaches only them.
             Unavailable: Nothing may be assumed.
@@ -142,11 +153,13 @@ class NotificationPublish:
 
         Raises:
             TooLarge: A notification does not fit into a frame.
+            TooMuchWork: There are too many notifications for so many subscriptions.
         """
+        steps = Steps(PUBLISH_STEPS)
         plan: dict[Topic, list[Line]] = {}
         for index, (draft, first_id) in enumerate(zip(drafts, ids, strict=True)):
             message_id = first_id
-            for number, (topic, api, body) in enumerate(_wanted(draft, rules[draft.source])):
+            for number, (topic, api, body) in enumerate(_wanted(draft, rules[draft.source], steps)):
                 notification = Notification(
                     message_id=message_id, api=api, source=draft.source, action=draft.action, body=body
                 )
@@ -156,12 +169,20 @@ class NotificationPublish:
         return plan
 
 
-def _wanted(draft: Draft, rules: Sequence[Subscription]) -> Sequence[tuple[Topic, str, str]]:
+def _wanted(draft: Draft, rules: Sequence[Subscription], steps: Steps) -> Sequence[tuple[Topic, str, str]]:
     """Topic, type and body of everything that a notification is published as, without duplicates."""
     wanted: dict[tuple[Topic, str, str], None] = {}
+    # Most subscriptions copy the same fragments, or everything.
+    bodies: dict[tuple[str, ...], str] = {}
     for rule in rules:
+        steps.spend(_STEPS_PER_RULE)
         for api in published_as(rule, api=draft.api, source=draft.source, action=draft.action, data=draft.data):
-            wanted[rule.topic, api, _body(draft, rule)] = None
+            if rule.fragments not in bodies:
+                body = _body(draft, rule)
+                # The first one is no longer than the request, whose size is limited.
+                steps.spend(len(body) // _JSON_PER_STEP if bodies else 0)
+                bodies[rule.fragments] = body
+            wanted[rule.topic, api, bodies[rule.fragments]] = None
     return [*wanted]
 
 

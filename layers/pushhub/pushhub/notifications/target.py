@@ -53,6 +53,7 @@ class TopicTarget:
             message="OK" if refusal is None else refusal[:200],
             started_at=started,
             finished_at=self._clock.now(),
+            body=(refusal or "").encode(),
             bytes_out=len(order.body),
         )
         return Outcome(answer=answer, verdict=Verdict.DELIVERED if refusal is None else Verdict.FAILED)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pushhub.cloud.settings import Setting, number, text, url
+from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import ReadChange, TargetOffer
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.subscribers import NotificationSubscribers
     from pushhub.notifications.subscriptions import NotificationSubscriptions
     from pushhub.notifications.target import TopicTarget
+    from pushhub.notifications.waiting import NotificationsWaiting
     from pushhub.notifications.waker import Waker
     from pushhub.web.api import Route
     from pushhub.web.description import ApiDescription
@@ -252,7 +254,7 @@ class Notifications:
         """Notifications' contributions to the engine."""
         return WireProtocol(
             name="notifications",
-            targets=(TargetOffer(("notification2",), self._topic_target),),
+            targets=(TargetOffer(("notification2",), self._topic_target, Scope.PROJECT, headers=False),),
             change_readers=self._change_readers,
             apis={"/notification2/": lambda: self.api},
             producer_apis={"/notification2/": lambda: self.publishing_api},
@@ -389,6 +391,16 @@ class Notifications:
         )
 
     @cached_property
+    def waiting(self) -> NotificationsWaiting:
+        """Tells what waits for subscribers."""
+        from pushhub.notifications.waiting import NotificationsWaiting
+
+        ports = self.ports
+        return NotificationsWaiting(
+            topics=ports.topics, backlogs=ports.backlogs, connections=ports.connections, log=self.log
+        )
+
+    @cached_property
     def publishing(self) -> NotificationPublish:
         """Publishes notifications."""
         from pushhub.notifications.publish import NotificationPublish
@@ -421,6 +433,7 @@ class Notifications:
             publishing=self.publishing,
             subscribers=self.subscribers,
             consumers=self.consumers,
+            waiting=self.waiting,
             base_url=self._outside.base_url,
         )
         return NotificationsApi(config=self._outside.config, use_cases=use_cases)

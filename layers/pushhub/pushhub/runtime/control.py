@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pushhub.runtime.apis import handle
+from pushhub.runtime.apis import handle, in_time
 
 if TYPE_CHECKING:
     from pushhub.engine.protocol import Api
@@ -32,6 +32,7 @@ CONSOLE = {"/console/": _ToConsole}
 DOCUMENTATION = {"/openapi.json/": _documentation, "/docs/": _documentation}
 
 
-def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
+def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer an HTTP API event with the API that its path belongs to."""
-    return handle((CONSOLE, DOCUMENTATION, *(each.apis for each in hub.engine.protocols)), event)
+    with in_time(event, context):
+        return handle((CONSOLE, DOCUMENTATION, *(each.apis for each in hub.engine.protocols)), event)

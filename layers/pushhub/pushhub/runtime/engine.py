@@ -15,6 +15,7 @@ from pushhub.runtime.sqs_batch import queue_name, read_orders
 if TYPE_CHECKING:
     from pushhub.engine.model.message import Message
     from pushhub.engine.ports import WorkQueue
+    from pushhub.engine.protocol import Tick
     from pushhub.runtime.hub import Pushhub
     from pushhub.runtime.invocation import LambdaContext
 
@@ -86,16 +87,21 @@ def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContex
 def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Schedule, each minute: make the ticks of schedulers (hub protocol), then queue deliveries that are due.
 
-    A run may start another one for a busy shard of the schedule (``{"shard": 7}``), which wakes that shard only.
+    A run may start another one for a busy shard of the schedule (``{"shard": 7}``), which wakes that shard only. A run
+    for a project (``{"project": id}``) does only what was begun for this project.
     """
     # Ticks come first: they are few and must be on time. Waking uses all remaining time while deliveries return after
     # an outage; ticks may take up to half of the time, should there be that many.
     remaining_ms = context.get_remaining_time_in_millis
     if "shard" in event:
         return {"woken": hub.engine.wake.run(remaining_ms, shard=int(event["shard"]))}
+    if "project" in event:
+        work = [make() for protocol in hub.engine.protocols for make in protocol.project_work]
+        return {"worked": sum(each.run_project(str(event["project"]), remaining_ms) for each in work)}
     half = remaining_ms() // 2
-    ticks = [make() for protocol in hub.engine.protocols for make in protocol.ticks]
-    ticked = sum(each.run(lambda: remaining_ms() - half) for each in (hub.engine.recover, *ticks))
+    ticks: list[Tick] = [hub.engine.recover, hub.engine.callers]
+    ticks += [make() for protocol in hub.engine.protocols for make in protocol.ticks]
+    ticked = sum(each.run(lambda: remaining_ms() - half) for each in ticks)
     return {"woken": hub.engine.wake.run(remaining_ms), "ticked": ticked}
 
 

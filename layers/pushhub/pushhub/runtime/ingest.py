@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from pushhub.runtime.apis import handle
+from pushhub.runtime.apis import handle, in_time
 
 if TYPE_CHECKING:
     from pushhub.runtime.hub import Pushhub
@@ -16,11 +16,12 @@ FUNCTION_URL = ".lambda-url."
 """In the domain name of every Lambda function URL, and of no API Gateway."""
 
 
-def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
+def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer an HTTP API's event, or a function URL's, with the API that its path belongs to."""
     if FUNCTION_URL in event["requestContext"].get("domainName", ""):
         event = {**event, "rawPath": _decoded(event.get("rawPath") or "/")}
-    return handle((each.producer_apis for each in hub.engine.protocols), event)
+    with in_time(event, context):
+        return handle((each.producer_apis for each in hub.engine.protocols), event)
 
 
 def _decoded(raw_path: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import RequestRefused, Unauthorized, Unavailable
 from pushhub.cloud.observability import logger, telemetry
 from pushhub.notifications.ports import ReceivedWake
-from pushhub.notifications.wire.errors import error_body, fault_body, status_of
+from pushhub.notifications.wire.errors import CONSUMER_CHALLENGE, error_body, fault_body, status_of
 from pushhub.notifications.wire.requests import parse_consumer_name
 from pushhub.notifications.wiring import Notifications
 from pushhub.runtime.invocation import failures
@@ -69,7 +69,8 @@ def _connect(consumers: Consumers, event: dict[str, Any], connection_id: str) ->
         status = status_of(error)
         telemetry.event("handshake_refused", connection_id=connection_id, status=status)
         telemetry.count("HandshakesRefused")
-        return {"statusCode": status, "body": json.dumps(error_body(error))}
+        challenge = {"headers": {"WWW-Authenticate": CONSUMER_CHALLENGE}} if isinstance(error, Unauthorized) else {}
+        return {"statusCode": status, "body": json.dumps(error_body(error)), **challenge}
     except Unavailable:
         logger.exception("handshake_failed", connection_id=connection_id)
         return {"statusCode": 503, "body": json.dumps(fault_body())}

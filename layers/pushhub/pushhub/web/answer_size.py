@@ -12,6 +12,9 @@ import json
 ANSWER_BYTES = 6_200_000
 """Bytes that the body of one answer may take in either form; the rest is for its headers."""
 
+_AROUND = 1_000
+"""Bytes kept for what is around the parts of an answer and between a hundred of them."""
+
 
 def as_text(json_text: str) -> int:
     """Bytes that a body takes as text."""
@@ -32,8 +35,7 @@ class ResponseBudget:
     """The remaining size of a response while parts are added to it."""
 
     def __init__(self) -> None:
-        self._as_text = 0
-        self._as_base64 = 0
+        self._as_text = self._as_base64 = _AROUND
 
     def may_take(self, body_size: int) -> bool:
         """Whether a message with a body of that many bytes could fit; called before the body is read."""

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pushhub.base.errors import QuotaExceeded, RequestRefused, TooLarge, Unauthorized
+from pushhub.base.errors import Overdue, Overloaded, RequestRefused, TooLarge, TryLater, Unauthorized, Unavailable
+from pushhub.cloud.deadline import deadline
 from pushhub.cloud.observability import logger
 from pushhub.web.http import MethodNotAllowed, Request, Response, Router, serve
 
@@ -179,6 +180,9 @@ class Api(Generic[UseCasesT_contra, CallT]):
         except RequestRefused as error:
             return self._refused(error)
         except Exception as error:  # noqa: BLE001 (the one place where faults end)
+            if isinstance(error, Overdue) or (isinstance(error, Unavailable) and deadline.is_near):
+                logger.warning("request_shed", method=request.method, path=request.path, error=str(error))
+                return self._refused(Overloaded())
             if refusal := self._dialect.refusal(error):
                 return self._refused(refusal)
             # The caller is told that it failed, the log why. The query is not logged, as clients put tokens into it.
@@ -197,7 +201,7 @@ class Api(Generic[UseCasesT_contra, CallT]):
 
     def _refused(self, error: RequestRefused) -> Response:
         response = self._dialect.refused(error)
-        if isinstance(error, QuotaExceeded):
+        if isinstance(error, TryLater | Overloaded):
             return _with_header(response, "Retry-After", str(error.retry_after_s))
         return _allowing(response, error.allowed) if isinstance(error, MethodNotAllowed) else response
 

@@ -6,7 +6,7 @@ requests import nothing from here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -86,9 +86,10 @@ class ApiDescription:
         schemas: Schemas that several routes share, by a name that no other API uses.
         names: The ``{name}`` segments of its paths.
         query: The fields of its queries.
-        refusal: Schema of every refusal.
-        refusal_type: Its content type.
-        refused: Example refusal.
+        refusal: Schema of every refusal ...
+        refusal_shapes: ... but those with these statuses.
+        refusal_type: Their content type.
+        refused: Makes an example refusal from its status and the reason for it.
         refusals: Refusals that any request may get, the reason by HTTP status; 401 only for routes that need
             credentials.
         routes: By the route's name.
@@ -102,8 +103,9 @@ class ApiDescription:
     names: Mapping[str, Named]
     query: Mapping[str, Named]
     refusal: Schema
+    refusal_shapes: Mapping[int, Schema] = field(default_factory=dict)
     refusal_type: str = JSON_TYPE
-    refused: Any
+    refused: Callable[[int, str], Any]
     refusals: Mapping[int, str]
     routes: Mapping[str, Described]
 
@@ -136,8 +138,8 @@ def array(of: Schema, means: str = "", **more: Any) -> Schema:
 
 
 def obj(means: str = "", **more: Any) -> Schema:
-    """An object with any fields."""
-    return _schema("object", means, more)
+    """An object with any fields. It says so, as generators of clients take the default for none at all."""
+    return _schema("object", means, {"additionalProperties": True} | more)
 
 
 def request(fields: Mapping[str, Schema], *, needs: Sequence[str] = (), means: str = "", **more: Any) -> Schema:

@@ -9,16 +9,23 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
+
+if TYPE_CHECKING:
+    from pushhub.base.steps import Steps
 
 MAX_REQUEST_BYTES = 4_194_304
 """The largest request body accepted, in bytes (4 MiB)."""
 
 MAX_QUERY_DIGITS = 6
+
+_VERBATIM_STEPS = 2
+_HALVES = re.compile("[\ud800-\udfff]")
 
 Fields = Mapping[str, Any]
 """A JSON object."""
@@ -43,9 +50,37 @@ def parse_value(body: bytes) -> Any:
     Raises:
         Invalid: As :func:`parse_object`, and when it is empty.
     """
+    return _parsed(body, _unique_keys)
+
+
+def parse_to_show(body: bytes, steps: Steps) -> Any:
+    """Read JSON of which parts are shown: numbers that Python would write differently are :class:`Verbatim`.
+
+    Args:
+        body: As for :func:`parse_value`.
+        steps: Spent for objects and numbers; the rest takes little time.
+
+    Raises:
+        Invalid: As :func:`parse_value`.
+        TooMuchWork: The steps are used up.
+    """
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        steps.spend()
+        return _unique_keys(pairs)
+
+    def number(written: str) -> Verbatim:
+        # Read here, written in the answer by way of a mark, and inserted there.
+        steps.spend(_VERBATIM_STEPS)
+        return Verbatim(written)
+
+    return _parsed(body, members, parse_float=number, parse_int=number if b"-0" in body else None)
+
+
+def _parsed(body: bytes, members: Callable[[list[tuple[str, Any]]], Any], **hooks: Any) -> Any:
     try:
         decoded = body.decode()
-        value = json.loads(decoded, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+        value = json.loads(decoded, object_pairs_hook=members, parse_constant=_no_constant, **hooks)
     except UnicodeDecodeError as error:
         raise Invalid("Request body is not UTF-8") from error
     except RecursionError as error:
@@ -70,7 +105,7 @@ def _no_constant(constant: str) -> Any:
 
 def _refuse_surrogates(value: Any) -> None:
     for each in _strings(value):
-        if any("\ud800" <= character <= "\udfff" for character in each):
+        if _HALVES.search(each):
             raise Invalid("JSON string holds half a surrogate pair")
 
 
@@ -154,6 +189,23 @@ def boolean(fields: Fields, name: str) -> bool:
     if value is not None and not isinstance(value, bool):
         raise Invalid(f"{name} must be true or false")
     return bool(value)
+
+
+def moment(fields: Fields, name: str) -> int | None:
+    """A time, ``2026-11-01`` or ``2026-11-01T12:00:00Z``, as epoch milliseconds; UTC unless it has a time zone. None
+    when absent or null.
+
+    Raises:
+        Invalid: Of another type or format.
+    """
+    value = text(fields, name)
+    if value is None:
+        return None
+    try:
+        given = datetime.fromisoformat(value)
+        return round((given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(f"{name} must be a time like 2026-11-01 or 2026-11-01T12:00:00Z") from error
 
 
 def section(fields: Fields, name: str) -> Fields | None:

@@ -117,7 +117,9 @@ def _request(route: Route[Any, Any], described: Described) -> dict[str, Any]:
     types = {described.request_type: content}
     if route.body is Body.JSON_OR_FORM:
         types[FORM_TYPE] = {"schema": described.request}
-    return {"content": types}
+    # openapi-python-client 0.29 makes a module that cannot be imported of a required body with two content types.
+    needed = len(types) == 1 and bool(described.request and "required" in described.request)
+    return {"content": types, **({"required": True} if needed else {})}
 
 
 def _responses(route: Route[Any, Any], api: ApiDescription, described: Described) -> dict[str, Any]:
@@ -130,6 +132,7 @@ def _responses(route: Route[Any, Any], api: ApiDescription, described: Described
     for status, reason in sorted({**api.refusals, **described.refusals}.items()):
         if (status == UNAUTHORIZED and route.auth is Auth.NONE) or status == route.status:
             continue
-        content = {api.refusal_type: {"schema": api.refusal, "example": api.refused}}
+        shape = api.refusal_shapes.get(status, api.refusal)
+        content = {api.refusal_type: {"schema": shape, "example": api.refused(status, reason)}}
         responses[str(status)] = {"description": reason, "content": content}
     return responses

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind, new_id
-from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, queue_of
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, not_found
 from pushhub.webhooks.ports import Applications, ReadApplications, UidTaken
@@ -18,6 +18,7 @@ from pushhub.webhooks.wire.fields import NAME, Fields
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.engine.copies import ChangeNotes
 
 
 def found_application(store: ReadApplications, project_id: str, name: str) -> Application:
@@ -37,11 +38,13 @@ class WebhooksApplications:
 
     Args:
         store: Where they are kept.
+        notes: Notes changes before they are made.
         clock: Time.
     """
 
-    def __init__(self, *, store: Applications, clock: Clock) -> None:
+    def __init__(self, *, store: Applications, notes: ChangeNotes, clock: Clock) -> None:
         self._store = store
+        self._notes = notes
         self._clock = clock
 
     def create(self, project_id: str, fields: Fields, *, get_if_exists: bool = False) -> tuple[Application, bool]:
@@ -165,6 +168,7 @@ class WebhooksApplications:
             NotFound: There is none.
         """
         application = self.application(project_id, name)
+        self._notes.note(project_id, queue_of(application.app_id))
         if not self._store.delete_application(application):
             raise not_found()
         return application
@@ -176,6 +180,7 @@ class WebhooksApplications:
         def once() -> Application:
             before = self.application(project_id, app_id)
             after = replace(before, fields=change(before.fields), updated_at=self._clock.now())
+            self._notes.note(project_id, queue_of(app_id))
             try:
                 return self._store.put_application(after, before)
             except UidTaken:

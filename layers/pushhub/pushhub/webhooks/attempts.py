@@ -237,10 +237,11 @@ class WebhooksAttempts:
         shown = (each for each in map(self._destination, found) if each is not None)
         return page_of(shown, window, lambda each: each.endpoint.endpoint_id)
 
-    def resend(self, project_id: str, app: str, name: str, endpoint: str) -> None:
+    def resend(self, project_id: str, app: str, name: str, endpoint: str) -> bool:
         """Send a message to an endpoint once more, immediately, regardless of the endpoint's filters.
 
-        Nothing is sent to a disabled endpoint.
+        Returns:
+            Whether it is sent: nothing is sent to a disabled endpoint.
 
         Raises:
             NotFound: No such application, message or endpoint.
@@ -249,9 +250,9 @@ class WebhooksAttempts:
         application = self._application(project_id, app)
         message = self._messages.of(application, name)
         to = found_endpoint(self._endpoints, application, endpoint)
-        self.resend_to(message, to)
+        return self.resend_to(message, to)
 
-    def resend_to(self, message: ListedMessage, endpoint: Endpoint) -> None:
+    def resend_to(self, message: ListedMessage, endpoint: Endpoint) -> bool:
         """As :meth:`resend`, for objects that have already been looked up.
 
         Raises:
@@ -259,11 +260,12 @@ class WebhooksAttempts:
         """
         stored = self._messages.stored(message)
         if not endpoint.active:
-            return
+            return False
         try:
             self._resend.ask(stored, endpoint.endpoint_id)
         except Forbidden:
             raise Gone from None
+        return True
 
     def stats(self, project_id: str, app: str, name: str, *, since: int | None, until: int | None) -> Stats:
         """The number of successful and failed attempts at an endpoint.

@@ -1,23 +1,54 @@
-"""Asks endpoints for their consent to receive messages (CloudEvents' HTTP webhooks 1.0, section 4)."""
+"""Asks endpoints for their consent to receive messages (CloudEvents' HTTP webhooks 1.0, section 4).
+
+The request that registers an endpoint does not wait for a stranger: it posts a question, a message of the hub's own,
+which push delivers to the endpoint like any other (decision 0061).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import base64
+import hashlib
+import json
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
+from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Invalid
 from pushhub.base.ports import PushRequest, Sender
+from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.model.message import Message
 from pushhub.engine.projects import allowed_targets
+from pushhub.engine.target import Outcome, PushOrder
+from pushhub.webhooks.credentials import opened
+from pushhub.webhooks.model.endpoint import OpenQuestion
+from pushhub.webhooks.model.internal_queues import CONSENT_QUEUE, CONSENT_UID, PROTOCOL, queue_of
+from pushhub.webhooks.queues import ASKED
+from pushhub.webhooks.wire.consent import consent_url
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import ProjectStore
+    from pushhub.base.ports import Clock, Vault
+    from pushhub.engine.accept import Accept
+    from pushhub.engine.copies import ChangeNotes
+    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.ports import MessageSink, ProjectStore
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.ports import Endpoints
 
-TIMEOUT_S = 10
-"""Seconds that an endpoint has to answer; the caller who registers it waits for that."""
+OPEN_MS = 86_400_000
+"""How long a question is open, milliseconds: an endpoint may be out of order, and for a callback, a person may have to
+find the URL in a log first.
+"""
+
+STORED_MS = 60_000
+"""Within this time of its question, an endpoint has been stored, or it never will be; milliseconds."""
 
 MOST_A_MINUTE = 60_000_000
 """A higher rate, in requests per minute, counts as no limit."""
+
+MAX_PROBLEM = 300
+"""Longest reason kept for a missing consent, in characters."""
 
 
 def origin_of(base_url: str) -> str:
@@ -25,70 +56,246 @@ def origin_of(base_url: str) -> str:
     return urlsplit(base_url).hostname or "localhost"
 
 
-@dataclass(frozen=True, slots=True)
-class Consent:
+def digest_of(secret: str) -> str:
+    """What is stored of the secret of a question."""
+    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
+
+
+class Questions:
+    """Posts questions.
+
+    Args:
+        accept: The single entry point for messages.
+        messages: Where they are stored.
+        vault: Encrypts the secrets of callbacks.
+        clock: Time.
+    """
+
+    def __init__(self, *, accept: Accept, messages: MessageSink, vault: Vault, clock: Clock) -> None:
+        self._accept = accept
+        self._messages = messages
+        self._vault = vault
+        self._clock = clock
+
+    def ask(self, endpoint: Endpoint, *, callback: bool) -> OpenQuestion:
+        """Post the question for an endpoint that is about to be stored, with the question that is returned.
+
+        Args:
+            endpoint: The endpoint; its URL is read again when it is asked.
+            callback: Whether it may consent later, with a URL that it is given.
+
+        Raises:
+            Unavailable: It may not have been posted.
+        """
+        now = self._clock.now()
+        secret = secrets.token_urlsafe(32)
+        digest = digest_of(secret)
+        question = {"app": endpoint.app_id, "endpoint": endpoint.endpoint_id, "digest": digest}
+        if callback:
+            sealed = self._vault.seal(endpoint.project, secret.encode())
+            question["secret"] = base64.b64encode(sealed).decode()
+        body = json.dumps(question, separators=(",", ":")).encode()
+
+        def make(ids: tuple[str, ...]) -> list[Message]:
+            return [
+                Message(
+                    project=endpoint.project,
+                    queue=CONSENT_QUEUE,
+                    queue_uid=CONSENT_UID,
+                    message_id=each,
+                    body=body,
+                    body_size=len(body),
+                    accepted_at=now,
+                    due_at=now,
+                    expires_at=now + OPEN_MS,
+                    subscriber_ids=(ASKED,),
+                )
+                for each in ids
+            ]
+
+        self._accept.new(self._messages, 1, lambda ids: make(tuple(ids)))
+        return OpenQuestion(digest=digest, until=now + OPEN_MS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
     """What an endpoint answered.
 
     Attributes:
-        given: Whether it consents; if not, it may still do so by a callback.
+        given: Whether it consents.
         rate: Requests per minute that it allows; None for any number.
+        problem: Why it does not consent, for its owner; empty if it does, or may still do so by a callback.
     """
 
     given: bool
-    rate: int | None
+    rate: int | None = None
+    problem: str = ""
 
 
-class Consents:
-    """Asks endpoints for their consent.
+def read_reply(answer: Answer, origin: str, *, callback: bool) -> Reply:
+    """Read the answer to a question.
 
     Args:
-        sender: Makes the request.
+        answer: An answer that came.
+        origin: The hub's.
+        callback: Whether the endpoint was given a URL to consent at later.
+    """
+    try:
+        rate = allowed_rate(answer.headers.get("webhook-allowed-rate", "*"))
+    except Invalid as error:
+        return Reply(given=False, problem=error.message)
+    allowed = answer.headers.get("webhook-allowed-origin", "").strip()
+    if callback and not allowed:
+        # An endpoint that does not know this protocol may answer anything; its operator may find the URL in its log.
+        return Reply(given=False, rate=rate)
+    if allowed != "*" and allowed.lower() != origin.lower():
+        return Reply(
+            given=False, problem=f"The endpoint does not consent: WebHook-Allowed-Origin must be * or {origin}"
+        )
+    return Reply(given=True, rate=rate)
+
+
+class Changed(Protocol):
+    """Sends an event about a change of an endpoint."""
+
+    def __call__(self, event: str, endpoint: Endpoint, /) -> None:
+        """Send an event with the endpoint after the change."""
+        ...
+
+
+class ConsentTarget:
+    """Implements :class:`pushhub.engine.target.Target` for questions: asks, and stores the answer with the endpoint.
+
+    Args:
+        endpoints: Endpoints.
+        notes: Notes changes before they are made.
         projects: For the project's allowed targets.
+        sender: Makes the request.
+        vault: Opens the secrets of callbacks.
+        credentials: Opens what the endpoints' URLs hide.
+        changed: Called with the endpoint when it has consented.
         base_url: Public base URL of this hub.
+        clock: Time.
     """
 
-    def __init__(self, *, sender: Sender, projects: ProjectStore, base_url: str) -> None:
-        self._sender = sender
+    dialect = PROTOCOL
+
+    def __init__(
+        self,
+        *,
+        endpoints: Endpoints,
+        notes: ChangeNotes,
+        projects: ProjectStore,
+        sender: Sender,
+        vault: Vault,
+        credentials: Credentials,
+        changed: Changed,
+        base_url: str,
+        clock: Clock,
+    ) -> None:
+        self._endpoints = endpoints
+        self._notes = notes
         self._projects = projects
-        self._origin = origin_of(base_url)
+        self._sender = sender
+        self._vault = vault
+        self._credentials = credentials
+        self._changed = changed
+        self._base_url = base_url
+        self._clock = clock
 
-    def ask(self, project_id: str, url: str, rate_per_s: int | None, callback: str = "") -> Consent:
-        """Ask for consent, and for a rate if one is wanted.
+    def check(self, url: str) -> None:
+        """Nothing to do: nobody registers this subscriber."""
 
-        Args:
-            project_id: Owner of the endpoint.
-            url: The endpoint's URL, ``http`` or ``https``.
-            rate_per_s: Maximum messages per second to send to it; None leaves it to the endpoint.
-            callback: URL where it may consent later; empty for none.
+    def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all)
+        """Unknown: it is different for each message."""
+        return None
+
+    def deliver(self, order: PushOrder) -> Outcome:
+        """Ask an endpoint whether it consents. No answer is a failed attempt; any answer settles the question.
 
         Raises:
-            Invalid: It does not consent, or there was no answer; the message is written for its owner.
+            Unavailable: The answer could not be stored, or nothing was sent because of a fault of ours.
         """
-        wanted = {} if rate_per_s is None else {"WebHook-Request-Rate": str(rate_per_s * 60)}
-        if callback:
-            wanted["WebHook-Request-Callback"] = callback
-        answer = self._sender.send(
-            PushRequest(
-                method="OPTIONS",
-                url=url,
-                body=b"",
-                headers={"WebHook-Request-Origin": self._origin, **wanted},
-                timeout_s=TIMEOUT_S,
-                answer_limit=0,
-                allowed_targets=allowed_targets(self._projects, project_id),
-            )
-        )
+        question = json.loads(order.body)
+        digest = question["digest"]
+        endpoint = self._endpoints.endpoint(order.message.project, question["app"], question["endpoint"])
+        if endpoint is None or not self._is_open(endpoint, digest):
+            return self._nothing_to_ask(order)
+        answer = self._sender.send(self._request(order, endpoint, question.get("secret")))
         if answer.error_class:
-            raise Invalid(f"The endpoint could not be asked for its consent: {answer.message}")
-        rate = allowed_rate(answer.headers.get("webhook-allowed-rate", "*"))
-        allowed = answer.headers.get("webhook-allowed-origin", "").strip()
-        if callback and not allowed:
-            # An endpoint that does not know this protocol may answer anything; its operator may find the URL in its
-            # log.
-            return Consent(given=False, rate=rate)
-        if allowed != "*" and allowed.lower() != self._origin.lower():
-            raise Invalid(f"The endpoint does not consent: WebHook-Allowed-Origin must be * or {self._origin}")
-        return Consent(given=True, rate=rate)
+            problem = f"The endpoint could not be asked for its consent: {answer.message}"
+            self._store(endpoint, digest, Reply(given=False, problem=problem), final=False)
+            return Outcome(answer=answer, verdict=Verdict.FAILED)
+        reply = read_reply(answer, origin_of(self._base_url), callback="secret" in question)
+        self._store(endpoint, digest, reply, final=True)
+        return Outcome(answer=answer, verdict=Verdict.DELIVERED)
+
+    def _is_open(self, endpoint: Endpoint, digest: str) -> bool:
+        asked = endpoint.question
+        return asked is not None and asked.digest == digest and asked.open_at(self._clock.now())
+
+    def _nothing_to_ask(self, order: PushOrder) -> Outcome:
+        """The outcome for an endpoint that is not waiting for this question, or not yet: it is stored after the
+        question is posted.
+        """
+        now = self._clock.now()
+        early = now - order.message.accepted_at < STORED_MS
+        answer = Answer(
+            status_code=0 if early else 200,
+            message="No endpoint waits for this question",
+            error_class="connect" if early else "",
+            started_at=now,
+            finished_at=now,
+        )
+        return Outcome(answer=answer, verdict=Verdict.FAILED if early else Verdict.DELIVERED)
+
+    def _request(self, order: PushOrder, endpoint: Endpoint, sealed: str | None) -> PushRequest:
+        headers = {"WebHook-Request-Origin": origin_of(self._base_url)}
+        if endpoint.fields.throttle_rate is not None:
+            headers["WebHook-Request-Rate"] = str(endpoint.fields.throttle_rate * 60)
+        if sealed is not None:
+            secret = self._vault.open(endpoint.project, base64.b64decode(sealed)).decode()
+            headers["WebHook-Request-Callback"] = consent_url(self._base_url, endpoint, secret)
+        return PushRequest(
+            method="OPTIONS",
+            url=opened(endpoint, self._credentials).fields.url,
+            body=b"",
+            headers=headers,
+            timeout_s=order.subscriber.timeout_s,
+            answer_limit=0,
+            allowed_targets=allowed_targets(self._projects, endpoint.project, endpoint.reach),
+        )
+
+    def _store(self, asked: Endpoint, digest: str, reply: Reply, *, final: bool) -> None:
+        """Store an answer with the endpoint, unless the question is no longer open there.
+
+        Args:
+            asked: The endpoint when it was asked.
+            digest: Identifies the question.
+            reply: Its answer.
+            final: Whether an endpoint that does not consent has said so, and cannot do it later.
+        """
+
+        def once() -> Endpoint | None:
+            before = self._endpoints.endpoint(asked.project, asked.app_id, asked.endpoint_id)
+            if before is None or before.question is None or not self._is_open(before, digest):
+                return None
+            now = self._clock.now()
+            question = replace(before.question, rate=reply.rate, problem=reply.problem[:MAX_PROBLEM])
+            if reply.given:
+                question = replace(question, answered=True)
+            elif reply.problem and final:
+                question = replace(question, until=now)
+            if question == before.question:
+                return None
+            rate = reply.rate if reply.given else before.allowed_rate
+            after = replace(before, question=question, allowed_rate=rate, updated_at=now)
+            self._notes.note(after.project, queue_of(after.app_id))
+            return self._endpoints.put_endpoint(after, before)
+
+        after = until_saved(once, doing="storing an endpoint's consent")
+        if after is not None and reply.given:
+            self._changed("endpoint.updated", after)
 
 
 def allowed_rate(text: str) -> int | None:

@@ -13,6 +13,7 @@ from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEve
 from pushhub.webhooks.queues import CIRCUIT
 
 if TYPE_CHECKING:
+    from pushhub.engine.copies import ChangeNotes
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import Endpoints
 
@@ -30,11 +31,13 @@ class WebhooksDisabling:
 
     Args:
         endpoints: Endpoints.
+        notes: Notes changes before they are made.
         tell: Sends events about endpoints.
     """
 
-    def __init__(self, *, endpoints: Endpoints, tell: FoundOut) -> None:
+    def __init__(self, *, endpoints: Endpoints, notes: ChangeNotes, tell: FoundOut) -> None:
         self._endpoints = endpoints
+        self._notes = notes
         self._tell = tell
 
     def happened(self, event: SubscriberEvent) -> None:
@@ -59,6 +62,7 @@ class WebhooksDisabling:
             since = iso_time(event.failing_since or event.at)
             self._tell("endpoint.disabled", endpoint, cause=cause, at=event.at, failSince=since, trigger="automatic")
             fields = replace(endpoint.fields, disabled=True)
+            self._notes.note(endpoint.project, event.queue)
             self._endpoints.put_endpoint(replace(endpoint, fields=fields, updated_at=event.at), endpoint)
 
         until_saved(once, doing="disabling an endpoint")

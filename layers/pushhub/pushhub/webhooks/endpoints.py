@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Protocol
@@ -14,16 +12,20 @@ from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Invalid
 from pushhub.base.signing import KeyRing, SigningKey, TooManyKeys, new_key
 from pushhub.base.times import iso_time
+from pushhub.engine.model.reach import Reach
+from pushhub.engine.target import OUT_OF_REACH
 from pushhub.webhooks.applications import found_application
-from pushhub.webhooks.consent import Consents, allowed_rate
+from pushhub.webhooks.consent import Questions, allowed_rate, digest_of
+from pushhub.webhooks.credentials import as_meant, opened
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.ids import Kind, is_id, new_id
+from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
-from pushhub.webhooks.model.refusals import Refused, conflict, not_found
+from pushhub.webhooks.model.refusals import Refused, conflict, insufficient, not_found
 from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints, UidTaken
-from pushhub.webhooks.wire.consent import consent_url
 from pushhub.webhooks.wire.endpoint import (
     Rotation,
+    checked_together,
     is_http,
     parse_endpoint,
     parse_endpoint_patch,
@@ -31,19 +33,20 @@ from pushhub.webhooks.wire.endpoint import (
     parse_headers,
     parse_secret,
 )
+from pushhub.webhooks.wire.endpoint import as_meant as headers_as_meant
 from pushhub.webhooks.wire.fields import NAME, Fields, size_of
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Vault
+    from pushhub.engine.copies import ChangeNotes
+    from pushhub.engine.credentials import Credentials
     from pushhub.engine.target import Targets
     from pushhub.webhooks.event_types import WebhooksEventTypes
     from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.rights import Rights
 
 MAX_BYTES = 300_000
 """Maximum size of an endpoint without its headers and keys, in bytes of JSON: it is kept in one item."""
-
-CALLBACK_MS = 86_400_000
-"""How long an endpoint may consent by a callback, milliseconds: a person may have to find the URL in a log first."""
 
 _PROJECT = re.compile("[0-9a-f]{24}")
 
@@ -74,12 +77,14 @@ class WebhooksEndpoints:
     Args:
         applications: Finds applications.
         store: Where endpoints are kept.
+        notes: Notes changes before they are made.
         event_types: Knows which types an endpoint may choose.
         vault: Encrypts their signing keys.
-        consents: Asks endpoints for their consent.
+        credentials: Opens what they hide.
+        questions: Asks endpoints for their consent.
         targets: Other kinds of subscribers, whose URLs endpoints may have, too.
         tell: Called with an event and the changed endpoint.
-        base_url: Public base URL of this hub.
+        hurry: Called with an endpoint whose limits have changed.
         clock: Time.
     """
 
@@ -88,26 +93,36 @@ class WebhooksEndpoints:
         *,
         applications: ReadApplications,
         store: Endpoints,
+        notes: ChangeNotes,
         event_types: WebhooksEventTypes,
         vault: Vault,
-        consents: Consents,
+        credentials: Credentials,
+        questions: Questions,
         targets: Callable[[], Targets],
         tell: Tell,
-        base_url: str,
+        hurry: Callable[[Endpoint], None],
         clock: Clock,
     ) -> None:
-        self._base_url = base_url
-        self._consents = consents
+        self._hurry = hurry
+        self._questions = questions
         self._targets = targets
         self._tell = tell
         self._applications = applications
         self._store = store
+        self._notes = notes
         self._event_types = event_types
         self._vault = vault
+        self._credentials = credentials
         self._clock = clock
 
-    def create(self, project_id: str, app: str, fields: Fields) -> Endpoint:
+    def create(self, project_id: str, app: str, fields: Fields, rights: Rights) -> Endpoint:
         """Make an endpoint.
+
+        Args:
+            project_id: Owner.
+            app: Id or uid of the application.
+            fields: The endpoint's.
+            rights: The caller's.
 
         Raises:
             NotFound: No such application.
@@ -115,25 +130,29 @@ class WebhooksEndpoints:
             Refused: The uid is taken (409).
         """
         application = found_application(self._applications, project_id, app)
-        given = parse_endpoint(fields)
+        given = as_meant(parse_endpoint(fields), None, fields)
         key = parse_secret(fields, "secret") or new_key()
-        headers = parse_headers(fields)
-        self._check(project_id, given, fields)
+        headers = headers_as_meant(fields, parse_headers(fields), {})
+        self._check(project_id, given, fields, rights)
+        _check_consent(rights, application, given, None, fields)
+        self._check_headers(given, headers, fields)
+        if fields.raw("secret") is not None and not self._targets().signs(given.url):
+            raise fields.refuse("An endpoint with such a url has no signature, so it takes no secret", "secret")
         now = self._clock.now()
         named = Endpoint(
             project=project_id,
             app_id=application.app_id,
             endpoint_id=new_id(Kind.ENDPOINT, now),
             fields=given,
+            reach=rights.reach,
+            flags=rights.flags,
             created_at=now,
             updated_at=now,
         )
-        rate, question = self._consented(named, given, fields)
         made = replace(
             named,
             headers=headers,
-            allowed_rate=rate,
-            question=question,
+            question=self._asked(named, fields),
             sealed=self._vault.seal(project_id, KeyRing(key).encode()),
         )
         try:
@@ -163,8 +182,15 @@ class WebhooksEndpoints:
         """
         return found_endpoint(self._store, found_application(self._applications, project_id, app), name)
 
-    def replace(self, project_id: str, app: str, name: str, fields: Fields) -> tuple[Endpoint, bool]:
+    def replace(self, project_id: str, app: str, name: str, fields: Fields, rights: Rights) -> tuple[Endpoint, bool]:
         """Replace all fields of an endpoint except secret and headers, or create it with them.
+
+        Args:
+            project_id: Owner.
+            app: Id or uid of the application.
+            name: Id or uid of the endpoint.
+            fields: The endpoint's.
+            rights: The caller's.
 
         Returns:
             The endpoint, and whether it was made now.
@@ -178,43 +204,67 @@ class WebhooksEndpoints:
         given = parse_endpoint(fields)
         there = self._store.endpoint(project_id, application.app_id, name) if NAME.fullmatch(name) else None
         if there is None:
-            return self.create(project_id, app, fields), True
-        self._check(project_id, given, fields, before=there.fields)
-        rate, question = self._consented(there, given, fields)
-        return self._updated(
-            there, lambda stored: replace(stored, fields=given, allowed_rate=rate, question=question)
-        ), False
+            return self.create(project_id, app, fields, rights), True
+        there = self._opened(there)
+        given = as_meant(given, there.fields, fields)
+        self._check(project_id, given, fields, rights, before=there.fields)
+        consented = self._consent(there, given, fields)
 
-    def patch(self, project_id: str, app: str, name: str, fields: Fields) -> Endpoint:
+        def change(stored: Endpoint) -> Endpoint:
+            self._check_may_set(rights, stored, given, fields)
+            _check_consent(rights, application, given, stored, fields)
+            if given.url != stored.fields.url:
+                self._check_headers(given, stored.headers, fields)
+            reach = _reach(rights, stored, given)
+            return consented(stored, replace(stored, fields=given, reach=reach, flags=rights.flags))
+
+        return self._updated(there, change), False
+
+    def patch(self, project_id: str, app: str, name: str, fields: Fields, rights: Rights) -> Endpoint:
         """Change the fields of an endpoint that were sent.
+
+        Args:
+            project_id: Owner.
+            app: Id or uid of the application.
+            name: Id or uid of the endpoint.
+            fields: Those to change.
+            rights: The caller's.
 
         Raises:
             NotFound: No such application or endpoint.
             Unprocessable: A field breaks a rule.
             Refused: The uid is taken (409).
         """
-        there = self.endpoint(project_id, app, name)
-        given = parse_endpoint_patch(fields, there.fields)
-        self._check(project_id, given, fields, before=there.fields)
-        if not any(map(fields.has, ("url", "cloudEvents"))):
-            return self._updated(
-                there, lambda stored: replace(stored, fields=parse_endpoint_patch(fields, stored.fields))
+        application = found_application(self._applications, project_id, app)
+        there = self._opened(found_endpoint(self._store, application, name))
+        given = _patched(fields, there)
+        self._check(project_id, given, fields, rights, before=there.fields)
+
+        def patched(stored: Endpoint) -> Endpoint:
+            given = _patched(fields, stored)
+            self._check_may_set(rights, stored, given, fields)
+            _check_consent(rights, application, given, stored, fields)
+            if given.url != stored.fields.url:
+                self._check_headers(given, stored.headers, fields)
+            return replace(
+                stored,
+                fields=given,
+                reach=_reach(rights, stored, given) if fields.has("url") else stored.reach,
+                flags=rights.flags if fields.has("eventTypes") or fields.has("filterTypes") else stored.flags,
             )
-        rate, question = self._consented(there, given, fields)
 
-        def change(stored: Endpoint) -> Endpoint:
-            fields_now = parse_endpoint_patch(fields, stored.fields)
-            if fields_now.asks_consent and fields_now.url != given.url:
-                # A concurrent change altered the other half, so consent was never requested at this URL.
-                raise conflict("It was changed by another request at the same time")
-            return replace(stored, fields=fields_now, allowed_rate=rate, question=question)
+        if not any(map(fields.has, ("url", "cloudEvents"))):
+            return self._updated(there, patched)
+        consented = self._consent(there, given, fields)
+        return self._updated(there, lambda stored: consented(stored, patched(stored)))
 
-        return self._updated(there, change)
+    def _opened(self, endpoint: Endpoint) -> Endpoint:
+        return opened(endpoint, self._credentials)
 
     def consent(
         self, project_id: str, app_id: str, endpoint_id: str, secret: str, rate: str | None, *, give: bool = True
     ) -> Endpoint:
-        """Accept an endpoint's consent at the URL it was given. Idempotent: consenting again changes nothing.
+        """Accept an endpoint's consent at the URL it was given, which works once.
 
         Args:
             project_id: Owner.
@@ -225,13 +275,14 @@ class WebhooksEndpoints:
             give: Whether it consents; False only checks the URL.
 
         Raises:
-            NotFound: No such request for consent is open: there was none, it has expired, or the endpoint was asked
-                again.
+            NotFound: No such request for consent is open: there was none, it was answered, it has expired, or the
+                endpoint was asked again.
             Invalid: The rate is invalid.
         """
         allowed = None if rate is None else allowed_rate(rate)
         there = self._by_ids(project_id, app_id, endpoint_id)
-        if self._question(there, secret).answered or not give:
+        self._question(there, secret)
+        if not give:
             return there
 
         def change(stored: Endpoint) -> Endpoint:
@@ -246,8 +297,8 @@ class WebhooksEndpoints:
 
     def _question(self, endpoint: Endpoint, secret: str) -> OpenQuestion:
         question = endpoint.question
-        right = question is not None and hmac.compare_digest(question.digest, _digest(secret))
-        if question is None or not right or self._clock.now() >= question.until:
+        right = question is not None and hmac.compare_digest(question.digest, digest_of(secret))
+        if question is None or not right or not question.open_at(self._clock.now()):
             raise not_found()
         return question
 
@@ -260,6 +311,7 @@ class WebhooksEndpoints:
 
         def once() -> Endpoint:
             there = self.endpoint(project_id, app, name)
+            self._notes.note(project_id, queue_of(there.app_id))
             self._store.delete_endpoint(there)
             return there
 
@@ -298,7 +350,11 @@ class WebhooksEndpoints:
     def _by_ids(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint:
         """An endpoint by its ids only, for callers without a token."""
         named = _PROJECT.fullmatch(project_id) and is_id(Kind.APPLICATION, app_id) and is_id(Kind.ENDPOINT, endpoint_id)
-        endpoint = self._store.endpoint(project_id, app_id, endpoint_id) if named else None
+        if not named:
+            raise not_found()
+        # The endpoints of an application outlive it.
+        found_application(self._applications, project_id, app_id)
+        endpoint = self._store.endpoint(project_id, app_id, endpoint_id)
         if endpoint is None:
             raise not_found()
         return endpoint
@@ -335,7 +391,7 @@ class WebhooksEndpoints:
         Raises:
             NotFound: No such application or endpoint.
         """
-        return self.endpoint(project_id, app, name).headers
+        return self._opened(self.endpoint(project_id, app, name)).headers
 
     def set_headers(self, project_id: str, app: str, name: str, fields: Fields) -> None:
         """Replace the headers of an endpoint.
@@ -347,7 +403,13 @@ class WebhooksEndpoints:
         if fields.raw("headers") is None:
             raise fields.refuse("An object whose values are strings is required", "headers")
         given = parse_headers(fields)
-        self._changed(self.endpoint(project_id, app, name), lambda stored: replace(stored, headers=given))
+
+        def change(stored: Endpoint) -> Endpoint:
+            headers = checked_together(fields, headers_as_meant(fields, given, stored.headers))
+            self._check_headers(stored.fields, headers, fields)
+            return replace(stored, headers=headers)
+
+        self._changed(self.endpoint(project_id, app, name), change)
 
     def change_headers(self, project_id: str, app: str, name: str, fields: Fields) -> None:
         """Add, replace and remove some headers of an endpoint.
@@ -357,15 +419,33 @@ class WebhooksEndpoints:
             Unprocessable: One may not be sent.
         """
         asked = parse_header_change(fields)
-        self._changed(
-            self.endpoint(project_id, app, name),
-            lambda stored: replace(stored, headers=asked.apply(fields, stored.headers)),
-        )
+
+        def change(stored: Endpoint) -> Endpoint:
+            headers = asked.apply(fields, stored.headers)
+            if set(headers) - set(stored.headers):
+                self._check_headers(stored.fields, headers, fields)
+            return replace(stored, headers=headers)
+
+        self._changed(self.endpoint(project_id, app, name), change)
+
+    def url_as_shown(self, reach: Reach) -> Callable[[str], str]:
+        """How a caller is shown URLs: those out of its reach, which may contain a token, without all but the scheme."""
+
+        def shown(url: str) -> str:
+            return url if self._targets().within(reach, url) else f"{url.partition(':')[0]}://hidden"
+
+        return shown
 
     def _check(
-        self, project_id: str, given: EndpointFields, fields: Fields, before: EndpointFields | None = None
+        self,
+        project_id: str,
+        given: EndpointFields,
+        fields: Fields,
+        rights: Rights,
+        before: EndpointFields | None = None,
     ) -> None:
-        """Check that its URL is usable, and that the event types it chooses exist.
+        """Check that its URL is usable and within the caller's reach, and that the event types it chooses exist for
+        the caller.
 
         Types it already has may have been archived since.
         """
@@ -373,42 +453,73 @@ class WebhooksEndpoints:
             raise fields.refuse(f"An endpoint may take at most {MAX_BYTES} bytes", "description")
         if not is_http(given.url):
             try:
-                self._targets().registered(given.url)
+                self._targets().registered(given.url, rights.reach)
             except Invalid as error:
                 raise fields.refuse(error.message, "url") from error
+        elif not self._targets().within(rights.reach, given.url):
+            raise fields.refuse(OUT_OF_REACH, "url")
         kept = before.event_types or () if before else ()
         names = [each for each in given.event_types or () if each not in kept]
-        missing = self._event_types.missing(project_id, names) if names else []
+        missing = self._event_types.missing(project_id, names, rights.flags) if names else []
         if missing:
             raise fields.refuse(f"The following event types don't exist: {', '.join(missing)}", "eventTypes")
 
-    def _consented(
+    def _check_may_set(self, rights: Rights, stored: Endpoint, given: EndpointFields, fields: Fields) -> None:
+        """Check that a caller may change an endpoint as it is stored now.
+
+        Raises:
+            Refused: It leads out of the caller's reach (403).
+            Unprocessable: The endpoint's consent would no longer be needed, which a portal may not decide.
+        """
+        if not self._targets().within(rights.reach, stored.fields.url):
+            raise insufficient()
+        if rights.reach is Reach.PORTAL and stored.fields.asks_consent and not given.asks_consent:
+            raise fields.refuse("Only a token of the project can switch consent off", "cloudEvents", "consent")
+
+    def _check_headers(self, given: EndpointFields, headers: Mapping[str, str], fields: Fields) -> None:
+        """Check that an endpoint with headers has a URL to which they can be sent.
+
+        Raises:
+            Unprocessable: It is a topic's.
+        """
+        if headers and not self._targets().carries_headers(given.url):
+            raise fields.refuse("An endpoint with such a url has no headers, as nothing would carry them", "headers")
+
+    def _asked(self, endpoint: Endpoint, fields: Fields) -> OpenQuestion | None:
+        """Have an endpoint asked for its consent, if required; returns the question to store with it."""
+        wanted = endpoint.fields.cloud_events
+        if wanted is None or not wanted.consent:
+            return None
+        if not is_http(endpoint.fields.url):
+            raise fields.refuse("Only an HTTP endpoint can be asked for its consent", "cloudEvents", "consent")
+        return self._questions.ask(endpoint, callback=wanted.callback)
+
+    def _consent(
         self, there: Endpoint, given: EndpointFields, fields: Fields
-    ) -> tuple[int | None, OpenQuestion | None]:
-        """Ask an endpoint for its consent, if required.
+    ) -> Callable[[Endpoint, Endpoint], Endpoint]:
+        """Decide whether a change needs the endpoint's consent, and have it asked if it does.
 
         Returns:
-            The requests per minute that it allows, None for any number; and the question that it may still answer.
+            What completes the change, given the endpoint as it is stored and as it will be.
         """
-        if not given.asks_consent:
-            return None, None
-        if not is_http(given.url):
-            raise fields.refuse("Only an HTTP endpoint can be asked for its consent", "cloudEvents", "consent")
-        later = given.cloud_events is not None and given.cloud_events.callback
-        secret = secrets.token_urlsafe(32) if later else ""
-        callback = consent_url(self._base_url, there, secret) if later else ""
-        until = self._clock.now() + CALLBACK_MS
-        try:
-            consent = self._consents.ask(there.project, given.url, given.throttle_rate, callback)
-        except Invalid as error:
-            raise fields.refuse(error.message, "url") from error
-        if consent.given:
-            return consent.rate, None
-        return None, OpenQuestion(digest=_digest(secret), until=until, rate=consent.rate)
+        keeps = there.consented_to(given)
+        question = None if keeps else self._asked(replace(there, fields=given), fields)
+
+        def completed(stored: Endpoint, after: Endpoint) -> Endpoint:
+            if after.fields.asks_consent:
+                asked = question is not None and after.fields.url == given.url
+                if not (stored.consented_to(after.fields) if keeps else asked):
+                    # Because of a concurrent change, nobody has been asked about this.
+                    raise conflict("It was changed by another request at the same time")
+            return after if keeps else replace(after, allowed_rate=None, question=question)
+
+        return completed
 
     def _updated(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         """Make a change and send its event; enabling or disabling gets an additional event of its own."""
         after = self._changed(there, change)
+        if (after.fields.throttle_rate, after.allowed_rate) != (there.fields.throttle_rate, there.allowed_rate):
+            self._hurry(after)
         self._tell("endpoint.updated", after)
         if after.fields.disabled and not there.fields.disabled:
             self._tell("endpoint.disabled", after, trigger="manual")
@@ -417,11 +528,13 @@ class WebhooksEndpoints:
         return after
 
     def _changed(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
+        """Make a change, of the endpoint as it is stored now and opened."""
         before = there
 
         def once() -> Endpoint:
             nonlocal before
-            after = replace(change(before), updated_at=self._clock.now())
+            after = replace(change(self._opened(before)), updated_at=self._clock.now())
+            self._notes.note(there.project, queue_of(there.app_id))
             try:
                 return self._store.put_endpoint(after, before)
             except UidTaken:
@@ -436,8 +549,28 @@ class WebhooksEndpoints:
         return until_saved(once, doing="changing an endpoint")
 
 
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
+def _patched(fields: Fields, stored: Endpoint) -> EndpointFields:
+    """The fields of an opened endpoint after a change."""
+    return as_meant(parse_endpoint_patch(fields, stored.fields), stored.fields, fields)
+
+
+def _check_consent(
+    rights: Rights, application: Application, given: EndpointFields, stored: Endpoint | None, fields: Fields
+) -> None:
+    """Check that a URL that a portal sets is asked for its consent, if the application demands that.
+
+    Raises:
+        Unprocessable: It would not be.
+    """
+    sets_url = stored is None or given.url != stored.fields.url
+    demanded = rights.reach is Reach.PORTAL and application.fields.portal_consent
+    if demanded and sets_url and not given.asks_consent:
+        raise fields.refuse("This application's endpoints must be asked for their consent", "cloudEvents", "consent")
+
+
+def _reach(rights: Rights, stored: Endpoint, given: EndpointFields) -> Reach:
+    """The reach of an endpoint whose URL a caller sets: the caller's, unless a portal sets the URL that is there."""
+    return stored.reach if rights.reach is Reach.PORTAL and given.url == stored.fields.url else rights.reach
 
 
 def _taken() -> Refused:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pushhub.base.cache import ExpiringCache
 from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import TooMuchWork
 from pushhub.webhooks.model.event_type import OPERATIONAL, Enforcement, EventType
 from pushhub.webhooks.model.json_schema import enforceable, schema_problem
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
@@ -17,10 +19,15 @@ from pushhub.webhooks.wire.fields import NAME, Fields, size_of
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import EventTypes
 
 MAX_BYTES = 350_000
 """Maximum size of an event type's description and schemas, in bytes of JSON: it is kept in one item."""
+
+
+_FLAGS_KEPT_MS = 30_000
+_CAPACITY = 2_000
 
 
 class WebhooksEventTypes:
@@ -34,6 +41,7 @@ class WebhooksEventTypes:
     def __init__(self, *, store: EventTypes, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._flags: ExpiringCache[tuple[str, ...]] = ExpiringCache(clock, ttl_ms=_FLAGS_KEPT_MS, capacity=_CAPACITY)
 
     def create(self, project_id: str, fields: Fields) -> EventType:
         """Make an event type; an archived one of that name is revived with the new description and schemas.
@@ -142,11 +150,33 @@ class WebhooksEventTypes:
 
         self._changed(project_id, name, change, None)
 
-    def missing(self, project_id: str, names: Sequence[str]) -> list[str]:
-        """The given names that no endpoint may choose, because the event type is archived or does not exist at all."""
+    def missing(self, project_id: str, names: Sequence[str], flags: frozenset[str] | None) -> list[str]:
+        """The given names that a caller may not choose for an endpoint, because the event type is archived, does not
+        exist at all, or has a feature flag that the caller lacks.
+
+        Args:
+            project_id: Owner.
+            names: Of event types.
+            flags: Those of an application's token; None for the organization's.
+        """
         found = self._store.event_types_named(project_id, [each for each in names if each not in OPERATIONAL])
-        there = {each.name for each in found if not each.archived} | OPERATIONAL.keys()
+        there = {each.name for each in found if not each.archived and each.seen_by(flags)} | OPERATIONAL.keys()
         return [each for each in names if each not in there]
+
+    def flags_for(self, endpoint: Endpoint, name: str) -> Sequence[str]:
+        """The feature flags of an event type, if it matters for an endpoint whether it has any.
+
+        A change takes effect within half a minute.
+        """
+        if endpoint.flags is None:
+            return ()
+        key = (endpoint.project, name)
+        remembered = self._flags.get(key)
+        if remembered is None:
+            found = self._store.event_type(*key) if NAME.fullmatch(name) else None
+            remembered = found.feature_flags if found else ()
+            self._flags.put(key, remembered)
+        return remembered
 
     def all(self, project_id: str, most: int) -> list[EventType]:
         """The first event types of a project, by name."""
@@ -196,8 +226,11 @@ def _check_size(event_type: EventType, fields: Fields) -> None:
 
 def _check_schemas(event_type: EventType, fields: Fields) -> None:
     for version, schema in (event_type.schemas or {}).items():
-        problem = schema_problem(schema)
-        if problem is None and event_type.enforcement is not Enforcement.OFF:
-            problem = enforceable(schema)
+        try:
+            problem = schema_problem(schema)
+            if problem is None and event_type.enforcement is not Enforcement.OFF:
+                problem = enforceable(schema)
+        except TooMuchWork:
+            problem = "it is too large to be checked"
         if problem is not None:
             raise fields.refuse(f"The JSON schema cannot be used: {problem}", "schemas", version)

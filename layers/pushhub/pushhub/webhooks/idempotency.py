@@ -107,7 +107,13 @@ class Repeats:
         key.
         """
         now = self._clock.now()
-        return self._keys.note_message(project_id, digest, message_id, now=now, until=now + self._kept_ms)
+        return self._keys.note_id(project_id, digest, message_id, now=now, until=now + self._kept_ms)
+
+    def task(self, project_id: str, digest: str, task_id: str) -> str:
+        """The id of the task that a request starts: the given one, or that of the first request with the key."""
+        now = self._clock.now()
+        # Whole answers were kept for these requests before, under the digest itself.
+        return self._keys.note_id(project_id, f"task-{digest}", task_id, now=now, until=now + self._kept_ms)
 
     def release(self, project_id: str, digest: str) -> None:
         """Allow a refused request to be made again."""

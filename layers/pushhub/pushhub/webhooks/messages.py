@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import MessageNotFound, NotFound
 from pushhub.base.ids import first_message_id
+from pushhub.base.steps import MOST_STEPS, Steps
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import DeliveryState, close, opening
 from pushhub.engine.model.work import WorkOrder
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.model.ids import engine_id
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
+from pushhub.webhooks.model.redaction import TOO_COSTLY
 from pushhub.webhooks.model.refusals import Gone, not_found
 from pushhub.webhooks.wire.fields import NAME
 from pushhub.webhooks.wire.message import payload_view
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.message import ListedMessage
     from pushhub.webhooks.model.redaction import Redaction
     from pushhub.webhooks.ports import MessageLog, ReadApplications
+
+
+LIST_STEPS = 4 * MOST_STEPS
+"""Steps for redacting all payloads of one answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,15 +145,30 @@ class WebhooksMessages:
         """
         return found_application(self._applications, project_id, app).fields.redaction
 
-    def payload(self, message: ListedMessage, redaction: Redaction) -> Mapping[str, Any] | Verbatim:
-        """The payload of a message as it is shown, redacted."""
+    def payload(
+        self, message: ListedMessage, redaction: Redaction, steps: Steps | None = None
+    ) -> Mapping[str, Any] | Verbatim:
+        """The payload of a message as it is shown, redacted.
+
+        Args:
+            message: The message.
+            redaction: What is withheld.
+            steps: Shared by the messages of a list, :data:`LIST_STEPS` at first. When they are used up, the payloads
+                that are left are withheld, and not even read. None for a message that is shown alone.
+        """
+        steps = steps or Steps()
+        if redaction.payload and steps.left <= 0:
+            return TOO_COSTLY
         content: bytes | None = None
         if message.has_payload(self._clock.now()):
             try:
                 content = body_of(self.stored(message), self._bodies)
             except (Gone, MessageNotFound):
                 content = None
-        return payload_view(content, redaction)
+        part = steps.part()
+        shown = payload_view(content, redaction, part)
+        steps.charge(part)
+        return shown
 
     def stored(self, message: ListedMessage) -> Message:
         """A message as the engine has it.

@@ -13,7 +13,7 @@ from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import attempt_id, message_id
-from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
+from pushhub.webhooks.model.internal_queues import CONSENT_QUEUE, OPERATIONAL_APP, queue_of
 from pushhub.webhooks.model.message import MessageFields
 from pushhub.webhooks.wire.task import task_view
 
@@ -151,7 +151,7 @@ class Operational:
             Unavailable: The event may not have been sent; report it again.
         """
         event, last = _told_of(delivery), delivery.last
-        if event is None or last is None or message.queue.endswith(OPERATIONAL_APP):
+        if event is None or last is None or message.queue in (queue_of(OPERATIONAL_APP), CONSENT_QUEUE):
             return
         app_id = message.queue.partition("/")[2]
         operational = self._applications.application(message.project, OPERATIONAL_APP)

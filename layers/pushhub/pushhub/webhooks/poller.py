@@ -5,7 +5,7 @@ their own or from a place that the hub keeps for them.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
@@ -22,6 +22,7 @@ from pushhub.webhooks.wire.fields import NAME
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.message import ListedMessage
     from pushhub.webhooks.ports import MessageLog, ReadApplications, ReadEndpoints
 
@@ -79,6 +80,7 @@ class WebhooksPoller:
         endpoints: Finds endpoints: a poller named like an endpoint reads the messages that the endpoint selects.
         log: The messages.
         places: Places of consumers.
+        flags_for: See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
         clock: Time.
     """
 
@@ -89,8 +91,10 @@ class WebhooksPoller:
         endpoints: ReadEndpoints,
         log: MessageLog,
         places: Places,
+        flags_for: Callable[[Endpoint, str], Sequence[str]],
         clock: Clock,
     ) -> None:
+        self._flags_for = flags_for
         self._applications = applications
         self._endpoints = endpoints
         self._log = log
@@ -169,7 +173,12 @@ class WebhooksPoller:
                 continue
             if choice.channel and choice.channel not in fields.channels:
                 continue
-            if endpoint is None or wants(endpoint, fields.event_type, fields.channels):
+            if endpoint is None or wants(
+                endpoint,
+                fields.event_type,
+                fields.channels,
+                type_flags=self._flags_for(endpoint, fields.event_type),
+            ):
                 chosen.append(each)
         return Polled(messages=chosen, iterator=message_id(last), done=looked < MOST_LOOKED)
 

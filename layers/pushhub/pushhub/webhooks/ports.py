@@ -160,11 +160,11 @@ class IdempotencyKeys(Protocol):
         ...
 
     def release(self, project_id: str, digest: str) -> None:
-        """Release a request that was begun, or a message that was noted."""
+        """Release a request that was begun, or an id that was noted."""
         ...
 
-    def note_message(self, project_id: str, digest: str, message_id: str, *, now: int, until: int) -> str:
-        """Note which message a request makes (the engine's id).
+    def note_id(self, project_id: str, digest: str, made: str, *, now: int, until: int) -> str:
+        """Note which message (the engine's id) or task a request makes.
 
         Returns the one noted first, if that note is still valid.
         """

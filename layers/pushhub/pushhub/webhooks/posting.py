@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pushhub.base.cache import ExpiringCache
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.errors import Conflict, TooMuchWork, Unavailable
 from pushhub.base.ids import time_of_message_id
+from pushhub.base.steps import MOST_STEPS, Steps
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.web.json import Verbatim
 from pushhub.webhooks.model.endpoint import Endpoint, wants
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from pushhub.webhooks.ports import EventTypes, MessageLog, ReadEndpoints
 
 _KEPT_MS = 600_000
+FILTER_STEPS = MOST_STEPS
+"""Steps for the payload filters of all endpoints of an application on one message: enough for a thousand endpoints with
+ten filters of the usual kind each.
+"""
 _TYPES_KEPT_MS = 30_000
 _CAPACITY = 2_000
 """Lists of endpoints that are cached; each is validated by its application's count of changes."""
@@ -155,7 +160,8 @@ class WebhooksPosting:
         event_type = fields.name("eventType")
         channels = fields.names("channels", CHANNEL, most=MAX_CHANNELS) or ()
         application = self._applications.application(project_id, app)
-        return any(wants(each, event_type, channels) for each in self._endpoints_of(application))
+        type_flags = self._type_flags(project_id, event_type)
+        return any(wants(each, event_type, channels, type_flags=type_flags) for each in self._endpoints_of(application))
 
     def _store(
         self,
@@ -167,6 +173,8 @@ class WebhooksPosting:
         owed: tuple[str, ...] | None = None,
     ) -> Posted:
         project_id, event_id = application.project, new.fields.event_id
+        if owed is None:
+            owed = self._wanted_by(application, new)
         accepted_at = time_of_message_id(engine_id)
         due_at = max(accepted_at, new.fields.deliver_at or 0)
         if event_id is not None:
@@ -176,12 +184,6 @@ class WebhooksPosting:
                 if digest:
                     self._repeats.release(project_id, digest)
                 raise conflict("A message with that event id already exists")
-        if owed is None:
-            owed = tuple(
-                each.endpoint_id
-                for each in self._endpoints_of(application)
-                if wants(each, new.fields.event_type, new.fields.channels, new.payload)
-            )
         [placed] = self._accept.placed(project_id, [new.body], self._bodies)
         message = webhook_message(application, new, engine_id, placed, owed=owed, due_at=due_at)
         payload: Verbatim | None = Verbatim(new.payload_text)
@@ -196,6 +198,25 @@ class WebhooksPosting:
         self._log.list_message(listed)
         return Posted(message=listed, payload=payload)
 
+    def _wanted_by(self, application: Application, new: NewWebhook) -> tuple[str, ...]:
+        """The endpoints that a message is owed to.
+
+        Raises:
+            Unprocessable: Their filters take too many steps.
+        """
+        fields, steps = new.fields, Steps(FILTER_STEPS)
+        type_flags = self._type_flags(application.project, fields.event_type)
+        try:
+            return tuple(
+                each.endpoint_id
+                for each in self._endpoints_of(application)
+                if wants(each, fields.event_type, fields.channels, new.payload, steps=steps, type_flags=type_flags)
+            )
+        except TooMuchWork as error:
+            raise unprocessable(
+                "The payload filters of the application's endpoints take too many steps", "path", "app"
+            ) from error
+
     def _check_payload(self, project_id: str, new: NewWebhook) -> None:
         """Check that a payload matches its event type's schema, if that is enforced.
 
@@ -204,12 +225,7 @@ class WebhooksPosting:
         Raises:
             Unprocessable: It does not match.
         """
-        key = (project_id, new.fields.event_type)
-        remembered = self._types.get(key)
-        if remembered is None:
-            remembered = (self._event_types.event_type(*key),)
-            self._types.put(key, remembered)
-        [event_type] = remembered
+        event_type = self._event_type(project_id, new.fields.event_type)
         if event_type is None or event_type.enforcement is Enforcement.OFF or event_type.schema is None:
             return
         wrong = violation(event_type.schema, new.payload)
@@ -221,6 +237,18 @@ class WebhooksPosting:
             )
         self._telemetry.count("PayloadsUnexpected")
         self._telemetry.event("payload_not_as_described", project=project_id, event_type=event_type.name)
+
+    def _event_type(self, project_id: str, name: str) -> EventType | None:
+        """An event type, as it was at most half a minute ago."""
+        remembered = self._types.get((project_id, name))
+        if remembered is None:
+            remembered = (self._event_types.event_type(project_id, name),)
+            self._types.put((project_id, name), remembered)
+        return remembered[0]
+
+    def _type_flags(self, project_id: str, name: str) -> Sequence[str]:
+        event_type = self._event_type(project_id, name)
+        return event_type.feature_flags if event_type else ()
 
     def _application(self, project_id: str, app: str, given: Fields | None) -> Application:
         """The application in the path; if there is none, it is created from the message's ``application``."""

@@ -5,16 +5,16 @@ looked up one by one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pushhub.base.cache import ExpiringCache
+from pushhub.engine.copies import Changes, Copies
 from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import Circuit
+from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
-from pushhub.engine.model.seats import Limits
-from pushhub.webhooks.model.internal_queues import PROTOCOL, queue_uid
+from pushhub.webhooks.model.internal_queues import CONSENT_QUEUE, CONSENT_SCHEME, CONSENT_UID, PROTOCOL, queue_uid
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
@@ -31,10 +31,30 @@ CIRCUIT = Circuit(failures=20)
 An endpoint that fails for many messages is probed instead, and disabled after five days.
 """
 
-_KEPT_MS = 2_000
-"""How long first attempts may use a cached application or endpoint, milliseconds; a retry reads again."""
 
-_CAPACITY = 5_000
+ASKED = "asked"
+"""Id of the only subscriber of the queue of questions: all endpoints of a project that are asked for their consent, so
+that the engine gives them no more attempts at a time than one slow subscriber.
+"""
+
+CONSENT_TIMEOUT_S = 10
+"""Seconds that an endpoint has to answer a question."""
+
+QUESTIONS_PER_S = 10
+"""Questions that a project asks each second: whoever holds a portal's token chooses whom, and how often."""
+
+_QUESTIONS = PushSettings(
+    subscribers=(
+        Subscriber(
+            subscriber_id=ASKED,
+            name=ASKED,
+            url=f"{CONSENT_SCHEME}:",
+            timeout_s=CONSENT_TIMEOUT_S,
+            limits=Limits(rate_per_s=QUESTIONS_PER_S),
+        ),
+    ),
+    retry=SCHEDULES["svix"],
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +63,9 @@ class EndpointSubscriber(Subscriber):
 
     Attributes:
         endpoint: The endpoint.
-        read_at: When it was read, epoch milliseconds.
     """
 
     endpoint: Endpoint
-    read_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,21 +73,21 @@ class EndpointPush(PushSettings):
     """The push settings of an application: it may have thousands of endpoints, but a delivery needs only one.
 
     Attributes:
-        find: Finds an endpoint by its id, and says when it was read.
+        find: Finds an endpoint by its id.
         application: The application.
     """
 
-    find: Callable[[str], tuple[Endpoint, int] | None]
+    find: Callable[[str], Endpoint | None] = field(compare=False)
     application: Application
 
     def subscriber(self, subscriber_id: str) -> Subscriber | None:
         """The endpoint with that id, or None when it was deleted."""
         found = self.find(subscriber_id)
-        return subscriber_of(found[0], self.application, found[1]) if found else None
+        return subscriber_of(found, self.application) if found else None
 
 
-def subscriber_of(endpoint: Endpoint, application: Application, read_at: int) -> EndpointSubscriber:
-    """An endpoint as a subscriber, as read at the given time.
+def subscriber_of(endpoint: Endpoint, application: Application) -> EndpointSubscriber:
+    """An endpoint as a subscriber.
 
     If it has no rate of its own, its application's applies; the rate it consented to always applies.
     """
@@ -83,30 +101,43 @@ def subscriber_of(endpoint: Endpoint, application: Application, read_at: int) ->
         limits=Limits(rate_per_s=min(rates)) if rates else None,
         disabled=not endpoint.active,
         endpoint=endpoint,
-        read_at=read_at,
     )
 
 
 class WebhooksQueues:
-    """Looks up the internal queues.
+    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues.
 
     Args:
         applications: Applications.
         endpoints: Their endpoints.
-        clock: Tells the age of cached reads.
+        changes: The notes of changes.
+        clock: Tells the age of copies.
     """
 
-    def __init__(self, *, applications: ReadApplications, endpoints: ReadEndpoints, clock: Clock) -> None:
+    def __init__(
+        self, *, applications: ReadApplications, endpoints: ReadEndpoints, changes: Changes, clock: Clock
+    ) -> None:
         self._applications = applications
         self._endpoints = endpoints
-        self._clock = clock
-        self._known: ExpiringCache[Application] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
-        self._read: ExpiringCache[tuple[Endpoint, int]] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
+        self._known: Copies[Application] = Copies(changes, clock)
+        self._read: Copies[Endpoint] = Copies(changes, clock)
 
-    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+    def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:
         """The queue, or None when its application was deleted."""
+        if name == CONSENT_QUEUE:
+            return _queue(project_id, name, CONSENT_UID, _QUESTIONS)
         app_id = name.partition("/")[2]
-        application = self._application(project_id, app_id, fresh=fresh)
+
+        def read() -> Application | None:
+            return self._applications.application(project_id, app_id)
+
+        def find(endpoint_id: str) -> Endpoint | None:
+            def read() -> Endpoint | None:
+                return self._endpoints.endpoint(project_id, app_id, endpoint_id)
+
+            return read() if since is None else self._read.find(project_id, name, read, since=since, key=endpoint_id)
+
+        application = read() if since is None else self._known.find(project_id, name, read, since=since)
         if application is None:
             return None
         push = EndpointPush(
@@ -115,37 +146,20 @@ class WebhooksQueues:
             rules=STANDARD_RULES,
             circuit=CIRCUIT,
             application=application,
-            find=lambda endpoint_id: self._endpoint(project_id, app_id, endpoint_id, fresh=fresh),
+            find=find,
         )
-        uid = queue_uid(app_id)
-        # Nothing is signed with its secret: endpoints have their own keys.
-        return Queue(
-            project=project_id,
-            name=name,
-            uid=uid,
-            pull_uid=uid,
-            type=QueueType.MULTICAST,
-            push=push,
-            secret="",
-            created_at=0,
-        )
+        return _queue(project_id, name, queue_uid(app_id), push)
 
-    def _application(self, project_id: str, app_id: str, *, fresh: bool) -> Application | None:
-        remembered = None if fresh else self._known.get((project_id, app_id))
-        if remembered is not None:
-            return remembered
-        application = self._applications.application(project_id, app_id)
-        if application is not None:
-            self._known.put((project_id, app_id), application)
-        return application
 
-    def _endpoint(self, project_id: str, app_id: str, endpoint_id: str, *, fresh: bool) -> tuple[Endpoint, int] | None:
-        remembered = None if fresh else self._read.get((project_id, endpoint_id))
-        if remembered is not None:
-            return remembered
-        read_at = self._clock.now()
-        endpoint = self._endpoints.endpoint(project_id, app_id, endpoint_id)
-        if endpoint is None:
-            return None
-        self._read.put((project_id, endpoint_id), (endpoint, read_at))
-        return endpoint, read_at
+def _queue(project_id: str, name: str, uid: str, push: PushSettings) -> Queue:
+    # Nothing is signed with its secret: endpoints have their own keys.
+    return Queue(
+        project=project_id,
+        name=name,
+        uid=uid,
+        pull_uid=uid,
+        type=QueueType.MULTICAST,
+        push=push,
+        secret="",
+        created_at=0,
+    )

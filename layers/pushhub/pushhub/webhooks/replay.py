@@ -4,7 +4,7 @@ sent, erase contents, or count messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
@@ -14,6 +14,7 @@ from pushhub.base.ids import first_message_id
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.ids import engine_before
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import Gone
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus, allowance
@@ -156,10 +157,20 @@ class Replay:
         endpoints: Finds the endpoint.
         log: The messages.
         tries: Requests attempts.
+        flags_for: See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
         clock: Time.
     """
 
-    def __init__(self, *, endpoints: ReadEndpoints, log: MessagesInOrder, tries: Tries, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        endpoints: ReadEndpoints,
+        log: MessagesInOrder,
+        tries: Tries,
+        flags_for: Callable[[Endpoint, str], Sequence[str]],
+        clock: Clock,
+    ) -> None:
+        self._flags_for = flags_for
         self._endpoints = endpoints
         self._log = log
         self._tries = tries
@@ -186,7 +197,7 @@ class Replay:
         if found is None:
             return False
         message, delivery = found
-        if not _is_due(task, endpoint, logged, message, delivery):
+        if not self._is_due(task, endpoint, logged, message, delivery):
             return False
         if not task.ask.dry_run and not _is_done(task, delivery):
             try:
@@ -196,20 +207,26 @@ class Replay:
                 return False
         return True
 
-
-def _is_due(task: Task, endpoint: Endpoint, logged: ListedMessage, message: Message, delivery: Delivery | None) -> bool:
-    """Whether a task has to send a message."""
-    if task.kind is TaskKind.BULK_REPLAY:
-        return _stands_so(task.ask, delivery)
-    if task.kind is TaskKind.RECOVER:
-        return _standing(delivery) in (_FAIL, _SENDING) or (delivery is not None and _is_done(task, delivery))
-    owed = endpoint.endpoint_id in message.delivery_subscribers
-    never = not owed and (delivery is None or delivery.added)
-    return (
-        never
-        and wants(endpoint, logged.fields.event_type, logged.fields.channels)
-        and (delivery is None or _is_done(task, delivery))
-    )
+    def _is_due(
+        self, task: Task, endpoint: Endpoint, logged: ListedMessage, message: Message, delivery: Delivery | None
+    ) -> bool:
+        """Whether a task has to send a message."""
+        if task.kind is TaskKind.BULK_REPLAY:
+            return _stands_so(task.ask, delivery)
+        if task.kind is TaskKind.RECOVER:
+            return _standing(delivery) in (_FAIL, _SENDING) or (delivery is not None and _is_done(task, delivery))
+        owed = endpoint.endpoint_id in message.delivery_subscribers
+        never = not owed and (delivery is None or delivery.added)
+        return (
+            never
+            and wants(
+                endpoint,
+                logged.fields.event_type,
+                logged.fields.channels,
+                type_flags=self._flags_for(endpoint, logged.fields.event_type),
+            )
+            and (delivery is None or _is_done(task, delivery))
+        )
 
 
 def _is_done(task: Task, delivery: Delivery | None) -> bool:
@@ -281,7 +298,8 @@ class Counting:
 
     def _following(self, task: Task, app_id: str) -> str | None:
         if not task.ask.apps:
-            return self._next_app(task.project, app_id)
+            # The hidden application of operational webhooks has the lowest id of all, and is not the project's own.
+            return self._next_app(task.project, max(app_id, OPERATIONAL_APP))
         return next((each for each in sorted(task.ask.apps) if each > app_id), None)
 
 

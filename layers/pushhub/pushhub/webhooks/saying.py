@@ -59,7 +59,7 @@ class Saying:
             Unavailable: The message may or may not have been posted; call again.
         """
         found = self._endpoints.endpoints(application.project, application.app_id, Span())
-        owed = tuple(each.endpoint_id for each in found if wants(each, event_type, ()))
+        owed = tuple(each.endpoint_id for each in found if wants(each, event_type, (), type_flags=()))
         if not owed:
             return
         text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))

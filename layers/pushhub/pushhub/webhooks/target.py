@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, PushRequest, Sender, Telemetry, Vault
 from pushhub.base.signing import KeyRing, signatures
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.queue import Subscriber
 from pushhub.engine.projects import allowed_targets
-from pushhub.engine.target import Outcome, PushOrder, Targets
+from pushhub.engine.target import OUT_OF_REACH, Outcome, PushOrder, Targets
 from pushhub.webhooks.consent import origin_of
+from pushhub.webhooks.credentials import opened
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
 from pushhub.webhooks.model.cloud_events import STRUCTURED_TYPE, CloudEvent, Mode
 from pushhub.webhooks.model.ids import message_id
@@ -24,11 +26,11 @@ from pushhub.webhooks.queues import EndpointPush, EndpointSubscriber
 from pushhub.webhooks.wire.endpoint import is_http
 
 if TYPE_CHECKING:
+    from pushhub.engine.credentials import Credentials
     from pushhub.engine.model.message import Ordering
     from pushhub.engine.ports import ProjectStore
     from pushhub.webhooks.attempt_groups import AttemptGroups
     from pushhub.webhooks.model.endpoint import Endpoint
-    from pushhub.webhooks.ports import ReadEndpoints
 
 USER_AGENT = "Pushhub-Webhooks/1.0"
 
@@ -50,8 +52,8 @@ class WebhookTarget:
 
     Args:
         projects: For the project's allowed targets.
-        endpoints: Endpoints.
         vault: Opens signing keys.
+        credentials: Opens what endpoints hide.
         attempts: Logs attempts, grouped with others that end at the same time.
         sender: Makes the request.
         base_url: Public base URL of this hub.
@@ -64,8 +66,8 @@ class WebhookTarget:
         self,
         *,
         projects: ProjectStore,
-        endpoints: ReadEndpoints,
         vault: Vault,
+        credentials: Credentials,
         attempts: AttemptGroups,
         sender: Sender,
         base_url: str,
@@ -74,8 +76,8 @@ class WebhookTarget:
         telemetry: Telemetry,
     ) -> None:
         self._projects = projects
-        self._endpoints = endpoints
         self._vault = vault
+        self._credentials = credentials
         self._attempts = attempts
         self._sender = sender
         self._base_url = base_url
@@ -100,13 +102,15 @@ class WebhookTarget:
         """
         if not isinstance(order.subscriber, EndpointSubscriber):
             raise TypeError("the subscriber is not an endpoint")
-        endpoint = self._endpoint(order, order.subscriber)
+        endpoint = opened(order.subscriber.endpoint, self._credentials)
         fields = MessageFields.of(order.message)
         content = self._content(order, endpoint, fields)
         headers = self._headers(order, endpoint, content)
         self._attempts.begin(endpoint.endpoint_id)
         try:
-            if is_http(endpoint.fields.url):
+            if not self._targets().within(endpoint.reach, endpoint.fields.url):
+                outcome = self._refused()
+            elif is_http(endpoint.fields.url):
                 outcome = self._post(order, endpoint, headers, content.body)
             else:
                 outcome = self._hand_over(order, endpoint, headers, content.body)
@@ -115,15 +119,6 @@ class WebhookTarget:
             raise
         self._log(order, endpoint, fields, outcome)
         return outcome
-
-    def _endpoint(self, order: PushOrder, subscriber: EndpointSubscriber) -> Endpoint:
-        """The endpoint as it was when the message was posted, or later, so that every earlier change applies to the
-        message.
-        """
-        read = subscriber.endpoint
-        if subscriber.read_at > order.message.accepted_at:
-            return read
-        return self._endpoints.endpoint(read.project, read.app_id, read.endpoint_id) or read
 
     def _content(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields) -> _Content:
         """The content sent to an endpoint: the message's bytes unchanged, or an event."""
@@ -167,11 +162,22 @@ class WebhookTarget:
                 headers=headers,
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=KEPT_BYTES,
-                allowed_targets=allowed_targets(self._projects, order.message.project),
+                allowed_targets=allowed_targets(self._projects, order.message.project, endpoint.reach),
             )
         )
         taken = not answer.error_class and 200 <= answer.status_code < 300
         return Outcome(answer=answer, verdict=Verdict.DELIVERED if taken else Verdict.FAILED)
+
+    def _refused(self) -> Outcome:
+        """The outcome for an endpoint whose URL was set by a portal when that was not checked.
+
+        It can be retried: a token of the project confirms the URL by setting it.
+        """
+        now = self._clock.now()
+        answer = Answer(
+            status_code=0, message=OUT_OF_REACH, error_class="refused_by_guard", started_at=now, finished_at=now
+        )
+        return Outcome(answer=answer, verdict=Verdict.FAILED)
 
     def _hand_over(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> Outcome:
         """Deliver to another kind of subscriber. If it keeps headers with messages, they include those of signature and
@@ -201,7 +207,7 @@ class WebhookTarget:
             engine_id=order.message.message_id,
             number=order.attempt,
             manual=order.manual,
-            url=endpoint.fields.url,
+            url=masked_url(endpoint.fields.url),
             status_code=answer.status_code,
             success=outcome.verdict is Verdict.DELIVERED,
             response=self._kept_of(order, answer),

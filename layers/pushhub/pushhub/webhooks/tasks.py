@@ -1,16 +1,18 @@
-"""Background tasks: stored, listed, cancelled, and executed in slices, so that no slice outlasts its invocation and
-each task continues after a crash.
+"""Background tasks: stored, listed, cancelled, and executed in slices by runs of which each is for one project.
+
+So no task waits for another project's, no slice outlasts its invocation, and each task continues after a crash
+(decision 0071).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import until_saved
-from pushhub.base.errors import Conflict, HubError
+from pushhub.base.errors import Conflict, HubError, Unavailable
 from pushhub.webhooks.model.ids import Kind, first_id, is_id, new_id
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, not_found
@@ -22,9 +24,7 @@ if TYPE_CHECKING:
 KEPT_MS = 90 * 86_400_000
 """How long tasks are listed, milliseconds."""
 SLICE_MS = 3_000
-"""How long the request for a task may work on it before it is answered, milliseconds."""
-LEASE_MS = 120_000
-"""How long a crashed worker blocks its task for others, milliseconds; a slice is shorter."""
+"""How long one task is worked on while others of its project wait, milliseconds."""
 MARGIN_MS = 10_000
 """Time kept free at the end of an invocation, milliseconds."""
 
@@ -48,8 +48,32 @@ class TaskStore(Protocol):
         """
         ...
 
-    def running_tasks(self) -> Iterator[Task]:
-        """The unfinished tasks of all projects, oldest first in each project."""
+    def running_tasks(self, project_id: str) -> Iterator[Task]:
+        """The unfinished tasks of a project, oldest first."""
+        ...
+
+    def projects_with_tasks(self) -> Iterable[str]:
+        """The projects with unfinished tasks, each once."""
+        ...
+
+    def take_turn(self, project_id: str, *, now: int, until: int) -> bool:
+        """Take the right to work on a project's tasks, until then at most; False when another run has it."""
+        ...
+
+    def give_turn_back(self, project_id: str, until: int) -> None:
+        """Give the right back, unless it was over and somebody else has it."""
+        ...
+
+
+class TaskRuns(Protocol):
+    """Starts runs that work on tasks."""
+
+    def start(self, project_id: str) -> None:
+        """Have the tasks of a project worked on, in a run of its own; returns at once.
+
+        Raises:
+            Unavailable: It may not run; the next minute makes up for it.
+        """
         ...
 
 
@@ -77,6 +101,9 @@ class Tasks:
 
     Args:
         store: Where they are kept.
+        runs: Starts runs that work on them.
+        note_id: Notes which task a request makes, by project, digest of the request, and a new id; returns the id that
+            was noted first.
         workers: The workers by kind; created when first needed.
         ended: Called with each task that ended.
         clock: Time.
@@ -86,38 +113,67 @@ class Tasks:
         self,
         *,
         store: TaskStore,
+        runs: TaskRuns,
+        note_id: Callable[[str, str, str], str],
         workers: Mapping[TaskKind, Callable[[], Worker]],
         ended: Callable[[Task], None],
         clock: Clock,
     ) -> None:
         self._store = store
+        self._runs = runs
+        self._note_id = note_id
         self._workers = workers
         self._ended = ended
         self._clock = clock
 
-    def begin(self, project_id: str, kind: TaskKind, ask: TaskAsk, *, app_id: str = "", endpoint_id: str = "") -> Task:
-        """Store a new task and work on it for a moment; returns it in its initial state.
+    def begin(
+        self,
+        project_id: str,
+        kind: TaskKind,
+        ask: TaskAsk,
+        *,
+        app_id: str = "",
+        endpoint_id: str = "",
+        digest: str = "",
+    ) -> Task:
+        """Store a new task and have it begun; returns it in its initial state, however often the request is repeated.
+
+        Args:
+            project_id: Owner.
+            kind: What it does.
+            ask: Which messages.
+            app_id: The application it is about.
+            endpoint_id: The endpoint it is about.
+            digest: Identifies repetitions of the request; empty without an idempotency key.
 
         Raises:
             Unavailable: It may not have been stored.
         """
         now = self._clock.now()
-        begun = self._store.put_task(
-            Task(
-                project=project_id,
-                task_id=new_id(Kind.TASK, now),
-                kind=kind,
-                app_id=app_id,
-                endpoint_id=endpoint_id,
-                ask=ask,
-                created_at=now,
-                updated_at=now,
-            )
+        task_id = new_id(Kind.TASK, now)
+        if digest:
+            task_id = self._note_id(project_id, digest, task_id)
+        task = Task(
+            project=project_id,
+            task_id=task_id,
+            kind=kind,
+            app_id=app_id,
+            endpoint_id=endpoint_id,
+            ask=ask,
+            created_at=now,
+            updated_at=now,
         )
+        try:
+            self._store.put_task(task)
+        except Conflict:
+            stored = self._store.task(project_id, task_id)
+            if stored is None:
+                raise Unavailable("storing a task") from None
+            return replace(task, kind=stored.kind, created_at=stored.created_at, updated_at=stored.created_at)
         # It is stored, so it will certainly be done, only later.
-        with suppress(HubError):
-            self._work(begun, now + SLICE_MS)
-        return begun
+        with suppress(Unavailable):
+            self._runs.start(project_id)
+        return task
 
     def task(self, project_id: str, task_id: str) -> Task:
         """A task.
@@ -168,37 +224,73 @@ class Tasks:
         return ended
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
-        """Continue every unfinished task, each as far as its share of the time allows.
+        """Start a run for each project with unfinished tasks; returns how many were started.
 
-        Returns how many were worked on.
+        Raises:
+            Unavailable: The next minute continues.
+        """
+        started = 0
+        for project_id in self._store.projects_with_tasks():
+            if remaining_ms() <= MARGIN_MS:
+                break
+            with suppress(Unavailable):
+                self._runs.start(project_id)
+                started += 1
+        return started
+
+    def run_project(self, project_id: str, remaining_ms: Callable[[], int]) -> int:
+        """Work on the tasks of a project, in turns, until none can continue or time is up; one run at a time does.
+
+        Returns how many ended, have to wait, or cannot be done now.
 
         Raises:
             Unavailable: The next run continues.
         """
-        running = list(self._store.running_tasks())
-        for number, task in enumerate(running):
-            left = remaining_ms() - MARGIN_MS
-            if left <= 0:
-                return number
-            # A task that cannot continue now does not block the others; the next run continues it.
-            with suppress(HubError):
-                self._work(task, self._clock.now() + left // (len(running) - number))
-        return len(running)
+        settled: set[str] = set()
+        while remaining_ms() > MARGIN_MS and self._workable(project_id, settled):
+            now = self._clock.now()
+            until = now + remaining_ms()
+            if not self._store.take_turn(project_id, now=now, until=until):
+                break
+            try:
+                self._work_off(project_id, settled, remaining_ms)
+            finally:
+                self._store.give_turn_back(project_id, until)
+            # Somebody else's run, for a task stored meanwhile, may have seen the turn taken: look again.
+        return len(settled)
 
-    def _work(self, task: Task, until: int) -> None:
-        """Do parts of a task until it ends, has to wait, is taken by another worker, or time is up."""
-        if task.status is not TaskStatus.RUNNING or task.leased_until > self._clock.now():
-            return
-        worker = self._workers[task.kind]()
-        # Another worker has it, or its owner ended it: nothing is left to do here.
-        with suppress(Conflict):
-            task = self._store.put_task(replace(task, leased_until=self._clock.now() + LEASE_MS))
-            while self._clock.now() < until:
-                after = worker.step(task)
-                if after == task:
-                    break
-                task = self._store.put_task(after)
-                if task.status is not TaskStatus.RUNNING:
-                    self._ended(task)
+    def _workable(self, project_id: str, settled: set[str]) -> list[Task]:
+        return [each for each in self._store.running_tasks(project_id) if each.task_id not in settled]
+
+    def _work_off(self, project_id: str, settled: set[str], remaining_ms: Callable[[], int]) -> None:
+        """Do slices of the tasks that are not settled, and add to these."""
+        while workable := self._workable(project_id, settled):
+            for number, task in enumerate(workable):
+                left = remaining_ms() - MARGIN_MS
+                if left <= 0:
                     return
-            self._store.put_task(replace(task, leased_until=0))
+                share = left // (len(workable) - number)
+                # A task that cannot continue now does not block the others; the next run continues it.
+                settles = True
+                with suppress(HubError):
+                    settles = self._work(task, self._clock.now() + min(SLICE_MS, share))
+                if settles:
+                    settled.add(task.task_id)
+
+    def _work(self, task: Task, until: int) -> bool:
+        """Do parts of a task until it ends, has to wait, or time is up; returns whether it has ended or has to wait."""
+        worker = self._workers[task.kind]()
+        while True:
+            after = worker.step(task)
+            if after == task:
+                return True
+            try:
+                task = self._store.put_task(after)
+            except Conflict:
+                # Its owner ended it, or a run whose time was up still had it: what is stored counts.
+                return False
+            if task.status is not TaskStatus.RUNNING:
+                self._ended(task)
+                return True
+            if self._clock.now() >= until:
+                return False

@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pushhub.cloud.settings import Setting, number, text
+from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
-from pushhub.webhooks.model.internal_queues import PROTOCOL
+from pushhub.webhooks.model.internal_queues import CONSENT_SCHEME, PROTOCOL, queue_of, queue_uid
 
 if TYPE_CHECKING:
     from pushhub.engine.ports import BodyStore
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.api.posting import WebhooksPostingApi
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.attempts import WebhooksAttempts
+    from pushhub.webhooks.consent import ConsentTarget
     from pushhub.webhooks.disabling import WebhooksDisabling
     from pushhub.webhooks.endpoints import WebhooksEndpoints
     from pushhub.webhooks.environment import Environments
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.listing import Listing
     from pushhub.webhooks.messages import WebhooksMessages
+    from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.operational import Operational, ToldCounts
     from pushhub.webhooks.poller import Places, WebhooksPoller
     from pushhub.webhooks.portal import Portal, PortalTokens
@@ -48,12 +51,14 @@ if TYPE_CHECKING:
     from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
     from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
     from pushhub.webhooks.target import WebhookTarget
-    from pushhub.webhooks.tasks import Tasks, TaskStore
+    from pushhub.webhooks.tasks import TaskRuns, Tasks, TaskStore
 
 
 WEBHOOKS_TABLE = text("WEBHOOKS_TABLE")
 IDEMPOTENCY_HOURS = number("IDEMPOTENCY_HOURS", least=1, most=336)
 """Hours for which a request is recognized by its idempotency key."""
+WAKE_FUNCTION = text("WAKE_FUNCTION")
+"""The function that works on background tasks. It does not have this setting itself: that would be a circle."""
 
 
 class WebhooksPorts(Protocol):
@@ -87,6 +92,11 @@ class WebhooksPorts(Protocol):
     @property
     def task_store(self) -> TaskStore:
         """Background tasks."""
+        ...
+
+    @property
+    def task_runs(self) -> TaskRuns:
+        """Starts runs that work on background tasks."""
         ...
 
     @property
@@ -138,7 +148,7 @@ class AwsWebhooksPorts:
     def _settings(self) -> DynamoDBWebhooksSettings:
         from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
-        return DynamoDBWebhooksSettings(*self._table, self._aws.clock)
+        return DynamoDBWebhooksSettings(*self._table, self._aws.clock, self._aws.credentials)
 
     @property
     def applications(self) -> Applications:
@@ -175,6 +185,13 @@ class AwsWebhooksPorts:
         from pushhub.webhooks.store.dynamodb_tasks import DynamoDBTasks
 
         return DynamoDBTasks(*self._table, self._aws.clock)
+
+    @property
+    def task_runs(self) -> TaskRuns:
+        """On Lambda."""
+        from pushhub.webhooks.store.lambda_task_runs import LambdaTaskRuns
+
+        return LambdaTaskRuns(self._aws.clients, self._aws.settings.get(WAKE_FUNCTION, ""))
 
     @cached_property
     def told_counts(self) -> ToldCounts:
@@ -230,7 +247,7 @@ class Webhooks:
     aws_ports = AwsWebhooksPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
         "ingest": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS),
-        "control": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS),
+        "control": (WEBHOOKS_TABLE, IDEMPOTENCY_HOURS, WAKE_FUNCTION),
         "push": (WEBHOOKS_TABLE,),
         "poll": (WEBHOOKS_TABLE,),
         "wake": (WEBHOOKS_TABLE,),
@@ -260,11 +277,16 @@ class Webhooks:
         """Webhooks' contributions to the engine."""
         return WireProtocol(
             name=PROTOCOL,
-            targets=(TargetOffer((PROTOCOL,), self._target, public=False),),
+            targets=(
+                TargetOffer((PROTOCOL,), self._target, self._scope, public=False),
+                # Endpoints are asked at HTTP URLs only.
+                TargetOffer((CONSENT_SCHEME,), self._consent_target, Scope.PUBLIC, public=False),
+            ),
             queue_source=self._queues,
             subscriber_events=self._disabling,
             watchers=(lambda: self.operational,),
             ticks=(lambda: self.tasks,),
+            project_work=(lambda: self.tasks,),
             # Clients also have routes for Svix Ingest. They do not exist here, and clients get an error in a format
             # they can read.
             apis={"/api/v1/": lambda: self.api, "/ingest/api/v1/": lambda: self.api},
@@ -276,7 +298,9 @@ class Webhooks:
         """Applications."""
         from pushhub.webhooks.applications import WebhooksApplications
 
-        return WebhooksApplications(store=self.ports.applications, clock=self._outside.clock)
+        return WebhooksApplications(
+            store=self.ports.applications, notes=self._engine.change_notes, clock=self._outside.clock
+        )
 
     @cached_property
     def event_types(self) -> WebhooksEventTypes:
@@ -288,21 +312,26 @@ class Webhooks:
     @cached_property
     def endpoints(self) -> WebhooksEndpoints:
         """Endpoints."""
-        from pushhub.webhooks.consent import Consents
+        from pushhub.webhooks.consent import Questions
         from pushhub.webhooks.endpoints import WebhooksEndpoints
 
         ports = self.ports
         return WebhooksEndpoints(
             applications=ports.applications,
             store=ports.endpoints,
+            notes=self._engine.change_notes,
             event_types=self.event_types,
             vault=self._outside.vault,
-            consents=Consents(
-                sender=self._outside.sender, projects=self._outside.config, base_url=self._outside.base_url
+            credentials=self._engine.credentials,
+            questions=Questions(
+                accept=self._engine.accept,
+                messages=self._outside.messages,
+                vault=self._outside.vault,
+                clock=self._outside.clock,
             ),
             targets=lambda: self._engine.targets,
             tell=self.operational.endpoint,
-            base_url=self._outside.base_url,
+            hurry=self._hurry,
             clock=self._outside.clock,
         )
 
@@ -379,13 +408,21 @@ class Webhooks:
 
         def replay() -> Replay:
             tries = EngineTries(messages=self.messages, deliveries=self._outside.messages, resend=self._engine.resend)
-            return Replay(endpoints=ports.endpoints, log=log, tries=tries, clock=clock)
+            return Replay(
+                endpoints=ports.endpoints, log=log, tries=tries, flags_for=self.event_types.flags_for, clock=clock
+            )
 
         def counting() -> Counting:
             return Counting(next_app=self.applications.next_after, log=log, clock=clock)
 
+        def note_id(project_id: str, digest: str, made: str) -> str:
+            # The function that works on tasks answers no requests, and has no setting for how long they are known.
+            return self.repeats.task(project_id, digest, made)
+
         return Tasks(
             store=ports.task_store,
+            runs=ports.task_runs,
+            note_id=note_id,
             workers={
                 TaskKind.RECOVER: replay,
                 TaskKind.REPLAY_MISSING: replay,
@@ -409,6 +446,7 @@ class Webhooks:
             endpoints=ports.endpoints,
             log=self.listing,
             places=ports.places,
+            flags_for=self.event_types.flags_for,
             clock=self._outside.clock,
         )
 
@@ -418,7 +456,11 @@ class Webhooks:
         from pushhub.webhooks.api.dialect import WebhooksDialect
 
         return WebhooksDialect(
-            tokens=self._outside.config, portal=lambda: self.portal, applications=self.ports.applications
+            tokens=self._outside.config,
+            portal=lambda: self.portal,
+            applications=self.ports.applications,
+            endpoints=self.ports.endpoints,
+            targets=lambda: self._engine.targets,
         )
 
     @cached_property
@@ -533,17 +575,46 @@ class Webhooks:
         )
         return WebhooksApi(use_cases=use_cases, dialect=self.dialect)
 
+    def _hurry(self, endpoint: Endpoint) -> None:
+        key = endpoint.project, queue_uid(endpoint.app_id), endpoint.endpoint_id
+        self._engine.callers.hurry(key, queue_of(endpoint.app_id))
+
     def _queues(self) -> WebhooksQueues:
         from pushhub.webhooks.queues import WebhooksQueues
 
         return WebhooksQueues(
-            applications=self.ports.applications, endpoints=self.ports.endpoints, clock=self._outside.clock
+            applications=self.ports.applications,
+            endpoints=self.ports.endpoints,
+            changes=self._engine.changes,
+            clock=self._outside.clock,
         )
 
     def _disabling(self) -> WebhooksDisabling:
         from pushhub.webhooks.disabling import WebhooksDisabling
 
-        return WebhooksDisabling(endpoints=self.ports.endpoints, tell=self.operational.found_out)
+        return WebhooksDisabling(
+            endpoints=self.ports.endpoints, notes=self._engine.change_notes, tell=self.operational.found_out
+        )
+
+    def _scope(self, url: str) -> Scope:
+        """Whose the destination of an endpoint is, by the URL of its subscriber."""
+        return self._engine.targets.scope(url.partition(":")[2])
+
+    def _consent_target(self) -> ConsentTarget:
+        from pushhub.webhooks.consent import ConsentTarget
+
+        outside = self._outside
+        return ConsentTarget(
+            endpoints=self.ports.endpoints,
+            notes=self._engine.change_notes,
+            projects=outside.config,
+            sender=outside.sender,
+            vault=outside.vault,
+            credentials=self._engine.credentials,
+            changed=self.operational.endpoint,
+            base_url=outside.base_url,
+            clock=outside.clock,
+        )
 
     def _target(self) -> WebhookTarget:
         from pushhub.webhooks.attempt_groups import AttemptGroups
@@ -552,8 +623,8 @@ class Webhooks:
         ports, outside = self.ports, self._outside
         return WebhookTarget(
             projects=outside.config,
-            endpoints=ports.endpoints,
             vault=self._outside.vault,
+            credentials=self._engine.credentials,
             attempts=AttemptGroups(log=ports.attempt_log, clock=outside.clock),
             sender=outside.sender,
             base_url=outside.base_url,

@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pushhub.base.verdict import Answer
 
-OVERLOADED = frozenset({429, 502, 503, 504})
+RESTARTING = frozenset({502, 503, 504})
+"""Statuses that a proxy also gives for the moment in which the subscriber behind it is restarted."""
+
+OVERLOADED = RESTARTING | {429}
 """Statuses that say the subscriber, or a proxy in front of it, is overloaded."""
 
 SLOW_DOWN_SPREAD = 0.2
@@ -92,7 +95,7 @@ class AnswerRules:
     Attributes:
         retry_after: Obey ``Retry-After`` on failures.
         slow_down_s: Minimum seconds between a failure that signals overload (429, 502, 503, 504, a timeout) and the
-            next try.
+            next try. A first 502, 503 or 504 does not signal it yet: a receiver that is being restarted gives it too.
         gone_disables: 410 disables the subscriber.
         delivery_header: Obey ``webhook-delivery: disable`` on every answer and ``webhook-delivery: abort-message`` on
             failures.
@@ -105,13 +108,14 @@ class AnswerRules:
     delivery_header: bool = False
     on_status: tuple[StatusRule, ...] = ()
 
-    def asked(self, answer: Answer, *, failed: bool, jitter: float) -> Asked:
+    def asked(self, answer: Answer, *, failed: bool, jitter: float, before: int | None = None) -> Asked:
         """What an answer asks for, as far as these rules allow it.
 
         Args:
             answer: The answer; its body is not read.
             failed: Whether it counts as a failure.
             jitter: Random number in 0..1.
+            before: Status of the delivery's attempt before this one; None if this is its first.
         """
         header = answer.headers.get("webhook-delivery", "").strip().lower() if self.delivery_header else ""
         if header == "disable":
@@ -126,10 +130,11 @@ class AnswerRules:
         if rule in (OnStatus.DISABLE, OnStatus.STOP):
             stops = Stops.SUBSCRIBER if rule is OnStatus.DISABLE else Stops.DELIVERY
             return Asked(stops=stops, reason=f"status_{answer.status_code}")
-        return Asked(wait_ms=max(self._slow_down_ms(answer, jitter), self._retry_after_ms(answer)))
+        return Asked(wait_ms=max(self._slow_down_ms(answer, before, jitter), self._retry_after_ms(answer)))
 
-    def _slow_down_ms(self, answer: Answer, jitter: float) -> int:
-        overloaded = answer.status_code in OVERLOADED or answer.error_class == "timeout"
+    def _slow_down_ms(self, answer: Answer, before: int | None, jitter: float) -> int:
+        first = answer.status_code in RESTARTING and before not in OVERLOADED
+        overloaded = (answer.status_code in OVERLOADED and not first) or answer.error_class == "timeout"
         return round(self.slow_down_s * (1 + SLOW_DOWN_SPREAD * jitter) * 1000) if overloaded else 0
 
     def _retry_after_ms(self, answer: Answer) -> int:

@@ -83,6 +83,8 @@ class CircuitState(StrEnum):
     CLOSED = "closed"
     OPEN = "open"
     RAMPING = "ramping"
+    PAUSED = "paused"
+    """Not a matter of failures: its owner paused the subscriber, and deliveries wait in its backlog."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,8 +204,15 @@ def warned(health: Health, now: int) -> Health:
     return replace(health, warnings=health.warnings + 1, warned_at=now, version=health.version + 1)
 
 
+def paused(health: Health, now: int) -> Health:
+    """The health of a subscriber whose deliveries wait because its owner paused it; the same object if it says so."""
+    if health.state is CircuitState.PAUSED:
+        return health
+    return Health(key=health.key, state=CircuitState.PAUSED, changed_at=now, version=health.version + 1)
+
+
 def reset(health: Health, now: int) -> Health:
-    """The health of a subscriber that starts afresh: it was disabled or enabled, or its URL changed.
+    """The health of a subscriber that starts afresh: it was disabled, enabled or resumed, or its URL changed.
 
     Its backlog is looked at soon.
     """

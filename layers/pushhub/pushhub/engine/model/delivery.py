@@ -30,6 +30,7 @@ from pushhub.base.errors import Forbidden
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.answer_rules import NOTHING_ASKED, Asked, Stops
 from pushhub.engine.model.keys import DeliveryKey
+from pushhub.engine.model.queue import RAW, dialect_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -114,6 +115,35 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierAttempt:
+    """An attempt before the last one, as people want to see it.
+
+    Attributes:
+        number: As in :class:`Attempt`.
+        subscriber_id: Who was asked.
+        verdict: What the answer meant.
+        status_code: HTTP status, 0 when none came.
+        message: One line describing the answer.
+        started_at: Epoch milliseconds.
+        took_ms: Milliseconds until the answer was complete, or the attempt was given up.
+        manual: Whether a person asked for it.
+    """
+
+    number: int
+    subscriber_id: str
+    verdict: Verdict
+    status_code: int
+    message: str
+    started_at: int
+    took_ms: int
+    manual: bool = False
+
+
+MOST_EARLIER = 50
+"""Attempts before the last one that a delivery remembers; the newest. Delivery records have all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TargetStatus:
     """The last answer of one subscriber (IronMQ push status).
 
@@ -155,6 +185,8 @@ class Delivery:
         acknowledged_attempt: Number of the attempt that was acknowledged.
         statuses: By subscriber id; only those asked already.
         last: The last attempt made.
+        earlier: Those before it, oldest first, at most :data:`MOST_EARLIER`; only in owners' queues, because other
+            protocols have logs of their own.
         update_url: Where to poll for the outcome, once the subscriber answered asynchronously (hub protocol).
         deferrals: Answers that postponed it, since a person last had it tried (hub protocol).
         settled_at: Epoch milliseconds when it was settled.
@@ -183,6 +215,7 @@ class Delivery:
     acknowledged_attempt: int | None = None
     statuses: Mapping[str, TargetStatus] = field(default_factory=dict)
     last: Attempt | None = None
+    earlier: tuple[EarlierAttempt, ...] = ()
     update_url: str | None = None
     deferrals: int = 0
     settled_at: int | None = None
@@ -426,9 +459,28 @@ def _with_attempt(
         attempts=delivery.attempts + 1,
         statuses={**delivery.statuses, target: status},
         last=attempt,
+        earlier=known_attempts(delivery)[-MOST_EARLIER:],
         scheduled=False,
         version=delivery.version + 1,
     )
+
+
+def known_attempts(delivery: Delivery) -> tuple[EarlierAttempt, ...]:
+    """All attempts of a delivery that are known, oldest first; none of other queues than owners'."""
+    last = delivery.last
+    if last is None or dialect_of(delivery.queue) != RAW:
+        return delivery.earlier
+    attempt = EarlierAttempt(
+        number=last.number,
+        subscriber_id=last.subscriber_id,
+        verdict=last.verdict,
+        status_code=last.status_code,
+        message=_share(delivery.status(last.subscriber_id).message, len(delivery.targets)),
+        started_at=last.started_at,
+        took_ms=last.finished_at - last.started_at,
+        manual=last.manual,
+    )
+    return (*delivery.earlier, attempt)
 
 
 def _share(text: str, targets: int) -> str:
@@ -455,7 +507,10 @@ def merge_attempt(current: Delivery, begun: Delivery, answer: Answer, verdict: V
         acknowledged = current.status(begun.target)
         folded = _with_attempt(current, begun.target, answer, verdict, None)
         status = replace(acknowledged, tries=acknowledged.tries + 1, last_try_at=answer.finished_at)
-        return replace(folded, tries=current.tries + 1, statuses={**folded.statuses, begun.target: status})
+        # The acknowledgement took the place of the earlier attempt's message.
+        earlier = known_attempts(begun)[-MOST_EARLIER:]
+        statuses = {**folded.statuses, begun.target: status}
+        return replace(folded, tries=current.tries + 1, statuses=statuses, earlier=earlier)
     if current.settled or verdict is not Verdict.DELIVERED:
         return None
     old = current.status(begun.target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pushhub.engine.model.circuit import Circuit
-    from pushhub.engine.model.seats import Limits
+    from pushhub.engine.model.flow import Limits
+
+
+RAW = "raw"
+"""The dialect of owners' queues."""
 
 
 def dialect_of(queue: str) -> str:
@@ -23,7 +27,7 @@ def dialect_of(queue: str) -> str:
     get the body unchanged (``raw``).
     """
     protocol, slash, _ = queue.partition("/")
-    return protocol if slash else "raw"
+    return protocol if slash else RAW
 
 
 class QueueType(StrEnum):
@@ -49,8 +53,12 @@ class Subscriber:
         rules: What its answers may ask for; None uses the queue's.
         limits: Maximum rate and concurrency. Not used in unicast.
         disabled: Nothing is sent to it; its deliveries end when they fall due.
+        paused: Nothing is sent to it except at a person's request; its deliveries wait in its backlog until it is
+            resumed or they expire. Not used in unicast.
         sealed: Its signing keys, encrypted (:class:`pushhub.engine.signing.Signing`); empty: requests to it are not
             signed.
+
+    The stored ones show ``********`` for what is in :attr:`PushSettings.credentials`.
     """
 
     subscriber_id: str
@@ -62,7 +70,27 @@ class Subscriber:
     rules: AnswerRules | None = None
     limits: Limits | None = None
     disabled: bool = False
+    paused: bool = False
     sealed: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerSubscriber:
+    """A subscriber that was removed or replaced: deliveries that it never got still have to be told of.
+
+    Attributes:
+        subscriber_id: Its id.
+        name: Its name.
+        url: As stored, so without what opens something.
+    """
+
+    subscriber_id: str
+    name: str
+    url: str
+
+
+MAX_FORMER = 20
+"""Former subscribers that a queue remembers, the latest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +106,9 @@ class PushSettings:
         rules: What answers may ask for.
         circuit: How failing subscribers are protected; None for no protection: each delivery then follows its own
             waits. Not used in unicast.
+        credentials: What opens something in the URLs and headers of the subscribers, encrypted
+            (:class:`pushhub.engine.credentials.Credentials`); empty if nothing does.
+        former: Subscribers that were removed, the latest last.
     """
 
     subscribers: tuple[Subscriber, ...]
@@ -87,6 +118,22 @@ class PushSettings:
     retry: RetryPolicy | None = None
     rules: AnswerRules = NO_RULES
     circuit: Circuit | None = None
+    credentials: bytes = field(default=b"", repr=False)
+    former: tuple[FormerSubscriber, ...] = ()
+
+    def with_subscribers(self, subscribers: tuple[Subscriber, ...]) -> PushSettings:
+        """The settings with another list of subscribers; those that are no longer in it are remembered."""
+        present = {each.subscriber_id for each in subscribers}
+        gone = [
+            FormerSubscriber(subscriber_id=each.subscriber_id, name=each.name, url=each.url)
+            for each in self.subscribers
+            if each.subscriber_id not in present
+        ]
+        return replace(self, subscribers=subscribers, former=(*self.former, *gone)[-MAX_FORMER:])
+
+    def once(self, subscriber_id: str) -> FormerSubscriber | None:
+        """The removed subscriber with that id, if it is remembered."""
+        return next((each for each in self.former if each.subscriber_id == subscriber_id), None)
 
     @property
     def policy(self) -> RetryPolicy:
@@ -160,16 +207,20 @@ class Queue:
         name: Anything without ``/``.
         uid: Generation: a queue deleted and created again has another, so it sees none of the old messages.
         pull_uid: Generation of a pull queue's messages; clearing the queue starts a new one.
-        type: Fixed at creation.
+        type: Fixed at creation, but a pull queue may be converted.
         message_timeout: Default reservation of a pull queue in seconds (1..86400).
         message_expiration: Seconds after which a message expires (1..2592000).
         push: Set on push queues only.
         dead_letter: Pull queues only.
         alerts: Pull queues only, at most five.
+        search_fields: By which values of its messages people can find them: paths in a JSON body, or ``header:NAME``
+            (:mod:`pushhub.engine.model.search`).
         secret: Key of the push reservations (see :func:`pushhub.base.ids.push_reservation_id`); never shown.
         cleared_at: Push queues: messages accepted up to then (epoch milliseconds) count as deleted.
         uncopied_until: Push queues: when posts may go by copies of it again, epoch milliseconds
             (:mod:`pushhub.engine.queue_copies`).
+        converted_at: Push queues that were pull queues: when they changed, epoch milliseconds. Messages may be left
+            under ``pull_uid``.
         created_at: Epoch milliseconds.
         version: Incremented by each write; guards concurrent changes.
     """
@@ -184,9 +235,11 @@ class Queue:
     push: PushSettings | None = None
     dead_letter: DeadLetter | None = None
     alerts: tuple[Alert, ...] = ()
+    search_fields: tuple[str, ...] = ()
     secret: str
     cleared_at: int = 0
     uncopied_until: int = 0
+    converted_at: int = 0
     created_at: int
     version: int = 0
 

@@ -15,6 +15,12 @@ BURST_S = 10
 LEAST_BURST = 100
 """The smallest default burst: the messages of the largest batch."""
 
+LEAST_ROOM_S = 2
+"""A post is accepted whatever its size if the mark is at most this many seconds ahead. So a batch larger than the burst
+passes, and a producer loses nothing that comes up to two seconds later than it could, as ``Retry-After`` has whole
+seconds.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
@@ -44,9 +50,12 @@ class Quota:
         """Microseconds that this many messages take at the rate."""
         return messages * 1_000_000 // self.per_second
 
-    def messages(self, us: int) -> int:
-        """Number of messages that the rate allows in this many microseconds."""
-        return max(0, us) * self.per_second // 1_000_000
+    def room_us(self, messages: int) -> int:
+        """How far ahead of now the mark may be for a post of this many messages to be accepted, microseconds.
+
+        The mark is then moved by all of them, so what exceeds the burst is borrowed, and repaid before the next one.
+        """
+        return max(self.us(self.burst - messages), LEAST_ROOM_S * 1_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

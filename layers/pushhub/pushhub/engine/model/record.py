@@ -65,7 +65,9 @@ class DeliveryRecord:
             "delivery version; pull: reservation"
             " count; notifications: version of the backlog for attempts, else 1). A dead letter keeps its message id "
             "in another queue, hence"
-            " `queue_uid`. The same event has the same id however often the stream replays it",
+            " `queue_uid`. In pull queues, the message id of what the hub itself put there is followed by `~` and eight"
+            " hex digits, as it may come there again after it was consumed. The same event has the same id however"
+            " often the stream replays it",
         )
     )
     kind: RecordKind = field(metadata=_told("string", "all", "see below"))
@@ -115,7 +117,7 @@ class DeliveryRecord:
             "accepted",
             (
                 "delivery ids owed: `{message_id}.{subscriber_id}`; unicast one `{message_id}.*`; pull queues one "
-                "`{message_id}.line`"
+                "`{message_id}.line`, or `{message_id}~{stay}.line` where the record's id says so too"
             ),
         ),
     )

@@ -74,11 +74,15 @@ def record_of_delivery(before: Delivery | None, after: Delivery | None, changed_
 
 
 def _record_of_addition(delivery: Delivery, added_at: int) -> DeliveryRecord:
-    """A delivery added after its message was accepted: an acceptance record of its own, for this one delivery."""
+    """A delivery added after its message was accepted: an acceptance record of its own, for this one delivery.
+
+    It is due when it was asked for even if nothing else makes it due: otherwise nobody would miss its try's record.
+    """
     owed = _delivery_event(delivery, RecordKind.ACCEPTED, number=delivery.version, at=added_at)
     return replace(
         owed,
         owed=(delivery.delivery_id,),
+        due_at=owed.due_at or iso_time(delivery.asked_at or added_at),
         manual=True,
         delivery_id=None,
         subscriber_id=None,

@@ -38,6 +38,8 @@ class WorkOrder:
         manual: The order is for a manual try only; the automatic tries have orders of their own.
         version: The only version of the delivery that the order is for; if the delivery has changed when the order is
             first received, the order is void. None: for any version.
+        call: The order is for no delivery: it calls a run to take the turn of its subscriber
+            (:mod:`pushhub.engine.turns`).
     """
 
     key: DeliveryKey
@@ -45,6 +47,12 @@ class WorkOrder:
     message: Message | None = None
     manual: bool = False
     version: int | None = None
+    call: bool = False
+
+    @classmethod
+    def calling(cls, key: DeliveryKey, queue: str) -> WorkOrder:
+        """A call to take the turn of the subscriber of a delivery."""
+        return cls(key=key._replace(message_id=""), queue=queue, call=True)
 
     @classmethod
     def carrying(cls, message: Message, subscriber_id: str) -> WorkOrder:
@@ -87,6 +95,8 @@ class WorkOrder:
         }
         if self.manual:
             fields["manual"] = True
+        if self.call:
+            fields["call"] = True
         if self.version is not None:
             fields["version"] = self.version
         if self.message is not None:
@@ -115,6 +125,7 @@ class WorkOrder:
                 message=_message(fields, key) if whole else None,
                 manual=bool(fields.get("manual")),
                 version=fields.get("version"),
+                call=bool(fields.get("call")),
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error

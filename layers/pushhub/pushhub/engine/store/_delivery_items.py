@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import zlib
 
+from pushhub.base.credentials import masked_url
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Item, number, numbers, text, texts
-from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, TargetStatus
+from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, EarlierAttempt, TargetStatus
 from pushhub.engine.store._keys import delivery_key, key_of
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 
@@ -35,6 +36,17 @@ _GROUPS = {
 
 SCHEDULED = "parked"
 """Attribute of a delivery that waits in the schedule. Stored items still use an older word for it."""
+
+_VERDICTS = {
+    Verdict.DELIVERED: "d",
+    Verdict.RESERVED: "r",
+    Verdict.POLL: "w",
+    Verdict.POSTPONED: "p",
+    Verdict.FAILED: "f",
+}
+"""What an earlier attempt meant, in one letter; a capital one for a manual attempt."""
+
+_MEANT = {letter: verdict for verdict, letter in _VERDICTS.items()}
 
 _FORMER_STATES = {"parked": DeliveryState.HELD.value}
 """Names of states in items written before records had schema version 2."""
@@ -90,6 +102,8 @@ def encode_delivery(delivery: Delivery, shards: int = UNSETTLED_SHARDS) -> Item:
         item["statuses"] = {"M": {target: _encode_status(each) for target, each in delivery.statuses.items()}}
     if delivery.last is not None:
         item["last"] = _encode_attempt(delivery.last, delivery.subscriber_id)
+    if delivery.earlier:
+        item["earlier"] = {"L": _encode_earlier(delivery)}
     if delivery.order_key is not None:
         item["order_key"] = text(delivery.order_key)
     if delivery.added:
@@ -125,6 +139,7 @@ def decode_delivery(image: Item) -> Delivery:
         acknowledged_attempt=numbers(image, "acknowledged_attempt"),
         statuses={target: _decode_status(each["M"]) for target, each in statuses.items()},
         last=_decode_attempt(image["last"]["M"], subscriber_id) if "last" in image else None,
+        earlier=_decode_earlier(image["earlier"]["L"], subscriber_id) if "earlier" in image else (),
         update_url=image["update_url"]["S"] if "update_url" in image else None,
         deferrals=numbers(image, "deferrals") or 0,
         settled_at=numbers(image, "settled_at"),
@@ -163,7 +178,8 @@ def _encode_status(status: TargetStatus) -> Item:
     if status.name is not None:
         fields["name"] = text(status.name)
     if status.url is not None:
-        fields["url"] = text(status.url)
+        # Those of deliveries from before November 2026 may hold a password.
+        fields["url"] = text(masked_url(status.url))
     return {"M": fields}
 
 
@@ -227,3 +243,45 @@ def _decode_attempt(fields: Item, subscriber_id: str) -> Attempt:
         poll="poll" in fields,
         manual="manual" in fields,
     )
+
+
+def _encode_earlier(delivery: Delivery) -> list[Item]:
+    """Earlier attempts, each a short list: a delivery with many retries is written as often as it is tried.
+
+    In an outage one answer is like the other, so a message is stored only where it differs from the one before.
+    """
+    found: list[Item] = []
+    before = ""
+    for each in delivery.earlier:
+        fields = [
+            number(each.number),
+            number(each.started_at),
+            number(each.took_ms),
+            number(each.status_code),
+            text(_VERDICTS[each.verdict].upper() if each.manual else _VERDICTS[each.verdict]),
+            text("" if each.subscriber_id == delivery.subscriber_id else each.subscriber_id),
+        ]
+        found.append({"L": fields if each.message == before else [*fields, text(each.message)]})
+        before = each.message
+    return found
+
+
+def _decode_earlier(items: list[Item], subscriber_id: str) -> tuple[EarlierAttempt, ...]:
+    found: list[EarlierAttempt] = []
+    message = ""
+    for item in items:
+        count, started_at, took_ms, code, verdict, asked, *said = item["L"]
+        message = said[0]["S"] if said else message
+        found.append(
+            EarlierAttempt(
+                number=int(count["N"]),
+                subscriber_id=asked["S"] or subscriber_id,
+                verdict=_MEANT[verdict["S"].lower()],
+                status_code=int(code["N"]),
+                message=message,
+                started_at=int(started_at["N"]),
+                took_ms=int(took_ms["N"]),
+                manual=verdict["S"].isupper(),
+            )
+        )
+    return tuple(found)

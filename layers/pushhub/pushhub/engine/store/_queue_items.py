@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.cloud.table import Item, number, numbers, text
+from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules, OnStatus, StatusRule
 from pushhub.engine.model.backoff import Exponential, FixedDelay, RetryPolicy, Schedule
 from pushhub.engine.model.circuit import Circuit
-from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
-from pushhub.engine.model.seats import Limits
+from pushhub.engine.model.flow import Limits
+from pushhub.engine.model.queue import Alert, DeadLetter, FormerSubscriber, PushSettings, Queue, QueueType, Subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,6 +28,7 @@ def encode_queue(queue: Queue) -> Item:
         "secret": text(queue.secret),
         "cleared_at": number(queue.cleared_at),
         **({"uncopied_until": number(queue.uncopied_until)} if queue.uncopied_until else {}),
+        **({"converted_at": number(queue.converted_at)} if queue.converted_at else {}),
         "created_at": number(queue.created_at),
         "version": number(queue.version),
     }
@@ -41,6 +42,8 @@ def encode_queue(queue: Queue) -> Item:
                 **_encode_retry(queue.push.retry),
                 **_encode_circuit(queue.push.circuit),
                 **_encode_rules(None if queue.push.rules == NO_RULES else queue.push.rules),
+                **({"credentials": {"B": queue.push.credentials}} if queue.push.credentials else {}),
+                **({"former": {"L": [*map(_encode_former, queue.push.former)]}} if queue.push.former else {}),
             }
         }
     if queue.dead_letter is not None:
@@ -52,6 +55,8 @@ def encode_queue(queue: Queue) -> Item:
         }
     if queue.alerts:
         item["alerts"] = {"L": [_encode_alert(each) for each in queue.alerts]}
+    if queue.search_fields:
+        item["search_fields"] = texts(queue.search_fields)
     return item
 
 
@@ -68,6 +73,8 @@ def decode_queue(item: Item, project_id: str, name: str) -> Queue:
             retry=_decode_retry(fields),
             rules=_decode_rules(fields) or NO_RULES,
             circuit=_decode_circuit(fields),
+            credentials=bytes(fields["credentials"]["B"]) if "credentials" in fields else b"",
+            former=tuple(_decode_former(each["M"]) for each in fields["former"]["L"]) if "former" in fields else (),
         )
     dead_letter: DeadLetter | None = None
     if "dead_letter" in item:
@@ -86,11 +93,25 @@ def decode_queue(item: Item, project_id: str, name: str) -> Queue:
         push=push,
         dead_letter=dead_letter,
         alerts=tuple(_decode_alert(each["M"]) for each in item["alerts"]["L"]) if "alerts" in item else (),
+        search_fields=tuple(each["S"] for each in item["search_fields"]["L"]) if "search_fields" in item else (),
         secret=item["secret"]["S"],
         cleared_at=int(item["cleared_at"]["N"]),
         uncopied_until=int(item["uncopied_until"]["N"]) if "uncopied_until" in item else 0,
+        converted_at=int(item["converted_at"]["N"]) if "converted_at" in item else 0,
         created_at=int(item["created_at"]["N"]),
         version=int(item["version"]["N"]),
+    )
+
+
+def _encode_former(former: FormerSubscriber) -> Item:
+    return {
+        "M": {"subscriber_id": text(former.subscriber_id), "name": text(former.name), "url": text(former.url)},
+    }
+
+
+def _decode_former(fields: Item) -> FormerSubscriber:
+    return FormerSubscriber(
+        subscriber_id=fields["subscriber_id"]["S"], name=fields["name"]["S"], url=fields["url"]["S"]
     )
 
 
@@ -106,6 +127,7 @@ def _encode_subscriber(subscriber: Subscriber) -> Item:
             **_encode_rules(subscriber.rules),
             **_encode_limits(subscriber.limits),
             **({"disabled": {"BOOL": True}} if subscriber.disabled else {}),
+            **({"paused": {"BOOL": True}} if subscriber.paused else {}),
             **({"sealed": {"B": subscriber.sealed}} if subscriber.sealed else {}),
         }
     }
@@ -122,6 +144,7 @@ def _decode_subscriber(fields: Item) -> Subscriber:
         rules=_decode_rules(fields),
         limits=_decode_limits(fields),
         disabled="disabled" in fields,
+        paused="paused" in fields,
         sealed=bytes(fields["sealed"]["B"]) if "sealed" in fields else b"",
     )
 

@@ -18,6 +18,8 @@ from pushhub.engine.model.quota import Mark
 from pushhub.engine.store._project_items import decode_project, encode_project
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
@@ -34,7 +36,17 @@ MARK_ROUNDS = 5
 
 _CACHE_ENTRIES = 2_000
 _QUEUE = "QUEUE#"
+_NOTES: Item = {"pk": text("CHANGES"), "sk": text("NOTES")}
 _TOKEN = "TOKEN#"  # noqa: S105 (a key's prefix)
+
+
+def _nothing_to_seal(queue: Queue) -> Queue:
+    """For those that never write a subscriber's credentials."""
+    from pushhub.base.credentials import hidden_in  # noqa: PLC0415 (few write queues)
+
+    if any(hidden_in(each.url, each.headers) for each in (queue.push.subscribers if queue.push else ())):
+        raise ValueError("there is no vault to seal this queue's credentials with")
+    return queue
 
 
 class DynamoDBConfigStore:
@@ -47,9 +59,18 @@ class DynamoDBConfigStore:
         client: Low-level DynamoDB client.
         table: Name of the configuration table.
         clock: Ends cache entries.
+        sealed: Makes the stored form of a queue, which holds nothing that opens something
+            (:meth:`pushhub.engine.credentials.Credentials.sealed`).
     """
 
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: DynamoDBClient,
+        table: str,
+        clock: Clock,
+        sealed: Callable[[Queue], Queue] = _nothing_to_seal,
+    ) -> None:
+        self._sealed = sealed
         self._table = Table(client, table, clock)
         self._part = int(clock.jitter() * TOTAL_PARTS) % TOTAL_PARTS
         self._project_reads = SharedReads[Project | None]()
@@ -250,6 +271,18 @@ class DynamoDBConfigStore:
                 return Mark(until=int(item["until"]["N"]), moved=True)
         raise Unavailable("moving the mark of a quota")
 
+    def note_change(self, slot: int, until: int) -> None:
+        self._table.update(
+            _NOTES,
+            UpdateExpression="SET #slot = :until",
+            ExpressionAttributeNames={"#slot": f"s{slot}"},
+            ExpressionAttributeValues={":until": number(until)},
+        )
+
+    def noted_changes(self) -> dict[int, int]:
+        item = self._table.get(_NOTES) or {}
+        return {int(name[1:]): int(value["N"]) for name, value in item.items() if name not in _NOTES}
+
     def _add(self, key: Item, attribute: str, count: int) -> Item:
         return self._table.update(
             key,
@@ -259,9 +292,10 @@ class DynamoDBConfigStore:
         )
 
     def _write_queue(self, queue: Queue) -> Queue:
-        """Conditionally write a queue, updating the cache."""
+        """Conditionally write a queue, updating the cache. Returns it as stored."""
         from pushhub.engine.store._queue_items import decode_queue, encode_queue  # noqa: PLC0415 (as above)
 
+        queue = self._sealed(queue)
         item = _key(queue.project, _QUEUE + queue.name) | encode_queue(queue)
         try:
             self._table.put_version(

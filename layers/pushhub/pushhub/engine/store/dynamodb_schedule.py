@@ -138,7 +138,7 @@ class DynamoDBSchedule:
                 Limit=limit + 1,
             )
         )
-        return [each for each in page["Items"] if each["sk"]["S"] != after]
+        return [each for each in page["Items"] if each["sk"]["S"] != after][:limit]
 
 
 def _partition(minute: int, shard: int) -> str:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import heapq
+import secrets
 import zlib
+from contextlib import suppress
 from dataclasses import replace
+from decimal import Decimal
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from pushhub.cloud.table import Item, Table, number, numbers, text
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, number, numbers, text, texts
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
-from pushhub.engine.model.seats import Seat, Seats
+from pushhub.engine.model.flow import FlowKey, FlowState, InLine, Limits, Terms
+from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
 
@@ -20,7 +25,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
-    from pushhub.engine.model.keys import DeliveryKey
 
 
 LISTS = 4
@@ -36,6 +40,9 @@ writes the same item.
 
 KEPT_S = 31 * 86_400
 """How long an unchanged item is kept: longer than any message lives."""
+
+_MANUAL = "!"
+"""Follows the message's id of an order for a manual try; no id contains it."""
 
 _COUNTS = ("changed_at", "probe_at", "probes", "ramped", "warnings", "warned_at", "version")
 
@@ -61,13 +68,99 @@ class DynamoDBSubscribers:
         item = _encode_health(health) | self._time_to_live()
         self._table.put_version(item, read=lambda each: _decode_health(each, health.key))
 
-    def seats(self, key: SubscriberKey) -> Seats | None:
-        item = self._table.get(_seats_key(key))
-        return _decode_seats(item, key) if item else None
+    def flow(self, key: FlowKey) -> FlowState | None:
+        item = self._table.get(_turn_key(key))
+        return _decode_flow(item, before=False) if item else None
 
-    def save_seats(self, seats: Seats) -> None:
-        item = _encode_seats(seats) | self._time_to_live()
-        self._table.put_version(item, read=lambda each: _decode_seats(each, seats.key))
+    def take_turn(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> FlowState | None:
+        """The state before is kept beside the new one, because an update tells only the new one."""
+        try:
+            item = self._table.update(
+                _turn_key(key),
+                UpdateExpression=(
+                    "SET #before = if_not_exists(#until, :none), #until = :until, holder = :holder, terms = :terms, "
+                    "#ttl = :ttl"
+                ),
+                ConditionExpression="attribute_not_exists(pk) OR #until <= :now OR holder = :holder",
+                ExpressionAttributeNames={"#until": "until", "#before": "before", "#ttl": "ttl"},
+                ExpressionAttributeValues={
+                    ":none": number(0),
+                    ":now": number(now),
+                    ":until": number(until),
+                    ":holder": text(holder),
+                    ":terms": _encode_terms(terms),
+                    ":ttl": self._time_to_live()["ttl"],
+                },
+            )
+        except ConditionRefused:
+            return None
+        return _decode_flow(item, before=True)
+
+    def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, called_at: int | None = None) -> None:
+        changes = ["#until = :none", "mark = :mark", "places = :places"]
+        values = {":none": number(0), ":mark": number(mark), ":places": number(places), ":holder": text(holder)}
+        if called_at is not None:
+            changes.append("called_at = :called")
+            values[":called"] = number(called_at)
+        with suppress(ConditionRefused):
+            self._table.update(
+                _turn_key(key),
+                UpdateExpression=f"SET {', '.join(changes)} REMOVE holder",
+                ConditionExpression="holder = :holder",
+                ExpressionAttributeNames={"#until": "until"},
+                ExpressionAttributeValues=values,
+            )
+
+    def call(self, key: FlowKey, now: int, at: int) -> bool:
+        try:
+            self._table.update(
+                _turn_key(key),
+                UpdateExpression="SET called_at = :at",
+                ConditionExpression="attribute_exists(pk) AND (attribute_not_exists(called_at) OR called_at <= :now)",
+                ExpressionAttributeValues={":at": number(at), ":now": number(now)},
+            )
+        except ConditionRefused:
+            return False
+        return True
+
+    def stand(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
+        self._table.put(_standing(key, f"{now:015d}#{secrets.token_hex(6)}", orders) | self._time_to_live())
+
+    def line(self, key: FlowKey, limit: int) -> list[InLine]:
+        items = self._table.items(
+            KeyConditionExpression="pk = :pk",
+            ExpressionAttributeValues={":pk": text(_line(key))},
+            ConsistentRead=True,
+            Limit=limit,
+        )
+        return [_place_of(item, key) for item in islice(items, limit)]
+
+    def step_out(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
+        if rest:
+            self._table.put(_standing(key, place, rest) | self._time_to_live())
+        else:
+            self._table.delete({"pk": text(_line(key)), "sk": text(place)})
+
+    def tend(self, key: FlowKey, now: int) -> None:
+        self._table.put(_tended_key(key) | {"added_at": number(now)} | self._time_to_live())
+
+    def tended(self) -> Iterator[tuple[FlowKey, int]]:
+        """See the port. Reads lazily."""
+        for shard in range(LISTS):
+            items = self._table.items(
+                KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(f"LINES#{shard}")}
+            )
+            for item in items:
+                project, _, name = item["sk"]["S"].partition("#")
+                yield FlowKey(project, name), int(item["added_at"]["N"])
+
+    def untend(self, key: FlowKey, added_at: int) -> None:
+        with suppress(ConditionRefused):
+            self._table.delete(
+                _tended_key(key),
+                ConditionExpression="added_at = :added",
+                ExpressionAttributeValues={":added": number(added_at)},
+            )
 
     def look_after(self, key: SubscriberKey) -> None:
         self._table.put(_list_key(key) | {"queue": text(key.queue)} | self._time_to_live())
@@ -150,6 +243,19 @@ class DynamoDBSubscribers:
         item = self._table.get(_behind_key(ended))
         return WorkOrder.decode(item["order"]["S"]) if item else None
 
+    def take(self, before: DeliveryKey, order: WorkOrder, *, by_itself: bool) -> bool:
+        taken_by = text("itself" if by_itself else "before")
+        item = _behind_key(before) | {"order": text(replace(order, message=None).encode()), "taken_by": taken_by}
+        try:
+            self._table.put(
+                item | self._time_to_live(),
+                ConditionExpression="attribute_exists(pk) AND (attribute_not_exists(taken_by) OR taken_by = :by)",
+                ExpressionAttributeValues={":by": taken_by},
+            )
+        except ConditionRefused:
+            return False
+        return True
+
     def let_go(self, ended: DeliveryKey) -> None:
         self._table.delete(_behind_key(ended))
 
@@ -185,8 +291,17 @@ def _health_key(key: SubscriberKey) -> Item:
     return {"pk": text(f"HEALTH#{_name(key)}"), "sk": text("HEALTH")}
 
 
-def _seats_key(key: SubscriberKey) -> Item:
-    return {"pk": text(f"HEALTH#{_name(key)}"), "sk": text("SEATS")}
+def _turn_key(key: FlowKey) -> Item:
+    return {"pk": text(f"FLOW#{key.project}#{key.name}"), "sk": text("TURN")}
+
+
+def _line(key: FlowKey) -> str:
+    return f"LINE#{key.project}#{key.name}"
+
+
+def _tended_key(key: FlowKey) -> Item:
+    name = f"{key.project}#{key.name}"
+    return {"pk": text(f"LINES#{zlib.crc32(name.encode()) % LISTS}"), "sk": text(name)}
 
 
 def _behind_key(before: DeliveryKey) -> Item:
@@ -219,17 +334,55 @@ def _decode_health(item: Item, key: SubscriberKey) -> Health:
     )
 
 
-def _encode_seats(seats: Seats) -> Item:
-    holders = {
-        name: {"L": [number(seat.first), number(seat.begins), number(seat.last)]}
-        for name, seat in seats.holders.items()
+def _encode_terms(terms: Terms) -> Item:
+    fields: Item = {"longest_ms": number(terms.longest_ms)}
+    if terms.limits.rate_per_s is not None:
+        fields["rate_per_s"] = {"N": str(Decimal(str(terms.limits.rate_per_s)))}
+    if terms.limits.concurrency is not None:
+        fields["concurrency"] = number(terms.limits.concurrency)
+    return {"M": fields}
+
+
+def _decode_terms(holder: Item) -> Terms:
+    fields: Item = holder["M"]
+    rate = float(fields["rate_per_s"]["N"]) if "rate_per_s" in fields else None
+    limits = Limits(rate_per_s=rate, concurrency=numbers(fields, "concurrency"))
+    return Terms(limits=limits, longest_ms=int(fields["longest_ms"]["N"]))
+
+
+def _decode_flow(item: Item, *, before: bool) -> FlowState:
+    """The state of a flow, as stored or (``before``) as it was before the turn was taken."""
+    return FlowState(
+        terms=_decode_terms(item["terms"]),
+        until=int(item["before" if before else "until"]["N"]),
+        mark=numbers(item, "mark") or 0,
+        places=numbers(item, "places") or 1,
+        called_at=numbers(item, "called_at") or 0,
+    )
+
+
+def _standing(key: FlowKey, place: str, orders: Sequence[WorkOrder]) -> Item:
+    """Only what tells the orders apart is stored for each: their number decides what a place costs."""
+    first = orders[0]
+    return {
+        "pk": text(_line(key)),
+        "sk": text(place),
+        "queue": text(first.queue),
+        "queue_uid": text(first.key.queue_uid),
+        "subscriber": text(first.key.subscriber_id),
+        "orders": texts([f"{each.key.message_id}{_MANUAL if each.manual else ''}" for each in orders]),
     }
-    return _seats_key(seats.key) | {"holders": {"M": holders}, "version": number(seats.version)}
 
 
-def _decode_seats(item: Item, key: SubscriberKey) -> Seats:
-    holders: dict[str, Seat] = {}
-    for name, value in item["holders"]["M"].items():
-        first, begins, last = (int(each["N"]) for each in value["L"])
-        holders[name] = Seat(first=first, begins=begins, last=last)
-    return Seats(key=key, holders=holders, version=int(item["version"]["N"]))
+def _place_of(item: Item, key: FlowKey) -> InLine:
+    queue, queue_uid, subscriber = (item[name]["S"] for name in ("queue", "queue_uid", "subscriber"))
+    given = [each["S"] for each in item["orders"]["L"]]
+    orders = tuple(
+        WorkOrder(
+            key=DeliveryKey(key.project, queue_uid, each.removesuffix(_MANUAL), subscriber),
+            queue=queue,
+            manual=each.endswith(_MANUAL),
+        )
+        for each in given
+    )
+    return InLine(place=item["sk"]["S"], orders=orders)

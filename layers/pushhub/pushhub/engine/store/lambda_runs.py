@@ -1,9 +1,10 @@
-"""Starts further runs of the current function, on Lambda."""
+"""Starts further runs of functions, on Lambda."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import aws_call
@@ -12,21 +13,34 @@ if TYPE_CHECKING:
     from pushhub.cloud.clients import Clients
 
 
+def start_run(clients: Clients, event: Mapping[str, object], *, function: str = "") -> None:
+    """Start a run of a function, which does not wait for it.
+
+    Args:
+        clients: Its Lambda client is created when a run is first started, which is rare.
+        event: For the run.
+        function: Name of the function; empty for the current one, whose name Lambda provides in the environment.
+
+    Raises:
+        Unavailable: It may not run.
+    """
+    with aws_call("lambda:Invoke"):
+        clients.of("lambda").invoke(
+            FunctionName=function or os.environ["AWS_LAMBDA_FUNCTION_NAME"],
+            InvocationType="Event",
+            Payload=json.dumps(event).encode(),
+        )
+
+
 class LambdaRuns:
     """Implements :class:`pushhub.engine.ports.ShardRuns`.
 
     Args:
-        clients: Its Lambda client is created when a run is first started, which is rare.
+        clients: See :func:`start_run`.
     """
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
 
     def start(self, shard: int) -> None:
-        """Lambda provides the function's name in the environment."""
-        with aws_call("lambda:Invoke"):
-            self._clients.of("lambda").invoke(
-                FunctionName=os.environ["AWS_LAMBDA_FUNCTION_NAME"],
-                InvocationType="Event",
-                Payload=json.dumps({"shard": shard}).encode(),
-            )
+        start_run(self._clients, {"shard": shard})

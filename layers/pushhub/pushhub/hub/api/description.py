@@ -196,9 +196,12 @@ _ROW_FIELDS: dict[str, Schema] = {
     "created_at": nullable(_TIME),
     "attempt_at": nullable(_TIME),
     "completed_at": nullable(_TIME),
-    "locked_at": {"type": "null", "description": "Always null."},
+    "locked_at": {**nullable(_TIME), "description": "Since when its service is working on it."},
     "next_attempt": _TIME,
 }
+
+INVALID = 422
+"""The status of an object that breaks a rule, with what is wrong by field."""
 
 _SCHEMAS: dict[str, Schema] = {
     "HubRefusal": answer(
@@ -373,6 +376,7 @@ _SCHEMAS: dict[str, Schema] = {
 
 _NOTHING = ref("HubNothing")
 _BARE = "With `.json` at the end of the path, the answer is a bare array."
+_WAITING = {429: "Too many requests of the store wait for endpoints: `Retry-After` says when to try again"}
 _CHANGED = {409: "It was changed in the meantime: try again"}
 
 
@@ -441,7 +445,9 @@ DESCRIPTION = ApiDescription(
         "global": Named(means="`1`: global integrations, of which there are none."),
     },
     refusal=ref("HubRefusal"),
-    refused={"error": "Invalid object.", "errors": {"url": ["can't be blank"]}},
+    refused=lambda status, reason: (
+        {"error": "Invalid object.", "errors": {"url": ["can't be blank"]}} if status == INVALID else {"error": reason}
+    ),
     refusals={
         401: "No token, or not one of this store",
         404: "Nothing has that id",
@@ -449,6 +455,7 @@ DESCRIPTION = ApiDescription(
         413: "Larger than 2 MiB",
         422: "The object is not valid",
         500: "The hub failed. The request may or may not have been carried out",
+        503: "The hub is busy. The request may or may not have been carried out; repeat it after `Retry-After`",
     },
     routes={
         "hub.push_message": Described(
@@ -524,7 +531,7 @@ DESCRIPTION = ApiDescription(
             sent={"integration": _INTEGRATION_SENT},
             answer=ref("HubIntegration"),
             answered=_INTEGRATION,
-            refusals=_CHANGED,
+            refusals={**_CHANGED, **_WAITING},
         ),
         "hub.show_integration": Described(answer=ref("HubIntegration"), answered=_INTEGRATION),
         "hub.change_integration": Described(
@@ -533,7 +540,7 @@ DESCRIPTION = ApiDescription(
             sent={"integration": {"category": "shipping"}},
             answer=ref("HubIntegration"),
             answered=_INTEGRATION | {"category": "shipping"},
-            refusals=_CHANGED,
+            refusals={**_CHANGED, **_WAITING},
         ),
         "hub.delete_integration": Described(answer=_NOTHING, answered={}, refusals=_CHANGED),
         "hub.sign_up": Described(

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.errors import Conflict, NotFound, QuotaExceeded, RequestRefused, TooLarge, Unanswerable, Unauthorized
+from pushhub.base.errors import (
+    Conflict,
+    NotFound,
+    Overloaded,
+    RequestRefused,
+    TooLarge,
+    TryLater,
+    Unanswerable,
+    Unauthorized,
+)
 from pushhub.engine.tokens import Tokens
 from pushhub.hub.api.call import HubCall
 from pushhub.hub.wire.fields import InvalidObject
@@ -34,7 +43,8 @@ _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
     (Unanswerable, 406),
     (ChangedMeanwhile, 409),
     (TooLarge, 413),
-    (QuotaExceeded, 429),
+    (TryLater, 429),
+    (Overloaded, 503),
 )
 """Refusals that say nothing but their message."""
 

@@ -27,7 +27,7 @@ def _list(hub: HubUseCases, call: HubCall) -> Response:
 
 def _register(hub: HubUseCases, call: HubCall) -> Response:
     integration = hub.integrations.register(call.store, call.wrapped("integration"))
-    return Response(status=201, body=integration_view(integration, call.store))
+    return Response(status=201, body=integration_view(integration, call.store, made=True))
 
 
 def _show(hub: HubUseCases, call: HubCall) -> Response:

@@ -29,6 +29,7 @@ def _show(hub: HubUseCases, call: HubCall) -> Response:
         mapping=mapping,
         icon_url=icon_of(mapping, hub.settings.integrations(call.store)),
         recorded=details.recorded,
+        request=details.open,
         children=details.children,
         notifications=details.notifications,
         store_name=project.name if project else "",

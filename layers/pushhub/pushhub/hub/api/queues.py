@@ -31,7 +31,7 @@ def _show(hub: HubUseCases, call: HubCall) -> Response:
 
     def row(entry: LoggedMessage) -> dict[str, Any]:
         mapping = mappings.get(entry.mapping_id or "")
-        return row_view(entry, mapping, icon_of(mapping, integrations))
+        return row_view(entry, mapping, icon_of(mapping, integrations), page.open.get(entry.message_id))
 
     rows = [row(each) for each in page.entries]
     if call.bare:

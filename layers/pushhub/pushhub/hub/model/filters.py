@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from pushhub.base.errors import HubError, Invalid
+from pushhub.base.steps import Steps
 from pushhub.hub.model.paths import values_at
 
 MAX_PATTERN = 500
 """Longest regular expression accepted, in characters."""
 
-MAX_PATTERN = 500
-"""Longest regular expression accepted, in characters."""
+Asked = tuple[str, Sequence[str]]
+"""A regular expression, and the texts that it is looked for in."""
 
-Matches = Callable[[str, Sequence[str]], Sequence[bool]]
-"""Says for each of some texts whether a regular expression is found in it; may raise :class:`PatternTimeout`."""
+Matches = Callable[[Sequence[Asked]], Sequence[Sequence[bool]]]
+"""Says for each of some regular expressions, and each of its texts, whether it is found there. All of them together may
+take only so much time; may raise :class:`PatternTimeout`.
+"""
+
+_FLAGS = re.compile(r"\(\?[aiLmsux]+[:)]")
+_VALUES_PER_STEP = 2
+"""Values that are written as JSON for a step."""
 
 
 class PatternTimeout(HubError):
@@ -78,29 +85,24 @@ class Filter:
     match_rule: MatchRule = MatchRule.ALL
 
     def accepts(self, message: dict[str, Any], matches: Matches) -> bool:
-        """Whether the message matches. A path that leads nowhere matches ``neq`` and ``empty`` only.
+        """Whether the message matches; see :func:`passes`."""
+        return passes((self,), message, matches)
 
-        Args:
-            message: The message as sent to services: ``message``, ``message_id``, ``payload`` and so on.
-            matches: Runs the expression of ``match``, which is untrusted and must not block the hub.
+    def values(self, message: dict[str, Any], steps: Steps) -> list[str]:
+        """The texts of the values that the path leads to."""
+        return [counted_text(each, steps) for each in values_at(message, self.path, steps)]
 
-        Raises:
-            PatternTimeout: See there.
-        """
-        values = values_at(message, self.path)
-        if not values:
+    def combined(self, fits: Sequence[bool]) -> bool:
+        """Whether the message matches, if these values do. Without any it matches ``neq`` and ``empty`` only."""
+        if not fits:
             return self.operator in (Operator.NEQ, Operator.EMPTY)
-        if self.operator is Operator.MATCH:
-            fits = matches(self.value, [text_of(value) for value in values])
-        else:
-            fits = [self._fits(value) for value in values]
         return any(fits) if self.match_rule is MatchRule.ANY else all(fits)
 
-    def _fits(self, value: Any) -> bool:
-        text = text_of(value)
+    def fits(self, text: str) -> bool:
+        """Whether a value matches, by any operator but ``match``."""
         match self.operator:
             case Operator.PRESENT | Operator.EMPTY:
-                fits = _is_present(value) is (self.operator is Operator.PRESENT)
+                fits = (text not in ("", "null")) is (self.operator is Operator.PRESENT)
             case Operator.EQ | Operator.NEQ:
                 fits = (text == self.value) is (self.operator is Operator.EQ)
             case Operator.BEGIN:
@@ -121,13 +123,60 @@ class Filter:
         return left > right if self.operator is Operator.GT else left < right
 
 
-def passes(filters: Iterable[Filter], message: dict[str, Any], matches: Matches) -> bool:
+def passes(filters: Sequence[Filter], message: dict[str, Any], matches: Matches, steps: Steps | None = None) -> bool:
     """Whether a message passes every one of the filters.
+
+    Args:
+        filters: The filters.
+        message: The message as sent to services: ``message``, ``message_id``, ``payload`` and so on.
+        matches: Runs the expressions of ``match``, which are untrusted and must not block the hub. It is asked once,
+            and only if everything else passes.
+        steps: Spent by the comparisons; None for a budget of its own.
 
     Raises:
         PatternTimeout: See there.
+        TooMuchWork: The steps are used up.
     """
-    return all(each.accepts(message, matches) for each in filters)
+    steps = steps or Steps()
+    for each in filters:
+        if each.operator is Operator.MATCH:
+            continue
+        if not each.combined([each.fits(text) for text in each.values(message, steps)]):
+            return False
+    patterns = [each for each in filters if each.operator is Operator.MATCH]
+    asked = [(each.value, each.values(message, steps)) for each in patterns]
+    if not all(texts for _, texts in asked):
+        return False
+    return not asked or all(each.combined(fits) for each, fits in zip(patterns, matches(asked), strict=True))
+
+
+def counted_text(value: Any, steps: Steps) -> str:
+    """A value as :func:`text_of` writes it.
+
+    Raises:
+        TooMuchWork: The steps are used up.
+    """
+    steps.spend(2)
+    if isinstance(value, dict | list):
+        _spend_on_values(value, steps)
+    text = text_of(value)
+    # How long it is, is known only now; no value is longer than its message.
+    steps.spend_on_text(len(text))
+    return text
+
+
+def _spend_on_values(value: Any, steps: Steps) -> None:
+    """Spend the steps for writing a value as JSON, before that is done.
+
+    Raises:
+        TooMuchWork: The steps are used up.
+    """
+    inner = [value]
+    while inner:
+        each = inner.pop()
+        steps.spend(1 + len(each) // _VALUES_PER_STEP)
+        values = each.values() if isinstance(each, dict) else each
+        inner += [one for one in values if isinstance(one, dict | list)]
 
 
 def text_of(value: Any) -> str:
@@ -139,10 +188,6 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
-def _is_present(value: Any) -> bool:
-    return value is not None and value not in ("", "null")
-
-
 def check_pattern(pattern: str) -> None:
     """Check that a pattern can be used in ``match``.
 
@@ -152,6 +197,7 @@ def check_pattern(pattern: str) -> None:
     if len(pattern) > MAX_PATTERN:
         raise Invalid(f"is longer than {MAX_PATTERN} characters")
     try:
-        re.compile(pattern)
+        # Ignoring case makes some patterns slow to compile, and no difference to whether they can be.
+        re.compile(_FLAGS.sub(lambda flags: flags[0].replace("i", "s"), pattern))
     except (re.error, OverflowError, RecursionError) as error:
         raise Invalid("is not a regular expression") from error

@@ -7,11 +7,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pushhub.hub.model.filters import text_of
+from pushhub.base.steps import Steps
+from pushhub.hub.model.filters import counted_text
 from pushhub.hub.model.paths import values_at
 
 
-def identity_of(identifiers: Mapping[str, str], message: dict[str, Any]) -> str | None:
+def identity_of(identifiers: Mapping[str, str], message: dict[str, Any], steps: Steps | None = None) -> str | None:
     """The identity of a message for a mapping, or None when the mapping has no identifiers.
 
     A message without a value at any of the paths has no identity either, and is always delivered.
@@ -19,13 +20,21 @@ def identity_of(identifiers: Mapping[str, str], message: dict[str, Any]) -> str 
     Args:
         identifiers: Name to path, as the mapping gives them.
         message: The message as sent to services.
+        steps: Spent for the values; None for a budget of its own.
 
     Returns:
         SHA-256 hex of the named values, whatever the order of the names.
+
+    Raises:
+        TooMuchWork: The steps are used up.
     """
+    steps = steps or Steps()
     if not identifiers:
         return None
-    values = {name: [text_of(value) for value in values_at(message, path)] for name, path in identifiers.items()}
+    values = {
+        name: [counted_text(each, steps) for each in values_at(message, path, steps)]
+        for name, path in identifiers.items()
+    }
     if not any(text for texts in values.values() for text in texts):
         return None
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -84,6 +84,8 @@ class Integration:
         category: For people.
         endpoint: The endpoint's description, None while pending.
         errors: Why it is pending, or which parts of its description could not be used.
+        credentials: The token, encrypted (:class:`pushhub.engine.credentials.Credentials`); the token itself then
+            reads ``********``.
         created_at: Epoch milliseconds.
         version: Raised by each write; guards concurrent changes.
     """
@@ -95,5 +97,6 @@ class Integration:
     category: str = "custom"
     endpoint: EndpointDescription | None = None
     errors: tuple[str, ...] = ()
+    credentials: bytes = field(default=b"", repr=False)
     created_at: int = 0
     version: int = 0

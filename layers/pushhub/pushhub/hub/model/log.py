@@ -22,6 +22,7 @@ PERSON = "person"
 """The subscriber name under which a delivery's statuses record a person's decision."""
 
 ARCHIVED_BY_A_PERSON = "Archived by a person"
+ARCHIVED_DURING_AN_ATTEMPT = "Archived by a person during an attempt, which the service may still have carried out"
 
 
 class Location(StrEnum):
@@ -158,6 +159,24 @@ class RecordedAnswer:
     body_ref: BodyRef | None = None
     polled: str | None = None
     expires_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRequest:
+    """A request to a service, noted before it is sent. Nothing removes the note: the attempt's outcome overtakes it.
+
+    Attributes:
+        opened_at: Epoch milliseconds when it was about to be sent.
+        ends_at: Epoch milliseconds by which it has ended, whatever happened to whoever sent it.
+    """
+
+    opened_at: int
+    ends_at: int
+
+    def may_be_open(self, entry: LoggedMessage, now: int) -> bool:
+        """Whether the service may still be working on it."""
+        answered = entry.attempt_at is not None and entry.attempt_at >= self.opened_at
+        return entry.location is Location.ACCEPTED and not answered and now < self.ends_at
 
 
 def log_entry(message: Message, delivery: Delivery | None, now: int) -> LoggedMessage:

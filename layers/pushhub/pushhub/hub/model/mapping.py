@@ -63,6 +63,8 @@ class ServiceMapping:
         integration_id: The integration it came from, or None.
         sealed: Encrypted keys for signing its requests (:class:`pushhub.engine.signing.Signing`); when empty, requests
             are not signed.
+        credentials: The token, encrypted (:class:`pushhub.engine.credentials.Credentials`); the token itself then
+            reads ``********``.
         created_at: Epoch milliseconds.
         version: Raised by each write; guards concurrent changes.
     """
@@ -80,6 +82,7 @@ class ServiceMapping:
     required: bool = False
     integration_id: str | None = None
     sealed: bytes = field(default=b"", repr=False)
+    credentials: bytes = field(default=b"", repr=False)
     created_at: int = 0
     version: int = 0
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from pushhub.base.steps import Steps
+
 MAX_VALUES = 10_000
 """Values one path yields at most; a star within a star could yield very many from a large message."""
 
 
-def values_at(document: Any, path: str) -> list[Any]:
+def values_at(document: Any, path: str, steps: Steps | None = None) -> list[Any]:
     """Every value a path leads to, in document order; empty when it leads nowhere.
 
     ``*`` walks all elements of an array (and all values of an object); a number picks one element of an array. Missing
@@ -17,10 +19,16 @@ def values_at(document: Any, path: str) -> list[Any]:
     Args:
         document: Parsed JSON.
         path: Keys separated by dots.
+        steps: Spent for the values that are walked; None for a budget of its own.
+
+    Raises:
+        TooMuchWork: The steps are used up.
     """
+    steps = steps or Steps()
     found = [document]
     for key in path.split("."):
         step: list[Any] = []
+        steps.spend(1 + len(found))
         for value in found:
             step += _children(value, key)
             if len(step) > MAX_VALUES:

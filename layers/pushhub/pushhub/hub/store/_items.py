@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.verdict import Answer
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.message import BodyRef
 from pushhub.hub.model.filters import Filter, MatchRule, Operator
 from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
-from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, RecordedAnswer
+from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, OpenRequest, RecordedAnswer
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.model.parameters import DataType, Parameter
 from pushhub.hub.store._keys import json_text, shard_of
+
+if TYPE_CHECKING:
+    from pushhub.engine.credentials import Credentials
 
 ANSWER_KEPT_S = 86_400
 """How long an answer outlives its time before the table's TTL may take it, seconds."""
@@ -46,10 +49,13 @@ def note_place(at: int) -> str:
 
 def encode_mapping(mapping: ServiceMapping) -> Item:
     """All attributes but the key."""
-    fields = asdict(mapping)
-    sealed = fields.pop("sealed")
-    item = {"doc": json_text(fields), "version": number(mapping.version)}
-    return item | {"sealed": {"B": sealed}} if sealed else item
+    return _encoded(asdict(mapping), "sealed", "credentials")
+
+
+def _encoded(fields: dict[str, Any], *encrypted: str) -> Item:
+    """Fields as JSON; those that are encrypted in attributes of their own."""
+    apart = {name: {"B": value} for name in encrypted if (value := fields.pop(name))}
+    return {"doc": json_text(fields), "version": number(fields["version"]), **apart}
 
 
 def decode_mapping(item: Item) -> ServiceMapping:
@@ -62,9 +68,14 @@ def decode_mapping(item: Item) -> ServiceMapping:
         "parameter_ids": tuple(fields["parameter_ids"]),
         "filters": _filters(fields["filters"]),
         "options": ServiceOptions(**fields["options"]),
-        "sealed": bytes(item["sealed"]["B"]) if "sealed" in item else b"",
+        "sealed": _encrypted(item, "sealed"),
+        "credentials": _encrypted(item, "credentials"),
     }
     return ServiceMapping(**fields)
+
+
+def _encrypted(item: Item, name: str) -> bytes:
+    return bytes(item[name]["B"]) if name in item else b""
 
 
 def _filters(given: list[dict[str, str]]) -> tuple[Filter, ...]:
@@ -81,7 +92,7 @@ def _filters(given: list[dict[str, str]]) -> tuple[Filter, ...]:
 
 def encode_integration(integration: Integration) -> Item:
     """All attributes but the key."""
-    return {"doc": json_text(asdict(integration)), "version": number(integration.version)}
+    return _encoded(asdict(integration), "credentials")
 
 
 def decode_integration(item: Item) -> Integration:
@@ -93,7 +104,7 @@ def decode_integration(item: Item) -> Integration:
         endpoint["errors"] = tuple(endpoint["errors"])
         endpoint["services"] = tuple(_service(each) for each in endpoint["services"])
         fields["endpoint"] = EndpointDescription(**endpoint)
-    return Integration(**fields)
+    return Integration(**fields, credentials=_encrypted(item, "credentials"))
 
 
 def _service(fields: dict[str, Any]) -> Service:
@@ -108,22 +119,25 @@ def _service(fields: dict[str, Any]) -> Service:
     return Service(**{**fields, "parameters": tuple(fields["parameters"]), "recommends": recommends})
 
 
-def encode_parameter(parameter: Parameter) -> Item:
+def encode_parameter(parameter: Parameter, credentials: Credentials) -> Item:
     """All attributes but the key."""
+    value = {"": {"value": json.dumps(parameter.value)}}
     return {
         "name": text(parameter.name),
-        "value": json_text(parameter.value),
+        "sealed": {"B": credentials.seal(parameter.project, value)},
         "data_type": text(parameter.data_type),
         "as_of": number(parameter.as_of),
     }
 
 
-def decode_parameter(item: Item, project: str) -> Parameter:
-    """The parameter from its item."""
+def decode_parameter(item: Item, project: str, credentials: Credentials) -> Parameter:
+    """The parameter from its item. Values from before November 2026 are not encrypted."""
+    sealed = _encrypted(item, "sealed")
+    value = credentials.open(project, sealed)[""]["value"] if sealed else item["value"]["S"]
     return Parameter(
         project=project,
         name=item["name"]["S"],
-        value=json.loads(item["value"]["S"]),
+        value=json.loads(value),
         data_type=DataType(item["data_type"]["S"]),
         as_of=int(item["as_of"]["N"]),
     )
@@ -213,6 +227,20 @@ def encode_answer(recorded: RecordedAnswer) -> Item:
         item["expires_at"] = number(recorded.expires_at)
         item["ttl"] = number(recorded.expires_at // 1000 + ANSWER_KEPT_S)
     return item
+
+
+def encode_open_request(request: OpenRequest) -> Item:
+    """All attributes but the key."""
+    return {
+        "opened_at": number(request.opened_at),
+        "ends_at": number(request.ends_at),
+        "ttl": number(request.ends_at // 1000 + ANSWER_KEPT_S),
+    }
+
+
+def decode_open_request(item: Item) -> OpenRequest:
+    """The noted request from its item."""
+    return OpenRequest(opened_at=int(item["opened_at"]["N"]), ends_at=int(item["ends_at"]["N"]))
 
 
 def decode_answer(item: Item) -> RecordedAnswer:

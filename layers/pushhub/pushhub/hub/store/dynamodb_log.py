@@ -14,9 +14,11 @@ from pushhub.hub.store._items import (
     decode_answer,
     decode_entry,
     decode_notification,
+    decode_open_request,
     encode_answer,
     encode_entry,
     encode_notification,
+    encode_open_request,
     list_key,
     log_key,
     note_list_key,
@@ -28,13 +30,14 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
-    from pushhub.hub.model.log import Listing, LoggedMessage, RecordedAnswer
+    from pushhub.hub.model.log import Listing, LoggedMessage, OpenRequest, RecordedAnswer
     from pushhub.hub.model.notice import Notice
 
 
 _ENTRY = "ENTRY"
 _ANSWER = "ANSWER#"
 _NOTE = "NOTE#"
+_OPEN = "OPEN"
 
 COUNT_PAGES = 5
 """Pages of a megabyte counted per partition of a list; some ten thousand messages each."""
@@ -139,6 +142,13 @@ class DynamoDBHubLog:
         items = self._about(project_id, message_id, _ANSWER, ScanIndexForward=False, Limit=1)
         item = next(items, None)
         return decode_answer(item) if item else None
+
+    def note_open(self, project_id: str, message_id: str, request: OpenRequest) -> None:
+        self._table.put(log_key(project_id, message_id, _OPEN) | encode_open_request(request))
+
+    def open_requests(self, project_id: str, message_ids: Sequence[str]) -> dict[str, OpenRequest]:
+        keys = [log_key(project_id, each, _OPEN) for each in dict.fromkeys(message_ids)]
+        return {item["pk"]["S"].rpartition("#")[2]: decode_open_request(item) for item in self._table.get_many(keys)}
 
     def count_notification(self, notification: Notice) -> Notice:
         """One conditional write, so that two duplicates cannot both count the same attempt."""

@@ -20,15 +20,20 @@ from pushhub.hub.store._items import (
 )
 from pushhub.hub.store._keys import store_key
 from pushhub.hub.store.dynamodb_schedulers import DynamoDBSchedulers
+from pushhub.hub.tokens import sealed
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
+    from pushhub.engine.credentials import Credentials
     from pushhub.hub.model.integration import Integration
     from pushhub.hub.model.mapping import ServiceMapping
 
 
-_MAPPING = "MAPPING#"
-_INTEGRATION = "INTEGRATION#"
-_PARAMETER = "PARAMETER#"
+MAPPING = "MAPPING#"
+INTEGRATION = "INTEGRATION#"
+PARAMETER = "PARAMETER#"
 _TYPE = "TYPE#"
 
 
@@ -41,51 +46,56 @@ class DynamoDBHubSettings(DynamoDBSchedulers):
         client: Low-level DynamoDB client.
         table: Name of the hub table (index ``listed``).
         clock: Waits between rounds of a batch.
+        credentials: Seals tokens and parameters.
     """
 
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock, credentials: Credentials) -> None:
+        super().__init__(client, table, clock)
+        self._credentials = credentials
+
     def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping | None:
-        return self.one(project_id, _MAPPING + mapping_id, decode_mapping)
+        return self.one(project_id, MAPPING + mapping_id, decode_mapping)
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
-        return [decode_mapping(each) for each in self.all(project_id, _MAPPING)]
+        return [decode_mapping(each) for each in self.all(project_id, MAPPING)]
 
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
         """If the client repeats a call that timed out, the repeated identical write counts as success."""
-        raised = replace(mapping, version=mapping.version + 1)
-        key = store_key(project_id, _MAPPING + mapping.mapping_id)
+        raised = sealed(replace(mapping, version=mapping.version + 1), project_id, self._credentials)
+        key = store_key(project_id, MAPPING + mapping.mapping_id)
         self._table.put_version(key | encode_mapping(raised))
         return raised
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> bool:
         """Its claims are left behind but unreachable, as ids of mappings are never reused."""
-        return self._table.delete(store_key(project_id, _MAPPING + mapping_id)) is not None
+        return self._table.delete(store_key(project_id, MAPPING + mapping_id)) is not None
 
     def integration(self, project_id: str, integration_id: str) -> Integration | None:
-        return self.one(project_id, _INTEGRATION + integration_id, decode_integration)
+        return self.one(project_id, INTEGRATION + integration_id, decode_integration)
 
     def integrations(self, project_id: str) -> list[Integration]:
-        return [decode_integration(each) for each in self.all(project_id, _INTEGRATION)]
+        return [decode_integration(each) for each in self.all(project_id, INTEGRATION)]
 
     def put_integration(self, project_id: str, integration: Integration) -> Integration:
-        raised = replace(integration, version=integration.version + 1)
-        key = store_key(project_id, _INTEGRATION + integration.integration_id)
+        raised = sealed(replace(integration, version=integration.version + 1), project_id, self._credentials)
+        key = store_key(project_id, INTEGRATION + integration.integration_id)
         self._table.put_version(key | encode_integration(raised))
         return raised
 
     def delete_integration(self, project_id: str, integration_id: str) -> bool:
-        return self._table.delete(store_key(project_id, _INTEGRATION + integration_id)) is not None
+        return self._table.delete(store_key(project_id, INTEGRATION + integration_id)) is not None
 
     def parameters(self, project_id: str) -> list[Parameter]:
-        found = [decode_parameter(each, project_id) for each in self.all(project_id, _PARAMETER)]
+        found = [decode_parameter(each, project_id, self._credentials) for each in self.all(project_id, PARAMETER)]
         return sorted(found, key=lambda each: each.name)
 
     def set_parameter(self, parameter: Parameter) -> bool:
-        item = encode_parameter(parameter)
+        item = encode_parameter(parameter, self._credentials)
         try:
             self._table.update(
                 _parameter_key(parameter.project, parameter.name),
-                UpdateExpression="SET #name = :name, #value = :value, as_of = :as_of, "
-                "data_type = if_not_exists(data_type, :data_type)",
+                UpdateExpression="SET #name = :name, sealed = :sealed, as_of = :as_of, "
+                "data_type = if_not_exists(data_type, :data_type) REMOVE #value",
                 ConditionExpression="attribute_not_exists(pk) OR as_of <= :as_of",
                 ExpressionAttributeNames={"#name": "name", "#value": "value"},
                 ExpressionAttributeValues={f":{name}": value for name, value in item.items()},
@@ -122,4 +132,4 @@ class DynamoDBHubSettings(DynamoDBSchedulers):
 
 
 def _parameter_key(project_id: str, name: str) -> Item:
-    return store_key(project_id, _PARAMETER + parameter_id(project_id, name))
+    return store_key(project_id, PARAMETER + parameter_id(project_id, name))

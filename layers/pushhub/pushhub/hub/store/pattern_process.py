@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 
 from pushhub.base.errors import Unavailable
-from pushhub.hub.model.filters import PatternTimeout
+from pushhub.hub.model.filters import Asked, PatternTimeout
 
-MATCH_SECONDS = 1.0
-"""CPU time that one expression may take over all its texts.
+MATCH_SECONDS = 0.1
+"""CPU time that the expressions of a mapping may take together, over all their texts.
 
 The process measures it itself, once it has started: neither its start nor a busy machine is the expression's fault.
 """
@@ -27,30 +27,31 @@ MAX_TEXT = 10_000
 
 _PROGRAM = """
 import json, re, signal, sys
-seconds, pattern, texts = json.load(sys.stdin)
+seconds, asked = json.load(sys.stdin)
 # Nobody handles the signal, so it ends the process, whatever the engine is doing.
 signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-print(json.dumps([re.search(pattern, text) is not None for text in texts]))
+for pattern, texts in asked:
+    print(json.dumps([re.search(pattern, text) is not None for text in texts]), flush=True)
 """
 
 
-def matches(pattern: str, texts: Sequence[str]) -> list[bool]:
-    """Whether the pattern is found in each of the texts.
+def matches(asked: Sequence[Asked]) -> list[list[bool]]:
+    """Whether each pattern is found in each of its texts.
 
     Raises:
-        PatternTimeout: It took too long.
+        PatternTimeout: They took too long; names the one that was being matched.
         Unavailable: The process could not be run, or not in time.
     """
-    asked = json.dumps([MATCH_SECONDS, pattern, [text[:MAX_TEXT] for text in texts]])
+    said = json.dumps([MATCH_SECONDS, [(pattern, [text[:MAX_TEXT] for text in texts]) for pattern, texts in asked]])
     # -I and -S: ignore the environment and installed packages, which also makes the start fast.
     command = [sys.executable, "-I", "-S", "-c", _PROGRAM]
     try:
-        run = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=True)  # noqa: S603 (a fixed program; the pattern is only its input)
+        run = subprocess.run(command, input=said, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=True)  # noqa: S603 (a fixed program; the pattern is only its input)
     except subprocess.CalledProcessError as error:
         if error.returncode == -signal.SIGVTALRM:
-            raise PatternTimeout(pattern) from error
+            done = error.stdout.count("\n")
+            raise PatternTimeout(asked[min(done, len(asked) - 1)][0]) from error
         raise Unavailable("matching a pattern") from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable("matching a pattern") from error
-    answered: list[bool] = json.loads(run.stdout)
-    return answered
+    return [json.loads(line) for line in run.stdout.splitlines()]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -71,6 +72,9 @@ MAX_ERROR = 1000
 _ALIASES = {"warning": Level.WARN, "err": Level.ERROR}
 _STANDARD = frozenset({"message_id", "messages", "parameters", "notifications", "events"})
 
+_GZIP = zlib.MAX_WBITS | 16
+"""Tells zlib to expect the header and checksum of gzip."""
+
 _T = TypeVar("_T")
 
 
@@ -118,6 +122,34 @@ class ServiceAnswer:
     result: dict[str, Any] = field(default_factory=dict)
 
 
+def unpacked(answer: Answer) -> Answer:
+    """The answer with its body as the service meant it, if the service compressed it although nobody asked for that.
+
+    At most one byte more than :data:`ANSWER_LIMIT` is unpacked, which says that there was more. A success that cannot
+    be unpacked becomes a failure that says why; any other answer stays as it is, because its status says enough.
+    """
+    encoding = answer.headers.get("content-encoding", "").strip().lower()
+    if answer.error_class or not answer.body or encoding in ("", "identity"):
+        return answer
+    try:
+        return replace(answer, body=_unpacked(answer.body, encoding))
+    except _Unusable as error:
+        return replace(answer, error_class="bad_response", message=str(error)) if answer.status_code == 200 else answer
+
+
+def _unpacked(body: bytes, encoding: str) -> bytes:
+    if encoding not in ("gzip", "x-gzip"):
+        raise _Unusable(f"The answer is encoded as {encoding[:40]!r}, which was not asked for")
+    reader = zlib.decompressobj(_GZIP)
+    try:
+        text = reader.decompress(body, ANSWER_LIMIT + 1)
+    except zlib.error as error:
+        raise _Unusable("The answer says that it is gzip, but cannot be unpacked") from error
+    if not reader.eof and len(text) <= ANSWER_LIMIT:
+        raise _Unusable("The answer is gzip that ends too early")
+    return text
+
+
 def read_answer(answer: Answer, *, object_id: str, mapping: ServiceMapping, polled: str | None) -> ServiceAnswer:
     """Read one answer.
 
@@ -142,7 +174,7 @@ def read_answer(answer: Answer, *, object_id: str, mapping: ServiceMapping, poll
 
 
 class _Unusable(Exception):
-    """The answer is JSON but does not follow the protocol."""
+    """The answer can be received but does not follow the protocol."""
 
 
 def _failure(error: str) -> ServiceAnswer:

@@ -6,6 +6,7 @@ import json
 from typing import Any, NoReturn
 
 from pushhub.base.errors import Invalid
+from pushhub.base.nesting import is_deeper
 
 MAX_DEPTH = 100
 """Deepest nesting accepted. Deeper documents overflow parsers further on (ours, DynamoDB clients', Spark's)."""
@@ -23,7 +24,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     Raises:
         Invalid: With a message that fits after "The body ".
     """
-    if _too_deep(body):
+    if is_deeper(body, MAX_DEPTH):
         raise Invalid(f"is nested deeper than {MAX_DEPTH} levels")
     try:
         parsed = json.loads(body.decode("utf-8-sig"), parse_constant=_no_constant)
@@ -39,27 +40,3 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
-
-
-def _too_deep(body: bytes) -> bool:
-    """Whether brackets are nested too deeply. Checked without parsing, as the parser itself would recurse that deep."""
-    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
-        return False
-    depth, in_string, escaped = 0, False, False
-    for byte in body:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                in_string = False
-        elif byte == 0x22:
-            in_string = True
-        elif byte in b"[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                return True
-        elif byte in b"]}":
-            depth -= 1
-    return False

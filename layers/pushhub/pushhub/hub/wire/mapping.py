@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
+from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import KEEP, MAX_GRACE_S, SigningChange
 from pushhub.hub.model.filters import MAX_PATTERN, Filter, MatchRule, Operator, check_pattern, text_of
@@ -42,9 +43,7 @@ def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
             checked_url(url)
         except Invalid as error:
             fields.error("url", error.message)
-    token = fields.text("token", mapping.token, required=True, longest=500)
-    if not token.isascii():
-        fields.error("token", "must be ASCII")
+    token = read_token(fields, mapping.token, required=True)
     read = replace(
         mapping,
         name=fields.text("name", mapping.name, required=True, longest=255),
@@ -62,6 +61,16 @@ def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
         fields.error("enabled", "can't be false: the mapping is required")
     fields.check()
     return read
+
+
+def read_token(fields: Fields, stored: str, *, required: bool = False) -> str:
+    """The token; ``********``, as the API shows it, stands for the stored one. Errors are recorded in ``fields``."""
+    token = fields.text("token", stored, required=required, longest=500)
+    if not token.isascii():
+        fields.error("token", "must be ASCII")
+    if token == MASK and not stored:
+        fields.error("token", f"is {MASK}, which stands for a stored token")
+    return stored if token == MASK else token
 
 
 def read_signing(fields: Fields) -> SigningChange:
@@ -186,7 +195,7 @@ def mapping_view(mapping: ServiceMapping, store_id: str) -> dict[str, Any]:
         "id": mapping.mapping_id,
         "name": mapping.name,
         "url": mapping.url,
-        "token": mapping.token,
+        "token": MASK if mapping.token else "",
         "messages": list(mapping.messages),
         "parameters": list(mapping.parameter_ids),
         "identifiers": dict(mapping.identifiers),

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid
 from pushhub.hub.model.message import HubMessage, is_message_type
 from pushhub.hub.model.parameters import DataType, Parameter, data_type_of
@@ -14,6 +15,7 @@ from pushhub.hub.model.schedule import Scheduler, period_ms
 from pushhub.hub.wire.answer import MAX_VALUE
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.json import parse_object
+from pushhub.hub.wire.mapping import read_token
 from pushhub.hub.wire.request import MAX_URL, checked_url
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ def read_parameter(fields: Fields, parameter: Parameter | None, project: str, no
         fields.error("data_type", f"must be one of {' '.join(DataType)}")
     else:
         try:
-            value = _typed(value, DataType(kind))
+            value = value if value == MASK else _typed(value, DataType(kind))
         except ValueError:
             fields.error("value", f"is not of the type {DataType(kind).value}")
     if len(json.dumps(value)) > MAX_VALUE:
@@ -157,9 +159,7 @@ def read_integration(fields: Fields, integration: Integration) -> Integration:
             checked_url(url)
         except Invalid as error:
             fields.error("url", error.message)
-    token = fields.text("token", integration.token, longest=500)
-    if not token.isascii():
-        fields.error("token", "must be ASCII")
+    token = read_token(fields, integration.token)
     category = fields.text("category", integration.category, required=True, longest=100)
     fields.check()
     return replace(integration, name=name, url=url, token=token, category=category)

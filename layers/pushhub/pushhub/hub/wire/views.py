@@ -7,15 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.credentials import MASK, named_like_a_secret
 from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.hub.model.object_ids import to_object_id
+from pushhub.hub.model.parameters import DataType
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.mapping import mapping_view
 
 if TYPE_CHECKING:
     from pushhub.hub.model.integration import Integration
-    from pushhub.hub.model.log import LoggedMessage, RecordedAnswer
+    from pushhub.hub.model.log import LoggedMessage, OpenRequest, RecordedAnswer
     from pushhub.hub.model.mapping import ServiceMapping
     from pushhub.hub.model.message import HubMessage
     from pushhub.hub.model.notice import Notice
@@ -34,13 +36,16 @@ def _id(message_id: str | None) -> str | None:
     return None if message_id is None else to_object_id(message_id)
 
 
-def row_view(entry: LoggedMessage, mapping: ServiceMapping | None, icon_url: str | None) -> dict[str, Any]:
+def row_view(
+    entry: LoggedMessage, mapping: ServiceMapping | None, icon_url: str | None, request: OpenRequest | None
+) -> dict[str, Any]:
     """A message in a list.
 
     Args:
         entry: The message.
         mapping: The mapping it is for; None for incoming messages, and when the mapping was deleted.
         icon_url: Picture of the mapping's integration.
+        request: The request that the service is working on.
     """
     consumer = mapping.name if mapping else entry.consumer or entry.mapping_id
     return {
@@ -62,7 +67,7 @@ def row_view(entry: LoggedMessage, mapping: ServiceMapping | None, icon_url: str
         "created_at": _time(entry.created_at),
         "attempt_at": _time(entry.attempt_at),
         "completed_at": _time(entry.completed_at),
-        "locked_at": None,
+        "locked_at": _time(request.opened_at if request else None),
         # Left out when there is none: the admin client formats any value it finds.
         **({} if entry.next_at is None else {"next_attempt": _time(entry.next_at)}),
     }
@@ -75,6 +80,7 @@ def message_view(
     mapping: ServiceMapping | None,
     icon_url: str | None,
     recorded: RecordedAnswer | None,
+    request: OpenRequest | None,
     children: Sequence[LoggedMessage],
     notifications: Sequence[Notice],
     store_name: str,
@@ -87,6 +93,7 @@ def message_view(
         mapping: The mapping it is for.
         icon_url: Picture of the mapping's integration.
         recorded: The last answer, with its full body.
+        request: The request that the service is working on.
         children: Messages it led to.
         notifications: Notifications that refer to it.
         store_name: For people.
@@ -94,14 +101,15 @@ def message_view(
     answered = _answered(recorded) if recorded else None
     fields = answered if isinstance(answered, dict) else {}
     return {
-        **row_view(entry, mapping, icon_url),
+        **row_view(entry, mapping, icon_url, request),
+        **({"reason": _reason(entry, recorded)} if recorded else {}),
         "payload": content.payload if content else None,
         "origin": content.origin if content else None,
         "extra": dict(content.extra) if content else {},
         "store_id": entry.project,
         "store_name": store_name,
         "consumer_class": "Augury::Consumers::Remote" if entry.mapping_id else None,
-        "can_attempt": entry.can_attempt,
+        "can_attempt": entry.can_attempt and request is None,
         "result": answered,
         "events": fields.get("events") or [],
         "last_answer": _answer_view(recorded) if recorded else None,
@@ -120,6 +128,16 @@ def _child_view(entry: LoggedMessage) -> dict[str, Any]:
         "state": entry.shown_state.value,
         "location": entry.location.value,
     }
+
+
+def _reason(entry: LoggedMessage, recorded: RecordedAnswer) -> str | None:
+    """Why the message was not processed; if its service answered after it was archived, what happened to that."""
+    archived_at = entry.completed_at
+    if entry.why_not is None or archived_at is None or recorded.answer.finished_at <= archived_at:
+        return entry.why_not
+    answer = recorded.answer
+    done = "; what the answer asks for was carried out" if recorded.expires_at is None else ""
+    return f"{entry.why_not}. The attempt ended at {iso_time(answer.finished_at)} with {answer.status_code}{done}"
 
 
 def _answered(recorded: RecordedAnswer) -> Any:
@@ -171,10 +189,17 @@ def parameter_view(parameter: Parameter) -> dict[str, Any]:
     return {
         "id": parameter.parameter_id,
         "name": parameter.name,
-        "value": parameter.value,
+        "value": MASK if _hidden(parameter) else parameter.value,
         "data_type": parameter.data_type.value,
         "store_id": parameter.project,
     }
+
+
+def _hidden(parameter: Parameter) -> bool:
+    """Whether a value is never shown: passwords, and what is named like one, as endpoints often declare no type."""
+    own_name = parameter.name.rpartition(".")[2]
+    secret = parameter.data_type is DataType.PASSWORD or named_like_a_secret(own_name)
+    return secret and parameter.value not in (None, "")
 
 
 def scheduler_view(scheduler: Scheduler) -> dict[str, Any]:
@@ -189,8 +214,14 @@ def scheduler_view(scheduler: Scheduler) -> dict[str, Any]:
     }
 
 
-def integration_view(integration: Integration, store_id: str) -> dict[str, Any]:
-    """An integration; shown as pending while it has no services."""
+def integration_view(integration: Integration, store_id: str, *, made: bool = False) -> dict[str, Any]:
+    """An integration; shown as pending while it has no services.
+
+    Args:
+        integration: The integration.
+        store_id: Its store.
+        made: Whether it was made just now: only then its token is shown.
+    """
     endpoint = integration.endpoint
     described: Mapping[str, Any] = {
         "display": endpoint.display if endpoint else None,
@@ -203,7 +234,7 @@ def integration_view(integration: Integration, store_id: str) -> dict[str, Any]:
         "id": integration.integration_id,
         "name": integration.name,
         "url": integration.url,
-        "token": integration.token,
+        "token": integration.token if made or not integration.token else MASK,
         "category": integration.category,
         **described,
         "state": "ready" if described["services"] else "pending",

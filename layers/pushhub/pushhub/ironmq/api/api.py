@@ -14,10 +14,12 @@ from pushhub.ironmq.api import project as project_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.use_cases import IronUseCases
+from pushhub.ironmq.conversion import Conversion
 from pushhub.ironmq.pull import PullQueues
 from pushhub.ironmq.push_messages import PushMessages
 from pushhub.ironmq.queues import Queues
 from pushhub.ironmq.replay import Replay
+from pushhub.ironmq.search import Search
 from pushhub.ironmq.subscribers import Registration, Subscribers
 from pushhub.ironmq.wire.errors import FAULT_MESSAGE, status_of
 from pushhub.web.api import Api, Auth, Body, Dialect, Function, Route
@@ -27,16 +29,19 @@ from pushhub.web.json import MAX_REQUEST_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pushhub.base.ports import CheckUrl, Clock
+    from pushhub.base.ports import Clock
     from pushhub.engine.activity import ProjectActivity
-    from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore
+    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, SearchIndex, SubscriberBacklog, Waits
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.resend import Resend
     from pushhub.engine.signing import Signing
+    from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.engine.target import Targets
-    from pushhub.ironmq.ports import PullStore, Waits
+    from pushhub.ironmq.ports import PullStore
     from pushhub.ironmq.post import Post
+    from pushhub.ironmq.search import Fields
 
 API_VERSION = "3"
 
@@ -92,7 +97,7 @@ class IronDialect(Dialect[IronCall]):
         return 'OAuth realm="pushhub", Bearer realm="pushhub"'
 
     def failed(self) -> Response:
-        """Always 500: clients take 503 and 504 as an invitation to retry immediately."""
+        """Always 500: clients take 503 and 504 as an invitation to repeat the request."""
         return Response(status=500, body={"msg": FAULT_MESSAGE})
 
     def options(self) -> Response:
@@ -115,9 +120,13 @@ class IronApi(Api[IronUseCases, IronCall]):
         activity: Makes the activity use case on first use.
         report: Makes the report use case on first use.
         history: Makes the use case for histories of failing subscribers on first use.
-        check_url: The egress guard's check of a subscriber URL at registration.
+        calls: Checks where the URLs of subscribers lead.
         signing: Manages the signing keys of subscribers.
+        credentials: Opens what subscribers' settings hide.
         resend: Makes the use case for manual tries on first use.
+        fields: Keeps the index of named fields.
+        index: Provides it, on first use.
+        backlog: Provides what waits for paused subscribers, on first use.
     """
 
     def __init__(
@@ -135,23 +144,34 @@ class IronApi(Api[IronUseCases, IronCall]):
         report: Callable[[], ProjectReport],
         history: Callable[[], SubscriberHistory],
         clock: Clock,
-        check_url: CheckUrl,
+        calls: StrangerCalls,
         signing: Signing,
+        credentials: Credentials,
         resend: Callable[[], Resend],
+        backlog: Callable[[], SubscriberBacklog],
+        fields: Fields,
+        index: Callable[[], SearchIndex],
     ) -> None:
-        registration = Registration(targets=targets, config=config, check_url=check_url, signing=signing, clock=clock)
-        push_messages = PushMessages(messages=messages, bodies=bodies, clock=clock)
+        registration = Registration(
+            targets=targets, config=config, calls=calls, signing=signing, credentials=credentials
+        )
+        push_messages = PushMessages(messages=messages, bodies=bodies, fields=fields, resend=resend, clock=clock)
+        pull_queues = PullQueues(config=config, pull=pull, bodies=bodies, post=post, waits=waits, clock=clock)
         quiet = QuietQueues(config, clock)
         use_cases = IronUseCases(
             queues=Queues(
                 config=config, messages=messages, pull=pull, registration=registration, quiet=quiet, clock=clock
             ),
-            subscribers=Subscribers(config=config, registration=registration, quiet=quiet),
+            conversion=Conversion(pull=pull, bodies=bodies, post=post, clock=clock),
+            subscribers=Subscribers(config=config, registration=registration, quiet=quiet, backlog=backlog),
             post=post,
-            pull=PullQueues(config=config, pull=pull, bodies=bodies, post=post, waits=waits, clock=clock),
+            pull=pull_queues,
             push_messages=push_messages,
-            acknowledge=Acknowledge(config=config, messages=messages, push_messages=push_messages, clock=clock),
+            acknowledge=Acknowledge(
+                config=config, messages=messages, push_messages=push_messages, resend=resend, clock=clock
+            ),
             replay=Replay(messages=messages, resend=resend, clock=clock),
+            search=Search(index=index, config=config, messages=messages, push_messages=push_messages, pull=pull_queues),
             activity=activity,
             report=report,
             history=history,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pushhub.base.verdict import Verdict
 from pushhub.engine.model.backoff import SCHEDULES
-from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.delivery import MOST_EARLIER, DeliveryState
 from pushhub.engine.model.outage import Trouble
+from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
 from pushhub.engine.report import TABLES
 from pushhub.ironmq.wire import policies
 from pushhub.ironmq.wire.cursors import MAX_CURSOR, MAX_LOOKED_AT
@@ -121,7 +123,12 @@ def _shown_queue(**counts: Schema) -> Schema:
                 {
                     "subscribers": array(
                         answer(
-                            {**_SUBSCRIBER_FIELDS, "signing": SIGNING_SHOWN}, lacks=("headers", "timeout", "signing")
+                            {
+                                **_SUBSCRIBER_FIELDS,
+                                "signing": SIGNING_SHOWN,
+                                "paused": boolean("Whether deliveries to it wait."),
+                            },
+                            lacks=("headers", "timeout", "signing", "paused"),
                         )
                     ),
                     "retries": whole(_RETRIES),
@@ -131,9 +138,11 @@ def _shown_queue(**counts: Schema) -> Schema:
             ),
             "dead_letter": answer({"queue_name": text(), "max_reservations": whole()}),
             "alerts": array(answer({"id": text("Its id."), **_ALERT_FIELDS})),
+            "left": whole("Messages that a converted queue still holds; convert it again to push them.", 0),
+            "search_fields": array(text(), "Fields by which messages can be found."),
             **counts,
         },
-        lacks=("push", "dead_letter", "alerts"),
+        lacks=("push", "dead_letter", "alerts", "left", "search_fields"),
     )
 
 
@@ -186,6 +195,13 @@ _SCHEMAS: dict[str, Schema] = {
             "alerts": array(
                 request(_ALERT_FIELDS, needs=("type", "trigger", "queue")), "Only for pull queues.", maxItems=5
             ),
+            "convert": boolean("Whether a pull queue becomes a push queue, and what it holds is pushed."),
+            "search_fields": array(
+                text(maxLength=MAX_FIELD_BYTES, minLength=1),
+                "Fields by which messages can be found: `order.id` in a JSON body, or `header:NAME`. Each costs a write"
+                " for each message that has it; it holds for messages posted from then on.",
+                maxItems=MAX_FIELDS,
+            ),
         },
         means="Fields that are left out do not change, or get their defaults in a new queue.",
     ),
@@ -206,8 +222,9 @@ _SCHEMAS: dict[str, Schema] = {
             "message_id": text("The message's id."),
             "accepted_at": text("When it was accepted.", format="date-time"),
             **_STATUS_FIELDS,
+            "fields": obj("Values of the queue's named fields.", additionalProperties={"type": "string"}),
         },
-        lacks=_STATUS_LACKS,
+        lacks=(*_STATUS_LACKS, "fields"),
         means="A delivery with its subscriber's last answer.",
     ),
     "IronmqPushStatus": answer(
@@ -359,6 +376,7 @@ _SUBSCRIBERS_WANTED = request({"subscribers": array(ref("IronmqSubscriber"), min
 _MESSAGES_SHOWN = answer({"messages": array(ref("IronmqMessage"))})
 _RESERVATION_FIELD: dict[str, Schema] = {"reservation_id": text("From the answer to the reservation.", minLength=1)}
 _DONE = ref("IronmqDone")
+_NAMED = request({"subscriber": text("Name of the subscriber.")}, needs=("subscriber",))
 _STALE = {403: "The reservation is over"}
 _POSTED = answer({"ids": array(text(), "In the order of the messages."), "msg": text()})
 _POSTED_EXAMPLE = {"ids": [_MESSAGE_ID], "msg": "Messages put on queue."}
@@ -405,6 +423,7 @@ DESCRIPTION = ApiDescription(
         "count": Named(means="Deliveries to examine.", schema=whole("", 1, MAX_LOOKED_AT, default=MAX_LOOKED_AT)),
         "after": Named(means="From the previous answer; omit it at first.", schema=text(maxLength=MAX_CURSOR)),
         "hours": Named(means="How many hours.", schema=whole("", 1, MAX_HOURS, default=DEFAULT_HOURS)),
+        "value": Named(means="A value of a named field.", schema=text(minLength=1, maxLength=MAX_VALUE)),
         "queue": Named(means="The queue's name, for a subscriber of a queue."),
         "subscriber": Named(means="Its name in the queue, or its id if there is no queue."),
         "n": Named(means="Messages at most.", schema=whole("", 1, MAX_BATCH, default=1)),
@@ -412,7 +431,7 @@ DESCRIPTION = ApiDescription(
         "subscriber_name": Named(means="The subscriber that acknowledges a push, if it is not in the body."),
     },
     refusal=ref("IronmqRefusal"),
-    refused={"msg": "Queue not found"},
+    refused=lambda _, reason: {"msg": reason},
     refusals={
         400: "Malformed, wrong type, or out of range",
         401: "No token, or not one of this project",
@@ -420,6 +439,7 @@ DESCRIPTION = ApiDescription(
         406: "The answer would be too large: accept gzip",
         413: "Larger than 4 MiB",
         500: "The hub failed. The request may or may not have been carried out",
+        503: "The hub is busy. The request may or may not have been carried out; repeat it after `Retry-After`",
     },
     routes={
         "ironmq.version": Described(
@@ -432,7 +452,8 @@ DESCRIPTION = ApiDescription(
             answered={"queues": [{"name": "orders"}]},
         ),
         "ironmq.put_queue": Described(
-            means="Without `push` it is a pull queue. The type of an existing queue cannot change.",
+            means="Without `push` it is a pull queue. The type of an existing queue cannot change, unless `convert` "
+            "makes a pull queue a push queue.",
             request=_QUEUE_WANTED,
             sent={"queue": {"type": "multicast", "push": _PUSH}},
             answer=answer({"queue": ref("IronmqQueue")}),
@@ -474,15 +495,55 @@ DESCRIPTION = ApiDescription(
             answer=_DONE,
             answered={"msg": "Updated"},
         ),
+        "ironmq.pause": Described(
+            means="Nothing is sent to it, except what a person asks for, until it is resumed. Deliveries that become"
+            " due wait and use up no attempts; they still expire with their messages. Not for unicast queues.",
+            request=_NAMED,
+            sent={"subscriber": "shop"},
+            answer=_DONE,
+            answered={"msg": "Paused"},
+        ),
+        "ironmq.resume": Described(
+            means="What waits is sent from the next minute on, up to 1,000 deliveries a minute; new messages at once.",
+            request=_NAMED,
+            sent={"subscriber": "shop"},
+            answer=_DONE,
+            answered={"msg": "Resumed"},
+        ),
+        "ironmq.list_paused": Described(
+            answer=answer(
+                {
+                    "subscribers": array(
+                        answer(
+                            {
+                                "name": text(),
+                                "held": whole("Deliveries that wait, counted up to 1,000.", 0),
+                                "complete": boolean("Whether all were counted."),
+                            }
+                        )
+                    )
+                }
+            ),
+            answered={"subscribers": [{"name": "shop", "held": 12, "complete": True}]},
+        ),
         "ironmq.replay": Described(
             means="Each delivery to it that was given up gets one more try, as long as its message lives. One request"
             " examines `n` deliveries that the queue gave up; send its `after` with the next request to continue,"
-            " until it is null.",
+            " until it is null. With `message_ids`, only those messages are examined; with `since` and `until`, only"
+            " messages accepted in that time are found.",
             request=request(
                 {
                     "subscriber": text("Name of the subscriber."),
+                    "message_ids": array(
+                        text("A message's id.", pattern=r"^[0-9]{1,19}$"),
+                        "Only these messages.",
+                        minItems=1,
+                        maxItems=MAX_LOOKED_AT,
+                    ),
                     "n": whole("Deliveries to examine.", 1, MAX_LOOKED_AT, default=MAX_LOOKED_AT),
                     "after": nullable(text("From the previous answer; omit it at first.", maxLength=MAX_CURSOR)),
+                    "since": nullable(text("Only messages accepted from then on: 2026-11-01T12:00:00Z.")),
+                    "until": nullable(text("Only messages accepted before then.")),
                     "dry_run": boolean("Only count."),
                 },
                 needs=("subscriber",),
@@ -513,6 +574,12 @@ DESCRIPTION = ApiDescription(
                                     "Sent with each push; five at most.",
                                     additionalProperties={"type": "string"},
                                     maxProperties=5,
+                                ),
+                                "ordering_key": text(
+                                    "Messages of a push queue with the same key reach each subscriber one after the "
+                                    "other.",
+                                    pattern="^[!-~]*$",
+                                    maxLength=256,
                                 ),
                             },
                             needs=("body",),
@@ -618,6 +685,43 @@ DESCRIPTION = ApiDescription(
         "ironmq.show_push_statuses": Described(
             answer=answer({"subscribers": array(ref("IronmqPushStatus"))}), answered={"subscribers": [_STATUS]}
         ),
+        "ironmq.list_attempts": Described(
+            means=f"Attempts of all subscribers, manual ones too; of each subscriber the last {MOST_EARLIER + 1}.",
+            answer=answer(
+                {
+                    "attempts": array(
+                        answer(
+                            {
+                                "subscriber_name": text("Its name when it was last asked."),
+                                "number": whole("Number of the attempt at this subscriber, from 1.", 1),
+                                "started_at": text("When it began.", format="date-time"),
+                                "took_ms": whole("Milliseconds until the answer was complete.", 0),
+                                "status_code": whole("HTTP status; 0 when no answer came.", 0),
+                                "msg": text("The answer in a line."),
+                                "result": text("What the answer meant.", enum=[each.value for each in Verdict]),
+                                "manual": boolean("Whether a person asked for it."),
+                            }
+                        )
+                    ),
+                    "forgotten": whole("Older attempts that are in the delivery records only.", 0),
+                }
+            ),
+            answered={
+                "attempts": [
+                    {
+                        "subscriber_name": "shop",
+                        "number": 1,
+                        "started_at": "2026-11-21T05:34:16.123Z",
+                        "took_ms": 104,
+                        "status_code": 503,
+                        "msg": "Service Unavailable",
+                        "result": "failed",
+                        "manual": False,
+                    }
+                ],
+                "forgotten": 0,
+            },
+        ),
         "ironmq.list_deliveries": Described(
             means="Oldest first. One request examines `count` failed deliveries that have not arrived, and shows those"
             " in the state. Pages may be short or empty; continue with `after` until it is null. Deliveries that"
@@ -716,6 +820,45 @@ DESCRIPTION = ApiDescription(
                     }
                 ],
                 "complete": True,
+            },
+        ),
+        "ironmq.search": Described(
+            means="Finds messages in all queues of the project whose `search_fields` have this value, newest first."
+            " Case does not matter. A page may be short or empty; continue with `after` until it is null.",
+            asked={"value": "4711"},
+            answer=answer(
+                {
+                    "found": array(
+                        answer(
+                            {
+                                "queue": text("Its queue."),
+                                "message_id": text("The message's id."),
+                                "field": text("The field that has the value."),
+                                "deliveries": array(
+                                    answer(
+                                        {
+                                            "subscriber_name": text("The subscriber's name."),
+                                            "state": text("State of the delivery.", enum=list(DeliveryState)),
+                                        }
+                                    ),
+                                    "None in a pull queue.",
+                                ),
+                            }
+                        )
+                    ),
+                    "after": nullable(text("Send it with the next request to continue.")),
+                }
+            ),
+            answered={
+                "found": [
+                    {
+                        "queue": "orders",
+                        "message_id": _MESSAGE_ID,
+                        "field": "order.id",
+                        "deliveries": [{"subscriber_name": "shop", "state": "exhausted"}],
+                    }
+                ],
+                "after": None,
             },
         ),
         "ironmq.show_activity": Described(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid, Unauthorized
 from pushhub.ironmq.api.queues import QUEUE
+from pushhub.ironmq.subscribers import NO_SUBSCRIBERS
 from pushhub.ironmq.wire.messages import (
     Deletion,
     parse_deletion,
@@ -18,7 +19,7 @@ from pushhub.ironmq.wire.messages import (
     render_message,
     webhook_message,
 )
-from pushhub.ironmq.wire.statuses import parse_state_query, render_deliveries, render_statuses
+from pushhub.ironmq.wire.statuses import parse_state_query, render_attempts, render_deliveries, render_statuses
 from pushhub.web.api import Auth, Body, Function, Route
 from pushhub.web.http import Response, accepts_gzip
 
@@ -56,9 +57,10 @@ def _reserve(hub: IronUseCases, call: IronCall) -> Response:
 def _peek(hub: IronUseCases, call: IronCall) -> Response:
     count = parse_peek(call.request.query)
     queue = hub.queues.get(call.project, call.queue)
+    compressed = accepts_gzip(call.request)
     if queue.is_push:
-        return Response(status=200, body={"messages": hub.push_messages.peek(queue, count)})
-    shown = [each.shown(reserved=False) for each in hub.pull.peek(queue, count)]
+        return Response(status=200, body={"messages": hub.push_messages.peek(queue, count, compressed=compressed)})
+    shown = [each.shown(reserved=False) for each in hub.pull.peek(queue, count, compressed=compressed)]
     return Response(status=200, body={"messages": shown})
 
 
@@ -75,9 +77,18 @@ def _show(hub: IronUseCases, call: IronCall) -> Response:
 def _statuses(hub: IronUseCases, call: IronCall) -> Response:
     queue = hub.queues.get(call.project, call.queue)
     if not queue.is_push:
-        raise Invalid("Pull queues cannot have subscribers")
+        raise Invalid(NO_SUBSCRIBERS)
     pushed = hub.push_messages.statuses(queue, call.message_id)
     return Response(status=200, body={"subscribers": render_statuses(queue, pushed.message, pushed.deliveries)})
+
+
+def _attempts(hub: IronUseCases, call: IronCall) -> Response:
+    queue = hub.queues.get(call.project, call.queue)
+    if not queue.is_push:
+        raise Invalid(NO_SUBSCRIBERS)
+    pushed = hub.push_messages.statuses(queue, call.message_id)
+    attempts, forgotten = render_attempts(queue, pushed.deliveries.values())
+    return Response(status=200, body={"attempts": attempts, "forgotten": forgotten})
 
 
 def _deliveries(hub: IronUseCases, call: IronCall) -> Response:
@@ -86,7 +97,10 @@ def _deliveries(hub: IronUseCases, call: IronCall) -> Response:
     if not queue.is_push:
         raise Invalid("Pull queues have no deliveries")
     found, cursor = hub.push_messages.in_state(queue, query.state, count=query.count, after=query.after)
-    return Response(status=200, body={"deliveries": render_deliveries(queue, found), "after": cursor})
+    return Response(
+        status=200,
+        body={"deliveries": render_deliveries(queue, found, hub.search.values(queue, found)), "after": cursor},
+    )
 
 
 def _touch(hub: IronUseCases, call: IronCall) -> Response:
@@ -247,5 +261,12 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         _statuses,
         name="ironmq.show_push_statuses",
         summary="Show the statuses of a message's pushes",
+    ),
+    Route(
+        "GET",
+        MESSAGE + "/attempts",
+        _attempts,
+        name="ironmq.list_attempts",
+        summary="List the attempts to push a message, oldest first",
     ),
 )

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.use_cases import IronUseCases
 
-WORK = 2_500
-"""Maximum number of lot attempts per simulation: about half a second of a function with 512 MB.
-
-A comparison takes two simulations.
+WORK = 300
+"""Lot attempts that a request's one or two simulations share: with the runs that measure them, less than 100 ms of CPU,
+as a request of one project must not hold up those of others. In a terminal a simulation takes more (``pushhub simulate
+policy``).
 """
 
 

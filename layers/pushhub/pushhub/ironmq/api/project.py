@@ -11,6 +11,7 @@ from pushhub.ironmq.wire.project import (
     render_table,
     render_verdict,
 )
+from pushhub.ironmq.wire.search import parse_search, render_found
 from pushhub.web.api import Route
 from pushhub.web.http import Response
 
@@ -45,7 +46,21 @@ def _at_subscriber(hub: IronUseCases, call: IronCall) -> Response:
     return Response(status=200, body=render_subscriber_activity(told))
 
 
+def _search(hub: IronUseCases, call: IronCall) -> Response:
+    query = parse_search(call.request.query)
+    found, after = hub.search.run(call.project, query.value, query.after)
+    return Response(status=200, body={"found": [render_found(each) for each in found], "after": after})
+
+
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
+    Route(
+        "GET",
+        PROJECT + "/search",
+        _search,
+        name="ironmq.search",
+        summary="Find messages by a value of a named field",
+        query=("value", "after"),
+    ),
     Route(
         "GET",
         PROJECT + "/activity",

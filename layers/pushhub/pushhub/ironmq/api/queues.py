@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.ironmq.queues import named_subscriber
+from pushhub.ironmq.subscribers import MOST_COUNTED
 from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, render_queue_info
-from pushhub.ironmq.wire.subscribers import parse_removals, parse_replay, parse_subscriber_request
+from pushhub.ironmq.wire.subscribers import parse_named, parse_removals, parse_replay, parse_subscriber_request
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 
@@ -26,8 +27,10 @@ def _list(hub: IronUseCases, call: IronCall) -> Response:
 
 
 def _put(hub: IronUseCases, call: IronCall) -> Response:
-    queue = hub.queues.put(call.project, call.queue, parse_queue(call.fields))
-    return Response(status=200, body={"queue": render_queue(queue)})
+    settings = parse_queue(call.fields)
+    queue = hub.queues.put(call.project, call.queue, settings)
+    left = {"left": hub.conversion.run(queue)} if settings.convert and queue.converted_at else {}
+    return Response(status=200, body={"queue": render_queue(queue) | left})
 
 
 def _show(hub: IronUseCases, call: IronCall) -> Response:
@@ -41,6 +44,8 @@ def _change(hub: IronUseCases, call: IronCall) -> Response:
 def _info(hub: IronUseCases, queue: Queue) -> Response:
     info = hub.queues.info(queue)
     body = render_queue_info(info.queue, size=info.size, total_messages=info.total_messages)
+    if queue.converted_at and (left := hub.conversion.left(queue)):
+        body["left"] = left
     return Response(status=200, body={"queue": body})
 
 
@@ -70,6 +75,22 @@ def _replay(hub: IronUseCases, call: IronCall) -> Response:
     told = hub.replay.run(queue, named_subscriber(queue, request.subscriber), request)
     body = {"looked": told.looked, "found": told.found, "replayed": told.replayed, "after": told.cursor}
     return Response(status=200, body={**body, "msg": "Counted" if request.dry_run else "Replayed"})
+
+
+def _pause(hub: IronUseCases, call: IronCall) -> Response:
+    hub.subscribers.pause(call.project, call.queue, parse_named(call.fields), paused=True)
+    return Response(status=200, body={"msg": "Paused"})
+
+
+def _resume(hub: IronUseCases, call: IronCall) -> Response:
+    hub.subscribers.pause(call.project, call.queue, parse_named(call.fields), paused=False)
+    return Response(status=200, body={"msg": "Resumed"})
+
+
+def _paused(hub: IronUseCases, call: IronCall) -> Response:
+    held = hub.subscribers.held(hub.queues.get(call.project, call.queue))
+    shown = [{"name": each.name, "held": count, "complete": count < MOST_COUNTED} for each, count in held]
+    return Response(status=200, body={"subscribers": shown})
 
 
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
@@ -118,6 +139,25 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         name="ironmq.remove_subscribers",
         summary="Remove subscribers by name",
         body=Body.JSON,
+    ),
+    Route(
+        "POST",
+        QUEUE + "/pause",
+        _pause,
+        name="ironmq.pause",
+        summary="Pause a subscriber: what it is owed waits",
+        body=Body.JSON,
+    ),
+    Route(
+        "POST",
+        QUEUE + "/resume",
+        _resume,
+        name="ironmq.resume",
+        summary="Resume a paused subscriber",
+        body=Body.JSON,
+    ),
+    Route(
+        "GET", QUEUE + "/paused", _paused, name="ironmq.list_paused", summary="List paused subscribers and what waits"
     ),
     Route(
         "POST",

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.acknowledge import Acknowledge
+    from pushhub.ironmq.conversion import Conversion
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.pull import PullQueues
     from pushhub.ironmq.push_messages import PushMessages
     from pushhub.ironmq.queues import Queues
     from pushhub.ironmq.replay import Replay
+    from pushhub.ironmq.search import Search
     from pushhub.ironmq.subscribers import Subscribers
 
 
@@ -26,11 +28,13 @@ class IronUseCases:
 
     Attributes:
         queues: Creates, changes, finds and clears queues.
+        conversion: Moves the messages of pull queues that became push queues.
         subscribers: Changes subscribers.
         post: Accepts messages.
         pull: Messages of pull queues.
         push_messages: Messages of push queues.
         acknowledge: Acknowledgements of pushes.
+        search: Finds messages by named fields.
         replay: Retries what subscribers missed.
         activity: Activity of the project; made on first use, because producers never need it.
         report: The project's part of the delivery report; likewise.
@@ -38,12 +42,14 @@ class IronUseCases:
     """
 
     queues: Queues
+    conversion: Conversion
     subscribers: Subscribers
     post: Post
     pull: PullQueues
     push_messages: PushMessages
     acknowledge: Acknowledge
     replay: Replay
+    search: Search
     activity: Callable[[], ProjectActivity]
     report: Callable[[], ProjectReport]
     history: Callable[[], SubscriberHistory]

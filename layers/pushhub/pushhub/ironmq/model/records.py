@@ -45,6 +45,16 @@ class PullItem(Protocol):
         """Why it is about to be removed, if that was noted first (``exhausted``)."""
         ...
 
+    @property
+    def entry(self) -> str:
+        """Distinguishes its stay in the queue from others under the same id; empty if there cannot be another."""
+        ...
+
+    @property
+    def placed_at(self) -> int | None:
+        """When it was last reserved, touched or released, epoch milliseconds."""
+        ...
+
 
 def record_of_pull(before: PullItem | None, after: PullItem | None, changed_at: int) -> DeliveryRecord | None:
     """The record of a pull queue's message that was put, reserved, released or removed.
@@ -55,7 +65,7 @@ def record_of_pull(before: PullItem | None, after: PullItem | None, changed_at: 
     Args:
         before: The previous state; None when it was just put.
         after: The new state; None when it was removed.
-        changed_at: Time of the change, epoch milliseconds.
+        changed_at: Time of the change, epoch milliseconds; used where the item itself has no time for the event.
 
     Returns:
         None when the write changed nothing relevant.
@@ -69,14 +79,16 @@ def record_of_pull(before: PullItem | None, after: PullItem | None, changed_at: 
         return replace(
             record_of_acceptance(after.message),
             dialect="pull",
-            owed=(f"{after.message.message_id}.{PULL_SUBSCRIBER}",),
+            record_id=f"{after.message.queue_uid}/{_stay(after)}/-/{RecordKind.ACCEPTED}/1",
+            owed=(f"{_stay(after)}.{PULL_SUBSCRIBER}",),
             reservations=after.reserved_count,
         )
+    moved_at = after.placed_at or changed_at
     if after.reserved_count > before.reserved_count:
-        reserved = _pull_event(after, RecordKind.RESERVED, changed_at)
+        reserved = _pull_event(after, RecordKind.RESERVED, moved_at)
         return replace(reserved, state=DeliveryState.RESERVED.value, due_at=iso_time(after.reserved_until))
     if before.reservation_id and not after.reservation_id:
-        return replace(_pull_event(after, RecordKind.RELEASED, changed_at), state=DeliveryState.PENDING.value)
+        return replace(_pull_event(after, RecordKind.RELEASED, moved_at), state=DeliveryState.PENDING.value)
     return None
 
 
@@ -90,11 +102,18 @@ def _end_in_queue(last: PullItem, removed_at: int) -> RecordKind:
     return RecordKind.DELIVERED if held else RecordKind.CANCELLED
 
 
+def _stay(item: PullItem) -> str:
+    """The message id, and what distinguishes this stay in the queue. What the hub itself puts there, copies and dead
+    letters, may come a second time under the same id after it was consumed.
+    """
+    return f"{item.message.message_id}~{item.entry}" if item.entry else item.message.message_id
+
+
 def _pull_event(item: PullItem, kind: RecordKind, at: int) -> DeliveryRecord:
     """A record with the fields common to all events of a message in a pull queue."""
     message = item.message
     return DeliveryRecord(
-        record_id=f"{message.queue_uid}/{message.message_id}/{PULL_SUBSCRIBER}/{kind}/{item.reserved_count}",
+        record_id=f"{message.queue_uid}/{_stay(item)}/{PULL_SUBSCRIBER}/{kind}/{item.reserved_count}",
         kind=kind,
         at=iso_time(at),
         project=message.project,
@@ -104,7 +123,7 @@ def _pull_event(item: PullItem, kind: RecordKind, at: int) -> DeliveryRecord:
         dialect="pull",
         accepted_at=iso_time(message.accepted_at),
         expires_at=iso_time(message.expires_at),
-        delivery_id=f"{message.message_id}.{PULL_SUBSCRIBER}",
+        delivery_id=f"{_stay(item)}.{PULL_SUBSCRIBER}",
         subscriber_id=PULL_SUBSCRIBER,
         reservations=item.reserved_count,
     )

@@ -81,8 +81,17 @@ def away_before(now: int) -> str:
     return f"{AWAY}{now + 1:015d}"
 
 
-def encode_pull_item(message: Message, *, place: str, reserved_count: int = 0, shard: int = 0) -> Item:
-    """The whole item of a message that enters a pull queue."""
+def encode_pull_item(message: Message, *, place: str, reserved_count: int = 0, shard: int = 0, entry: str = "") -> Item:
+    """The whole item of a message that enters a pull queue.
+
+    Args:
+        message: The message.
+        place: Its place.
+        reserved_count: Times it was reserved before.
+        shard: The part of the queue's entries that it goes to.
+        entry: Distinguishes this stay in the queue from others of the same message id, in the delivery records; empty
+            if there cannot be another.
+    """
     item = message_key(message.key)
     item["kind"] = text("line")
     item["place"] = text(place)
@@ -90,6 +99,8 @@ def encode_pull_item(message: Message, *, place: str, reserved_count: int = 0, s
         item["reserved_count"] = number(reserved_count)
     if shard:
         item["shard"] = number(shard)
+    if entry:
+        item["entry"] = text(entry)
     return item | encode_fields(message)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pushhub.cloud.table import numbers
 from pushhub.ironmq.model.records import record_of_pull
 from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 
@@ -25,6 +26,8 @@ class _Item:
     reservation_id: str | None
     reserved_until: int
     leaving: str | None
+    entry: str
+    placed_at: int | None
 
 
 def record_of_pull_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
@@ -54,4 +57,6 @@ def _item(image: Item | None) -> _Item | None:
         reservation_id=stored.reservation_id,
         reserved_until=stored.reserved_until,
         leaving=image["leaving"]["S"] if "leaving" in image else None,
+        entry=image["entry"]["S"] if "entry" in image else "",
+        placed_at=numbers(image, "placed_at"),
     )

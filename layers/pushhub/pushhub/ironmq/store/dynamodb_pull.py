@@ -73,6 +73,10 @@ _MEND_AFTER_MS = 2_000
 """How long an outdated entry is left to the call that moved its message. A shorter time would be as safe, but cost
 writes.
 """
+_SWEEP_EVERY_MS = 5_000
+"""How long after looking for outdated entries of a queue an environment looks again, if its size is to be exact."""
+_SWEPT = 200
+"""Entries looked at each time, at 0.5 to 2 read units each."""
 _LONGEST_PAUSE = 3
 """The pause after a loss stops growing at this many losses."""
 _TRANSIENT = frozenset({"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
@@ -143,6 +147,7 @@ class DynamoDBPullStore:
         self._clock = clock
         self._threads = threads
         self._crowds: dict[tuple[str, str], _Crowd] = {}
+        self._swept_at: dict[tuple[str, str], int] = {}
         self._table = Table(client, table, clock)
         self._places = PullPlaces(self._table, clock)
 
@@ -155,19 +160,20 @@ class DynamoDBPullStore:
             self._places.enter(self._put_alone(items[0]) if len(items) == 1 else self._put_together(items))
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
-        # A message moved here again after it was consumed gets a new, distinct place.
-        place = first_place(message, secrets.token_hex(4))
-        item = self._entering(message, place, reserved_count=reserved_count)
+        # A message moved here again after it was consumed gets a new, distinct place, and a life of its own in the
+        # records.
+        entry = secrets.token_hex(4)
+        item = self._entering(message, first_place(message, entry), reserved_count=reserved_count, entry=entry)
         (stored,) = self._put_alone(item)
         if stored is not item and decode_pull_message(stored).message.cause != message.cause:
             return Once.TAKEN
         self._places.enter([stored])
         return Once.STORED if stored is item else Once.KNOWN
 
-    def _entering(self, message: Message, place: str, *, reserved_count: int = 0) -> Item:
+    def _entering(self, message: Message, place: str, *, reserved_count: int = 0, entry: str = "") -> Item:
         """The item of a message that enters its queue."""
         shard = self._places.shard_for(message.project, message.queue_uid, message.message_id)
-        return encode_pull_item(message, place=place, reserved_count=reserved_count, shard=shard)
+        return encode_pull_item(message, place=place, reserved_count=reserved_count, shard=shard, entry=entry)
 
     def _put_alone(self, item: Item) -> list[Item]:
         """The item as stored now: the given one, or that of an earlier call, which may have failed before it wrote the
@@ -209,9 +215,18 @@ class DynamoDBPullStore:
                 item["place"]["S"] != candidate.place
                 and self._now(call) - (numbers(item, "placed_at") or 0) >= _MEND_AFTER_MS
             ):
-                self._places.enter([item])
+                self._mend(call, candidate, item)
                 astray.append(candidate)
         self._places.forget(call.project_id, call.pull_uid, [*expired, *astray])
+
+    def _mend(self, call: _Reserving, candidate: Candidate, item: Item) -> None:
+        """Write the entry that a message ought to have. If the message has gone or moved on meanwhile, whoever did that
+        has deleted the entry before it was written, so it is deleted here: it would be counted until somebody finds it.
+        """
+        self._places.enter([item])
+        now_stored = self._table.get(message_key(MessageKey(call.project_id, call.pull_uid, candidate.message_id)))
+        if now_stored is None or now_stored["place"]["S"] != item["place"]["S"]:
+            self._places.leave([item])
 
     def _call(self, project_id: str, pull_uid: str, *, count: int, timeout_ms: int, now: int) -> _Reserving:
         ahead_ms = now - self._clock.now()
@@ -415,9 +430,38 @@ class DynamoDBPullStore:
         with suppress(Unavailable):
             self._places.leave([gone] if gone else [])
 
-    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None) -> int:
-        """Reads the entries, 1 MB (some 8,000 messages) per call."""
-        return self._places.count(project_id, pull_uid, now, at_most=at_most)
+    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None, exact: bool = False) -> int:
+        """Reads the entries, 1 MB (some 8,000 messages) per call.
+
+        A call that is cut off between deleting a message and deleting its entry leaves the entry behind, and it would
+        be counted until its time has come and a consumer finds it. ``exact`` looks for such entries, every few seconds
+        for each queue and environment, so that whoever wants to know the size pays for that, and not each message.
+        """
+        size = self._places.count(project_id, pull_uid, now, at_most=at_most)
+        if exact and size and self._sweeps(project_id, pull_uid, now):
+            size = self._places.count(project_id, pull_uid, now, at_most=at_most)
+        return size
+
+    def _sweeps(self, project_id: str, pull_uid: str, now: int) -> bool:
+        """Look for outdated entries if it is time to, and repair them; returns whether there were any."""
+        queue = project_id, pull_uid
+        if self._clock.now() < self._swept_at.get(queue, 0) + _SWEEP_EVERY_MS:
+            return False
+        if len(self._swept_at) >= _CROWDED_QUEUES:
+            self._swept_at.clear()
+        self._swept_at[queue] = self._clock.now()
+        call = self._call(project_id, pull_uid, count=0, timeout_ms=0, now=now)
+        # The size is known, if not exactly, so it is told whatever fails here.
+        with suppress(Unavailable):
+            found = self._places.some(project_id, pull_uid, _SWEPT)
+            keys = [MessageKey(project_id, pull_uid, each) for each in {each.message_id for each in found}]
+            items = {item["pk"]["S"]: item for item in self._table.get_many([message_key(each) for each in keys])}
+            for each in found:
+                item = items.get(message_key(MessageKey(project_id, pull_uid, each.message_id))["pk"]["S"], {})
+                if not item or item["place"]["S"] != each.place:
+                    call.missed[each.place] = each, item
+            self._tidy(call)
+        return bool(call.missed)
 
     def _put_together(self, items: list[Item]) -> list[Item]:
         """The items as stored now: all of them, or none."""

@@ -48,6 +48,8 @@ MARK = "!"
 """Sort key, before all places, of the item that tells consumers that there are further shards, and until when (at
 least) messages go there.
 """
+_BEHIND_ALL = "1#~"
+"""After all places."""
 _BUSY = 200
 """Messages that an environment must have posted to a queue within :data:`_BUSY_WITHIN_MS` before it uses all shards."""
 _BUSY_WITHIN_MS = 10_000
@@ -76,6 +78,7 @@ class PullPlaces:
         self._posted: dict[tuple[str, str], tuple[int, int]] = {}
         self._marked: dict[tuple[str, str], int] = {}
         self._seen_spread: dict[tuple[str, str], bool] = {}
+        self._looked_at: dict[tuple[str, str], tuple[int, str]] = {}
 
     def enter(self, items: Sequence[Item]) -> None:
         """Write entries for the current places of messages, given their items. This is what adds a stored message to
@@ -237,6 +240,27 @@ class PullPlaces:
                 if at_most is not None and count >= at_most:
                     return at_most
         return count
+
+    def some(self, project_id: str, pull_uid: str, most: int) -> list[Candidate]:
+        """All entries of a short queue. Of a long one, the first ones, and as many others of messages that are or were
+        away, from call to call the next ones.
+        """
+        queue = project_id, pull_uid
+        shards = [shard_key(*queue, shard) for shard in range(SHARDS if self._table.get(_mark_key(*queue)) else 1)]
+        each_limit, left = most // 2 // len(shards), most // 2
+        fronts = [self._read(shard, AVAILABLE, _BEHIND_ALL, each_limit) for shard in shards]
+        found = list(chain.from_iterable(fronts))
+        if any(len(each) == each_limit for each in fronts):
+            position, after = self._looked_at.pop(queue, (0, AWAY))
+            for step in range(position, position + len(shards) + 1):
+                away = self._read(shards[step % len(shards)], after, _BEHIND_ALL, left)
+                found += away
+                left -= len(away)
+                if not left:
+                    _remember(self._looked_at, queue, (step % len(shards), f"{away[-1]['sk']['S']}!"))
+                    break
+                after = AWAY
+        return list({each.place: each for each in map(decode_candidate, found)}.values())
 
     def _waiting(
         self, project_id: str, pull_uid: str, shard: int, first: Sequence[Candidate], *, more: bool

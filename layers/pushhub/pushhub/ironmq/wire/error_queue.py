@@ -49,7 +49,7 @@ def error_message_body(queue: Queue, message: Message, body: bytes | None, deliv
 
 
 def _asked(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, object]:
-    """The last answer of a subscriber; one removed before it was asked has no name any more."""
+    """The last answer of a subscriber; one removed before it was asked has none."""
     name, url = asked_as(queue, subscriber_id, delivery)
     status = delivery.status(subscriber_id)
     here = queue.push is not None and queue.push.subscriber(subscriber_id) is not None

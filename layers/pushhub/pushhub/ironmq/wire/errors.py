@@ -1,11 +1,20 @@
 """Errors as IronMQ v3 answers them: a status and ``{"msg": ...}``.
 
-503 and 504 are never used: clients take them as an invitation to retry immediately.
+Clients take 503 as an invitation to repeat the request, so only a hub that is too busy answers it; 504 is never used.
 """
 
 from __future__ import annotations
 
-from pushhub.base.errors import Forbidden, NotFound, QuotaExceeded, RequestRefused, TooLarge, Unanswerable, Unauthorized
+from pushhub.base.errors import (
+    Forbidden,
+    NotFound,
+    Overloaded,
+    RequestRefused,
+    TooLarge,
+    TryLater,
+    Unanswerable,
+    Unauthorized,
+)
 from pushhub.web.http import MethodNotAllowed
 
 FAULT_MESSAGE = "Internal server error"
@@ -18,7 +27,8 @@ _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
     (MethodNotAllowed, 405),
     (Unanswerable, 406),
     (TooLarge, 413),
-    (QuotaExceeded, 429),
+    (TryLater, 429),
+    (Overloaded, 503),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ RESERVATION_REQUIRED = "A reservation_id is required"
 """The refusal of touch, release, and deletion of a reserved message without its reservation; clients match this
 text.
 """
+
+_ORDERING_KEY = re.compile("[!-~]{1,256}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +87,16 @@ def _message(given: Any) -> NewMessage:
         body=body.encode(),
         delay_s=integer(given, "delay", least=0, most=MAX_DELAY_S) or 0,
         headers=push_headers_of(section(given, "push_headers")),
+        order_key=_ordering_key(given),
     )
+
+
+def _ordering_key(given: Fields) -> str | None:
+    """An addition to IronMQ."""
+    key = text(given, "ordering_key") or None
+    if key is not None and _ORDERING_KEY.fullmatch(key) is None:
+        raise Invalid("ordering_key must be 1 to 256 characters of ASCII without spaces")
+    return key
 
 
 def webhook_message(body: bytes, headers: Mapping[str, str]) -> NewMessage:

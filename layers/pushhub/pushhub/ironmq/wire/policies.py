@@ -7,7 +7,6 @@ The command line uses the same format (``pushhub simulate policy``). Imported on
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from pushhub.base.errors import Invalid
@@ -19,7 +18,7 @@ from pushhub.engine.model.forecast import PERCENTS, Forecast, Plan
 from pushhub.engine.model.outage import Endpoint, Trouble, Window
 from pushhub.ironmq.wire.queues import MAX_EXPIRATION_S, MAX_RETRIES, MAX_RETRIES_DELAY_S, MIN_RETRIES_DELAY_S
 from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S
-from pushhub.web.json import Fields, boolean, integer, listed, section, text
+from pushhub.web.json import Fields, boolean, integer, listed, moment, section, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,11 +154,11 @@ def parse_replay(fields: Fields) -> ReplayRequest | None:
     given = section(fields, "replay")
     if given is None:
         return None
-    since = _moment(given, "since")
+    since = moment(given, "since")
     if since is None:
         raise Invalid("since is missing in replay")
     longest = since + MAX_DURATION_S * 1000
-    until = _moment(given, "until")
+    until = moment(given, "until")
     until = longest if until is None else until
     if not since < until <= longest:
         raise Invalid("until must be at most a week after since in replay")
@@ -174,18 +173,6 @@ def _named(given: Fields, name: str) -> str:
     if len(value.encode()) > MAX_NAME_BYTES:
         raise Invalid(f"{name} is longer than {MAX_NAME_BYTES} bytes")
     return value
-
-
-def _moment(given: Fields, name: str) -> int | None:
-    """A time, ``2026-11-01`` or ``2026-11-01T12:00:00Z``, as epoch milliseconds; UTC unless it has a time zone."""
-    value = text(given, name)
-    if value is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
-    except (ValueError, OverflowError) as error:
-        raise Invalid(f"{name} must be a time like 2026-11-01 or 2026-11-01T12:00:00Z") from error
 
 
 def _policy(given: Fields) -> tuple[Kind, RetryPolicy]:

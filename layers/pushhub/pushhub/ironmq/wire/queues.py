@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
 from pushhub.engine.model.queue import Alert, Queue, QueueType
+from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS
 from pushhub.ironmq.wire.alerts import parse_alerts, render_alert
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.subscribers import AskedSubscriber, parse_subscribers, render_subscriber
-from pushhub.web.json import Fields, integer, listed, number_in_query, section, text
+from pushhub.web.json import Fields, boolean, integer, listed, number_in_query, section, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 MAX_TIMEOUT_S = 86_400
 MAX_EXPIRATION_S = 2_592_000
@@ -66,6 +67,8 @@ class QueueSettings:
         push: Push settings.
         dead_letter: Dead-letter settings.
         alerts: The complete new list of alerts.
+        convert: Whether a pull queue becomes a push queue.
+        search_fields: The complete new list of fields by which messages can be found.
     """
 
     type: QueueType | None = None
@@ -74,6 +77,8 @@ class QueueSettings:
     push: PushSettingsGiven | None = None
     dead_letter: DeadLetterSettings | None = None
     alerts: tuple[Alert, ...] | None = None
+    convert: bool = False
+    search_fields: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +111,23 @@ def parse_queue(fields: Fields) -> QueueSettings:
         push=_push(section(queue, "push")),
         dead_letter=_dead_letter(section(queue, "dead_letter")),
         alerts=None if alerts is None else parse_alerts(alerts),
+        convert=boolean(queue, "convert"),
+        search_fields=_search_fields(listed(queue, "search_fields")),
     )
+
+
+def _search_fields(given: Sequence[Any] | None) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    if len(given) > MAX_FIELDS:
+        raise Invalid(f"search_fields can have at most {MAX_FIELDS} fields")
+    for each in given:
+        name = each.removeprefix(HEADER) if isinstance(each, str) else ""
+        if not name or len(each.encode()) > MAX_FIELD_BYTES or not name.isprintable():
+            raise Invalid(
+                f"search_fields must be paths like order.id, or header:NAME, of at most {MAX_FIELD_BYTES} bytes"
+            )
+    return tuple(dict.fromkeys(given))
 
 
 def _type(queue: Fields) -> QueueType | None:
@@ -180,6 +201,8 @@ def render_queue(queue: Queue) -> dict[str, object]:
         }
     if queue.alerts:
         shown["alerts"] = [render_alert(each) for each in queue.alerts]
+    if queue.search_fields:
+        shown["search_fields"] = [*queue.search_fields]
     return shown
 
 

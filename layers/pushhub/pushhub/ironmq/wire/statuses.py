@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
-from pushhub.engine.model.delivery import Delivery, DeliveryState, retries_remaining
+from pushhub.engine.model.delivery import Delivery, DeliveryState, known_attempts, retries_remaining
 from pushhub.ironmq.wire.cursors import MAX_LOOKED_AT, parse_cursor
 from pushhub.web.json import number_in_query
 
@@ -77,16 +78,48 @@ def parse_state_query(query: Mapping[str, str]) -> StateQuery:
     return StateQuery(state=DeliveryState(state), count=count, after=parse_cursor(query.get("after")))
 
 
-def render_deliveries(queue: Queue, deliveries: Iterable[Delivery]) -> list[dict[str, object]]:
-    """Deliveries with their messages' ids, each in the form of its subscriber's status."""
+def render_deliveries(
+    queue: Queue, deliveries: Iterable[Delivery], values: Mapping[str, Mapping[str, str]]
+) -> list[dict[str, object]]:
+    """Deliveries with their messages' ids, each in the form of its subscriber's status.
+
+    Args:
+        queue: Their queue.
+        deliveries: The deliveries.
+        values: Values of the queue's named fields, by message.
+    """
     return [
         {
             "message_id": each.message_id,
             "accepted_at": iso_time(each.accepted_at),
             **_status(queue, each.targets[each.cursor], each),
+            **({"fields": dict(values.get(each.message_id, {}))} if queue.search_fields else {}),
         }
         for each in deliveries
     ]
+
+
+def render_attempts(queue: Queue, deliveries: Iterable[Delivery]) -> tuple[list[dict[str, object]], int]:
+    """The attempts of a message's deliveries in the order in which they began, and how many are no longer known."""
+    found: list[dict[str, object]] = []
+    forgotten = 0
+    for each in deliveries:
+        known = known_attempts(each)
+        forgotten += each.attempts - len(known)
+        found += [
+            {
+                "subscriber_name": asked_as(queue, attempt.subscriber_id, each)[0],
+                "number": attempt.number,
+                "started_at": iso_time(attempt.started_at),
+                "took_ms": attempt.took_ms,
+                "status_code": attempt.status_code,
+                "msg": attempt.message,
+                "result": attempt.verdict.value,
+                "manual": attempt.manual,
+            }
+            for attempt in known
+        ]
+    return sorted(found, key=lambda attempt: (str(attempt["started_at"]), attempt["number"])), forgotten
 
 
 def _status(queue: Queue, subscriber_id: str, delivery: Delivery) -> dict[str, object]:
@@ -127,12 +160,13 @@ def told_message(delivery: Delivery, subscriber_id: str) -> str:
 
 
 def asked_as(queue: Queue, subscriber_id: str, delivery: Delivery) -> tuple[str, str]:
-    """Name and URL of a subscriber: as they were when it was last asked, otherwise as they are now.
+    """Name and URL of a subscriber: as they were when it was last asked, otherwise as they are now, or were when it was
+    removed.
 
-    Both are empty if it was removed before it was asked.
+    Both are empty if it was removed so long ago that its queue no longer remembers it.
     """
     status = delivery.status(subscriber_id)
     if status.url is not None:
-        return status.name or "", status.url
-    subscriber = queue.push.subscriber(subscriber_id) if queue.push else None
-    return (subscriber.name, subscriber.url) if subscriber else ("", "")
+        return status.name or "", masked_url(status.url)
+    subscriber = queue.push.subscriber(subscriber_id) or queue.push.once(subscriber_id) if queue.push else None
+    return (subscriber.name, masked_url(subscriber.url)) if subscriber else ("", "")

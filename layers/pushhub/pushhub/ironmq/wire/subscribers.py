@@ -9,16 +9,18 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.credentials import masked_headers, masked_url
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import KEEP, SigningChange
 from pushhub.engine.model.queue import Subscriber
 from pushhub.ironmq.wire.cursors import MAX_LOOKED_AT, parse_cursor
 from pushhub.ironmq.wire.headers import check_header_value, subscriber_headers_of
-from pushhub.web.json import Fields, boolean, integer, listed, section, text
+from pushhub.ironmq.wire.names import is_message_id
+from pushhub.web.json import Fields, boolean, integer, listed, moment, section, text
 from pushhub.web.signing import parse_signing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 MAX_SUBSCRIBERS_BYTES = 65_536
 """Maximum size of a queue's list of subscribers, in bytes of JSON (IronMQ v3: 64 KB)."""
@@ -56,12 +58,18 @@ class ReplayRequest:
         subscriber: Name of the subscriber.
         count: How many deliveries of the queue to look at, 1..100.
         after: Cursor from the previous page; None to begin.
+        message_ids: Only these messages, instead of a page of all; empty for all.
+        since: Only messages accepted from then on, epoch milliseconds; None for no bound.
+        until: Only messages accepted before then; None for no bound.
         dry_run: Whether only to count.
     """
 
     subscriber: str
     count: int
     after: str | None
+    message_ids: tuple[str, ...]
+    since: int | None
+    until: int | None
     dry_run: bool
 
 
@@ -71,15 +79,36 @@ def parse_replay(fields: Fields) -> ReplayRequest:
     Raises:
         Invalid: Wrong type or out of range.
     """
-    subscriber = text(fields, "subscriber")
-    if subscriber is None:
-        raise Invalid("subscriber must be the name of a subscriber")
+    subscriber = parse_named(fields)
+    ids = listed(fields, "message_ids") or ()
+    # null or an empty array must never mean all of them.
+    if "message_ids" in fields and not (1 <= len(ids) <= MAX_LOOKED_AT and all(map(_is_message_id, ids))):
+        raise Invalid(f"message_ids must be an array of 1 to {MAX_LOOKED_AT} ids of messages")
     return ReplayRequest(
         subscriber=subscriber,
         count=integer(fields, "n", least=1, most=MAX_LOOKED_AT) or MAX_LOOKED_AT,
         after=parse_cursor(text(fields, "after")),
+        message_ids=tuple(dict.fromkeys(ids)),
+        since=moment(fields, "since"),
+        until=moment(fields, "until"),
         dry_run=boolean(fields, "dry_run"),
     )
+
+
+def parse_named(fields: Fields) -> str:
+    """The name of the subscriber that a request is about.
+
+    Raises:
+        Invalid: It has none.
+    """
+    name = text(fields, "subscriber")
+    if name is None:
+        raise Invalid("subscriber must be the name of a subscriber")
+    return name
+
+
+def _is_message_id(given: Any) -> bool:
+    return isinstance(given, str) and is_message_id(given)
 
 
 def parse_subscriber_request(fields: Fields) -> tuple[AskedSubscriber, ...]:
@@ -179,18 +208,27 @@ def check_subscribers_size(subscribers: Sequence[Subscriber]) -> None:
     Raises:
         Invalid: It is.
     """
-    rendered = json.dumps([render_subscriber(each) for each in subscribers], ensure_ascii=False)
+    rendered = json.dumps([_rendered(each, each.url, each.headers) for each in subscribers], ensure_ascii=False)
     if len(rendered.encode()) > MAX_SUBSCRIBERS_BYTES:
         raise Invalid(f"Subscribers take more than {MAX_SUBSCRIBERS_BYTES} bytes")
 
 
 def render_subscriber(subscriber: Subscriber) -> dict[str, object]:
-    """A subscriber as queue info shows it; our additions appear only where they differ from IronMQ's behaviour."""
-    shown: dict[str, object] = {"name": subscriber.name, "url": subscriber.url}
-    if subscriber.headers:
-        shown["headers"] = dict(subscriber.headers)
+    """A subscriber as queue info shows it: what opens something reads ``********``.
+
+    Our additions appear only where they differ from IronMQ's behaviour.
+    """
+    return _rendered(subscriber, masked_url(subscriber.url), masked_headers(subscriber.headers))
+
+
+def _rendered(subscriber: Subscriber, url: str, headers: Mapping[str, str]) -> dict[str, object]:
+    shown: dict[str, object] = {"name": subscriber.name, "url": url}
+    if headers:
+        shown["headers"] = dict(headers)
     if subscriber.timeout_s != DEFAULT_TIMEOUT_S:
         shown["timeout"] = subscriber.timeout_s
     if subscriber.sealed:
         shown["signing"] = True
+    if subscriber.paused:
+        shown["paused"] = True
     return shown

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from pushhub.notifications.api.call import ROOT, NotificationsCall
 from pushhub.notifications.wire.errors import ERROR_TYPE, fault_body
 from pushhub.notifications.wire.requests import parse_token_request
+from pushhub.notifications.wire.subscriptions import parse_name
+from pushhub.notifications.wire.waiting import print_waiting
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 
@@ -27,6 +29,11 @@ def _verify(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
 def _unsubscribe(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
     hub.subscribers.unsubscribe(call.request.query.get("token", ""))
     return Response(status=200, body={"result": "DONE"})
+
+
+def _subscribers(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
+    found = hub.waiting.of(call.project, parse_name(call.request.query.get("subscription")))
+    return Response(status=200, body={"subscribers": [print_waiting(each) for each in found]})
 
 
 def _handshake(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
@@ -62,6 +69,14 @@ ROUTES: tuple[Route[NotificationsUseCases, NotificationsCall], ...] = (
         summary="Remove the subscriber of a consumer's token",
         auth=Auth.CAPABILITY,
         query=("token",),
+    ),
+    Route(
+        "GET",
+        ROOT + "/subscribers",
+        _subscribers,
+        name="notifications.list_subscribers",
+        summary="Show what waits for subscribers",
+        query=("subscription",),
     ),
     Route(
         "GET",

@@ -6,7 +6,7 @@ from typing import Any
 
 from pushhub.notifications.model.subscription import ANY_API, APIS
 from pushhub.notifications.model.topic import COMMIT_NOTIFICATIONS
-from pushhub.notifications.wire.errors import ERROR_TYPE
+from pushhub.notifications.wire.errors import ERROR_TYPE, KINDS, fault_body
 from pushhub.notifications.wire.publish import ACTIONS
 from pushhub.notifications.wire.subscriptions import COLLECTION_TYPE, SUBSCRIPTION_TYPE
 from pushhub.web.api import Auth
@@ -19,6 +19,7 @@ from pushhub.web.description import (
     answer,
     array,
     boolean,
+    nullable,
     obj,
     ref,
     request,
@@ -27,6 +28,9 @@ from pushhub.web.description import (
 )
 
 _INFO = "https://www.cumulocity.com/guides/reference-guide/#error_reporting"
+
+_NAMES = {status: name for _, status, name in reversed(KINDS)} | {500: fault_body()["error"]}
+"""What errors are called, by status."""
 _URL = "http://hub.example/notification2/subscriptions"
 _RULE: dict[str, Any] = {
     "id": "1910848478410441216",
@@ -114,6 +118,7 @@ DESCRIPTION = ApiDescription(
         "context": Named(means="Only those of this context.", schema=_CONTEXT),
         "notifications.delete_subscriptions:context": Named(means="The context; `mo` by default.", schema=_CONTEXT),
         "subscription": Named(means="Only those of this name."),
+        "notifications.list_subscribers:subscription": Named(means="The topic's name.", required=True, schema=_NAME),
         "typeFilter": Named(means="Only those with this filter."),
         "currentPage": Named(means="Which page.", schema=whole("", 1, 1_000_000, default=1)),
         "pageSize": Named(means="Subscriptions on a page.", schema=whole("", 1, 2000, default=5)),
@@ -123,13 +128,14 @@ DESCRIPTION = ApiDescription(
     },
     refusal=ref("NotificationsRefusal"),
     refusal_type=ERROR_TYPE,
-    refused={"error": "security/Unauthorized", "message": "Invalid credentials! : Bad credentials", "info": _INFO},
+    refused=lambda status, reason: {"error": _NAMES[status], "message": reason, "info": _INFO},
     refusals={
         401: "No credentials, or invalid ones",
         404: "No such subscription",
         413: "Larger than 4 MiB",
         422: "Malformed, wrong type, or out of range",
         500: "The hub failed. The request may or may not have been carried out",
+        503: "The hub is busy. The request may or may not have been carried out; repeat it after `Retry-After`",
     },
     routes={
         "notifications.root": Described(
@@ -273,6 +279,42 @@ DESCRIPTION = ApiDescription(
             means="500 if there is no such subscriber (any more), as clients expect.",
             answer=answer({"result": text()}),
             answered={"result": "DONE"},
+        ),
+        "notifications.list_subscribers": Described(
+            means="Of the persistent and the non-persistent topic of that name. `bytes` is what its limit counts.",
+            asked={"subscription": "orders"},
+            answer=answer(
+                {
+                    "subscribers": array(
+                        answer(
+                            {
+                                "subscription": _NAME,
+                                "nonPersistent": boolean("Which of the two topics of that name."),
+                                "subscriber": text("Its name."),
+                                "shared": boolean("Whether several consumers may be connected."),
+                                "consumers": whole("How many are connected."),
+                                "unacknowledged": whole("Notifications sent to them and not acknowledged."),
+                                "bytes": whole("From the oldest notification that it needs on."),
+                                "oldest": nullable(text("When that one was accepted.", format="date-time")),
+                            }
+                        )
+                    )
+                }
+            ),
+            answered={
+                "subscribers": [
+                    {
+                        "subscription": "orders",
+                        "nonPersistent": False,
+                        "subscriber": "dashboard",
+                        "shared": False,
+                        "consumers": 0,
+                        "unacknowledged": 0,
+                        "bytes": 20_480,
+                        "oldest": "2026-11-23T08:00:00Z",
+                    }
+                ]
+            },
         ),
         "notifications.consume": Described(
             means="The WebSocket API answers a WebSocket handshake; any other request gets 426.",

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.engine.tokens import Tokens, token_hash
 from pushhub.notifications.api.call import NotificationsCall
-from pushhub.notifications.wire.errors import ERROR_TYPE, BacklogFull, error_body, fault_body, status_of
+from pushhub.notifications.wire.errors import (
+    CONSUMER_CHALLENGE,
+    ERROR_TYPE,
+    BacklogFull,
+    error_body,
+    fault_body,
+    status_of,
+)
 from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
@@ -85,7 +92,7 @@ class NotificationsDialect(Dialect[NotificationsCall]):
         browsers show no dialog.
         """
         if not isinstance(error, BadCredentials):
-            return 'Bearer realm="pushhub"'
+            return CONSUMER_CHALLENGE
         basic = "XBasic" if request.headers.get("usexbasic", "").strip().lower() == "true" else "Basic"
         return f'{basic} realm="pushhub", Bearer realm="pushhub"'
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.publish import NotificationPublish
     from pushhub.notifications.subscribers import NotificationSubscribers
     from pushhub.notifications.subscriptions import NotificationSubscriptions
+    from pushhub.notifications.waiting import NotificationsWaiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +33,12 @@ class NotificationsUseCases(Publishing):
         subscriptions: Publishing rules.
         subscribers: Tokens for consumers, and unsubscribing.
         consumers: Tells whether a handshake would be accepted.
+        waiting: Tells what waits for subscribers.
         base_url: Public base URL of this hub.
     """
 
     subscriptions: NotificationSubscriptions
     subscribers: NotificationSubscribers
     consumers: Consumers
+    waiting: NotificationsWaiting
     base_url: str

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from pushhub.base.errors import Invalid
@@ -136,7 +137,13 @@ def _of_type(rule: Subscription, data: Any) -> bool:
     if not rule.type_filter:
         return True
     kind = data.get("type") if isinstance(data, Mapping) else None
-    return isinstance(kind, str) and kind in parse_type_filter(rule.type_filter)
+    return isinstance(kind, str) and kind in _types_of(rule.type_filter)
+
+
+@lru_cache(maxsize=1_024)
+def _types_of(type_filter: str) -> frozenset[str]:
+    """Many notifications are compared with the same filters."""
+    return parse_type_filter(type_filter)
 
 
 def parse_type_filter(text: str) -> frozenset[str]:

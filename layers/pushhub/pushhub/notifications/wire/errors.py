@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.errors import Forbidden, Invalid, NotFound, QuotaExceeded, RequestRefused, TooLarge, Unauthorized
+from pushhub.base.errors import (
+    Forbidden,
+    Invalid,
+    NotFound,
+    Overloaded,
+    RequestRefused,
+    TooLarge,
+    TryLater,
+    Unauthorized,
+)
 from pushhub.notifications.model.backlog import AlreadyConnected
 from pushhub.web.http import MethodNotAllowed
 
@@ -17,6 +26,9 @@ if TYPE_CHECKING:
 
 ERROR_TYPE = "application/vnd.com.nsn.cumulocity.error+json"
 """Content type of every refusal."""
+
+CONSUMER_CHALLENGE = 'Bearer realm="pushhub"'
+"""``WWW-Authenticate`` of a 401 to a consumer, whose credentials are its token."""
 
 _INFO = "https://www.cumulocity.com/guides/reference-guide/#error_reporting"
 
@@ -84,7 +96,7 @@ class BacklogFull(RequestRefused):
         self.key = key
 
 
-_KINDS: tuple[tuple[type[RequestRefused], int, str], ...] = (
+KINDS: tuple[tuple[type[RequestRefused], int, str], ...] = (
     (Unauthorized, 401, "security/Unauthorized"),
     (Forbidden, 403, "security/Forbidden"),
     (NotFound, 404, "reliable-notification/Not Found"),
@@ -92,21 +104,23 @@ _KINDS: tuple[tuple[type[RequestRefused], int, str], ...] = (
     (DuplicateSubscription, 409, "reliable-notification/Duplicate"),
     (AlreadyConnected, 409, "reliable-notification/Conflict"),
     (TooLarge, 413, "reliable-notification/Too Large"),
-    (QuotaExceeded, 429, "general/tooManyRequests"),
+    (TryLater, 429, "general/tooManyRequests"),
+    (Overloaded, 503, "general/overloaded"),
     (SubscriberUnknown, 500, "reliable-notification/Not Found"),
     (BacklogFull, 500, "reliable-notification/Backlog Quota Exceeded"),
     (Invalid, 422, "reliable-notification/Invalid"),
 )
+"""Refusals with the status and the name of each; the first that fits counts."""
 
 
 def status_of(error: RequestRefused) -> int:
     """The HTTP status of a refusal: 422 unless its kind has a status of its own."""
-    return next((status for kind, status, _ in _KINDS if isinstance(error, kind)), 422)
+    return next((status for kind, status, _ in KINDS if isinstance(error, kind)), 422)
 
 
 def error_body(error: RequestRefused) -> dict[str, Any]:
     """The JSON of a refusal. For full backlogs, ``details`` tell which topics took the request and which did not."""
-    name = next((name for kind, _, name in _KINDS if isinstance(error, kind)), "reliable-notification/Invalid")
+    name = next((name for kind, _, name in KINDS if isinstance(error, kind)), "reliable-notification/Invalid")
     if type(error) is NotFound:
         # No path at all
         name = "general/notFound"

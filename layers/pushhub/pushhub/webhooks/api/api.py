@@ -50,7 +50,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
 )
 """Every route of the webhooks API; if two paths match, the first one wins."""
 
-_UNKEPT = portal.UNKEPT | {consent.POST_NAME}
+_UNKEPT = portal.UNKEPT | tasks.UNKEPT | {consent.POST_NAME}
 """POSTs whose answers are not kept for repeated requests."""
 
 Handler = Callable[[WebhooksUseCases, WebhooksCall], Response]

@@ -7,11 +7,13 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pushhub.base.steps import Steps
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
 from pushhub.webhooks.api.messages import MESSAGE, message_query
 from pushhub.webhooks.attempts import AttemptedMessage, AttemptQuery, Stats
+from pushhub.webhooks.messages import LIST_STEPS
 from pushhub.webhooks.model.ids import Kind, message_id
 from pushhub.webhooks.wire.attempt import (
     attempt_view,
@@ -51,6 +53,7 @@ def _query(call: WebhooksCall) -> AttemptQuery:
 
 def _viewer(hub: WebhooksUseCases, call: WebhooksCall) -> Callable[[LoggedAttempt], dict[str, object]]:
     """A view of attempts as the query requests. An invalid query is refused even if there are no attempts."""
+    url_as_shown = hub.endpoints.url_as_shown(call.caller.reach)
     with_message, with_content = call.flag("with_msg", default=False), call.flag("with_content", default=True)
 
     def view(attempt: LoggedAttempt) -> dict[str, object]:
@@ -58,7 +61,7 @@ def _viewer(hub: WebhooksUseCases, call: WebhooksCall) -> Callable[[LoggedAttemp
         if with_message:
             found = hub.messages.message(call.project, attempt.app_id, message_id(attempt.engine_id))
             message = message_view(found, {})
-        return attempt_view(attempt, with_content=with_content, message=message)
+        return attempt_view(attempt, url_as_shown, with_content=with_content, message=message)
 
     return view
 
@@ -86,10 +89,10 @@ def _messages_of(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     window = _window(hub, call, Kind.MESSAGE)
     with_content = call.flag("with_content", default=True)
     page = hub.attempts.messages_of(call.project, call.app, call.endpoint, window, _query(call))
-    redaction = hub.messages.redaction(call.project, call.app)
+    redaction, steps = hub.messages.redaction(call.project, call.app), Steps(LIST_STEPS)
 
     def view(each: AttemptedMessage) -> dict[str, object]:
-        payload = hub.messages.payload(each.message, redaction) if with_content else {}
+        payload = hub.messages.payload(each.message, redaction, steps) if with_content else {}
         return {**message_view(each.message, payload), **status_view(each.status, each.next_at)}
 
     return Response(status=200, body=page_view(page, view))
@@ -98,7 +101,8 @@ def _messages_of(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 def _destinations(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     window = parse_window(call.query, kind=Kind.ENDPOINT, ascending=True, ordered=False)
     page = hub.attempts.destinations(call.project, call.app, call.message, window)
-    view = page_view(page, lambda each: destination_view(each.endpoint, each.status, each.next_at))
+    url_as_shown = hub.endpoints.url_as_shown(call.caller.reach)
+    view = page_view(page, lambda each: destination_view(each.endpoint, each.status, each.next_at, url_as_shown))
     return Response(status=200, body=view)
 
 
@@ -113,8 +117,8 @@ def _expunge(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _resend(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.attempts.resend(call.project, call.app, call.message, call.endpoint)
-    return Response(status=202, body={})
+    sent = hub.attempts.resend(call.project, call.app, call.message, call.endpoint)
+    return Response(status=202, body={} if sent else {"skipped": "endpoint_disabled"})
 
 
 def _attempt_stats(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pushhub.engine.model.reach import Reach
 from pushhub.web.api import Call
 from pushhub.webhooks.idempotency import digest_of
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.refusals import not_found
+from pushhub.webhooks.model.rights import Rights
 from pushhub.webhooks.wire.fields import Fields, flag_in_query, names_in_query, parse_body
 
 ROOT = "/api/v1"
@@ -33,6 +35,11 @@ class Caller:
     flags: frozenset[str] | None = None
     capabilities: frozenset[str] | None = None
 
+    @property
+    def reach(self) -> Reach:
+        """Where it may have messages sent."""
+        return Reach.PROJECT if self.app_id is None else Reach.PORTAL
+
 
 @dataclass(kw_only=True)
 class WebhooksCall(Call):
@@ -48,6 +55,11 @@ class WebhooksCall(Call):
     def project(self) -> str:
         """The project the caller acts for."""
         return self.caller.project
+
+    @property
+    def rights(self) -> Rights:
+        """What the caller may choose for an endpoint."""
+        return Rights(reach=self.caller.reach, flags=self.caller.flags)
 
     @property
     def app(self) -> str:

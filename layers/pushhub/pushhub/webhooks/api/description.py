@@ -23,12 +23,18 @@ from pushhub.web.description import (
     text,
     whole,
 )
+from pushhub.webhooks.api.dialect import CODES
 from pushhub.webhooks.health import MOST_COUNTED, MOST_TROUBLED
 from pushhub.webhooks.model.cloud_events import Mode
 from pushhub.webhooks.model.page import MAX_LIMIT
 from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.model.redaction import MAX_PATH_LENGTH, MAX_PATHS
 from pushhub.webhooks.model.task import TaskKind, TaskStatus
+
+INVALID = 422
+"""The status of a request that breaks a rule, with a list of what is wrong."""
+
+_FURTHER_CODES = {403: "insufficient access", 409: "conflict", 500: "server_error"}
 
 _AT = "2026-11-22T05:34:16.123Z"
 TIME = text("RFC 3339, UTC.")
@@ -146,6 +152,7 @@ _APPLICATION_WANTED = {
     "redaction": nullable(
         request(_REDACTION, means="What is withheld. An answer or payload that is not JSON is withheld completely.")
     ),
+    "portalConsent": boolean("Whether URLs that are set with a portal's token must consent (`cloudEvents.consent`)."),
 }
 _ENDPOINT_FIELDS: dict[str, Schema] = {
     "url": text("http or https.", format="uri"),
@@ -176,8 +183,8 @@ _ENDPOINT_FIELDS: dict[str, Schema] = {
 }
 _CLOUD_EVENTS: dict[str, Schema] = {
     "mode": text("Attributes in headers (`ce-...`), or everything in one JSON object.", enum=list(Mode)),
-    "consent": boolean("Whether the hub first asks for the endpoint's consent, and obeys its rate."),
-    "callback": boolean("Whether it may consent later with a callback. Until then it gets no messages."),
+    "consent": boolean("Whether it gets no messages until the hub has asked it and it has consented."),
+    "callback": boolean("Whether it may also consent later with a callback."),
 }
 _ENDPOINT_WANTED = {
     **_ENDPOINT_FIELDS,
@@ -189,10 +196,11 @@ _ENDPOINT_SHOWN_FIELDS = {
         {
             **_CLOUD_EVENTS,
             "allowedRate": nullable(whole("Requests a minute that it consented to; null for any number.")),
-            "consented": boolean("Whether it consented, if it may do so with a callback."),
+            "consented": boolean("Whether it consented."),
             "callbackUntil": TIME,
+            "consentProblem": text("Why it has not consented so far."),
         },
-        lacks=("allowedRate", "callback", "consented", "callbackUntil"),
+        lacks=("allowedRate", "callback", "consented", "callbackUntil", "consentProblem"),
     ),
 }
 _SECRET = nullable(text("`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and an Ed25519 key; generated if left out."))
@@ -238,7 +246,7 @@ _MESSAGE_LACKS = ("tags", "deliverAt", "orderingKey")
 _CIRCUIT_FIELDS: dict[str, Schema] = {
     "circuit": text(
         "`open`: it gets only probes. `ramping`: waiting messages are sent, more each minute.",
-        enum=[each.value for each in CircuitState],
+        enum=[each.value for each in CircuitState if each is not CircuitState.PAUSED],
     ),
     "circuitSince": nullable(text("When its circuit entered this state. RFC 3339, UTC.")),
     "nextProbe": nullable(text("While it is open: the time from which it is tried again. RFC 3339, UTC.")),
@@ -308,15 +316,11 @@ _SCHEMAS: dict[str, Schema] = {
         },
         lacks=("msg",),
     ),
-    "WebhooksRefusal": {
-        "anyOf": [
-            answer({"code": text("A code for programs."), "detail": text("For people.")}),
-            answer(
-                {"detail": array(answer({"loc": array(text()), "msg": text(), "type": text()}))},
-                means="The errors found by validation.",
-            ),
-        ]
-    },
+    "WebhooksRefusal": answer({"code": text("A code for programs."), "detail": text("For people.")}),
+    "WebhooksProblem": answer({"loc": array(text(), "Where it is."), "msg": text("For people."), "type": text()}),
+    "WebhooksValidationRefusal": answer(
+        {"detail": array(ref("WebhooksProblem"))}, means="The errors found by validation."
+    ),
     "WebhooksApplication": answer(
         {
             **{name: schema for name, schema in _APPLICATION_FIELDS.items() if name not in ("uid", "rateLimit")},
@@ -325,10 +329,11 @@ _SCHEMAS: dict[str, Schema] = {
             "rateLimit": _RATE,
             "metadata": TEXTS,
             "redaction": answer({name: array(text()) for name in _REDACTION}),
+            "portalConsent": boolean("There and true if URLs set with a portal's token must consent."),
             "createdAt": TIME,
             "updatedAt": TIME,
         },
-        lacks=("uid", "rateLimit", "redaction"),
+        lacks=("uid", "rateLimit", "redaction", "portalConsent"),
     ),
     "WebhooksEndpoint": answer(
         {
@@ -462,8 +467,9 @@ _ROUTES: Mapping[str, Described] = {
     "webhooks.show_attempt": Described(answer=_ATTEMPT_SHOWN, answered=_ATTEMPT),
     "webhooks.expunge_attempt": Described(),
     "webhooks.resend_message": Described(
-        means="One try at once, whatever the endpoint's filters; success ends the automatic tries.",
-        answer=obj(),
+        means="One try at once, whatever the endpoint's filters; success ends the automatic tries. Nothing is sent to "
+        "a disabled endpoint, and the answer says so.",
+        answer=answer({"skipped": text("`endpoint_disabled`: nothing is sent.")}, lacks=("skipped",)),
         answered={},
     ),
     "webhooks.show_attempt_stats": Described(
@@ -883,6 +889,14 @@ _ROUTES: Mapping[str, Described] = {
     ),
 }
 
+
+def _refused(status: int, reason: str) -> dict[str, Any]:
+    if status == INVALID:
+        return {"detail": [{"loc": ["body", "name"], "msg": reason, "type": "value_error"}]}
+    codes = _FURTHER_CODES | {status: code for _, status, code in CODES}
+    return {"code": codes[status], "detail": reason}
+
+
 DESCRIPTION = ApiDescription(
     tag="Webhooks (Svix API v1)",
     means="Applications, their endpoints and messages, as Svix's own clients know them: set their server URL to this "
@@ -929,7 +943,8 @@ DESCRIPTION = ApiDescription(
         "expunge": Named(means="Whether to remove it instead of archiving it.", schema=boolean(default=False)),
     },
     refusal=ref("WebhooksRefusal"),
-    refused={"code": "not_found", "detail": "Entity not found"},
+    refusal_shapes={INVALID: ref("WebhooksValidationRefusal")},
+    refused=_refused,
     refusals={
         400: "A value of the query has the wrong type",
         401: "No token, or an invalid one",
@@ -937,6 +952,7 @@ DESCRIPTION = ApiDescription(
         413: "Larger than 2 MiB",
         422: "A value breaks a rule",
         500: "The hub failed. The request may or may not have been carried out",
+        503: "The hub is busy. The request may or may not have been carried out; repeat it after `Retry-After`",
     },
     routes=_ROUTES,
 )

@@ -10,9 +10,10 @@ from pushhub.base.errors import (
     Conflict,
     Invalid,
     NotFound,
-    QuotaExceeded,
+    Overloaded,
     RequestRefused,
     TooLarge,
+    TryLater,
     Unanswerable,
     Unauthorized,
 )
@@ -20,25 +21,29 @@ from pushhub.engine.tokens import token_hash
 from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
 from pushhub.webhooks.api.call import Caller, WebhooksCall
-from pushhub.webhooks.model.portal import PortalAccess, capability_for, named_by
-from pushhub.webhooks.model.refusals import Refused, Unprocessable, not_found
+from pushhub.webhooks.model.portal import PortalAccess, capability_for, is_only_looking, named_by
+from pushhub.webhooks.model.refusals import Refused, Unprocessable, insufficient, not_found
+from pushhub.webhooks.wire.fields import NAME
 
 if TYPE_CHECKING:
     from pushhub.engine.ports import TokenStore
-    from pushhub.webhooks.ports import ReadApplications
+    from pushhub.engine.target import Targets
+    from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
 
 MAX_REQUEST_BYTES = 2_097_152
 """The largest request body accepted, in bytes (2 MiB)."""
 
-_CODES: tuple[tuple[type[RequestRefused], int, str], ...] = (
+CODES: tuple[tuple[type[RequestRefused], int, str], ...] = (
     (Unauthorized, 401, "authentication_failed"),
     (NotFound, 404, "not_found"),
     (MethodNotAllowed, 405, "method_not_allowed"),
     (Unanswerable, 406, "not_acceptable"),
     (TooLarge, 413, "payload_too_large"),
-    (QuotaExceeded, 429, "too_many_requests"),
+    (TryLater, 429, "too_many_requests"),
+    (Overloaded, 503, "overloaded"),
     (Invalid, 400, "generic_error"),
 )
+"""Refusals that all protocols know, with the status and the code of each."""
 
 
 class FindAccess(Protocol):
@@ -56,11 +61,23 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         tokens: Tokens of projects.
         portal: Tokens of application owners; created when the first such token is presented.
         applications: Finds the application in the path, for callers limited to one.
+        endpoints: Finds the endpoint in the path, for the same callers.
+        targets: Says which endpoints are out of their reach.
     """
 
     max_request_bytes = MAX_REQUEST_BYTES
 
-    def __init__(self, *, tokens: TokenStore, portal: Callable[[], FindAccess], applications: ReadApplications) -> None:
+    def __init__(
+        self,
+        *,
+        tokens: TokenStore,
+        portal: Callable[[], FindAccess],
+        applications: ReadApplications,
+        endpoints: ReadEndpoints,
+        targets: Callable[[], Targets],
+    ) -> None:
+        self._endpoints = endpoints
+        self._targets = targets
         self._tokens = tokens
         self._portal = portal
         self._applications = applications
@@ -75,7 +92,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             return WebhooksCall(request=request, names=names, caller=Caller(project=""))
         caller = self._caller(request.headers.get("authorization", ""))
         if caller.app_id is not None:
-            self._admit_application(caller, route, request.method, names)
+            self._admit_application(caller, caller.app_id, route, request.method, names)
         return WebhooksCall(request=request, names=names, caller=caller)
 
     def _caller(self, authorization: str) -> Caller:
@@ -96,23 +113,30 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         return Caller(project=access.project, app_id=access.app_id, flags=access.flags, capabilities=capabilities)
 
     def _admit_application(
-        self, caller: Caller, route: Route[Any, WebhooksCall], method: str, names: Mapping[str, str]
+        self, caller: Caller, app_id: str, route: Route[Any, WebhooksCall], method: str, names: Mapping[str, str]
     ) -> None:
-        """Check that a caller with an application's token stays within that application and its capabilities.
+        """Check that a caller with an application's token stays within that application, its capabilities and its
+        reach: it may look at an endpoint that is out of its reach, but neither change it nor send anything to it.
 
         Raises:
-            Refused: The route is reserved for the organization, or needs a capability that the token lacks (403).
+            Refused: The route is reserved for the organization, needs a capability that the token lacks, or is about
+                an endpoint out of reach (403).
             NotFound: The path names another application.
         """
         if route.auth is Auth.PROJECT:
-            raise _insufficient()
-        if "app" in names and names["app"] != caller.app_id:
+            raise insufficient()
+        if "app" in names and names["app"] != app_id:
             found = self._applications.application(caller.project, names["app"])
-            if found is None or found.app_id != caller.app_id:
+            if found is None or found.app_id != app_id:
                 raise not_found()
         needed = capability_for(method, route.path.split("/"))
         if caller.capabilities is not None and needed not in caller.capabilities:
-            raise _insufficient()
+            raise insufficient()
+        if "endpoint" in names and not is_only_looking(route.method, route.path.split("/")):
+            name = names["endpoint"]
+            endpoint = self._endpoints.endpoint(caller.project, app_id, name) if NAME.fullmatch(name) else None
+            if endpoint is not None and not self._targets().within(caller.reach, endpoint.fields.url):
+                raise insufficient()
 
     def refused(self, error: RequestRefused) -> Response:
         """Validation errors are a list without a code; all others have a code and a text."""
@@ -122,7 +146,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         if isinstance(error, Refused):
             return Response(status=error.status, body={"code": error.code, "detail": error.message})
         status, code = next(
-            ((status, code) for kind, status, code in _CODES if isinstance(error, kind)), (400, "generic_error")
+            ((status, code) for kind, status, code in CODES if isinstance(error, kind)), (400, "generic_error")
         )
         return Response(status=status, body={"code": code, "detail": error.message})
 
@@ -161,7 +185,3 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             "Vary": "Origin",
         }
         return replace(response, headers={**response.headers, **cross_origin})
-
-
-def _insufficient() -> Refused:
-    return Refused(403, "insufficient access", "Insufficient access for the given operation.")

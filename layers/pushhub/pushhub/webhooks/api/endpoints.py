@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,27 +22,33 @@ ENDPOINTS = APP + "/endpoint"
 NOTHING = Response(status=204, body={})
 
 
+def _shown(hub: WebhooksUseCases, call: WebhooksCall, endpoint: Endpoint) -> Response:
+    return Response(status=200, body=endpoint_view(endpoint, hub.endpoints.url_as_shown(call.caller.reach)))
+
+
 def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=201, body=endpoint_view(hub.endpoints.create(call.project, call.app, call.fields)))
+    made = hub.endpoints.create(call.project, call.app, call.fields, call.rights)
+    return replace(_shown(hub, call, made), status=201)
 
 
 def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     window = parse_window(call.query, kind=Kind.ENDPOINT, ascending=False)
-    return Response(status=200, body=page_view(hub.endpoints.page(call.project, call.app, window), endpoint_view))
+    page, url_as_shown = hub.endpoints.page(call.project, call.app, window), hub.endpoints.url_as_shown
+    view = partial(endpoint_view, url_as_shown=url_as_shown(call.caller.reach))
+    return Response(status=200, body=page_view(page, view))
 
 
 def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=200, body=endpoint_view(hub.endpoints.endpoint(call.project, call.app, call.endpoint)))
+    return _shown(hub, call, hub.endpoints.endpoint(call.project, call.app, call.endpoint))
 
 
 def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    endpoint, made = hub.endpoints.replace(call.project, call.app, call.endpoint, call.fields)
-    return Response(status=201 if made else 200, body=endpoint_view(endpoint))
+    endpoint, made = hub.endpoints.replace(call.project, call.app, call.endpoint, call.fields, call.rights)
+    return replace(_shown(hub, call, endpoint), status=201 if made else 200)
 
 
 def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    patched = hub.endpoints.patch(call.project, call.app, call.endpoint, call.fields)
-    return Response(status=200, body=endpoint_view(patched))
+    return _shown(hub, call, hub.endpoints.patch(call.project, call.app, call.endpoint, call.fields, call.rights))
 
 
 def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

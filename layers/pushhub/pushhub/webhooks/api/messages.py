@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pushhub.base.steps import Steps
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
-from pushhub.webhooks.messages import MessageQuery
+from pushhub.webhooks.messages import LIST_STEPS, MessageQuery
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.wire.message import message_view
 from pushhub.webhooks.wire.page import page_view, parse_times, parse_window
@@ -40,10 +41,10 @@ def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     window = parse_times(call.query, window, hub.clock.now())
     with_content = call.flag("with_content", default=True)
     page = hub.messages.page(call.project, call.app, window, message_query(call))
-    redaction = hub.messages.redaction(call.project, call.app)
+    redaction, steps = hub.messages.redaction(call.project, call.app), Steps(LIST_STEPS)
 
     def view(message: ListedMessage) -> dict[str, object]:
-        return message_view(message, hub.messages.payload(message, redaction) if with_content else {})
+        return message_view(message, hub.messages.payload(message, redaction, steps) if with_content else {})
 
     return Response(status=200, body=page_view(page, view))
 

@@ -25,14 +25,14 @@ NOTHING = Response(status=204, body={})
 
 
 def _view(endpoint: Endpoint) -> dict[str, object]:
-    shown = dict(endpoint_view(endpoint))
+    shown = dict(endpoint_view(endpoint, url_as_shown=str))
     del shown["channels"]
     return shown
 
 
 def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     hub.operational.ensure(call.project)
-    return Response(status=201, body=_view(hub.endpoints.create(call.project, APP, call.fields)))
+    return Response(status=201, body=_view(hub.endpoints.create(call.project, APP, call.fields, call.rights)))
 
 
 def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -47,7 +47,7 @@ def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     hub.endpoints.endpoint(call.project, APP, call.endpoint)
-    replaced, _ = hub.endpoints.replace(call.project, APP, call.endpoint, call.fields)
+    replaced, _ = hub.endpoints.replace(call.project, APP, call.endpoint, call.fields, call.rights)
     return Response(status=200, body=_view(replaced))
 
 

@@ -9,6 +9,7 @@ from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, ROOT, WebhooksCall
 from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.wire.fields import bad_request
 from pushhub.webhooks.wire.page import page_view, parse_window
@@ -20,33 +21,43 @@ if TYPE_CHECKING:
 TASKS = ROOT + "/background-task"
 TASK = TASKS + "/{task}"
 
+UNKEPT = frozenset(
+    f"webhooks.{name}" for name in ("recover", "replay_missing", "bulk_replay", "expunge_all", "count_by_app")
+)
+"""Routes that start a task: a repeated request is known by the id of its task, and needs no kept answer."""
+
 
 def _replay(kind: TaskKind, hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     ask = parse_replay(call.fields, hub.clock.now(), filtered=kind is TaskKind.BULK_REPLAY)
     endpoint = hub.endpoints.endpoint(call.project, call.app, call.endpoint)
-    return _begun(hub.tasks.begin(call.project, kind, ask, app_id=endpoint.app_id, endpoint_id=endpoint.endpoint_id))
+    app_id, endpoint_id = endpoint.app_id, endpoint.endpoint_id
+    begun = hub.tasks.begin(call.project, kind, ask, app_id=app_id, endpoint_id=endpoint_id, digest=call.digest)
+    return _begun(begun)
 
 
 def _expunge_all(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     application = hub.applications.application(call.project, call.app)
     ask = TaskAsk(since=0, until=hub.clock.now() + 1)
-    return _begun(hub.tasks.begin(call.project, TaskKind.EXPUNGE, ask, app_id=application.app_id))
+    app_id = application.app_id
+    return _begun(hub.tasks.begin(call.project, TaskKind.EXPUNGE, ask, app_id=app_id, digest=call.digest))
 
 
 def _count_apps(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     since, until, named = parse_usage(call.fields)
-    apps = {name: hub.applications.find(call.project, name) for name in named}
+    apps = {name: hub.applications.find(call.project, name) for name in named if name != OPERATIONAL_APP}
     found = tuple(sorted({each.app_id for each in apps.values() if each is not None}))
     if named and not found:
         raise call.fields.refuse("None of the applications exists", "appIds")
-    begun = hub.tasks.begin(call.project, TaskKind.APP_STATS, TaskAsk(since=since, until=until, apps=found))
-    unresolved = [name for name, each in apps.items() if each is None]
+    ask = TaskAsk(since=since, until=until, apps=found)
+    begun = hub.tasks.begin(call.project, TaskKind.APP_STATS, ask, digest=call.digest)
+    unresolved = [name for name in dict.fromkeys(named) if apps.get(name) is None]
     return Response(status=202, body={**begun_view(begun), "unresolvedAppIds": unresolved})
 
 
 def _count_event_types(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     now = hub.clock.now()
-    return _begun(hub.tasks.begin(call.project, TaskKind.EVENT_TYPES, TaskAsk(since=now - USAGE_MS, until=now + 1)))
+    ask = TaskAsk(since=now - USAGE_MS, until=now + 1)
+    return _begun(hub.tasks.begin(call.project, TaskKind.EVENT_TYPES, ask, digest=call.digest))
 
 
 def _begun(task: Task) -> Response:

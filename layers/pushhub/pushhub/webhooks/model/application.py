@@ -18,6 +18,7 @@ class ApplicationFields:
         throttle_rate: Messages per second to each of its endpoints; None for no limit.
         metadata: The owner's own data.
         redaction: What is redacted in payloads and answers.
+        portal_consent: Whether the endpoints that are set with a portal's token must consent.
     """
 
     name: str
@@ -25,6 +26,7 @@ class ApplicationFields:
     throttle_rate: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     redaction: Redaction = field(default_factory=Redaction)
+    portal_consent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.payload_filter import PayloadFilter, lets_through
 
 if TYPE_CHECKING:
+    from pushhub.base.steps import Steps
+    from pushhub.engine.model.reach import Reach
     from pushhub.webhooks.model.cloud_events import CloudEvents
 
 SENSITIVE = frozenset(
@@ -69,12 +72,18 @@ class OpenQuestion:
         until: How long it may answer, epoch milliseconds.
         rate: Requests per minute that it named when it was asked; None for any number.
         answered: Whether it consented; asking again creates a new question.
+        problem: Why it has not consented so far, for its owner; empty if that is not known.
     """
 
     digest: str
     until: int
     rate: int | None = None
     answered: bool = False
+    problem: str = ""
+
+    def open_at(self, now: int) -> bool:
+        """Whether it may still be answered at a time (epoch milliseconds): it is answered once."""
+        return not self.answered and now < self.until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +95,13 @@ class Endpoint:
         app_id: Its application.
         endpoint_id: See :mod:`pushhub.webhooks.model.ids`.
         fields: The fields its owner sets.
+        reach: How far the caller reaches who set the URL.
+        flags: Feature flags of the portal's token that chose the event types; None if the project itself did.
         headers: Sent with each message; names are kept as given.
         allowed_rate: Requests per minute that it consented to; None for any number.
-        question: The request for consent that it may answer, or has answered, by a callback; None if there is none.
+        question: The request for its consent; None if it needs none, or consented before requests were stored.
         sealed: Its signing keys, encrypted (:class:`pushhub.base.ports.Vault`).
+        credentials: What opens something in its URL and headers, encrypted; they show ``********`` for it.
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
         deleted: Whether it is deleted, and kept only as a record of what it received.
@@ -100,10 +112,13 @@ class Endpoint:
     app_id: str
     endpoint_id: str
     fields: EndpointFields
+    reach: Reach
+    flags: frozenset[str] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     allowed_rate: int | None = None
     question: OpenQuestion | None = None
     sealed: bytes = field(default=b"", repr=False)
+    credentials: bytes = field(default=b"", repr=False)
     created_at: int
     updated_at: int
     deleted: bool = False
@@ -119,6 +134,11 @@ class Endpoint:
         """Whether it gets messages at all."""
         return not (self.deleted or self.fields.disabled or self.awaits_consent)
 
+    def consented_to(self, fields: EndpointFields) -> bool:
+        """Whether it has given the consent that it needs with other fields: it is asked once for each URL."""
+        consented = self.fields.asks_consent and not self.awaits_consent
+        return fields.asks_consent and consented and fields.url == self.fields.url
+
     @property
     def awaits_consent(self) -> bool:
         """Whether it has not consented yet."""
@@ -126,7 +146,13 @@ class Endpoint:
 
 
 def wants(
-    endpoint: Endpoint, event_type: str, channels: Collection[str], payload: Mapping[str, Any] | None = None
+    endpoint: Endpoint,
+    event_type: str,
+    channels: Collection[str],
+    payload: Mapping[str, Any] | None = None,
+    *,
+    type_flags: Sequence[str],
+    steps: Steps | None = None,
 ) -> bool:
     """Whether an endpoint gets a message.
 
@@ -135,11 +161,17 @@ def wants(
         event_type: Of the message.
         channels: Channels of the message; a message without channels does not match an endpoint that names some.
         payload: Payload of the message; None to ignore the payload filters.
+        type_flags: Feature flags of the event type. An endpoint that a portal subscribed to all types gets only those
+            that the portal may see.
+        steps: Spent by the payload filters; None for a budget of their own.
+
+    Raises:
+        TooMuchWork: The steps are used up.
     """
     fields = endpoint.fields
     return (
         endpoint.active
-        and (fields.event_types is None or event_type in fields.event_types)
+        and (seen_with(endpoint.flags, type_flags) if fields.event_types is None else event_type in fields.event_types)
         and (fields.channels is None or not set(fields.channels).isdisjoint(channels))
-        and (payload is None or lets_through(fields.filters, payload))
+        and (payload is None or lets_through(fields.filters, payload, steps))
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+_MOST_DIGITS = 18
 
 OPERATIONAL = {
     "endpoint.created": "An endpoint was created",
@@ -20,6 +22,16 @@ OPERATIONAL = {
     "background_task.finished": "A background task ended",
 }
 """Event types of the operational events that the hub itself sends."""
+
+
+def seen_with(flags: frozenset[str] | None, type_flags: Sequence[str]) -> bool:
+    """Whether a caller may see and choose an event type.
+
+    Args:
+        flags: Feature flags of an application's token; None for the organization's.
+        type_flags: Of the event type; empty if all may see it.
+    """
+    return flags is None or not type_flags or not flags.isdisjoint(type_flags)
 
 
 class Enforcement(StrEnum):
@@ -69,11 +81,16 @@ class EventType:
         Args:
             flags: Those of an application's token; None for the organization's.
         """
-        return flags is None or not self.feature_flags or not flags.isdisjoint(self.feature_flags)
+        return seen_with(flags, self.feature_flags)
 
     @property
     def schema(self) -> Any:
         """The schema of the highest version; None if there are none."""
         schemas = self.schemas or {}
-        versions = sorted(schemas, key=lambda each: (int(each) if each.isascii() and each.isdigit() else 0, each))
-        return schemas[versions[-1]] if versions else None
+        return schemas[max(schemas, key=_in_order)] if schemas else None
+
+
+def _in_order(version: str) -> tuple[int, str]:
+    """Numbers in their order after everything else. No real version has more digits."""
+    is_number = version.isascii() and version.isdigit() and len(version) <= _MOST_DIGITS
+    return (int(version) if is_number else 0, version)

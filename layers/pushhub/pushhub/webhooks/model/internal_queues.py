@@ -11,6 +11,17 @@ OPERATIONAL_APP = "app_" + "0" * 27
 """Id of the application in each project that sends operational events; it sorts before all others."""
 
 
+CONSENT_QUEUE = f"{PROTOCOL}/consent"
+"""Name of the internal queue of a project whose messages ask endpoints for their consent."""
+
+CONSENT_UID = "consent"
+"""Generation of that queue; its messages are not listed."""
+
+
+CONSENT_SCHEME = f"{PROTOCOL}-consent"
+"""Scheme of that queue's subscriber."""
+
+
 def queue_of(app_id: str) -> str:
     """Name of the internal queue of an application."""
     return f"{PROTOCOL}/{app_id}"

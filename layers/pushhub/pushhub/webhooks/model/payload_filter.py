@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from pushhub.base.steps import Steps
+
 _MISSING = object()
+_MOST_DIGITS = 9
+_PER_STEP = 2
+"""Parts of a path that are followed, or values that are compared, for a step."""
 
 
 class Operator(StrEnum):
@@ -40,17 +45,31 @@ class PayloadFilter:
     operator: Operator
     value: Any
 
-    def lets_through(self, payload: Mapping[str, Any]) -> bool:
-        """Whether a payload passes. A missing value only satisfies "differs" and "does not exist"."""
+    def lets_through(self, payload: Mapping[str, Any], steps: Steps | None = None) -> bool:
+        """Whether a payload passes. A missing value only satisfies "differs" and "does not exist".
+
+        Args:
+            payload: The payload.
+            steps: Spent by the comparison; None for a budget of its own.
+
+        Raises:
+            TooMuchWork: The steps are used up.
+        """
+        values = len(self.value) if isinstance(self.value, list) else 1
+        (steps or Steps()).spend(1 + (self.path.count(".") + values) // _PER_STEP)
         found = _found(payload, self.path)
         if self.operator is Operator.EXISTS:
             return (found is not _MISSING) is self.value
         return _COMPARISONS[self.operator](found, self.value)
 
 
-def lets_through(filters: Sequence[PayloadFilter], payload: Mapping[str, Any]) -> bool:
-    """Whether a payload passes all of some filters."""
-    return all(each.lets_through(payload) for each in filters)
+def lets_through(filters: Sequence[PayloadFilter], payload: Mapping[str, Any], steps: Steps | None = None) -> bool:
+    """Whether a payload passes all of some filters; see :meth:`PayloadFilter.lets_through`.
+
+    Raises:
+        TooMuchWork: The steps are used up.
+    """
+    return all(each.lets_through(payload, steps) for each in filters)
 
 
 def _found(payload: Any, path: str) -> Any:
@@ -58,11 +77,15 @@ def _found(payload: Any, path: str) -> Any:
     for name in path.split("."):
         if isinstance(value, Mapping):
             value = value.get(name, _MISSING)
-        elif isinstance(value, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(value):
+        elif isinstance(value, list) and _is_index(name) and int(name) < len(value):
             value = value[int(name)]
         else:
             return _MISSING
     return value
+
+
+def _is_index(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) <= _MOST_DIGITS
 
 
 def _is_number(value: Any) -> bool:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 _PREFIX = "appsk"
 _SECRETS = frozenset({"secret"})
+_KEPT_FROM_VIEW = frozenset({"secret", "headers"})
 _ATTEMPTS = frozenset({"resend", "recover", "replay-missing", "bulk-replay", "send-example"})
 
 
@@ -81,3 +82,13 @@ def capability_for(method: str, segments: Collection[str]) -> Capability:
     if method in ("GET", "HEAD"):
         return Capability.VIEW_BASE
     return Capability.CREATE_ATTEMPTS if not _ATTEMPTS.isdisjoint(segments) else Capability.MANAGE_ENDPOINT
+
+
+def is_only_looking(method: str, segments: Collection[str]) -> bool:
+    """Whether a portal's request about an endpoint only looks at what may be seen of any endpoint.
+
+    Args:
+        method: Of the route, in upper case.
+        segments: Of the route's path.
+    """
+    return method == "GET" and _KEPT_FROM_VIEW.isdisjoint(segments)

@@ -72,6 +72,11 @@ def conflict(detail: str, code: str = "conflict") -> Refused:
     return Refused(409, code, detail)
 
 
+def insufficient() -> Refused:
+    """The caller's token does not open this (403)."""
+    return Refused(403, "insufficient access", "Insufficient access for the given operation.")
+
+
 def not_found(what: str = "Entity") -> NotFound:
     """What the request names does not exist or belongs to another owner."""
     return NotFound(f"{what} not found")

@@ -77,7 +77,6 @@ class Task:
         looked: Messages that were examined.
         sent: Messages that were sent, or erased.
         result: Further results reported to its owner at the end.
-        leased_until: When the current worker's lease ends, epoch milliseconds.
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
         version: Raised by each write.
@@ -94,14 +93,13 @@ class Task:
     looked: int = 0
     sent: int = 0
     result: Mapping[str, object] = field(default_factory=dict)
-    leased_until: int = 0
     created_at: int
     updated_at: int
     version: int = 0
 
     def ended(self, status: TaskStatus, now: int, **result: object) -> Task:
         """The task in its final state."""
-        return replace(self, status=status, result={**self.result, **result}, updated_at=now, leased_until=0)
+        return replace(self, status=status, result={**self.result, **result}, updated_at=now)
 
 
 def allowance(task: Task, now: int) -> int | None:

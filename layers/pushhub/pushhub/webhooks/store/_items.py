@@ -26,6 +26,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pushhub.cloud.table import Item, number, text
+from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
@@ -85,6 +86,7 @@ def encode_application(application: Application) -> Item:
                 "rate": fields.throttle_rate,
                 "metadata": dict(fields.metadata),
                 **({"hidden": [redaction.payload, redaction.answers]} if redaction != Redaction() else {}),
+                **({"portal_consent": True} if fields.portal_consent else {}),
                 "at": [application.created_at, application.updated_at],
             }
         )
@@ -103,6 +105,7 @@ def decode_application(item: Item) -> Application:
             throttle_rate=value["rate"],
             metadata=value["metadata"],
             redaction=_redaction(value.get("hidden")),
+            portal_consent=value.get("portal_consent", False),
         ),
         created_at=value["at"][0],
         updated_at=value["at"][1],
@@ -117,6 +120,7 @@ def encode_endpoint(endpoint: Endpoint) -> Item:
     item = {
         "version": number(endpoint.version),
         "sealed": {"B": endpoint.sealed},
+        **({"credentials": {"B": endpoint.credentials}} if endpoint.credentials else {}),
         "doc": doc(
             {
                 "url": fields.url,
@@ -133,6 +137,8 @@ def encode_endpoint(endpoint: Endpoint) -> Item:
                 **({"allowed": endpoint.allowed_rate} if endpoint.allowed_rate else {}),
                 **({"question": _question(endpoint.question)} if endpoint.question else {}),
                 "headers": dict(endpoint.headers),
+                "by": endpoint.reach,
+                **({} if endpoint.flags is None else {"flags": sorted(endpoint.flags)}),
                 "at": [endpoint.created_at, endpoint.updated_at],
             }
         ),
@@ -167,10 +173,14 @@ def decode_endpoint(item: Item) -> Endpoint:
             ),
             cloud_events=_cloud_events(value.get("events")),
         ),
+        # Before the reach was stored, a portal could set any URL.
+        reach=Reach(value.get("by", Reach.PORTAL)),
+        flags=frozenset(value["flags"]) if "flags" in value else None,
         headers=value["headers"],
         allowed_rate=value.get("allowed"),
         question=_decode_question(value.get("question")),
         sealed=bytes(item["sealed"]["B"]) if "sealed" in item else b"",
+        credentials=bytes(item["credentials"]["B"]) if "credentials" in item else b"",
         created_at=value["at"][0],
         updated_at=value["at"][1],
         deleted="deleted" in item,
@@ -194,14 +204,20 @@ def _events(wanted: CloudEvents) -> list[object]:
 
 
 def _question(question: OpenQuestion) -> list[object]:
-    return [question.digest, question.until, question.rate, question.answered]
+    return [
+        question.digest,
+        question.until,
+        question.rate,
+        question.answered,
+        *([question.problem] if question.problem else []),
+    ]
 
 
 def _decode_question(value: Any) -> OpenQuestion | None:
     if value is None:
         return None
-    digest, until, rate, answered = value
-    return OpenQuestion(digest=digest, until=until, rate=rate, answered=answered)
+    digest, until, rate, answered, *problem = value
+    return OpenQuestion(digest=digest, until=until, rate=rate, answered=answered, problem="".join(problem))
 
 
 def encode_event_type(event_type: EventType) -> Item:

@@ -44,9 +44,9 @@ class DynamoDBIdempotencyKeys:
     def release(self, project_id: str, digest: str) -> None:
         self._table.delete(_key(project_id, digest))
 
-    def note_message(self, project_id: str, digest: str, message_id: str, *, now: int, until: int) -> str:
-        stored = self._note(_key(project_id, digest) | {"message": text(message_id)}, now, until=until)
-        first: str = stored["message"]["S"] if stored else message_id
+    def note_id(self, project_id: str, digest: str, made: str, *, now: int, until: int) -> str:
+        stored = self._note(_key(project_id, digest) | {"message": text(made)}, now, until=until)
+        first: str = stored["message"]["S"] if stored else made
         return first
 
     def _note(self, item: Item, now: int, *, until: int) -> Item | None:

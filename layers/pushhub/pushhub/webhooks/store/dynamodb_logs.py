@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
+from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
@@ -121,7 +122,7 @@ class DynamoDBWebhooksLogs:
 
     def log_attempts(self, attempts: Sequence[LoggedAttempt]) -> None:
         for group in _groups(attempts):
-            self._table.put(_attempts_item(group))
+            self._table.put(attempts_item(group))
 
     def change_attempt(self, attempt: LoggedAttempt) -> None:
         until_saved(lambda: self._change(attempt), doing="changing an attempt under contention")
@@ -130,7 +131,7 @@ class DynamoDBWebhooksLogs:
         pk = _endpoint_pk(changed.project, changed.endpoint_id)
         span = Span(above=first_id(Kind.ATTEMPT, changed.started_at), below=_last_of_group(changed.attempt_id))
         for item in self._table.items(**between(pk, _ATTEMPT, span)):
-            logged = _logged(item)
+            logged = logged_attempts(item)
             if all(each.attempt_id != changed.attempt_id for each in logged):
                 continue
             rest = [changed if each.attempt_id == changed.attempt_id else each for each in logged]
@@ -143,7 +144,7 @@ class DynamoDBWebhooksLogs:
                     "ExpressionAttributeValues": {":before": item[before]},
                 }
             try:
-                self._table.put(_attempts_item(rest), **condition)
+                self._table.put(attempts_item(rest), **condition)
             except ConditionRefused as refused:
                 raise Conflict("the attempts logged with it changed") from refused
             return
@@ -196,7 +197,7 @@ def _in_order(items: Iterator[Item], *, up: bool) -> Iterator[LoggedAttempt]:
     """
     waiting: list[LoggedAttempt] = []
     for item in items:
-        logged = _logged(item)
+        logged = logged_attempts(item)
         last = logged[-1].attempt_id
         # Nothing still to come sorts before this.
         bound = first_id(Kind.ATTEMPT, time_of(last) - SPREAD_MS - 4) if up else last
@@ -212,7 +213,7 @@ def _sorted(attempts: Sequence[LoggedAttempt], *, up: bool) -> list[LoggedAttemp
     return sorted(attempts, key=lambda each: each.attempt_id, reverse=not up)
 
 
-def _attempts_item(attempts: Sequence[LoggedAttempt]) -> Item:
+def attempts_item(attempts: Sequence[LoggedAttempt]) -> Item:
     """The item of some attempts at one endpoint, in the order of their ids."""
     last = attempts[-1]
     item = key(_endpoint_pk(last.project, last.endpoint_id), _ATTEMPT + last.attempt_id)
@@ -231,7 +232,7 @@ def _attempts_item(attempts: Sequence[LoggedAttempt]) -> Item:
 def _attempt_value(attempt: LoggedAttempt) -> dict[str, Any]:
     value = {
         "app": attempt.app_id,
-        "url": attempt.url,
+        "url": masked_url(attempt.url),
         "manual": attempt.manual,
         "n": attempt.number,
         "code": attempt.status_code,
@@ -286,7 +287,7 @@ def _message(item: Item) -> ListedMessage:
     )
 
 
-def _logged(item: Item) -> list[LoggedAttempt]:
+def logged_attempts(item: Item) -> list[LoggedAttempt]:
     """The attempts of an item, in the order of their ids."""
     _, project, endpoint_id = item["pk"]["S"].split("#")
     if _GROUP in item:

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
+from pushhub.webhooks.credentials import sealed
 from pushhub.webhooks.model.ids import Kind, is_id
 from pushhub.webhooks.ports import UidTaken
 from pushhub.webhooks.store._items import (
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
+    from pushhub.engine.credentials import Credentials
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.event_type import EventType
@@ -56,9 +59,11 @@ class DynamoDBWebhooksSettings:
         client: Low-level DynamoDB client.
         table: Name of the webhooks table.
         clock: Waits between rounds of a batch.
+        credentials: Seals what opens something in endpoints.
     """
 
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock, credentials: Credentials) -> None:
+        self._credentials = credentials
         self._table = Table(client, table, clock)
 
     def application(self, project_id: str, name: str) -> Application | None:
@@ -111,7 +116,7 @@ class DynamoDBWebhooksSettings:
         return (each for each in found if span.has(each.endpoint_id))
 
     def put_endpoint(self, endpoint: Endpoint, before: Endpoint | None) -> Endpoint:
-        raised = replace(endpoint, version=endpoint.version + 1)
+        raised = sealed(replace(endpoint, version=endpoint.version + 1), self._credentials)
         pk = app_pk(endpoint.project, endpoint.app_id)
         put: dict[str, Any] = {"Item": key(pk, _EP + endpoint.endpoint_id) | encode_endpoint(raised)}
         put |= _as_before(before.version if before else 0)
@@ -122,7 +127,8 @@ class DynamoDBWebhooksSettings:
 
     def delete_endpoint(self, endpoint: Endpoint) -> None:
         pk = app_pk(endpoint.project, endpoint.app_id)
-        gone = replace(endpoint, deleted=True, sealed=b"", headers={})
+        shown = replace(endpoint.fields, url=masked_url(endpoint.fields.url))
+        gone = replace(endpoint, deleted=True, sealed=b"", credentials=b"", headers={}, fields=shown)
         kept: Write = ("Put", {"Item": key(pk, _EP_DELETED + endpoint.endpoint_id) | encode_endpoint(gone)})
         delete: Write = ("Delete", {"Key": key(pk, _EP + endpoint.endpoint_id)} | _as_before(endpoint.version))
         claims = _claims(pk, _EP_UID, endpoint.endpoint_id, endpoint.uid, None)

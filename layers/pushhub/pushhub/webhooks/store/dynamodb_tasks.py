@@ -1,15 +1,18 @@
 """Background tasks on DynamoDB: ``TASK#{task id}`` in the project's partition, and a mark for each unfinished one in a
-single partition for all projects. Also counts of operational events.
+single partition for all projects; another one says which projects' tasks are being worked on. Also counts of
+operational events.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Conflict
+from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.store._items import between, doc, key, project_pk
@@ -63,7 +66,7 @@ class DynamoDBTasks:
                 "ExpressionAttributeNames": {"#version": "version"},
                 "ExpressionAttributeValues": {":before": number(task.version)},
             }
-        mark = key(_RUNNING, f"{task.project}#{task.task_id}")
+        mark = _mark(task.project, task.task_id)
         writes: list[tuple[str, dict[str, Any]]] = [("Put", put)]
         if task.version == 0:
             writes.append(("Put", {"Item": mark}))
@@ -75,17 +78,51 @@ class DynamoDBTasks:
             raise Conflict(f"task {task.task_id} changed") from refused
         return raised
 
-    def running_tasks(self) -> Iterator[Task]:
+    def running_tasks(self, project_id: str) -> Iterator[Task]:
+        for task_id in self._running(project_id):
+            task = self.task(project_id, task_id)
+            if task is not None:
+                yield task
+            else:
+                # Both are stored and removed together, so this task is older than tasks are kept.
+                self._table.delete(_mark(project_id, task_id))
+
+    def projects_with_tasks(self) -> list[str]:
         marks = self._table.items(
             KeyConditionExpression="pk = :pk",
             ExpressionAttributeValues={":pk": text(_RUNNING)},
             ConsistentRead=True,
         )
-        for mark in marks:
-            project_id, _, task_id = mark["sk"]["S"].partition("#")
-            task = self.task(project_id, task_id)
-            if task is not None:
-                yield task
+        return list(dict.fromkeys(each["sk"]["S"].partition("#")[0] for each in marks))
+
+    def take_turn(self, project_id: str, *, now: int, until: int) -> bool:
+        try:
+            self._table.put(
+                _turn(project_id) | {"until": number(until), "ttl": number(until // 1000 + 3600)},
+                ConditionExpression="attribute_not_exists(pk) OR #until <= :now",
+                ExpressionAttributeNames={"#until": "until"},
+                ExpressionAttributeValues={":now": number(now)},
+            )
+        except ConditionRefused:
+            return False
+        return True
+
+    def give_turn_back(self, project_id: str, until: int) -> None:
+        with suppress(ConditionRefused):
+            self._table.delete(
+                _turn(project_id),
+                ConditionExpression="#until = :until",
+                ExpressionAttributeNames={"#until": "until"},
+                ExpressionAttributeValues={":until": number(until)},
+            )
+
+    def _running(self, project_id: str) -> list[str]:
+        marks = self._table.items(
+            KeyConditionExpression="pk = :pk AND begins_with(sk, :project)",
+            ExpressionAttributeValues={":pk": text(_RUNNING), ":project": text(f"{project_id}#")},
+            ConsistentRead=True,
+        )
+        return [each["sk"]["S"].partition("#")[2] for each in marks]
 
 
 class DynamoDBToldCounts:
@@ -110,6 +147,14 @@ class DynamoDBToldCounts:
         return int(item["count"]["N"])
 
 
+def _mark(project_id: str, task_id: str) -> Item:
+    return key(_RUNNING, f"{project_id}#{task_id}")
+
+
+def _turn(project_id: str) -> Item:
+    return key(_RUNNING + "-TURNS", project_id)
+
+
 def _encoded(task: Task) -> Item:
     ask = task.ask
     value = {
@@ -128,7 +173,8 @@ def _encoded(task: Task) -> Item:
         "cursor": task.cursor,
         "count": [task.looked, task.sent],
         "result": dict(task.result),
-        "lease": task.leased_until,
+        # Versions that had a lease for each task read this field.
+        "lease": 0,
         "at": [task.created_at, task.updated_at],
     }
     return key(project_pk(task.project), _PREFIX + task.task_id) | {
@@ -163,7 +209,6 @@ def _decoded(item: Item) -> Task:
         looked=value["count"][0],
         sent=value["count"][1],
         result=value["result"],
-        leased_until=value["lease"],
         created_at=value["at"][0],
         updated_at=value["at"][1],
         version=int(item["version"]["N"]),

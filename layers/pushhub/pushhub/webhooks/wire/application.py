@@ -33,6 +33,7 @@ def parse_application(fields: Fields) -> ApplicationFields:
         throttle_rate=rate(fields),
         metadata=fields.texts_by_name("metadata"),
         redaction=_redaction(fields),
+        portal_consent=fields.flag("portalConsent", default=False),
     )
 
 
@@ -53,6 +54,8 @@ def parse_application_patch(fields: Fields, stored: ApplicationFields) -> Applic
         changed = replace(changed, metadata=fields.texts_by_name("metadata"))
     if fields.has("redaction"):
         changed = replace(changed, redaction=_redaction(fields))
+    if fields.has("portalConsent"):
+        changed = replace(changed, portal_consent=fields.flag("portalConsent", default=False))
     return changed
 
 
@@ -91,4 +94,6 @@ def application_view(application: Application) -> dict[str, Any]:
         shown["rateLimit"] = fields.throttle_rate
     if fields.redaction != Redaction():
         shown["redaction"] = {"payload": list(fields.redaction.payload), "answers": list(fields.redaction.answers)}
+    if fields.portal_consent:
+        shown["portalConsent"] = True
     return shown

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.credentials import masked_url
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.attempt import LoggedAttempt, MessageStatus, Trigger
 from pushhub.webhooks.model.ids import message_id
@@ -46,18 +47,23 @@ def parse_status_class(query: Mapping[str, str]) -> int | None:
 
 
 def attempt_view(
-    attempt: LoggedAttempt, *, with_content: bool = True, message: Mapping[str, Any] | None = None
+    attempt: LoggedAttempt,
+    url_as_shown: Callable[[str], str],
+    *,
+    with_content: bool = True,
+    message: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """An attempt as clients read it.
 
     Args:
         attempt: The attempt.
+        url_as_shown: What the caller is shown of its URL.
         with_content: Whether the answer is shown.
         message: The message, if requested.
     """
     shown: dict[str, Any] = {
         "id": attempt.attempt_id,
-        "url": attempt.url,
+        "url": masked_url(url_as_shown(attempt.url)),
         "msgId": message_id(attempt.engine_id),
         "endpointId": attempt.endpoint_id,
         "response": attempt.response if with_content else "{}",
@@ -81,8 +87,10 @@ def status_view(status: MessageStatus, next_at: int | None) -> dict[str, Any]:
     return shown
 
 
-def destination_view(endpoint: Endpoint, status: MessageStatus, next_at: int | None) -> dict[str, Any]:
+def destination_view(
+    endpoint: Endpoint, status: MessageStatus, next_at: int | None, url_as_shown: Callable[[str], str]
+) -> dict[str, Any]:
     """An endpoint that a message was sent to, as clients read it."""
-    shown = endpoint_view(endpoint)
+    shown = endpoint_view(endpoint, url_as_shown)
     del shown["metadata"]
     return {"nextAttempt": None, **shown, **status_view(status, next_at)}

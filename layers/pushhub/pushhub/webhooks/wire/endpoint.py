@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from pushhub.base.credentials import MASK, masked_url, named_like_a_secret
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import DEFAULT_GRACE_S, MAX_GRACE_S, SigningKey, parse_key
 from pushhub.base.times import iso_time
@@ -292,6 +293,19 @@ def _check_header(fields: Fields, name: str, header: str) -> None:
         raise fields.refuse("This header may not be set", name, header)
 
 
+def as_meant(fields: Fields, headers: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
+    """An owner's headers, with the values that ``********`` stands for: those of the stored headers.
+
+    Raises:
+        Unprocessable: There is no such header.
+    """
+    present = {name.lower(): text for name, text in stored.items()}
+    missing = next((name for name, text in headers.items() if text == MASK and name.lower() not in present), None)
+    if missing is not None:
+        raise fields.refuse(f"{MASK} stands for a stored value, and there is none", "headers", missing)
+    return {name: present[name.lower()] if text == MASK else text for name, text in headers.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderChange:
     """A requested change of an endpoint's headers.
@@ -312,7 +326,7 @@ class HeaderChange:
         """
         gone = self.removed | {each.lower() for each in self.set}
         kept = {name: text for name, text in headers.items() if name.lower() not in gone}
-        return checked_together(fields, {**kept, **self.set})
+        return checked_together(fields, {**kept, **as_meant(fields, self.set, headers)})
 
 
 def parse_header_change(fields: Fields) -> HeaderChange:
@@ -337,21 +351,26 @@ def parse_header_change(fields: Fields) -> HeaderChange:
 
 def headers_view(headers: Mapping[str, str]) -> dict[str, Any]:
     """Headers as shown to their owner: sensitive ones by name only."""
-    sensitive = [name for name in headers if name.lower() in SENSITIVE]
+    sensitive = [name for name in headers if name.lower() in SENSITIVE or named_like_a_secret(name)]
     return {
         "headers": {name: text for name, text in headers.items() if name not in sensitive},
         "sensitive": sorted(sensitive),
     }
 
 
-def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
-    """An endpoint as old and new clients read it."""
+def endpoint_view(endpoint: Endpoint, url_as_shown: Callable[[str], str]) -> dict[str, Any]:
+    """An endpoint as old and new clients read it.
+
+    Args:
+        endpoint: The endpoint.
+        url_as_shown: What the caller is shown of its URL.
+    """
     fields = endpoint.fields
     event_types = None if fields.event_types is None else list(fields.event_types)
     shown: dict[str, Any] = {
         "id": endpoint.endpoint_id,
         "uid": fields.uid,
-        "url": fields.url,
+        "url": masked_url(url_as_shown(fields.url)),
         "version": fields.version,
         "description": fields.description,
         "disabled": fields.disabled,
@@ -371,9 +390,12 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
     if fields.cloud_events:
         shown["cloudEvents"] = {"mode": fields.cloud_events.mode.value, "consent": fields.cloud_events.consent}
         if fields.cloud_events.consent:
-            shown["cloudEvents"]["allowedRate"] = endpoint.allowed_rate
+            shown["cloudEvents"] |= {"allowedRate": endpoint.allowed_rate, "consented": not endpoint.awaits_consent}
         if fields.cloud_events.callback:
-            shown["cloudEvents"] |= {"callback": True, "consented": not endpoint.awaits_consent}
-            if endpoint.question is not None and not endpoint.question.answered:
+            shown["cloudEvents"]["callback"] = True
+        if endpoint.question is not None and not endpoint.question.answered:
+            if fields.cloud_events.callback:
                 shown["cloudEvents"]["callbackUntil"] = iso_time(endpoint.question.until)
+            if endpoint.question.problem:
+                shown["cloudEvents"]["consentProblem"] = endpoint.question.problem
     return shown

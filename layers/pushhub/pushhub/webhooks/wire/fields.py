@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
+from pushhub.base.nesting import is_deeper
 from pushhub.web.json import parse_value
 from pushhub.webhooks.model.refusals import Refused, Unprocessable, unprocessable
 
@@ -31,7 +32,6 @@ _OFFSET = re.compile(r"(:\S+) +([+-]?)(\d\d:?\d\d)$")
 _MOST_OF_A_TIME = 64
 """Maximum length of a time, in characters."""
 _CONTROL = re.compile(r"[\x00-\x08]")
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 
 
 def parse_body(body: bytes) -> Any:
@@ -54,20 +54,9 @@ def parse_body(body: bytes) -> Any:
 
 def _shallow(body: bytes) -> bytes:
     """The same bytes, unless they are nested too deeply."""
-    if _too_deep(body.decode()):
+    if is_deeper(body, MAX_DEPTH):
         raise Invalid(f"JSON is nested deeper than {MAX_DEPTH} levels")
     return body
-
-
-def _too_deep(text: str) -> bool:
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return False
-    depth = 0
-    for match in _BRACKETS.finditer(text):
-        depth += 1 if match[1] else -1 if match[2] else 0
-        if depth > MAX_DEPTH:
-            return True
-    return False
 
 
 def size_of(value: Any) -> int:

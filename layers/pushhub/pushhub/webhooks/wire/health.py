@@ -42,7 +42,7 @@ def troubled_view(troubled: Sequence[EndpointHealth]) -> dict[str, Any]:
             {
                 "appId": each.application.app_id,
                 "appName": each.application.fields.name,
-                "endpoint": endpoint_view(each.endpoint),
+                "endpoint": endpoint_view(each.endpoint, url_as_shown=str),
                 **_circuit_view(each),
             }
             for each in troubled

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.errors import Invalid
+from pushhub.base.errors import Invalid, TooMuchWork
 from pushhub.base.times import iso_time
-from pushhub.web.json import Verbatim, parse_value
+from pushhub.web.json import Verbatim, parse_to_show, parse_value
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage, MessageFields
+from pushhub.webhooks.model.redaction import TOO_COSTLY
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import Fields, parse_body, raw_members
 
 if TYPE_CHECKING:
+    from pushhub.base.steps import Steps
     from pushhub.webhooks.model.redaction import Redaction
 
 _TAG = re.compile(r"[a-zA-Z0-9\-_./\\#]{1,128}")
@@ -24,8 +25,8 @@ MAX_TAGS = 5
 _ORDERING_KEY = re.compile(r"[!-~]{1,256}")
 _CONTENT_TYPE = re.compile(r"[!-~]{1,64}/[!-~]{1,64}(?: ?;[ -~]{1,128})?")
 
-MAX_DELAY_MS = 366 * DAY_MS
-"""How far ahead a message may be scheduled."""
+LEAST_DELAY_MS, MAX_DELAY_MS = 60_000, DAY_MS
+"""How far ahead a message may be scheduled, milliseconds (Svix: one minute to 24 hours)."""
 
 DEFAULT_RETENTION_DAYS = 90
 EXPIRED = {"expired": True}
@@ -106,9 +107,9 @@ def _content_type(transformations: Fields) -> str | None:
 
 def _deliver_at(fields: Fields, now: int) -> int | None:
     at = fields.moment("deliverAt")
-    if at is not None and at > now + MAX_DELAY_MS:
-        raise fields.refuse("A message can be scheduled at most a year ahead", "deliverAt")
-    return at if at is not None and at > now else None
+    if at is not None and not LEAST_DELAY_MS <= at - now <= MAX_DELAY_MS:
+        raise fields.refuse("A message can be scheduled from one minute to 24 hours ahead", "deliverAt")
+    return at
 
 
 def _ordering_key(fields: Fields) -> str | None:
@@ -135,25 +136,26 @@ def _retention(fields: Fields) -> int:
     return kept if ttl is None else min(kept, ttl * 1000)
 
 
-def payload_view(content: bytes | None, redaction: Redaction) -> Mapping[str, Any] | Verbatim:
+def payload_view(content: bytes | None, redaction: Redaction, steps: Steps) -> Mapping[str, Any] | Verbatim:
     """The payload as it is shown: exactly as sent, or a placeholder if it is gone or not an object.
 
     Args:
         content: The bytes that endpoints get; None when they are gone.
         redaction: What is withheld. A redacted payload is written anew, with its numbers as they were sent.
+        steps: Spent by the redaction; the payload is withheld completely when they are used up.
     """
     if content is None:
         return EXPIRED
     try:
-        value = parse_value(content)
+        value = parse_to_show(content, steps) if redaction.payload else parse_value(content)
+    except TooMuchWork:
+        return TOO_COSTLY
     except Invalid:
         value = None
     if not isinstance(value, dict):
         # Posted as raw text, but clients can only show objects.
         return redaction.of_payload({"rawPayload": content.decode(errors="replace")})
-    if not redaction.payload:
-        return Verbatim(content.decode().strip())
-    return redaction.of_payload(json.loads(content, parse_int=Verbatim, parse_float=Verbatim))
+    return redaction.of_payload(value, steps) if redaction.payload else Verbatim(content.decode().strip())
 
 
 def message_view(message: ListedMessage, payload: Mapping[str, Any] | Verbatim) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from pushhub.base.errors import Invalid
+from pushhub.base.errors import Invalid, TooMuchWork
+from pushhub.base.steps import MOST_STEPS, Steps
 from pushhub.webhooks.model.refusals import Unprocessable
 from pushhub.webhooks.wire.fields import Fields, parse_body
 from pushhub.webhooks.wire.yaml import parse_yaml
@@ -18,8 +19,11 @@ from pushhub.webhooks.wire.yaml import parse_yaml
 MAX_EVENT_TYPES = 1_000
 """Maximum number of event types in one document."""
 
-MAX_NODES = 300_000
-"""Maximum number of values read in one document: references can make a small document stand for a huge one."""
+STEPS = MOST_STEPS
+"""Steps for one document: references can make a small document stand for a huge one."""
+
+_PER_STEP = 4
+"""Values that need no rewriting and are copied for a step."""
 
 MOST_REFERENCES = 10
 """Maximum number of references followed in a row."""
@@ -74,7 +78,10 @@ def event_types_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     if len(webhooks) > MAX_EVENT_TYPES:
         raise Invalid(f"The document describes more than {MAX_EVENT_TYPES} event types")
     reader = _Reader(document)
-    return [reader.event_type(name, item) for name, item in webhooks.items()]
+    try:
+        return [reader.event_type(name, item) for name, item in webhooks.items()]
+    except TooMuchWork as error:
+        raise Invalid("The document's schemas are too large together") from error
 
 
 class _Reader:
@@ -86,7 +93,7 @@ class _Reader:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
-        self._nodes = 0
+        self._steps = Steps(STEPS)
 
     def event_type(self, name: str, item: Any) -> dict[str, Any]:
         """One event type; its name is checked when it is stored."""
@@ -129,7 +136,9 @@ class _Reader:
         value: Any = self._document
         if not reference.startswith("#/"):
             raise Invalid(f"{name} refers to another document")
+        self._steps.spend_on_text(len(reference))
         for step in reference.split("/")[1:]:
+            self._steps.spend()
             value = value.get(_unescaped(step)) if isinstance(value, dict) else None
         return value
 
@@ -155,14 +164,15 @@ class _Reader:
 
     def _rewritten(self, value: Any, name: str, wanted: list[str]) -> Any:
         """A schema converted to draft 7; what it refers to is added to ``wanted``."""
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise Invalid("The document's schemas are too large together")
-        if isinstance(value, list):
-            return [self._rewritten(each, name, wanted) for each in value]
-        if not isinstance(value, dict):
+        if not isinstance(value, dict | list):
             return value
-        written = {key: self._rewritten(each, name, wanted) for key, each in value.items()}
+        self._steps.spend(3 + len(value) // _PER_STEP)
+        if isinstance(value, list):
+            return [self._rewritten(each, name, wanted) if isinstance(each, dict | list) else each for each in value]
+        written = {
+            key: self._rewritten(each, name, wanted) if isinstance(each, dict | list) else each
+            for key, each in value.items()
+        }
         reference = written.get("$ref")
         if isinstance(reference, str) and reference.startswith("#/"):
             token = reference.removeprefix(_SCHEMAS)

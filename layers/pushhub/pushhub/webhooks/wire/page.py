@@ -17,6 +17,9 @@ DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 LISTED_DAYS = 90
 """How far back lists of events go."""
 
+BACKWARDS, ONWARDS = "-", "="
+"""What an iterator begins with if it leads backwards, and if it leads onwards from a name that begins like that."""
+
 T = TypeVar("T")
 
 
@@ -39,8 +42,8 @@ def parse_window(query: Mapping[str, str], *, kind: Kind | None, ascending: bool
     if order and ordered:
         ascending = order == "ascending"
     iterator = query.get("iterator", "")
-    backwards = iterator.startswith("-") and not _is_key(iterator, kind)
-    after = iterator[1:] if backwards else iterator
+    backwards = iterator.startswith(BACKWARDS)
+    after = iterator[1:] if backwards or iterator.startswith(ONWARDS) else iterator
     if iterator and not _is_key(after, kind):
         raise unprocessable("The iterator does not belong to this list", "query", "iterator")
     return Window(limit=parse_limit(query), after=after or None, backwards=backwards, ascending=ascending)
@@ -67,10 +70,12 @@ def parse_times(query: Mapping[str, str], window: Window, now: int) -> Window:
 
 
 def _is_key(text: str, kind: Kind | None) -> bool:
-    if kind is None:
-        # A name may begin with a hyphen, like the iterator for going backwards; it is then taken as that iterator.
-        return NAME.fullmatch(text) is not None and not text.startswith("-")
-    return is_id(kind, text)
+    return NAME.fullmatch(text) is not None if kind is None else is_id(kind, text)
+
+
+def _onwards(key: str | None) -> str | None:
+    """The iterator of the page after a key; a name may itself begin like an iterator that leads backwards."""
+    return ONWARDS + key if key is not None and key.startswith(BACKWARDS) else key
 
 
 def parse_limit(query: Mapping[str, str]) -> int:
@@ -100,9 +105,9 @@ def page_view(page: Page[T], view: Callable[[T], Mapping[str, object]]) -> dict[
     """
     shown: dict[str, object] = {
         "data": [view(each) for each in page.items],
-        "iterator": page.last,
+        "iterator": _onwards(page.last),
         "done": page.done,
     }
     if page.first is not None:
-        shown["prevIterator"] = f"-{page.first}"
+        shown["prevIterator"] = BACKWARDS + page.first
     return shown

@@ -96,7 +96,8 @@ def task_view(task: Task) -> dict[str, object]:
 def _data(task: Task) -> Mapping[str, object]:
     if task.kind in (TaskKind.APP_STATS, TaskKind.EVENT_TYPES):
         return task.result
-    shown: dict[str, object] = {"messagesSent": task.sent, "messagesLooked": task.looked}
+    counted = "messagesFound" if task.ask.dry_run else "messagesSent"
+    shown: dict[str, object] = {counted: task.sent, "messagesLooked": task.looked}
     if task.ask.dry_run:
         shown["dryRun"] = True
     if task.status is not TaskStatus.RUNNING:

@@ -10,12 +10,28 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pushhub.base.errors import Invalid
+from pushhub.base.errors import Invalid, TooMuchWork
+from pushhub.base.steps import Steps
 from pushhub.webhooks.wire.fields import MAX_DEPTH
 
 MOST_CHARACTERS = 500_000
-"""Longest document accepted: with the parser written in Python, it takes some seconds."""
+"""Longest document accepted."""
 
+_EVENT_STEPS = 2
+"""Steps for an event of the parser written in C."""
+
+_PYTHON_EVENT_STEPS = 13
+"""Steps for an event of the parser written in Python, which is all there is where PyYAML was built for another
+processor: it takes some 25 microseconds for an event, and ..."""
+
+_PYTHON_CHARACTER_STEPS = 1.3
+"""... some 2.5 for a character."""
+
+_PYTHON_FLOW_DEPTH = 50
+"""Deepest nesting of brackets that it reads: at each word it looks at all that are open."""
+
+_BRACKETS = re.compile(r"[\[\]{}]")
+_HALVES = re.compile("[\ud800-\udfff]")
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE, _FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
 _WHOLE = re.compile(r"[-+]?[0-9]{1,300}|0o[0-7]{1,300}|0x[0-9a-fA-F]{1,300}")
@@ -35,14 +51,44 @@ def parse_yaml(text: str) -> Any:
 
     if len(text) > MOST_CHARACTERS:
         raise Invalid(f"YAML of more than {MOST_CHARACTERS} characters must be converted to JSON first")
-    events = yaml.parse(text, Loader=getattr(yaml, "CLoader", yaml.Loader))
+    fast = getattr(yaml, "CLoader", None)
+    steps = Steps()
     try:
+        if fast is None:
+            steps.spend(round(len(text) * _PYTHON_CHARACTER_STEPS))
+            _check_brackets(text)
+        price = _EVENT_STEPS if fast else _PYTHON_EVENT_STEPS
+        events = _paid(yaml.parse(text, Loader=fast or yaml.Loader), steps, price)
         return _Document(events, yaml).value()
+    except TooMuchWork as error:
+        raise Invalid("The YAML is too large here and must be converted to JSON first") from error
     except yaml.MarkedYAMLError as error:
         place = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise Invalid(f"Not YAML{place}: {error.problem}") from error
     except yaml.YAMLError as error:
         raise Invalid("Not YAML") from error
+
+
+def _check_brackets(text: str) -> None:
+    """Check how deep brackets are nested, those within strings included.
+
+    Raises:
+        Invalid: Too deep.
+    """
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        depth = max(0, depth + (1 if found[0] in "[{" else -1))
+        if depth > _PYTHON_FLOW_DEPTH:
+            raise Invalid(
+                f"YAML with brackets nested deeper than {_PYTHON_FLOW_DEPTH} levels must be converted to JSON"
+            )
+
+
+def _paid(events: Iterator[Any], steps: Steps, price: int) -> Iterator[Any]:
+    """The events, each paid for."""
+    for event in events:
+        steps.spend(price)
+        yield event
 
 
 class _Document:
@@ -114,7 +160,7 @@ def _checked(event: Any) -> str:
     An escape can produce half a surrogate pair, which no JSON answer could contain, so that is refused.
     """
     text: str = event.value
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if _HALVES.search(text):
         raise Invalid(f"Line {event.start_mark.line + 1}: a string holds half a surrogate pair")
     return text
 

@@ -1,0 +1,196 @@
+"""What flow control promises (docs/flow.md), on the local stack and from outside: the endpoints' own stamps.
+
+    make up && .venv/bin/python -m bench.flow [--save docs/bench-flow.md]
+
+One after the other: endpoints with a `throttleRate`, sent more than that; an endpoint that answers after six seconds,
+and 30 messages for it; four clients that post batches of a hundred over a quota of five a second and wait as
+`Retry-After` says; and a replay of 60 messages beside sixty tasks of another project (replays of 60, each requested
+twice with one key).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import requests
+from local.place import Place
+
+from bench.local_hub import Tenant, tenant
+from bench.sink import sink
+from bench.tables import save, table
+from local import stack
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.quota import Quota
+from pushhub.engine.projects import Projects
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+
+WINDOW_S = 30
+LONGEST_S = 120
+SLOW_MS = 6_000
+SLOW_MESSAGES = 30
+BATCH, PER_SECOND, QUOTA_S = 100, 5, 60
+TASKS = 60
+
+Stamps = Callable[[], dict[str, list[float]]]
+
+
+def webhooks(owner: Tenant, method: str, path: str, body: Any = None, *, key: str = "") -> Any:
+    """Call the webhooks API of a project."""
+    headers = {"Authorization": f"Bearer {owner.token}", **({"Idempotency-Key": key} if key else {})}
+    url = f"{owner.base_url}/api/v1{path}"
+    answer = owner.session.request(method, url, json=body, headers=headers, timeout=60)
+    answer.raise_for_status()
+    return answer.json()
+
+
+def posted(owner: Tenant, app: str, messages: int, mark: str) -> None:
+    """Post messages of webhooks, as fast as four connections do."""
+
+    def post(number: int) -> None:
+        webhooks(owner, "POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {mark: number}})
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(post, range(messages)))
+
+
+def rate(url: str, stamps: Stamps, per_second: int) -> list[str]:
+    """A row: requests in each half minute, one beginning each second, as parts of what was set."""
+    load, owner = os.getloadavg()[0], tenant("flow")
+    stamps()
+    app = webhooks(owner, "POST", "/app", {"name": "flow"})["id"]
+    webhooks(owner, "POST", f"/app/{app}/endpoint", {"url": f"{url}/stamp", "throttleRate": per_second})
+    messages = per_second * (WINDOW_S + 12)
+    posted(owner, app, messages, f"r{per_second}")
+    arrived: list[float] = []
+    until = time.time() + LONGEST_S
+    while len(arrived) < messages and time.time() < until:
+        time.sleep(1)
+        arrived += [at for times in stamps().values() for at in times]
+    arrived.sort()
+    windows = [
+        sum(begins <= each < begins + WINDOW_S for each in arrived) / (per_second * WINDOW_S)
+        for begins in (arrived[0] + 3 + second for second in range(10))
+    ]
+    most = max(sum(at <= each < at + 1 for each in arrived) for at in arrived)
+    parts = [f"{100 * each:.0f}" for each in (min(windows), max(windows))]
+    return [str(per_second), *parts, str(most), f"{len(arrived)} of {messages}", f"{load:.1f}"]
+
+
+def slow(url: str, stamps: Stamps) -> list[str]:
+    """A row: when the messages for a slow endpoint have begun, seconds from the first post."""
+    load, owner = os.getloadavg()[0], tenant("flow")
+    stamps()
+    owner.push_queue("slow", f"{url}/stamp", timeout=10)
+    begun = time.time()
+    owner.post("slow", [f"s{number}" for number in range(SLOW_MESSAGES)])
+    arrived: list[float] = []
+    while len(arrived) < SLOW_MESSAGES and time.time() < begun + LONGEST_S:
+        time.sleep(1)
+        arrived += [at for times in stamps().values() for at in times]
+    at = sorted(round(each - begun) for each in arrived)
+    return [str(len(at)), " ".join(map(str, at)), f"{load:.1f}"]
+
+
+def quota() -> list[str]:
+    """A row: messages accepted in a minute and the burst, by four clients that wait as they are told."""
+    load, owner = os.getloadavg()[0], tenant("flow")
+    place = Place.from_environment()
+    description = stack.describe(place)
+    dynamodb = stack.aws(description).dynamodb()
+    store = DynamoDBConfigStore(dynamodb, description.outputs["ConfigTableName"], SystemClock())
+    Projects(config=store, clock=SystemClock()).limit(owner.project_id, Quota.of(PER_SECOND))
+    owner.call("PUT", "/pull", {"queue": {"type": "pull"}})
+    until = time.time() + QUOTA_S
+
+    def post(_: int) -> int:
+        accepted = 0
+        url = f"{owner.base_url}/3/projects/{owner.project_id}/queues/pull/messages"
+        headers = {"Authorization": f"OAuth {owner.token}"}
+        while time.time() < until:
+            answer = requests.post(url, json={"messages": [{"body": "x"}] * BATCH}, headers=headers, timeout=60)
+            accepted += BATCH if answer.ok else 0
+            time.sleep(float(answer.headers.get("Retry-After", 0)))
+        return accepted
+
+    with ThreadPoolExecutor(4) as pool:
+        total = sum(pool.map(post, range(4)))
+    return [
+        str(PER_SECOND),
+        str(BATCH),
+        str(total),
+        str(PER_SECOND * QUOTA_S + Quota.of(PER_SECOND).burst),
+        f"{load:.1f}",
+    ]
+
+
+def tasks(url: str) -> list[str]:
+    """A row: how long requests for tasks took, and a replay beside those tasks."""
+    load, busy, other = os.getloadavg()[0], tenant("busy"), tenant("flow")
+    since = {"since": "2020-01-01T00:00:00Z", "unlimited": True}
+    apps = [webhooks(each, "POST", "/app", {"name": "flow"})["id"] for each in (busy, other)]
+    for owner, app in zip((busy, other), apps, strict=True):
+        posted(owner, app, 60, "t")
+    paths = [
+        f"/app/{app}/endpoint/" + webhooks(owner, "POST", f"/app/{app}/endpoint", {"url": f"{url}/in"})["id"]
+        for owner, app in zip((busy, other), apps, strict=True)
+    ]
+
+    def ask(number: int) -> tuple[str, float]:
+        begun = time.time()
+        made = webhooks(busy, "POST", f"{paths[0]}/replay-missing", since, key=f"task-{number // 2}")["id"]
+        return made, time.time() - begun
+
+    with ThreadPoolExecutor(4) as pool:
+        asked = list(pool.map(ask, range(2 * TASKS)))
+    begun = time.time()
+    replay = webhooks(other, "POST", f"{paths[1]}/replay-missing", since)["id"]
+    answered = time.time() - begun
+    while webhooks(other, "GET", f"/background-task/{replay}")["status"] == "running" and time.time() < begun + 200:
+        time.sleep(0.5)
+    done = time.time() - begun
+    took = sorted(each for _, each in asked)
+    made = len({each for each, _ in asked})
+    return [
+        str(made),
+        f"{took[len(took) // 2]:.2f}",
+        f"{took[-1]:.2f}",
+        f"{answered:.2f}",
+        f"{done:.0f}",
+        f"{load:.1f}",
+    ]
+
+
+def main() -> None:
+    """Measure, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    tables: list[str] = []
+
+    def shown(head: list[str], rows: list[list[str]]) -> None:
+        tables.append(table(head, rows))
+        print(tables[-1], flush=True)
+
+    def stamps_of(url: str) -> Stamps:
+        return lambda: requests.get(f"{url}/stamps", timeout=30).json()
+
+    with sink(20) as prompt, sink(SLOW_MS) as late:
+        url, slow_url = (f"http://127.0.0.1:{port}" for port in (prompt, late))
+        rows = [rate(url, stamps_of(url), each) for each in (20, 5, 1)]
+        shown(["rate set, /s", "least in 30 s, %", "most in 30 s, %", "most in 1 s", "arrived", "load before"], rows)
+        shown(["begun", "at second", "load before"], [slow(slow_url, stamps_of(slow_url))])
+        head = ["quota, /s", "a post", f"accepted in {QUOTA_S} s", "rate and burst", "load before"]
+        shown(head, [quota()])
+        head = ["tasks of 120 requests", "answered, p50, s", "longest, s", "the replay's, s", "replay of 60 done, s"]
+        shown([*head, "load before"], [tasks(url)])
+    save(options.save, "Flow control, measured from outside", __doc__ or "", *tables)
+
+
+if __name__ == "__main__":
+    main()

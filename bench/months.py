@@ -1,0 +1,124 @@
+"""What a hub costs a month: at rest, by how full its batches are, and by how many messages it gets.
+
+    .venv/bin/python -m bench.months [--rounds 1] [--save docs/bench-months.md]
+
+Messages are counted as in bench/cost.py, in batches of other sizes: so many messages of the stream in a run of
+dispatch, and so many messages of the queue in a run of push. Batches fill by themselves where messages come faster than
+runs begin; a hub that gets one now and then pays for a run of each function for it.
+
+At rest means without any message. Counted from the template with its defaults: alarms beyond the ten that are free,
+keys, the secret, receives of the queues that start functions (Lambda reads each with five long polls of 20 seconds),
+the nightly report (two workers, four minutes), and what the runs by the clock call and take, metered on empty tables.
+Not counted: free tiers other than that of alarms, the storage of what is left, data out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from glue_jobs.delivery_report.list_prices import PRICES
+from tests.notifications.store import aws_notifications
+from tests.template.cloudformation import deployed
+
+from bench.cost import Account, Bench, bench, least, queued, run, shown
+from bench.kept_cost import MONTH_S
+from bench.tables import save, table
+
+FREE_ALARMS = 10
+POLLERS = 5
+"""Long polls that Lambda keeps open for a queue at rest
+(https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html)."""
+LONG_POLL_S = 20
+REPORT_S = 240
+"""How long the nightly report takes, of which two minutes are starting."""
+BATCHES = ((100, 10), (31, 3), (10, 1), (1, 1))
+"""Messages of the stream in a run of dispatch, messages of the queue in a run of push."""
+MONTHS = ((10_000, (1, 1)), (1_000_000, (1, 1)), (100_000_000, (10, 1)), (10_000_000_000, (100, 10)))
+"""Messages a month, spread evenly, and how full batches are then: one in four minutes; one in 2.6 s; 38 a second, of
+which each of 16 lanes gets a few in the time of a run; 3,800 a second."""
+CLOCK = {"wake": 60, "notify": 60, "sweep": 3_600}
+"""Seconds between runs by the clock."""
+
+
+def standing() -> Iterator[tuple[str, str, float]]:
+    """What is paid whether or not anything runs: name, how it is counted, dollars a month."""
+    resources = deployed()
+    kinds = [each["Type"] for each in resources.values()]
+    alarms = kinds.count("AWS::CloudWatch::Alarm")
+    yield "alarms", f"{alarms}, {FREE_ALARMS} of them free", max(0, alarms - FREE_ALARMS) * PRICES["alarm_month"]
+    keys = kinds.count("AWS::KMS::Key")
+    yield "keys", f"{keys}", keys * PRICES["kms_key_month"]
+    secrets = kinds.count("AWS::SecretsManager::Secret")
+    yield "secret", f"{secrets}", secrets * PRICES["secret_month"]
+    mappings = [each for each in resources.values() if each["Type"] == "AWS::Lambda::EventSourceMapping"]
+    read = [each for each in mappings if "ScalingConfig" in each["Properties"]]
+    receives = len(read) * POLLERS * MONTH_S / LONG_POLL_S
+    yield "empty receives", f"{len(read)} queues", receives * PRICES["sqs_standard_request"]
+    (job,) = (each["Properties"] for each in resources.values() if each["Type"] == "AWS::Glue::Job")
+    price = PRICES["glue_flex_dpu_hour" if job.get("ExecutionClass") == "FLEX" else "glue_dpu_hour"]
+    yield "the report", f"{REPORT_S} s a night", 2 * REPORT_S / 3_600 * MONTH_S / 86_400 * price
+
+
+def clocked(made: Bench) -> Iterator[tuple[str, str, float]]:
+    """What the runs by the clock cost on empty tables."""
+    for name, seconds in CLOCK.items():
+        account = Account(messages=1)
+        made.hub.invoke(account, name, {})
+        # The first one imports, and finds out where it is.
+        account = Account(messages=1)
+        made.hub.invoke(account, name, {})
+        runs = MONTH_S / seconds
+        dollars = sum(each / 1e6 for part in account.units for each in account.dollars_per_million(part).values())
+        dollars += PRICES["scheduler_invocation"]
+        yield name, f"{runs:,.0f} runs", runs * dollars
+
+
+def by_batch(made: Bench, rounds: int) -> dict[tuple[int, int], float]:
+    """Dollars for a million messages posted one at a time, with all that is kept, by how full batches are."""
+    found = {}
+    for dispatched, pushed in BATCHES:
+        accounts: list[Any] = [
+            run(made.hub, queued(made, 1), made.urls, dispatched=dispatched, pushed=pushed) for _ in range(rounds)
+        ]
+        found[dispatched, pushed] = shown(least(accounts)).whole
+        print(f"{dispatched}/{pushed}: {found[dispatched, pushed]:.2f}", flush=True)
+    return found
+
+
+def main() -> None:
+    """Count, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "wake"
+    with bench() as made, aws_notifications.dynamodb():
+        os.environ["BACKLOGS_TABLE"] = aws_notifications.BACKLOGS_TABLE
+        idle = [*standing(), *clocked(made)]
+        prices = by_batch(made, options.rounds)
+    rest = sum(dollars for _, _, dollars in idle)
+    rows = [[name, count, f"{dollars:.2f}"] for name, count, dollars in idle]
+    at_rest = table(["at rest", "counted", "$ a month"], [*rows, ["all", "", f"{rest:.2f}"]])
+    full = table(
+        ["messages in a run of dispatch", "of push", "$ a million"],
+        [[str(one), str(other), f"{price:.2f}"] for (one, other), price in prices.items()],
+    )
+    months = []
+    for count, batch in MONTHS:
+        moved = count / 1e6 * prices[batch]
+        whole = rest + moved
+        shares = f"{prices[batch]:.2f}", f"{whole:,.2f}", f"{whole / count * 1e6:,.2f}"
+        months.append([f"{count:,}", f"{batch[0]}/{batch[1]}", *shares])
+    head = ["messages a month", "batches", "$ a million", "$ a month, with rest", "$ a million, with rest"]
+    monthly = table(head, months)
+    parts = ["## At rest", at_rest, "## By how full batches are", full, "## By messages a month", monthly]
+    print("\n\n".join(parts))
+    save(options.save, "What a hub costs a month", __doc__ or "", *parts)
+
+
+if __name__ == "__main__":
+    main()

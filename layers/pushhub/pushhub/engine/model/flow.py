@@ -1,0 +1,157 @@
+"""How a subscriber's limits are kept: one run at a time has the subscriber's *turn*, and only that run begins attempts.
+Pure.
+
+So a rate and a number of concurrent attempts are kept in the memory of one run, exactly and without a write for each
+attempt. What is stored is who has the turn and until when, and the *mark*: the time of the next attempt by the rate.
+What has to wait stands in the subscriber's *line*, in the order in which it came (decision 0068).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.work import WorkOrder
+
+BURST_MS = 500
+"""How late an attempt may begin without the later ones being put off: half a second's worth may begin at once."""
+
+
+class FlowKey(NamedTuple):
+    """What has a limit, unique in the hub: a subscriber.
+
+    Attributes:
+        project: Owner.
+        name: Unique in the project.
+    """
+
+    project: str
+    name: str
+
+    @classmethod
+    def of_subscriber(cls, project: str, queue_uid: str, subscriber_id: str) -> FlowKey:
+        """The key of a subscriber of a queue's generation."""
+        return cls(project, f"{queue_uid}#{subscriber_id}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The most that a subscriber wants to be sent.
+
+    Attributes:
+        rate_per_s: Requests per second, on average; None for no limit.
+        concurrency: Concurrent requests; None for no limit.
+
+    Raises:
+        ValueError: A limit is not positive.
+    """
+
+    rate_per_s: float | None = None
+    concurrency: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.rate_per_s is not None and self.rate_per_s <= 0) or (
+            self.concurrency is not None and self.concurrency < 1
+        ):
+            raise ValueError("a limit must be positive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Under what an attempt may begin.
+
+    Attributes:
+        limits: The limits.
+        longest_ms: How long an attempt may take, including its follow-up.
+    """
+
+    limits: Limits
+    longest_ms: int
+
+    @property
+    def outlasts_ms(self) -> int:
+        """How long before its end a turn must begin no more: attempts that are counted end within the turn."""
+        return 0 if self.limits.concurrency is None else self.longest_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowState:
+    """What is stored of a flow. Times are epoch milliseconds.
+
+    Attributes:
+        terms: As the last one who had the turn knew them.
+        until: Until when somebody has the turn; 0 when it was given back.
+        mark: When the next attempt may begin by the rate, as of the last turn that was given back.
+        places: Concurrent attempts that a slow subscriber had earned then.
+        called_at: When a call that is on its way arrives, or the last one has; 0 for none.
+    """
+
+    terms: Terms
+    until: int = 0
+    mark: int = 0
+    places: int = 1
+    called_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InLine:
+    """Some orders for one subscriber, in their place in the line.
+
+    Attributes:
+        place: Sorts in the order of the line.
+        orders: The orders, without their messages.
+    """
+
+    place: str
+    orders: tuple[WorkOrder, ...] = field(default=())
+
+
+class Pace:
+    """When the run that has the turn may begin attempts. Times are epoch milliseconds.
+
+    Args:
+        limits: The limits.
+        mark: When the next attempt may begin by the rate.
+
+    Attributes:
+        under_way: Attempts in progress.
+    """
+
+    def __init__(self, limits: Limits, mark: float) -> None:
+        self.limits = limits
+        self.under_way = 0
+        self._mark = mark
+
+    @property
+    def mark(self) -> int:
+        """When the next attempt may begin by the rate."""
+        return math.ceil(self._mark)
+
+    @property
+    def full(self) -> bool:
+        """Whether as many attempts are in progress as may be."""
+        return self.limits.concurrency is not None and self.under_way >= self.limits.concurrency
+
+    def wait_ms(self, now: int) -> int:
+        """Milliseconds until another attempt may begin by the rate; 0 for at once."""
+        return max(0, self.mark - now) if self.limits.rate_per_s else 0
+
+    def begin(self, now: int) -> None:
+        """An attempt begins. A time of up to :data:`BURST_MS` that was not used is made up for."""
+        self.under_way += 1
+        if self.limits.rate_per_s:
+            self._mark = max(self._mark, now - BURST_MS) + 1000 / self.limits.rate_per_s
+
+    def end(self, *, attempted: bool) -> None:
+        """An attempt is over; if no request was made after all, its time is free again."""
+        self.under_way -= 1
+        if self.limits.rate_per_s and not attempted:
+            self._mark -= 1000 / self.limits.rate_per_s
+
+    def change(self, limits: Limits, now: int) -> None:
+        """The limits have changed: nothing is put off for longer than the new rate asks for."""
+        self.limits = limits
+        if limits.rate_per_s:
+            self._mark = min(self._mark, now + 1000 / limits.rate_per_s)

@@ -1,0 +1,102 @@
+"""Fields by which people find messages: which values a message has, and in which form they are looked up. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pushhub.base.nesting import is_deeper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MAX_FIELDS = 3
+"""Maximum number of fields of a queue: each costs a write for each message that has it."""
+
+MAX_FIELD_BYTES = 100
+
+MAX_VALUE = 200
+"""Longer values are not indexed; characters."""
+
+MOST_READ = 262_144
+"""Bodies longer than this are not read for their fields, bytes."""
+
+MOST_LEVELS = 50
+"""Bodies nested deeper than this are not read for their fields."""
+
+HEADER = "header:"
+"""Prefix of a field that is a header of the message; any other is a path in its JSON body (``order.id``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexEntry:
+    """A message can be found by a value.
+
+    Attributes:
+        project: Owner.
+        value: The value, as it is in the message; not stored.
+        queue: Name of the message's queue.
+        queue_uid: Its generation, as in the message.
+        message_id: The message.
+        field: The field that has the value.
+        expires_at: When the message expires, epoch milliseconds.
+    """
+
+    project: str
+    value: str
+    queue: str
+    queue_uid: str
+    message_id: str
+    field: str
+    expires_at: int
+
+
+def field_values(fields: Sequence[str], body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
+    """The values of a message by field; those that it does not have, or that are no text, number or boolean, are
+    missing.
+
+    Args:
+        fields: The fields of its queue.
+        body: Its body; anything.
+        headers: Its headers.
+    """
+    if not fields:
+        return {}
+    by_name = {name.lower(): value for name, value in headers.items()}
+    parsed = _parsed(body) if any(not each.startswith(HEADER) for each in fields) else None
+    found: dict[str, str] = {}
+    for each in fields:
+        value = by_name.get(each[len(HEADER) :].lower()) if each.startswith(HEADER) else _at(parsed, each)
+        if value is not None and 0 < len(value.strip()) <= MAX_VALUE:
+            found[each] = value
+    return found
+
+
+def lookup_key(value: str) -> str:
+    """The form in which a value is looked up: no upper case, no space around it, and unreadable, because it may be
+    personal data.
+    """
+    return hashlib.sha256(value.strip().casefold().encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _parsed(body: bytes) -> Any:
+    if len(body) > MOST_READ or is_deeper(body, MOST_LEVELS):
+        return None
+    try:
+        # Numbers stay as they are written: 0042 is no number, and 1.10 is not 1.1.
+        return json.loads(body, parse_int=str, parse_float=str)
+    except ValueError:
+        return None
+
+
+def _at(value: Any, path: str) -> str | None:
+    if isinstance(value, dict) and path in value:
+        value = value[path]
+    else:
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else None

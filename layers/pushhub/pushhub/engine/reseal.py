@@ -1,0 +1,114 @@
+"""Seals with the first key whatever is stored unsealed, or sealed with another key or in an older form.
+
+Every item is written under the condition that it has not changed since it was read, so this can run beside everything
+else, be interrupted, and be repeated until nothing is left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from pushhub.base.errors import Conflict, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+UNSEALED = "nothing"
+"""In place of a key: the value is not sealed."""
+
+ONE_BY_ONE = "KMS itself"
+"""In place of a key: the value is sealed in the form from before November 2026."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedItem:
+    """An item that holds what opens something.
+
+    Attributes:
+        name: For people: its kind and id.
+        project: Owner.
+        sealed: Its encrypted values.
+        plain: Whether it holds something that is to be encrypted.
+        write: Writes it anew, everything in it encrypted with the first key. Raises ``Conflict`` if it has changed
+            since it was read, and ``Unavailable``.
+    """
+
+    name: str
+    project: str
+    sealed: tuple[bytes, ...]
+    plain: bool
+    write: Callable[[], None] = field(repr=False)
+
+
+class KnowsKeys(Protocol):
+    """Says with which key a value was sealed."""
+
+    def kms_key_of(self, project_id: str, sealed: bytes) -> str:
+        """ARN of the key; empty for the older form."""
+        ...
+
+
+@dataclass(slots=True)
+class Resealed:
+    """What was found and done.
+
+    Attributes:
+        items: Items that hold something.
+        written: Items that were, or in a dry run would be, written anew.
+        keys: How many values were found sealed with each key.
+        changed: Items that changed meanwhile; run again.
+        failed: Items that could not be opened or written, with the reason.
+    """
+
+    items: int = 0
+    written: int = 0
+    keys: Counter[str] = field(default_factory=Counter)
+    changed: list[str] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Reseal:
+    """Seals what is stored.
+
+    Args:
+        vault: Knows which key sealed a value.
+        first: ARN of the key that seals from now on.
+    """
+
+    def __init__(self, *, vault: KnowsKeys, first: str) -> None:
+        self._vault = vault
+        self._first = first
+
+    def run(self, items: Iterable[SealedItem], *, dry: bool) -> Resealed:
+        """Seal items.
+
+        Args:
+            items: All items that hold something.
+            dry: Whether only to say what would be done.
+
+        Raises:
+            Unavailable: The items could not be read.
+        """
+        done = Resealed()
+        for item in items:
+            done.items += 1
+            try:
+                self._one(item, done, dry=dry)
+            except Conflict:
+                done.changed.append(item.name)
+            except Unavailable as error:
+                done.failed.append((item.name, str(error)))
+        return done
+
+    def _one(self, item: SealedItem, done: Resealed, *, dry: bool) -> None:
+        keys = [self._vault.kms_key_of(item.project, each) or ONE_BY_ONE for each in item.sealed]
+        if item.plain:
+            keys.append(UNSEALED)
+        done.keys.update(keys)
+        if set(keys) <= {self._first}:
+            return
+        if not dry:
+            item.write()
+        done.written += 1

@@ -1,0 +1,68 @@
+"""Queues that hold what opens something, to be sealed anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pushhub.base.credentials import hidden_in
+from pushhub.cloud.table import Table, text
+from pushhub.engine.reseal import SealedItem
+from pushhub.engine.store._queue_items import decode_queue
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock, Vault
+    from pushhub.engine.credentials import Credentials
+    from pushhub.engine.model.queue import PushSettings, Queue
+
+_QUEUE = "QUEUE#"
+
+
+def sealed_queues(
+    client: DynamoDBClient, table: str, clock: Clock, vault: Vault, credentials: Credentials
+) -> Iterator[SealedItem]:
+    """All queues whose subscribers have credentials or signing keys.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the configuration table.
+        clock: Waits between rounds of a batch.
+        vault: Opens and seals signing keys.
+        credentials: Opens and seals the rest.
+    """
+    store = DynamoDBConfigStore(client, table, clock, credentials.sealed)
+    scanned = Table(client, table, clock).scan(
+        FilterExpression="begins_with(sk, :queue) AND attribute_exists(push)",
+        ExpressionAttributeValues={":queue": text(_QUEUE)},
+    )
+    for item in scanned:
+        project = item["pk"]["S"].removeprefix("P#")
+        queue = decode_queue(item, project, item["sk"]["S"].removeprefix(_QUEUE))
+        push = queue.push
+        if push is None:
+            continue
+        sealed = tuple(filter(None, (push.credentials, *(each.sealed for each in push.subscribers))))
+        plain = any(hidden_in(each.url, each.headers) for each in push.subscribers)
+        if sealed or plain:
+            write = partial(_write, store, queue, push, vault, credentials)
+            yield SealedItem(f"queue {queue.name} of project {project}", project, sealed, plain, write)
+
+
+def _write(
+    store: DynamoDBConfigStore, queue: Queue, push: PushSettings, vault: Vault, credentials: Credentials
+) -> None:
+    project = queue.project
+    opened = tuple(
+        replace(
+            credentials.opened(project, push, each),
+            sealed=vault.seal(project, vault.open(project, each.sealed)) if each.sealed else b"",
+        )
+        for each in push.subscribers
+    )
+    store.update_queue(replace(queue, push=replace(push, subscribers=opened, credentials=b"")))

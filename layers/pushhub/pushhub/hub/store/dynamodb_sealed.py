@@ -1,0 +1,95 @@
+"""Mappings, integrations and parameters, to be sealed anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pushhub.base.credentials import MASK
+from pushhub.base.errors import Conflict
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, text
+from pushhub.engine.reseal import SealedItem
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.store._items import decode_integration, decode_mapping, decode_parameter, encode_parameter
+from pushhub.hub.store.dynamodb_settings import INTEGRATION, MAPPING, PARAMETER, DynamoDBHubSettings
+from pushhub.hub.tokens import token_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock, Vault
+    from pushhub.engine.credentials import Credentials
+    from pushhub.hub.model.integration import Integration
+
+
+class SealedHubItems:
+    """All items of stores that hold a token, a value or signing keys.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the hub table.
+        clock: Waits between rounds of a batch.
+        vault: Opens and seals signing keys.
+        credentials: Opens and seals the rest.
+    """
+
+    def __init__(
+        self, client: DynamoDBClient, table: str, clock: Clock, vault: Vault, credentials: Credentials
+    ) -> None:
+        self._table = Table(client, table, clock)
+        self._settings = DynamoDBHubSettings(client, table, clock, credentials)
+        self._vault = vault
+        self._credentials = credentials
+
+    def items(self) -> Iterator[SealedItem]:
+        """The items, one after the other."""
+        scanned = self._table.scan(
+            FilterExpression="begins_with(sk, :mapping) OR begins_with(sk, :integration) "
+            "OR begins_with(sk, :parameter)",
+            ExpressionAttributeValues={
+                ":mapping": text(MAPPING),
+                ":integration": text(INTEGRATION),
+                ":parameter": text(PARAMETER),
+            },
+        )
+        for item in scanned:
+            found = self._item(item)
+            if found.sealed or found.plain:
+                yield found
+
+    def _item(self, item: Item) -> SealedItem:
+        project = item["pk"]["S"].removeprefix("P#")
+        kind = item["sk"]["S"].partition("#")[0] + "#"
+        name = f"{kind.strip('#').lower()} {item['sk']['S'].partition('#')[2]} of store {project}"
+        sealed = tuple(bytes(item[each]["B"]) for each in ("credentials", "sealed") if each in item)
+        if kind == PARAMETER:
+            return SealedItem(name, project, sealed, "value" in item, partial(self._write_parameter, project, item))
+        holder = decode_mapping(item) if kind == MAPPING else decode_integration(item)
+        plain = holder.token not in ("", MASK)
+        return SealedItem(name, project, sealed, plain, partial(self._write_holder, project, holder))
+
+    def _write_holder(self, project: str, holder: ServiceMapping | Integration) -> None:
+        token = token_of(holder, project, self._credentials)
+        if isinstance(holder, ServiceMapping):
+            keys = self._vault.seal(project, self._vault.open(project, holder.sealed)) if holder.sealed else b""
+            self._settings.put_mapping(project, replace(holder, token=token, sealed=keys))
+        else:
+            self._settings.put_integration(project, replace(holder, token=token))
+
+    def _write_parameter(self, project: str, item: Item) -> None:
+        new = encode_parameter(decode_parameter(item, project, self._credentials), self._credentials)
+        before = "sealed" if "sealed" in item else "value"
+        try:
+            self._table.update(
+                {"pk": item["pk"], "sk": item["sk"]},
+                UpdateExpression="SET sealed = :sealed REMOVE #value",
+                ConditionExpression="#before = :before",
+                ExpressionAttributeNames={"#value": "value", "#before": before},
+                ExpressionAttributeValues={":sealed": new["sealed"], ":before": item[before]},
+            )
+        except ConditionRefused as refused:
+            raise Conflict("the parameter has changed") from refused

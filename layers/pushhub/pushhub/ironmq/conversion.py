@@ -1,0 +1,94 @@
+"""Turns a pull queue into a push queue while producers post.
+
+The queue itself changes in one write: what is posted from then on is pushed. What it holds for consumers is then moved,
+message by message, each with its id, into what is pushed. Nothing is lost whenever this ends: what is left stays where
+it is, the queue says how much that is, and the same request goes on with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Forbidden, MessageNotFound
+from pushhub.engine.bodies import body_of
+from pushhub.engine.model.keys import MessageKey
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.queue import Queue
+    from pushhub.engine.ports import BodyStore
+    from pushhub.ironmq.ports import PullMessage, PullStore
+    from pushhub.ironmq.post import Post
+
+SETTLES_S = 1.0
+"""How long posts that found the queue still a pull queue are waited for."""
+
+TIME_MS = 15_000
+"""How long a request moves messages. API Gateway waits for 30 s, of which the change itself takes some."""
+
+_AT_A_TIME = 20
+_RESERVED_MS = 60_000
+
+
+class Conversion:
+    """Moves the messages of former pull queues.
+
+    Args:
+        pull: Where they are.
+        bodies: Large bodies.
+        post: Puts them into the push queue.
+    """
+
+    def __init__(self, *, pull: PullStore, bodies: BodyStore, post: Post, clock: Clock) -> None:
+        self._pull = pull
+        self._bodies = bodies
+        self._post = post
+        self._clock = clock
+
+    def left(self, queue: Queue) -> int:
+        """How many messages a push queue still holds from when it was a pull queue."""
+        return self._pull.size(queue.project, queue.pull_uid, self._clock.now())
+
+    def run(self, queue: Queue) -> int:
+        """Move the messages of a former pull queue, as long as time allows.
+
+        Those that are reserved or delayed stay until they are free.
+
+        Args:
+            queue: The push queue, as stored.
+
+        Returns:
+            How many are left.
+
+        Raises:
+            Unavailable: Some were not moved; call again.
+        """
+        self._clock.sleep(SETTLES_S)
+        until = self._clock.now() + TIME_MS
+        while self._clock.now() < until:
+            held = self._pull.reserve(
+                queue.project, queue.pull_uid, count=_AT_A_TIME, timeout_ms=_RESERVED_MS, now=self._clock.now()
+            )
+            if not held:
+                break
+            for each in held:
+                self._move(queue, each)
+        return self.left(queue)
+
+    def _move(self, queue: Queue, held: PullMessage) -> None:
+        message = held.message
+        try:
+            body = body_of(message, self._bodies)
+            self._post.transfer(queue.project, queue.name, message, body, reserved_count=0)
+        except MessageNotFound:
+            # Its body is gone, and with it what there was to push.
+            pass
+        try:
+            self._pull.delete(
+                MessageKey(queue.project, queue.pull_uid, message.message_id),
+                reservation_id=held.reservation_id,
+                now=self._clock.now(),
+            )
+        except (Forbidden, MessageNotFound):
+            # It took longer than the reservation. Whoever has it now finds that it was moved.
+            return

@@ -1,0 +1,132 @@
+"""Finds messages by the fields that the owners of queues have named (decision 0086)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import MessageNotFound
+from pushhub.engine.model.search import IndexEntry, field_values
+from pushhub.ironmq.model.found import FoundMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.model.message import Message, NewMessage
+    from pushhub.engine.model.queue import Queue
+    from pushhub.engine.ports import QueueSource, SearchIndex, StoredMessages
+    from pushhub.ironmq.pull import PullQueues
+    from pushhub.ironmq.push_messages import PushMessages
+
+PER_PAGE = 25
+"""Entries of the index that one request looks at."""
+
+
+class Fields:
+    """Keeps the index of a queue's named fields. Queues without any cost nothing.
+
+    Args:
+        index: The index; made on first use.
+    """
+
+    def __init__(self, index: Callable[[], SearchIndex]) -> None:
+        self._index = index
+
+    def add(self, queue: Queue, messages: Iterable[tuple[Message, NewMessage]]) -> None:
+        """Enter messages that are about to be stored. An entry whose message is not stored then is never shown.
+
+        Raises:
+            Unavailable: The effect is unknown; the messages must not be stored.
+        """
+        if not queue.search_fields:
+            return
+        entries = [entry for message, new in messages for entry in _entries(queue.search_fields, message, new.body)]
+        if entries:
+            self._index().add(entries)
+
+    def remove(self, queue: Queue, message: Message, body: bytes) -> None:
+        """Remove a message that is deleted.
+
+        Raises:
+            Unavailable: The effect is unknown; call again.
+        """
+        entries = _entries(queue.search_fields, message, body)
+        if entries:
+            self._index().remove(entries)
+
+
+class Search:
+    """Finds messages.
+
+    Args:
+        index: The index; made on first use.
+        config: Queues.
+        messages: Messages of push queues.
+        push_messages: Shows messages of push queues.
+        pull: Shows messages of pull queues.
+    """
+
+    def __init__(
+        self,
+        *,
+        index: Callable[[], SearchIndex],
+        config: QueueSource,
+        messages: StoredMessages,
+        push_messages: PushMessages,
+        pull: PullQueues,
+    ) -> None:
+        self._index = index
+        self._config = config
+        self._messages = messages
+        self._push_messages = push_messages
+        self._pull = pull
+
+    def run(self, project_id: str, value: str, after: str | None) -> tuple[list[FoundMessage], str | None]:
+        """The messages with a value in a named field, newest first, and where the next page begins.
+
+        Those that were deleted, cleared or have expired are left out. Their entries stay until they expire: an entry is
+        written before its message, so one without a message may be new.
+        """
+        entries, following = self._index().find(project_id, value, PER_PAGE, after)
+        queues = {each: self._config.queue(project_id, each, fresh=True) for each in {entry.queue for entry in entries}}
+        found = (self._found(queues[each.queue], each) for each in entries)
+        return [each for each in found if each is not None], following
+
+    def values(self, queue: Queue, deliveries: Sequence[Delivery]) -> dict[str, dict[str, str]]:
+        """The values of a queue's named fields in messages, by id; large bodies are not read for this."""
+        if not queue.search_fields:
+            return {}
+        keys = {each.key.message for each in deliveries}
+        stored = self._messages.messages([*keys])
+        return {
+            key.message_id: field_values(queue.search_fields, message.body or b"", message.headers)
+            for key, message in stored.items()
+        }
+
+    def _found(self, queue: Queue | None, entry: IndexEntry) -> FoundMessage | None:
+        if queue is None or (queue.uid if queue.is_push else queue.pull_uid) != entry.queue_uid:
+            return None
+        deliveries: Mapping[str, Delivery] = {}
+        try:
+            if queue.is_push:
+                deliveries = self._push_messages.get(queue, entry.message_id).deliveries
+            else:
+                self._pull.get(queue, entry.message_id)
+        except MessageNotFound:
+            return None
+        return FoundMessage(queue=queue, message_id=entry.message_id, field=entry.field, deliveries=deliveries)
+
+
+def _entries(fields: Sequence[str], message: Message, body: bytes) -> list[IndexEntry]:
+    return [
+        IndexEntry(
+            project=message.project,
+            value=value,
+            queue=message.queue,
+            queue_uid=message.queue_uid,
+            message_id=message.message_id,
+            field=field,
+            expires_at=message.expires_at,
+        )
+        for field, value in field_values(fields, body, message.headers).items()
+    ]

@@ -1,0 +1,86 @@
+"""What waits for the subscribers of a topic: whom an operator has to wake before the topic is full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.notifications.model.backlog import Backlog, absorb
+from pushhub.notifications.model.topic import Commit, Head, Topic
+from pushhub.notifications.model.waiting import Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pushhub.notifications.log import TopicLog
+    from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, TopicStore
+
+
+class NotificationsWaiting:
+    """Tells what waits for subscribers.
+
+    How many notifications wait is not told: that would mean to read all of them.
+
+    Args:
+        topics: Heads of topics.
+        backlogs: The subscribers' backlogs.
+        connections: What their consumers acknowledged.
+        log: Finds the oldest notification that is needed.
+    """
+
+    def __init__(
+        self, *, topics: TopicStore, backlogs: BacklogStore, connections: ConnectionStore, log: TopicLog
+    ) -> None:
+        self._topics = topics
+        self._backlogs = backlogs
+        self._connections = connections
+        self._log = log
+
+    def of(self, project_id: str, name: str) -> list[Waiting]:
+        """What waits for each subscriber of the topics of a name, persistent and not.
+
+        Args:
+            project_id: The tenant.
+            name: The subscription's.
+
+        Raises:
+            Unavailable: A store failed.
+        """
+        topics = (Topic(project=project_id, name=name, non_persistent=each) for each in (False, True))
+        return [each for topic in topics for each in self._of_topic(topic)]
+
+    def _of_topic(self, topic: Topic) -> Sequence[Waiting]:
+        backlogs = self._backlogs.backlogs(topic)
+        head = self._topics.head(topic) if backlogs else None
+        if head is None:
+            return []
+        # What was acknowledged is in a backlog only when a good deal of it has gathered.
+        connections = self._connections.connections([each.connection_id for one in backlogs for each in one.consumers])
+        seen = [absorb(each, _noted(each, connections)) for each in backlogs]
+        # Most need the same.
+        commits = {each.oldest: self._log.oldest_needed(each) for each in {one.oldest: one for one in seen}.values()}
+        return [_waiting(each, commits[each.oldest], head) for each in seen]
+
+
+def _noted(backlog: Backlog, connections: Mapping[str, Connection]) -> frozenset[int]:
+    found = (connections.get(each.connection_id) for each in backlog.consumers)
+    return frozenset[int]().union(*(each.acknowledged for each in found if each))
+
+
+def _waiting(backlog: Backlog, oldest: Commit | None, head: Head) -> Waiting:
+    return Waiting(
+        topic=backlog.topic,
+        subscriber=backlog.subscriber,
+        shared=backlog.shared,
+        consumers=len(backlog.consumers),
+        unacknowledged=sum(len(each.unacknowledged) for each in backlog.consumers),
+        size=_size(backlog, oldest, head),
+        oldest_at=oldest.accepted_at if oldest else None,
+    )
+
+
+def _size(backlog: Backlog, oldest: Commit | None, head: Head) -> int:
+    if oldest is None:
+        return 0
+    done = sum(each.size for position, each in oldest.positions if position < (backlog.oldest or 0))
+    # The commit may be newer than the head that was read before it.
+    return max(0, head.size - oldest.size_before - done)

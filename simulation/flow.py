@@ -1,0 +1,164 @@
+"""One limited, or slow, endpoint on many environments: what it was sent, and when, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from pushhub.base.ports import PushRequest
+from pushhub.engine.copies import ChangeNotes
+from pushhub.engine.model.flow import Limits
+from pushhub.engine.projects import Projects
+from pushhub.engine.turns import Callers
+from simulation.account import Account, Operator
+from simulation.endpoints import Asked, Reply
+from simulation.functions import Environment
+from simulation.scheduler import SECOND
+from simulation.template import stack
+from simulation.weather import Kind, Storm, Weather
+
+PER_POST = 100
+
+
+@dataclass
+class Receiver:
+    """An endpoint's own log.
+
+    Attributes:
+        takes_ms: How long each answer takes, by the number of the request.
+        begun: When each request came, microseconds.
+        ended: When it was answered.
+        ids: Its message.
+        environments: Who made it.
+    """
+
+    account: Account
+    takes_ms: Callable[[int], int]
+    begun: list[int] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    environments: set[str] = field(default_factory=set)
+
+    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
+        """A request."""
+        now, takes = self.account.scheduler.now, self.takes_ms(len(self.begun)) * 1_000
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        self.begun.append(now)
+        self.ended.append(now + takes)
+        self.ids.append(headers["iron-message-id"])
+        self.environments.add(environment.name)
+        return Asked(now, headers, b"", self.ids[-1], 0, environment.name), Reply(takes=takes)
+
+    def most_within(self, seconds: float) -> int:
+        """The most requests that began within any span of so many seconds."""
+        first = most = 0
+        for last, at in enumerate(self.begun):
+            while self.begun[first] <= at - seconds * SECOND:
+                first += 1
+            most = max(most, last - first + 1)
+        return most
+
+    def at_once(self, at: int) -> int:
+        """Requests in progress at a moment."""
+        return sum(begun <= at < ended for begun, ended in zip(self.begun, self.ended, strict=True))
+
+    @property
+    def most_at_once(self) -> int:
+        """The most requests that were in progress at a time."""
+        return max(map(self.at_once, self.begun), default=0)
+
+
+class Bench:
+    """A hub with one queue and one subscriber.
+
+    Args:
+        seed: Decides everything.
+        limits: The subscriber's limits.
+        takes_ms: How long its answers take.
+        runs: Concurrent runs on each queue at most.
+        timeout_s: The subscriber's timeout.
+    """
+
+    def __init__(
+        self,
+        seed: str,
+        *,
+        limits: Limits | None = None,
+        takes_ms: Callable[[int], int] = lambda _: 20,
+        runs: int = 50,
+        timeout_s: int = 10,
+    ) -> None:
+        deployed = stack()
+        functions = tuple(
+            replace(
+                each, queues=tuple(replace(queue, concurrency=min(queue.concurrency, runs)) for queue in each.queues)
+            )
+            for each in deployed.functions
+        )
+        self.account = Account(seed, replace(deployed, functions=functions), Weather((), seed))
+        self.receiver = Receiver(self.account, takes_ms)
+        self._limits = limits
+        self._timeout_s = timeout_s
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The hub, set up; the clock stands."""
+        account = self.account
+        with account.installed():
+            self._operator = Operator(account)
+            projects = Projects(config=self._operator.config, clock=self._operator.clock)
+            self.project = projects.make("owner").project_id
+            self._token = projects.make_token(self.project)
+            known: Any = account.endpoints.known
+            known["only.example"] = self.receiver
+            only = {"name": "only", "url": "https://only.example/in", "timeout": self._timeout_s}
+            queue = {"queue": {"type": "multicast", "push": {"subscribers": [only], "retries_delay": 60}}}
+            path = f"/3/projects/{self.project}/queues/q"
+            account.scheduler.spawn(partial(account.http, "PUT", path, queue, token=self._token))
+            self.goes_on(30)
+            self.limit(self._limits)
+            account.begin_schedules()
+            self.goes_on(60)
+            yield
+
+    def limit(self, limits: Limits | None) -> None:
+        """Change the subscriber's limits, noted first as every change of an owner is (decision 0069), and have what is
+        arranged under the former ones begun anew.
+        """
+        config = self._operator.config
+        ChangeNotes(config, self._operator.clock).note(self.project, "q")
+        stored = config.queue(self.project, "q", fresh=True)
+        assert stored is not None
+        assert stored.push is not None
+        changed = tuple(replace(each, limits=limits) for each in stored.push.subscribers)
+        config.update_queue(replace(stored, push=replace(stored.push, subscribers=changed)))
+        operator = self._operator
+        callers = Callers(
+            lines=operator.subscribers,
+            queue=operator.retry_queue,
+            clock=operator.clock,
+            telemetry=self.account.telemetry,
+        )
+        for each in changed:
+            callers.hurry((self.project, stored.uid, each.subscriber_id), "q")
+
+    def post(self, messages: int, *, after: float = 0) -> None:
+        """Post messages after so many seconds."""
+        path = f"/3/projects/{self.project}/queues/q/messages"
+        for first in range(0, messages, PER_POST):
+            body = {"messages": [{"body": "x"}] * min(PER_POST, messages - first)}
+            post = partial(self.account.http, "POST", path, body, token=self._token)
+            self.account.scheduler.spawn(post, after=round(after * SECOND) + first * 1_000)
+
+    def kills(self, function: str, *, seconds: float, rate: float) -> None:
+        """From now on, environments of a function die at this share of their calls."""
+        now = self.account.scheduler.now
+        storm = Storm("kills", Kind.CRASH, function, now, now + round(seconds * SECOND), rate)
+        self.account.weather = Weather((storm,), self.account.seed)
+
+    def goes_on(self, seconds: float) -> None:
+        """Let time go by."""
+        self.account.scheduler.run(self.account.scheduler.now + round(seconds * SECOND))

@@ -1,0 +1,193 @@
+"""A dry run changes nothing, whichever command it is: commands and their options are taken from the parser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import boto3
+import click
+import pytest
+from cli.__main__ import main
+from tests.cli.conftest import Typed
+from tests.cli.served_hub import ServedHub
+from tests.cli.test_messages import failed, given_up, waiting
+from tests.cli.test_projects import Operator, operator
+from tests.cloud import aws_services as aws
+
+__all__ = ["operator"]
+
+READS = {
+    "status": "asks whether the hub answers",
+    "profiles list": "reads one's own file",
+    "projects list": "reads a table",
+    "tokens list": "reads a table",
+    "queues list": "gets",
+    "queues show": "gets",
+    "topics": "gets",
+    "tail": "reads the records",
+    "verify": "computes",
+    "simulate policy": "computes, or reads records",
+    "simulate hub": "computes",
+    "completion": "prints",
+}
+"""Commands that change nothing, and why not."""
+WITHOUT = {
+    "up": "starts what is on this machine; 'down' takes it back",
+    "down": "stops what is on this machine and keeps its state; 'up' takes it back",
+    "listen": "to receive is all it does: a dry run would show nothing",
+    "profiles set": "writes one's own file",
+    "profiles remove": "writes one's own file",
+    "deploy doctor": "has to send its message to see it arrive, into queues of its own that it deletes again",
+    "deploy table": "only adds what a table lacks, and says each step; nothing else works until it has",
+}
+"""Commands that change something and have no dry run, with the reason."""
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command that is no group."""
+
+    def below(group: click.Group, before: str) -> Iterator[tuple[str, click.Command]]:
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            if isinstance(command, click.Group):
+                yield from below(command, f"{before}{name} ")
+            else:
+                yield f"{before}{name}", command
+
+    return below(main, "")
+
+
+def dry() -> set[str]:
+    return {name for name, command in commands() if any("--dry-run" in each.opts for each in command.params)}
+
+
+def test_every_command_either_has_a_dry_run_or_a_reason_to_have_none() -> None:
+    names = {name for name, _ in commands()}
+    assert dry() | READS.keys() | WITHOUT.keys() == names
+    assert not dry() & (READS.keys() | WITHOUT.keys())
+    assert not READS.keys() & WITHOUT.keys()
+
+
+WEBHOOK = ("--app", "a", "--endpoint", "e")
+ON_THE_HUB: dict[str, tuple[tuple[str, ...], ...]] = {
+    "queues create": (("new", "--push", "https://x.example"), ("orders", "--retries", "5")),
+    "queues delete": (("orders", "--yes"), ("orders",)),
+    "post": (("orders", "x"), ("orders", "--ndjson", "LINES"), ("new", "x"), ("orders", "--file", "BINARY")),
+    "retry": (("MESSAGE",), ("--waiting",), ("MESSAGE", *WEBHOOK)),
+    "replay": (
+        ("errors",),
+        ("errors", "--to", "other"),
+        ("--queue", "orders", "--subscriber", "shop"),
+        (*WEBHOOK, "--since", "2h"),
+        (*WEBHOOK, "--since", "2h", "--missing"),
+    ),
+    "expunge": (("MESSAGE", "--queue", "orders"), ("MESSAGE", "--app", "a", "--yes")),
+    "import": (("--from", "THERE", "--token", "t"),),
+}
+"""Ways to use each command that changes something on the hub."""
+BY_OPERATORS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "projects make": (("new", "--allow", "10.0.0.0/8"),),
+    "projects rename": (("PROJECT", "other"),),
+    "projects allow": (("PROJECT", "10.0.0.0/8"),),
+    "projects quota": (("PROJECT", "5"), ("PROJECT", "none")),
+    "tokens make": (("PROJECT", "--label", "x"),),
+    "tokens revoke": (("PROJECT", "TOKEN"),),
+    "tokens rotate": (("PROJECT", "TOKEN"),),
+}
+"""The same for what operators change."""
+ELSEWHERE = {
+    "rebuild": "compares the table: test_rebuild.py",
+    "reseal": "compares the tables: test_reseal.py",
+    "report": "starts a job: test_report.py",
+}
+
+
+def test_every_dry_run_is_tried() -> None:
+    assert dry() == ON_THE_HUB.keys() | BY_OPERATORS.keys() | ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"), [(name, words) for name, ways in ON_THE_HUB.items() for words in ways], ids=str
+)
+def test_a_dry_run_writes_nothing_to_the_hub(
+    hub: ServedHub, typed: Typed, tmp_path: Path, command: str, words: tuple[str, ...]
+) -> None:
+    # Given a hub with something of everything
+    given_up(hub, 2)
+    typed("post", "errors", failed("gone", body="x"))
+    message = waiting(hub)
+    lines, binary = tmp_path / "lines", tmp_path / "binary"
+    lines.write_bytes(b"a\nb\n" * 150)
+    binary.write_bytes(b"\xff")
+    hub.answers[("GET", "/api/v1/event-type")] = (200, b'{"data": [{"name": "a"}], "done": true}')
+    hub.answers[("GET", "/api/v1/event-type/a")] = (404, b"{}")
+    hub.answers[("GET", "/api/v1/app")] = (200, b'{"data": [], "done": true}')
+    places = {"LINES": str(lines), "BINARY": str(binary), "MESSAGE": message, "THERE": hub.base_url}
+    typed_words = [*command.split(), *(places.get(each, each) for each in words), "--dry-run"]
+    before = len(hub.writes)
+    # When the command is run dry
+    shown = typed(*typed_words)
+    # Then it says something, and nothing that could change the hub was asked for
+    assert shown.strip() or typed.errors.strip()
+    assert hub.writes[before:] == []
+    json.loads(typed(*typed_words, "--json").splitlines()[0])
+    assert hub.writes[before:] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [each for each in ON_THE_HUB.items() if each[0] not in ("import", "expunge", "queues delete")],
+    ids=str,
+)
+def test_the_same_words_without_it_do_write(
+    hub: ServedHub, typed: Typed, tmp_path: Path, command: str, words: tuple[tuple[str, ...], ...]
+) -> None:
+    """Or the test above would prove nothing."""
+    given_up(hub, 2)
+    before = len(hub.writes)
+    message = waiting(hub)
+    typed(*command.split(), *(message if each == "MESSAGE" else each for each in words[0]))
+    assert len(hub.writes) > before
+
+
+def test_a_dry_run_says_what_would_be_done(hub: ServedHub, typed: Typed) -> None:
+    given_up(hub, 3)
+    typed("post", "errors", failed("gone", body="x", subscribers=[{"name": "a"}]))
+    typed("post", "errors", "[]")
+    assert typed.json("replay", "errors", "--dry-run") == [
+        {"queue": "orders", "subscriber": "shop", "messages": 3},
+        {"queue": "gone", "subscriber": "a", "messages": 1},
+        {"queue": "-", "subscriber": "no error messages", "messages": 1},
+    ]
+    assert typed.json("replay", "errors", "--limit", "2", "--dry-run")[0]["messages"] == 2
+    [told] = typed.json("queues", "create", "new", "--dry-run")
+    assert told["would"].startswith("PUT /3/projects/")
+    assert typed.json("retry", "--waiting", "--dry-run") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "words"), [(name, words) for name, ways in BY_OPERATORS.items() for words in ways], ids=str
+)
+def test_a_dry_run_writes_nothing_to_a_table(operator: Operator, command: str, words: tuple[str, ...]) -> None:
+    # Given a project with a token
+    [made] = operator.run("projects", "make", "Acme")
+    [token] = operator.run("tokens", "list", made["project"])
+    places = {"PROJECT": made["project"], "TOKEN": token["token_id"]}
+    given = [*command.split(), *(places.get(each, each) for each in words)]
+    before = content()
+    # When the command is run dry, then the table is as it was, and what would be done is said
+    [told] = operator.run(*given, "--dry-run")
+    assert told["would"].startswith("dynamodb ")
+    assert content() == before
+    # And without it the table is not
+    operator.run(*given)
+    assert content() != before
+
+
+def content() -> str:
+    found: Callable[..., object] = boto3.client("dynamodb").scan
+    return json.dumps(found(TableName=aws.CONFIG_TABLE)["Items"], sort_keys=True, default=str)  # type: ignore[index]

@@ -1,0 +1,390 @@
+"""``pushhub reseal``: what is stored unsealed, in the older form or with another key is sealed with the first key."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import botocore.client
+import pytest
+from botocore.exceptions import ClientError
+from cli.__main__ import run
+from tests.cloud import aws_services as aws
+from tests.contract.samples import NOW, PROJECT, first, message
+from tests.fakes import FakeClock
+
+from pushhub.base.credentials import MASK, masked_url
+from pushhub.base.verdict import Verdict
+from pushhub.cloud.vault import KmsVault
+from pushhub.engine.credentials import Credentials
+from pushhub.engine.model.delivery import Delivery, TargetStatus
+from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.reach import Reach
+from pushhub.engine.store import _delivery_items as delivery_items
+from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
+from pushhub.engine.store._queue_items import encode_queue
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.hub.model.integration import Integration
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.model.parameters import DataType, Parameter
+from pushhub.hub.store import _items as hub_items
+from pushhub.hub.store._keys import store_key
+from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
+from pushhub.hub.tokens import token_of
+from pushhub.webhooks.credentials import opened
+from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.attempt import LoggedAttempt
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
+from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.store import _items as webhook_items
+from pushhub.webhooks.store import dynamodb_logs
+from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
+from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
+
+APP, ENDPOINT = "app_2srOrx2ZWZBpBUvZwXKQmoEYga2", "ep_2srOrx2ZWZBpBUvZwXKQmoEYga2"
+MAPPING, INTEGRATION = "5" * 24, "6" * 24
+
+
+class Stack:
+    """Tables and keys of a deployed stack.
+
+    Attributes:
+        first: The key that seals from now on.
+        other: The key that sealed before.
+        gone: Keys that no longer open anything.
+        on_scan: Called for each page of a scan.
+    """
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.dynamodb = boto3.client("dynamodb")
+        self.kms = boto3.client("kms")
+        self.first, self.other = (self.kms.create_key()["KeyMetadata"]["Arn"] for _ in range(2))
+        self.gone: set[str] = set()
+        self.on_scan: Callable[[], None] = lambda: None
+
+    def run(self, *words: str) -> tuple[int, str]:
+        """Run the command; its exit code and what it says."""
+        code = run(["--stack", "acme", "reseal", *words])
+        printed = self._capsys.readouterr()
+        return code, printed.err + printed.out
+
+    def vault(self, key: str = "") -> KmsVault:
+        """A newly started function's."""
+        return KmsVault(self.kms, key or self.first, FakeClock())
+
+    def credentials(self, key: str = "") -> Credentials:
+        """A newly started function's."""
+        return Credentials(vault=lambda: self.vault(key), clock=FakeClock())
+
+    def content(self) -> dict[str, list[dict[str, Any]]]:
+        """Everything in the tables."""
+        tables = (aws.CONFIG_TABLE, aws.HUB_TABLE, aws.WEBHOOKS_TABLE)
+        return {each: self.dynamodb.scan(TableName=each)["Items"] for each in tables}
+
+    def logged(self) -> str:
+        """The attempts in the tables, also those that lie compressed in one item."""
+        logs = DynamoDBWebhooksLogs(self.dynamodb, aws.WEBHOOKS_TABLE, FakeClock())
+        return str([*logs.attempts(PROJECT, ENDPOINT, Span())])
+
+    def deliveries(self) -> dict[str, Delivery]:
+        """The deliveries in the tables, by subscriber."""
+        items = self.dynamodb.scan(TableName=aws.MESSAGES_TABLE)["Items"]
+        return {each.subscriber_id: each for each in map(decode_delivery, items)}
+
+    def opened(self) -> dict[str, Any]:
+        """What functions make of it."""
+        credentials, vault, clock = self.credentials(), self.vault(), FakeClock()
+        config = DynamoDBConfigStore(self.dynamodb, aws.CONFIG_TABLE, clock, credentials.sealed)
+        hub = DynamoDBHubSettings(self.dynamodb, aws.HUB_TABLE, clock, credentials)
+        webhooks = DynamoDBWebhooksSettings(self.dynamodb, aws.WEBHOOKS_TABLE, clock, credentials)
+        queue = config.queue(PROJECT, "q", fresh=True)
+        assert queue is not None
+        assert queue.push is not None
+        endpoint = webhooks.endpoint(PROJECT, APP, ENDPOINT)
+        mapping, integration = hub.mapping(PROJECT, MAPPING), hub.integration(PROJECT, INTEGRATION)
+        assert endpoint is not None
+        assert mapping is not None
+        assert integration is not None
+        subscribers = [credentials.opened(PROJECT, queue.push, each) for each in queue.push.subscribers]
+        shop = opened(endpoint, credentials)
+        return {
+            "subscribers": [(each.url, dict(each.headers)) for each in subscribers],
+            "signing": [vault.open(PROJECT, each.sealed) for each in queue.push.subscribers if each.sealed],
+            "endpoint": (shop.fields.url, dict(shop.headers), vault.open(PROJECT, shop.sealed)),
+            "tokens": [token_of(each, PROJECT, credentials) for each in (mapping, integration)],
+            "mapping": vault.open(PROJECT, mapping.sealed) if mapping.sealed else b"",
+            "parameters": [(each.name, each.value) for each in hub.parameters(PROJECT)],
+        }
+
+    def by_kms(self, content: bytes) -> bytes:
+        """Sealed in the form from before November 2026, with the other key."""
+        context = {"project": PROJECT}
+        answer = self.kms.encrypt(KeyId=self.other, Plaintext=content, EncryptionContext=context)
+        return bytes(answer["CiphertextBlob"])
+
+
+def an_attempt(number: int, url: str) -> LoggedAttempt:
+    """An attempt at the endpoint."""
+    return LoggedAttempt(
+        project=PROJECT,
+        app_id=APP,
+        endpoint_id=ENDPOINT,
+        engine_id=str(number),
+        number=1,
+        manual=False,
+        url=url,
+        status_code=200,
+        success=True,
+        response="x" * 600 * (number % 2),
+        duration_ms=20,
+        started_at=NOW + number,
+        event_type="a",
+        listed_until=(NOW // 1000 + 60) * 1000,
+    )
+
+
+def stored(sort_key: str) -> dict[str, Any]:
+    """The key of a project's item."""
+    return store_key(PROJECT, sort_key)
+
+
+def seed(stack: Stack, secrets: list[str], *, key: str | None) -> None:
+    """One of everything that holds a secret.
+
+    Args:
+        stack: The stack.
+        secrets: Ten of them.
+        key: The key that seals it; None to store it as before November 2026.
+    """
+    url = f"https://u:{secrets[0]}@a.example/in"
+    headers = {"Authorization": secrets[1], "Content-Type": "application/json"}
+    signing = stack.by_kms(secrets[2].encode())
+    queue = Queue(
+        project=PROJECT,
+        name="q",
+        uid="0a1b2c3d4e5f",
+        pull_uid="0a1b2c3d4e5f",
+        type=QueueType.MULTICAST,
+        secret="s",
+        created_at=1,
+        version=1,
+        push=PushSettings(
+            subscribers=(
+                Subscriber(subscriber_id="a" * 12, name="a", url=url, headers=headers, sealed=signing),
+                Subscriber(subscriber_id="b" * 12, name="b", url=f"ironmq://p:{secrets[3]}@h.example/x"),
+                Subscriber(subscriber_id="c" * 12, name="c", url="https://c.example/"),
+            )
+        ),
+    )
+    endpoint = Endpoint(
+        project=PROJECT,
+        app_id=APP,
+        endpoint_id=ENDPOINT,
+        reach=Reach.PROJECT,
+        fields=EndpointFields(url=url.replace(secrets[0], secrets[4])),
+        headers={"X-Own": secrets[5]},
+        sealed=stack.by_kms(secrets[6].encode()),
+        created_at=1,
+        updated_at=1,
+    )
+    mapping = ServiceMapping(
+        mapping_id=MAPPING,
+        name="a.b",
+        url="https://a.example/b",
+        token=secrets[7],
+        messages=(),
+        sealed=stack.by_kms(b"signing"),
+    )
+    integration = Integration(integration_id=INTEGRATION, name="a", url="https://a.example", token=secrets[8])
+    parameter = Parameter(project=PROJECT, name="a.key", value=secrets[9], data_type=DataType.STRING, as_of=1)
+    application = Application(
+        project=PROJECT, app_id=APP, fields=ApplicationFields(name="x"), created_at=1, updated_at=1
+    )
+    credentials, clock = stack.credentials(key or stack.first), FakeClock()
+    webhooks = DynamoDBWebhooksSettings(stack.dynamodb, aws.WEBHOOKS_TABLE, clock, credentials)
+    webhooks.put_application(application, None)
+    if key is not None:
+        DynamoDBConfigStore(stack.dynamodb, aws.CONFIG_TABLE, clock, credentials.sealed).create_queue(queue)
+        webhooks.put_endpoint(endpoint, None)
+        hub = DynamoDBHubSettings(stack.dynamodb, aws.HUB_TABLE, clock, credentials)
+        hub.put_mapping(PROJECT, mapping)
+        hub.put_integration(PROJECT, integration)
+        hub.set_parameter(parameter)
+        return
+    value = hub_items.encode_parameter(parameter, credentials) | {"value": {"S": json.dumps(parameter.value)}}
+    del value["sealed"]
+    version = {"version": {"N": "1"}}
+    for table, item in (
+        (aws.CONFIG_TABLE, stored("QUEUE#q") | encode_queue(queue)),
+        (aws.HUB_TABLE, stored(f"MAPPING#{MAPPING}") | hub_items.encode_mapping(replace(mapping, version=1))),
+        (
+            aws.HUB_TABLE,
+            stored(f"INTEGRATION#{INTEGRATION}") | hub_items.encode_integration(replace(integration, version=1)),
+        ),
+        (aws.HUB_TABLE, stored(f"PARAMETER#{parameter.parameter_id}") | value),
+        (
+            aws.WEBHOOKS_TABLE,
+            webhook_items.key(webhook_items.app_pk(PROJECT, APP), f"EP#{ENDPOINT}")
+            | webhook_items.encode_endpoint(endpoint)
+            | version,
+        ),
+        (
+            aws.WEBHOOKS_TABLE,
+            webhook_items.key(webhook_items.app_pk(PROJECT, APP), "EPX#ep_gone")
+            | webhook_items.encode_endpoint(endpoint)
+            | {"deleted": {"BOOL": True}},
+        ),
+    ):
+        stack.dynamodb.put_item(TableName=table, Item=item)
+
+
+@pytest.fixture
+def stack(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[], Stack]]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+    made: list[Stack] = []
+
+    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation == "DescribeStacks":
+            outputs = {
+                "ConfigTableName": aws.CONFIG_TABLE,
+                "MessagesTableName": aws.MESSAGES_TABLE,
+                "HubTableName": aws.HUB_TABLE,
+                "WebhooksTableName": aws.WEBHOOKS_TABLE,
+                "VaultKeyArn": made[-1].first,
+            }
+            return {"Stacks": [{"Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in outputs.items()]}]}
+        answer = real(client, operation, parameters)
+        if operation == "Scan" and made:
+            made[-1].on_scan()
+        if operation == "Decrypt" and answer["KeyId"] in made[-1].gone:
+            raise ClientError({"Error": {"Code": "DisabledException"}}, "Decrypt")
+        return answer
+
+    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+
+    def make() -> Stack:
+        made.append(Stack(capsys))
+        return made[-1]
+
+    with aws.dynamodb():
+        yield make
+
+
+@pytest.mark.parametrize("chosen", [1, 2])
+def test_items_from_before_are_sealed_and_open_as_before(stack: Callable[[], Stack], chosen: int) -> None:
+    by_chance = random.Random(chosen)
+    secrets = [f"zQ{by_chance.getrandbits(160):x}" for _ in range(10)]
+    here = stack()
+    seed(here, secrets, key=None)
+    before, content = here.opened(), here.content()
+    assert all(each in str(content) for each in (secrets[0], secrets[1], *secrets[3:6], *secrets[7:]))
+    # A dry run says what there is to do, and does nothing
+    code, said = here.run("--dry-run")
+    assert (code, "to be sealed anew: 6" in said) == (1, True)
+    assert here.content() == content
+    # When it is run, nothing is found in clear any more, and everything opens as before
+    code, said = here.run()
+    assert code == 0, said
+    assert "sealed anew: 6. Nothing stored here needs another key" in said
+    assert here.other not in said  # the older form does not say with which key
+    assert not any(each in str(here.content()) for each in secrets)
+    assert MASK in str(here.content())
+    assert here.opened() == before
+    # When it is run again, there is nothing to do; and what sealed before is needed no more
+    here.gone.add(here.other)
+    content = here.content()
+    for words in ((), ("--dry-run",)):
+        assert here.run(*words)[0] == 0
+    assert here.content() == content
+    assert here.opened() == before
+
+
+def test_what_another_key_sealed_moves_to_the_first(stack: Callable[[], Stack]) -> None:
+    here = stack()
+    seed(here, [f"secret-{number}" for number in range(10)], key=here.other)
+    before = here.opened()
+    code, said = here.run("--dry-run")
+    assert (code, here.other in said, "Keep every key" in said) == (1, True, True)
+    code, said = here.run()
+    assert code == 0
+    assert f"It needed {here.other} before this run" in said
+    here.gone.add(here.other)
+    assert here.opened() == before
+
+
+def test_an_item_that_changes_meanwhile_is_left_alone_and_named(stack: Callable[[], Stack]) -> None:
+    here = stack()
+    seed(here, [f"secret-{number}" for number in range(10)], key=here.other)
+
+    def change() -> None:
+        here.on_scan = lambda: None
+        key = {"pk": {"S": f"P#{PROJECT}"}, "sk": {"S": "QUEUE#q"}}
+        here.dynamodb.update_item(
+            TableName=aws.CONFIG_TABLE,
+            Key=key,
+            UpdateExpression="SET #version = #version + :one",
+            ExpressionAttributeNames={"#version": "version"},
+            ExpressionAttributeValues={":one": {"N": "1"}},
+        )
+
+    here.on_scan = change
+    code, said = here.run()
+    assert (code, f"changed meanwhile: queue q of project {PROJECT}" in said) == (1, True)
+    assert here.run()[0] == 0
+
+
+def test_passwords_in_old_deliveries_and_attempts_are_masked(
+    stack: Callable[[], Stack], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given deliveries and attempts as they were stored before, among others
+    here, clock = stack(), FakeClock()
+    urls = ["https://u:s3cret@a.example/in", "ironmq://p:s3cret@h.example/x", "https://c.example/in"]
+    logs = DynamoDBWebhooksLogs(here.dynamodb, aws.WEBHOOKS_TABLE, clock)
+    statuses = {str(place): TargetStatus(tries=1, message="no", url=url) for place, url in enumerate(urls)}
+    failed = first(message(), Verdict.FAILED)
+    deliveries = [replace(failed, subscriber_id=each, targets=(each,), statuses=statuses) for each in ("s1", "s2")]
+    deliveries.append(replace(failed, subscriber_id="s3", targets=("s3",), statuses={"2": statuses["2"]}))
+    attempts = [an_attempt(number, url) for number, url in enumerate(urls * 2)]
+    with monkeypatch.context() as before:
+        for module in (delivery_items, dynamodb_logs):
+            before.setattr(module, "masked_url", lambda url: url)
+        for each in deliveries:
+            here.dynamodb.put_item(TableName=aws.MESSAGES_TABLE, Item=encode_delivery(each))
+        logs.log_attempts(attempts[:3])
+        for alone in attempts[3:]:
+            logs.log_attempts([alone])
+    before_it = here.logged(), here.deliveries()
+    assert all("s3cret" in str(each) for each in before_it)
+    assert here.run("--dry-run")[0] == 1
+    assert (here.logged(), here.deliveries()) == before_it
+    # When it is run, every password is gone, and nothing else has changed
+    code, said = here.run()
+    assert code == 0, said
+    shown = here.logged()
+    assert "s3cret" not in shown
+    assert shown == before_it[0].replace("u:s3cret", MASK).replace("p:s3cret", MASK)
+    after = here.deliveries()
+    for each in deliveries:
+        hidden = {name: replace(one, url=masked_url(one.url or "")) for name, one in each.statuses.items()}
+        assert after[each.subscriber_id] == replace(each, statuses=hidden)
+    assert "s3cret" not in str(after)
+    # And there is nothing left to do
+    assert here.run("--dry-run")[0] == 0
+
+
+def test_what_cannot_be_opened_is_named_and_stops_nothing_else(stack: Callable[[], Stack]) -> None:
+    here = stack()
+    seed(here, [f"secret-{number}" for number in range(10)], key=here.other)
+    here.gone.add(here.other)
+    content = here.content()
+    code, said = here.run()
+    assert (code, said.count("not possible: "), "Keep every key" in said) == (1, 5, True)
+    assert here.content() == content

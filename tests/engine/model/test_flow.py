@@ -1,0 +1,89 @@
+"""When attempts may begin under a rate and a number of concurrent ones: never more, and nothing wasted."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pushhub.engine.model.flow import BURST_MS, Limits, Pace, Terms
+
+NOW = 1_795_000_000_000
+
+
+@pytest.mark.parametrize("limits", [{"rate_per_s": 0}, {"rate_per_s": -1.5}, {"concurrency": 0}])
+def test_a_limit_is_positive(limits: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="positive"):
+        Limits(**limits)  # type: ignore[arg-type]
+
+
+@given(
+    rate=st.floats(0.1, 500),
+    looks=st.lists(st.integers(0, 3_000), min_size=1, max_size=200),
+    unused=st.sets(st.integers(0, 199)),
+)
+def test_in_any_span_no_more_begin_than_the_rate_allows_and_half_a_second_more(
+    rate: float, looks: list[int], unused: set[int]
+) -> None:
+    # Given a run that looks now and then and begins whatever it may, some of which is no attempt after all
+    pace, now, begun = Pace(Limits(rate_per_s=rate), 0), NOW, list[int]()
+    for number, wait_ms in enumerate(looks):
+        now += wait_ms
+        for _ in range(1_000):
+            if pace.wait_ms(now):
+                break
+            pace.begin(now)
+            pace.end(attempted=number not in unused)
+            if number in unused:
+                break
+            begun.append(now)
+    # Then no span has more than the rate allows
+    for first, at in enumerate(begun):
+        for span_ms in (0, 1_000, 30_000):
+            count = bisect_left(begun, at + span_ms + 1) - first
+            assert count <= rate * (span_ms + BURST_MS) / 1000 + 1 + 1e-6
+
+
+@given(rate=st.floats(0.5, 500), seconds=st.integers(5, 60))
+def test_nothing_is_wasted_by_who_looks_often_enough(rate: float, seconds: int) -> None:
+    pace, now, begun = Pace(Limits(rate_per_s=rate), NOW), NOW, 0
+    while now < NOW + seconds * 1_000:
+        while not pace.wait_ms(now):
+            pace.begin(now)
+            pace.end(attempted=True)
+            begun += 1
+        now += 173
+    assert begun >= rate * (seconds - 0.2) - 1
+
+
+@given(limit=st.integers(1, 100), steps=st.lists(st.booleans(), max_size=300))
+def test_as_many_are_under_way_as_may_be(limit: int, steps: list[bool]) -> None:
+    pace, under_way = Pace(Limits(concurrency=limit), 0), 0
+    for begins in steps:
+        if begins and not pace.full:
+            pace.begin(NOW)
+            under_way += 1
+        elif not begins and under_way:
+            pace.end(attempted=True)
+            under_way -= 1
+        assert pace.full == (under_way == limit)
+        assert pace.wait_ms(NOW) == 0
+
+
+def test_a_raised_rate_holds_from_now_on_and_a_lowered_one_too() -> None:
+    pace = Pace(Limits(rate_per_s=0.01), NOW)
+    pace.begin(NOW)
+    assert pace.wait_ms(NOW) == 100_000
+    pace.change(Limits(rate_per_s=20), NOW + 1)
+    assert pace.wait_ms(NOW + 1) == 50
+    pace.change(Limits(rate_per_s=0.5), NOW + 51)
+    assert pace.wait_ms(NOW + 51) == 0
+    pace.begin(NOW + 51)
+    assert pace.wait_ms(NOW + 51) == 2_000
+
+
+def test_a_turn_outlasts_attempts_only_where_they_are_counted() -> None:
+    assert Terms(limits=Limits(rate_per_s=1), longest_ms=9_000).outlasts_ms == 0
+    assert Terms(limits=Limits(rate_per_s=1, concurrency=2), longest_ms=9_000).outlasts_ms == 9_000

@@ -1,0 +1,248 @@
+"""Turns and lines: who has one, who is called, and that nothing stays in line; on in-memory stores and a fake clock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.contract.samples import message
+from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
+from tests.fakes.subscribers import FakeSubscribers
+from tests.fakes.telemetry import FakeTelemetry
+
+from pushhub.engine.model.flow import FlowKey, Limits, Terms
+from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.ports import Received
+from pushhub.engine.turns import HURRY_S, LEASE_MS, LOST_MS, MARGIN_MS, PLACE_ORDERS, UNTENDED_MS, Callers, Turn, Turns
+
+KEY = ("5f0000000000000000000001", "uid", "s0")
+FLOW = FlowKey.of_subscriber(*KEY)
+RATE = Terms(limits=Limits(rate_per_s=2), longest_ms=15_000)
+PLACES = Terms(limits=Limits(concurrency=3), longest_ms=15_000)
+
+
+class Bench:
+    """Two runs that share a store."""
+
+    def __init__(self, plan: FaultPlan | None = None) -> None:
+        self.clock, self.store, self.telemetry = FakeClock(), FakeSubscribers(), FakeTelemetry()
+        self.queue = FakeWorkQueue(self.clock)
+        store = faulty(self.store, "store", plan or FaultPlan())
+        self.one, self.other = (Turns(store=store, clock=self.clock, telemetry=self.telemetry) for _ in range(2))
+        for each in (self.one, self.other):
+            each.start_over()
+        self.callers = Callers(lines=store, queue=self.queue, clock=self.clock, telemetry=self.telemetry)
+
+    def orders(self, count: int = 1) -> list[Received]:
+        """Orders of the subscriber, as received."""
+        made = [WorkOrder.carrying(message(), "s0") for _ in range(count)]
+        keyed = [replace(each, key=each.key._replace(project=KEY[0], queue_uid=KEY[1])) for each in made]
+        return [Received(order=each, sqs_id="1", receipt_handle="h", received_at=0) for each in keyed]
+
+    def takes(self, who: Turns, terms: Terms = RATE) -> Turn | None:
+        """Have a run take the turn."""
+        taken = who.take(KEY, "q", terms)
+        return taken[0] if taken else None
+
+    def gives_back(self, who: Turns, turn: Turn, call_ms: int | None = None) -> bool:
+        """Have a run give its turn back."""
+        return who.give_back(turn, places=1, call_ms=call_ms, to=self.queue)
+
+
+def test_one_run_has_the_turn_and_the_next_one_goes_on_where_it_stopped() -> None:
+    bench = Bench()
+    turn = bench.takes(bench.one)
+    assert turn is not None
+    assert bench.takes(bench.other) is None
+    assert bench.other.is_elsewhere(KEY)
+    # When it begins an attempt and gives the turn back, then the next begins when the rate allows it
+    turn.pace.begin(bench.clock.now())
+    turn.pace.end(attempted=True)
+    assert not bench.gives_back(bench.one, turn)
+    following = bench.takes(bench.other)
+    assert following is not None
+    assert following.pace.wait_ms(bench.clock.now()) == 0  # half a second after the mark is made up for
+    following.pace.begin(bench.clock.now())
+    assert following.pace.wait_ms(bench.clock.now()) == 500
+
+
+@pytest.mark.parametrize(("terms", "lasts_ms"), [(RATE, LEASE_MS), (PLACES, LEASE_MS + 15_000)])
+def test_the_turn_of_a_run_that_died_is_free_when_its_attempts_are_over(terms: Terms, lasts_ms: int) -> None:
+    bench = Bench()
+    turn = bench.takes(bench.one, terms)
+    assert turn is not None
+    bench.clock.advance(ms=lasts_ms - 1)
+    assert bench.takes(bench.other, terms) is None
+    bench.clock.advance(ms=1)
+    following = bench.takes(bench.other, terms)
+    assert following is not None
+    # Then all times until then count as used
+    assert following.pace.mark == bench.clock.now()
+    # And the former one notices that it has it no more
+    assert not bench.one.hold(turn)
+    assert turn.lost
+
+
+def test_a_turn_is_extended_in_time_and_begins_nothing_that_might_outlast_it() -> None:
+    plan = FaultPlan()
+    bench = Bench(plan)
+    turn = bench.takes(bench.one, PLACES)
+    assert turn is not None
+    for _ in range(10):
+        bench.clock.advance(seconds=9)
+        assert bench.one.hold(turn)
+    # When the store fails, then it holds until an attempt would outlast it
+    bench.clock.set(turn.until - PLACES.longest_ms - MARGIN_MS)
+    plan.strike(Fault.FAILS, of="store.take_turn")
+    assert bench.one.hold(turn)
+    bench.clock.advance(ms=1)
+    plan.strike(Fault.FAILS, of="store.take_turn")
+    assert not bench.one.hold(turn)
+    # And again when it works again
+    assert bench.one.hold(turn)
+
+
+def test_who_steps_into_line_learns_whether_somebody_has_the_turn() -> None:
+    bench = Bench()
+    turn = bench.takes(bench.one)
+    assert turn is not None
+    assert not bench.other.line_up(KEY, bench.orders(2 * PLACE_ORDERS + 1), bench.clock.now())
+    assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [PLACE_ORDERS, PLACE_ORDERS, 1]
+    # When the turn is given back, then whoever does so learns that somebody stands there
+    assert bench.gives_back(bench.one, turn)
+    # And who steps in then takes the turn
+    assert bench.other.line_up(KEY, bench.orders(), bench.clock.now())
+
+
+def test_a_call_is_sent_once_and_answered_by_who_gets_it() -> None:
+    bench = Bench()
+    turn = bench.takes(bench.one)
+    assert turn is not None
+    bench.one.line_up(KEY, bench.orders(), bench.clock.now())
+    assert not bench.gives_back(bench.one, turn, call_ms=7_900)
+    [(call, delay_s)] = bench.queue.sent
+    assert (call.call, call.addressee, delay_s) == (True, KEY, 7)
+    # Given the call is on its way, then who steps into line need not take the turn, and wake does not call
+    assert not bench.other.line_up(KEY, bench.orders(), bench.clock.now())
+    assert bench.callers.run(lambda: 10**6) == 0
+    again = bench.takes(bench.other)
+    assert again is not None
+    bench.gives_back(bench.other, again, call_ms=7_900)
+    assert len(bench.queue.sent) == 1
+    # When it comes, then whoever gets it has the turn with the stored terms and looks into the line
+    bench.clock.advance(seconds=7)
+    taken = bench.other.answer(WorkOrder.decode(call.encode()))
+    assert taken is not None
+    assert (taken[0].terms, taken[0].lined, taken[0].looks_at) == (RATE, True, 0)
+    bench.other.look(taken[0])
+    assert len(taken[0].fetched) == 2
+    # And a second one is void
+    assert bench.one.answer(call) is None
+
+
+def test_wake_calls_for_a_line_that_nobody_works_off_and_forgets_one_that_is_empty() -> None:
+    bench = Bench()
+    turn = bench.takes(bench.one)
+    assert turn is not None
+    bench.one.line_up(KEY, bench.orders(), bench.clock.now())
+    assert bench.callers.run(lambda: 10**6) == 0
+    # Given the run dies
+    bench.clock.advance(ms=LEASE_MS)
+    assert bench.callers.run(lambda: 10**6) == 1
+    assert bench.callers.run(lambda: 10**6) == 0
+    # And the call is lost, too
+    bench.clock.advance(ms=LOST_MS)
+    assert bench.callers.run(lambda: 10**6) == 1
+    assert [order.call for order, _ in bench.queue.sent] == [True, True]
+    # When nobody stands there for some time
+    [place] = bench.store.line(FLOW, 9)
+    bench.store.step_out(FLOW, place.place, ())
+    bench.clock.advance(ms=UNTENDED_MS)
+    assert bench.callers.run(lambda: 10**6) == 0
+    assert [*bench.store.tended()] == []
+
+
+def test_a_changed_limit_calls_now_if_the_next_attempt_is_arranged_for_later() -> None:
+    bench = Bench()
+    # Given a subscriber that nobody has heard of, then nobody is called
+    bench.callers.hurry(KEY, "q")
+    assert not bench.queue.sent
+    # Given its turn was given back until the next attempt, an hour later
+    turn = bench.takes(bench.one)
+    assert turn is not None
+    bench.one.line_up(KEY, bench.orders(), bench.clock.now())
+    bench.gives_back(bench.one, turn, call_ms=3_600_000)
+    # When its limits change, then somebody is called at once, and finds out which they are
+    bench.callers.hurry(KEY, "q")
+    call, delay_s = bench.queue.sent[-1]
+    assert (call.call, call.addressee, call.queue, delay_s) == (True, KEY, "q", HURRY_S)
+    taken = bench.other.answer(call)
+    assert taken is not None
+    assert (taken[0].unsure, taken[0].lined) == (True, True)
+    # And while it has the turn, too, as it may be about to give it back under the former limits
+    bench.callers.hurry(KEY, "q")
+    assert len(bench.queue.sent) == 3
+    # But not when a call comes soon or has come
+    bench.gives_back(bench.other, taken[0], call_ms=1_000)
+    bench.callers.hurry(KEY, "q")
+    assert len(bench.queue.sent) == 4
+
+
+def test_a_change_is_made_though_nobody_can_be_called() -> None:
+    plan = FaultPlan()
+    bench = Bench(plan)
+    plan.strike(Fault.FAILS, of="store.flow")
+    bench.callers.hurry(KEY, "q")
+    assert bench.telemetry.named("turn_not_hurried")
+
+
+def test_orders_leave_the_line_when_they_are_done_and_the_others_keep_their_place() -> None:
+    bench = Bench()
+    turn = bench.takes(bench.one, PLACES)
+    assert turn is not None
+    orders = bench.orders(5)
+    bench.one.line_up(KEY, orders, bench.clock.now())
+    turn.looks_at = 0
+    bench.one.look(turn)
+    fetched = [*turn.fetched]
+    assert [each.order.key for each in fetched] == [each.order.key for each in orders]
+    assert {each.order.message for each in fetched} == {None}
+    # When two are done and the turn is given back, then three stand there
+    for each in fetched[:2]:
+        bench.one.done(turn, each, keep=False)
+    bench.gives_back(bench.one, turn, call_ms=0)
+    [place] = bench.store.line(FLOW, 9)
+    assert [each.key for each in place.orders] == [each.order.key for each in orders[2:]]
+    # And when all are, nobody
+    again = bench.takes(bench.other, PLACES)
+    assert again is not None
+    again.looks_at = 0
+    bench.other.look(again)
+    for each in [*again.fetched]:
+        bench.other.done(again, each, keep=False)
+    assert bench.store.line(FLOW, 9) == []
+
+
+def test_a_place_that_is_kept_for_an_error_is_not_fetched_again_in_the_same_turn() -> None:
+    bench = Bench()
+    turn = bench.takes(bench.one, PLACES)
+    assert turn is not None
+    bench.one.line_up(KEY, bench.orders(), bench.clock.now())
+    turn.looks_at = 0
+    bench.one.look(turn)
+    bench.one.done(turn, turn.fetched.popleft(), keep=True)
+    bench.clock.advance(seconds=9)
+    bench.one.look(turn)
+    assert not turn.fetched
+    assert len(bench.store.line(FLOW, 9)) == 1
+
+
+def test_a_changed_limit_changes_the_turn_and_none_is_none() -> None:
+    bench = Bench()
+    turn = bench.takes(bench.one)
+    assert turn is not None
+    bench.one.learn(KEY, RATE)
+    bench.one.learn(KEY, PLACES)
+    assert (turn.terms, turn.pace.limits, bench.one.terms(KEY)) == (PLACES, PLACES.limits, PLACES)
+    bench.one.learn(KEY, None)
+    assert (turn.terms.limits, bench.one.terms(KEY)) == (Limits(), None)

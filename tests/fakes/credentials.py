@@ -1,0 +1,28 @@
+"""A vault, and credentials that it seals."""
+
+from __future__ import annotations
+
+from tests.fakes.clock import FakeClock
+
+from pushhub.engine.credentials import Credentials
+
+__all__ = ["FakeVault", "credentials"]
+
+
+class FakeVault:
+    """Scrambles bytes, so that no plain text is found; opens them for their own project only."""
+
+    def seal(self, project_id: str, content: bytes) -> bytes:
+        """See the port."""
+        return project_id.encode() + b"|" + bytes(each ^ 0x5A for each in content)
+
+    def open(self, project_id: str, sealed: bytes) -> bytes:
+        """See the port."""
+        owner, _, content = sealed.partition(b"|")
+        assert owner == project_id.encode(), "sealed for another project"
+        return bytes(each ^ 0x5A for each in content)
+
+
+def credentials() -> Credentials:
+    """Seals so that no plain text is found."""
+    return Credentials(vault=FakeVault, clock=FakeClock())

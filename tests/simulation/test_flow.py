@@ -1,0 +1,193 @@
+"""A subscriber's rate, its concurrent requests, and a slow one's fair place, on up to fifty environments in virtual
+time; judged by the receiver's own log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from simulation.flow import Bench
+from simulation.scheduler import SECOND
+
+from pushhub.engine.model.flow import Limits, Pace
+from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
+
+CHANCE = Random("flow/1")
+RATES = [0.1, 150.0, *(round(10 ** CHANCE.uniform(-1, 2), 3) for _ in range(4))]
+"""From one in ten seconds to 150 a second, most of them drawn. (500 a second takes minutes.)"""
+
+WINDOW_S = 30
+
+
+def windows(at: Sequence[int], seconds: float) -> list[int]:
+    """How many requests began in each span of so many seconds, one beginning each second, while there were some."""
+    first, last = at[0], at[-1] - round(seconds * SECOND)
+    return [sum(begins <= each < begins + seconds * SECOND for each in at) for begins in range(first, last + 1, SECOND)]
+
+
+def out_of_rate(bench: Bench, rate: float, window_s: float) -> list[int]:
+    """Spans with fewer than 95 or more than 102 % of a rate, but for one request at either end."""
+    due = rate * window_s
+    return [each for each in windows(bench.receiver.begun, window_s) if not 0.95 * due - 1 <= each <= 1.02 * due + 1]
+
+
+@pytest.mark.parametrize("runs", [1, 50])
+@pytest.mark.parametrize("rate", RATES)
+def test_a_rate_is_kept_to_the_percent(rate: float, runs: int) -> None:
+    # Given more messages than a subscriber's rate lets through, posted together and later
+    seconds = 40.0 if rate > 10 else 120.0
+    bench = Bench(f"rate/{rate}/{runs}", limits=Limits(rate_per_s=rate), runs=runs)
+    with bench.running():
+        bench.post(round(rate * seconds * 0.7) + 5)
+        bench.post(round(rate * seconds * 0.5), after=seconds / 3)
+        bench.goes_on(seconds)
+    # Then in any half minute it is sent as many as it wants, in any second no more than that and a second's more
+    receiver = bench.receiver
+    assert len({*receiver.ids}) == len(receiver.ids)
+    assert out_of_rate(bench, rate, max(WINDOW_S, 3 / rate)) == []
+    assert receiver.most_within(1) <= 2 * rate + 1
+    assert receiver.most_within(5) <= 6 * rate + 1
+
+
+def test_a_changed_rate_is_in_force_within_two_seconds() -> None:
+    bench = Bench("changes/1", limits=Limits(rate_per_s=5))
+    with bench.running():
+        bench.post(3_000)
+        # From 0.1 a second, too, whose next attempt is arranged for ten seconds later
+        for rate in (5, 40, 0.1, 8):
+            bench.limit(Limits(rate_per_s=rate))
+            bench.goes_on(2)
+            begun = len(bench.receiver.begun)
+            bench.goes_on(20)
+            assert 0.95 * 20 * rate - 1 <= len(bench.receiver.begun) - begun <= 1.02 * 20 * rate + rate / 2 + 1
+        # And no limit is none
+        bench.limit(None)
+        bench.goes_on(60)
+    assert len({*bench.receiver.ids}) == 3_000
+
+
+@pytest.mark.parametrize(("places", "runs"), [(1, 50), (CHANCE.randrange(2, 9), 4), (CHANCE.randrange(20, 60), 50)])
+def test_concurrent_requests_are_as_many_as_may_be_and_never_one_more(places: int, runs: int) -> None:
+    # Given answers that take half a second to two seconds
+    chance = Random(f"places/{places}")
+    bench = Bench(
+        f"places/{places}",
+        limits=Limits(concurrency=places),
+        takes_ms=lambda _: chance.randrange(500, 2_000),
+        runs=runs,
+    )
+    with bench.running():
+        bench.post(60 * places)
+        start = bench.account.scheduler.now
+        bench.goes_on(50)
+        now = bench.account.scheduler.now
+    # Then, once it has answered often enough, nine tenths of its places are in use
+    receiver = bench.receiver
+    assert receiver.most_at_once == places
+    used = [receiver.at_once(at) for at in range(start + 20 * SECOND, now - 2 * SECOND, SECOND // 10)]
+    assert sum(used) / len(used) >= 0.9 * places
+    assert len({*receiver.ids}) == len(receiver.ids)
+
+
+def test_a_place_whose_run_was_killed_is_free_again_and_never_used_twice() -> None:
+    # Given three places, and runs of push that are killed all the time
+    bench = Bench("kills/1", limits=Limits(concurrency=3), takes_ms=lambda _: 1_500, runs=10, timeout_s=5)
+    with bench.running():
+        bench.post(400)
+        bench.kills("push", seconds=300, rate=0.01)
+        bench.goes_on(360)
+    receiver = bench.receiver
+    assert receiver.most_at_once == 3
+    # Then after each time it goes on within two minutes, also if the next run is killed as well
+    gaps = [after - before for before, after in zip(receiver.begun, receiver.begun[1:], strict=False)]
+    assert max(gaps) <= 120 * SECOND
+    assert len(receiver.begun) > 100
+
+
+@pytest.mark.parametrize("runs", [4, 50])
+@pytest.mark.parametrize("takes_ms", [6_000, CHANCE.randrange(5_001, 9_500)])
+def test_a_healthy_subscriber_that_takes_its_time_gets_its_messages(takes_ms: int, runs: int) -> None:
+    bench = Bench(f"slow/{takes_ms}/{runs}", takes_ms=lambda _: takes_ms, runs=runs)
+    with bench.running():
+        bench.post(30)
+        start = bench.account.scheduler.now
+        bench.goes_on(100)
+        assert len({*bench.receiver.ids}) == 30
+        # And it has earned more places than one
+        assert bench.receiver.most_at_once > 1
+        # And a trickle after that finds it without anything waiting
+        assert bench.receiver.at_once(start + 99 * SECOND) <= 10
+        for number in range(10):
+            bench.post(1, after=2.0 * number)
+        bench.goes_on(40)
+    assert len({*bench.receiver.ids}) == 40
+
+
+def test_a_subscriber_that_never_answers_gets_one_request_at_a_time() -> None:
+    bench = Bench("hangs/1", takes_ms=lambda _: 10**7, runs=50)
+    with bench.running():
+        bench.post(1_000)
+        bench.goes_on(300)
+        start = bench.receiver.begun[0]
+    late = [each for each in bench.receiver.begun if each > start + 60 * SECOND]
+    # Its timeout is ten seconds
+    assert 0 < len(late) <= 240 / 10 + 2
+
+
+def _keeps_places(real: Callable[..., None]) -> Callable[..., None]:
+    def end(self: Pace, *, attempted: bool) -> None:
+        real(self, attempted=attempted)
+        # All but the last: with none a run would wait for nothing until its time is up.
+        self.limits = replace(self.limits, concurrency=max(1, (self.limits.concurrency or 1) - 1))
+
+    return end
+
+
+def _moves_twice(real: Callable[..., None]) -> Callable[..., None]:
+    def begin(self: Pace, now: int) -> None:
+        real(self, now)
+        real(self, now)
+        self.under_way -= 1
+
+    return begin
+
+
+def test_a_place_that_is_never_given_back_would_be_seen() -> None:
+    with patch.object(Pace, "end", _keeps_places(Pace.end)):
+        bench = Bench("never/1", limits=Limits(concurrency=3), takes_ms=lambda _: 500)
+        with bench.running():
+            bench.post(100)
+            bench.goes_on(30)
+    assert len(bench.receiver.begun) < 0.9 * 3 * 30 / 0.5
+
+
+def test_a_mark_that_is_moved_twice_or_never_would_be_seen() -> None:
+    changes: list[tuple[str, Any]] = [("begin", _moves_twice(Pace.begin)), ("wait_ms", lambda *_: 0)]
+    for name, change in changes:
+        with patch.object(Pace, name, change):
+            bench = Bench("twice/1", limits=Limits(rate_per_s=7))
+            with bench.running():
+                bench.post(400)
+                bench.goes_on(50)
+        within = out_of_rate(bench, 7, WINDOW_S) if len(bench.receiver.begun) < 400 else [0]
+        assert within, name
+
+
+def test_a_turn_that_anybody_takes_would_be_seen() -> None:
+    real = DynamoDBSubscribers.take_turn
+
+    def take_turn(store: DynamoDBSubscribers, *given: Any, now: int, until: int) -> Any:
+        del now
+        return real(store, *given, now=10**15, until=until)
+
+    with patch.object(DynamoDBSubscribers, "take_turn", take_turn):
+        bench = Bench("anybody/1", limits=Limits(concurrency=2), takes_ms=lambda _: 2_000)
+        with bench.running():
+            bench.post(300)
+            bench.goes_on(20)
+    assert bench.receiver.most_at_once > 2

@@ -1,0 +1,74 @@
+"""A pull queue becomes a push queue on the running stack while producers post all the time."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from tests.stack.project import ProjectClient, unique, until
+from tests.stack.running import RunningStack
+
+pytestmark = pytest.mark.stack
+
+POSTED_BEFORE = 60
+SECONDS = 1.0
+
+
+@pytest.fixture
+def project(stack: RunningStack) -> ProjectClient:
+    return ProjectClient.another(stack)
+
+
+def test_nothing_is_lost_when_a_queue_is_converted_under_producers_that_post_all_the_time(
+    project: ProjectClient,
+) -> None:
+    # Given a push queue that is deleted in traffic, so that a producer's next post makes a pull queue of its name
+    queue, copies = unique("converted"), unique("copies")
+    subscribers = [{"name": "copies", "url": f"ironmq:///{copies}"}]
+    project.make_queue(queue, push={"subscribers": subscribers})
+    project.take("DELETE", f"/queues/{queue}")
+    accepted: list[str] = []
+    ends = threading.Event()
+
+    def produce(name: str) -> None:
+        for number in range(10_000):
+            if ends.is_set():
+                return
+            body = f"{name}-{number}"
+            project.post(queue, body)
+            accepted.append(body)
+
+    for start in range(0, POSTED_BEFORE, 20):
+        bodies = [f"before-{number}" for number in range(start, start + 20)]
+        project.post(queue, *bodies)
+        accepted += bodies
+    producers = [threading.Thread(target=produce, args=[name]) for name in ("a", "b")]
+    for each in producers:
+        each.start()
+    # When it is converted, and that is repeated until nothing is left
+    try:
+        time.sleep(SECONDS / 2)
+        settings = {"convert": True, "push": {"subscribers": subscribers, "retries": 3}}
+        answer = project.make_queue(queue, **settings)
+        assert answer["type"] == "multicast"
+        for _ in range(10):
+            if not answer["left"]:
+                break
+            answer = project.make_queue(queue, **settings)
+        time.sleep(SECONDS / 2)
+    finally:
+        ends.set()
+        for each in producers:
+            each.join()
+    assert answer["left"] == 0
+    # Then everything that was accepted is pushed, and nothing else
+    arrived: list[str] = []
+
+    def all_arrived() -> bool:
+        arrived.extend(each["body"] for each in project.reserve(copies, delete=True))
+        return set(arrived) >= set(accepted)
+
+    until(lambda: all_arrived() or None, 90, lambda: f"{len(set(accepted) - set(arrived))} have not arrived")
+    assert set(arrived) == set(accepted)
+    assert "left" not in project.info(queue)

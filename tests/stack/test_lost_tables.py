@@ -1,0 +1,246 @@
+"""The runbook of docs/operations.md, "If a table is lost", for each table: it is deleted, restored or made anew as the
+page says, and everything that reads it and its stream goes on. (The messages table in the middle of traffic:
+test_lost_table.py.)
+
+It has a stack of its own, because others would notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import requests
+from local.place import REPOSITORY
+from tests.stack.endpoints import Endpoint, Recorder
+from tests.stack.notification_tenant import Tenant, receive
+from tests.stack.project import ProjectClient, unique, until
+from tests.stack.running import RunningStack
+
+from pushhub.engine.store.s3_records import S3Records
+
+pytestmark = pytest.mark.stack
+
+SAME = ("TableName", "AttributeDefinitions", "KeySchema")
+BATCH = 25
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    running = RunningStack.start(tmp_path_factory.mktemp("tables"))
+    yield running
+    running.discard()
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    with Recorder() as recorder:
+        yield recorder.endpoint()
+
+
+def pushhub(own: RunningStack, *words: str) -> list[dict[str, Any]]:
+    """Run a command as an operator does; what it says."""
+    place = own.place
+    where = {"PUSHHUB_HOME": str(place.home), "PUSHHUB_PORT": str(place.port), "PUSHHUB_AWS_PORT": str(place.aws_port)}
+    command = [sys.executable, "-m", "cli", "--json", *words]
+    run = subprocess.run(
+        command, check=False, cwd=REPOSITORY, env={**os.environ, **where}, capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stderr
+    said: list[dict[str, Any]] = json.loads(run.stdout)
+    return said
+
+
+def lose(own: RunningStack, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Delete a table; its description and its items, which DynamoDB keeps as the deleted table's backup."""
+    tables: Any = own.aws.dynamodb()
+    table = tables.describe_table(TableName=name)["Table"]
+    pages = tables.get_paginator("scan").paginate(TableName=name)
+    items = [item for page in pages for item in page["Items"]]
+    tables.update_table(TableName=name, DeletionProtectionEnabled=False)
+    tables.delete_table(TableName=name)
+    return table, items
+
+
+def restore(own: RunningStack, table: dict[str, Any], items: list[dict[str, Any]]) -> None:
+    """What restore-table-from-backup does, which the emulator does not have: items, keys and indexes, nothing else."""
+    tables: Any = own.aws.dynamodb()
+    indexes = [
+        {key: each[key] for key in ("IndexName", "KeySchema", "Projection")}
+        for each in table.get("GlobalSecondaryIndexes", ())
+    ]
+    more = {"GlobalSecondaryIndexes": indexes} if indexes else {}
+    tables.create_table(**{key: table[key] for key in SAME}, **more, BillingMode="PAY_PER_REQUEST")
+    for start in range(0, len(items), BATCH):
+        puts = [{"PutRequest": {"Item": each}} for each in items[start : start + BATCH]]
+        tables.batch_write_item(RequestItems={table["TableName"]: puts})
+
+
+def recorded(own: RunningStack, queue: str) -> bool:
+    """Whether there are delivery records of a queue or a topic."""
+    bucket = S3Records(own.aws.s3(), own.outputs["RecordsBucketName"])
+    return any(each["queue"] == queue for each in bucket.read(datetime.now(UTC).date().isoformat()))
+
+
+def pushes(project: ProjectClient, queue: str, endpoint: Endpoint) -> None:
+    """A message posted to a push queue arrives."""
+    body = unique("body")
+    project.post(queue, body)
+    until(lambda: body in {each.body.decode() for each in endpoint.pushes} or None, 60, lambda: f"{body} not pushed")
+
+
+Check = Callable[[], None]
+
+
+def of_config(own: RunningStack, endpoint: Endpoint) -> Check:
+    project, queue = ProjectClient.another(own), unique("kept")
+    project.make_push(queue, endpoint)
+    return lambda: pushes(project, queue, endpoint)
+
+
+def of_schedule(own: RunningStack, endpoint: Endpoint) -> Check:
+    # A message that waits for half an hour
+    project, queue = ProjectClient.another(own), unique("waits")
+    project.make_push(queue, endpoint)
+    [message_id] = project.post(queue, "later", delay=1800)
+    tables: Any = own.aws.dynamodb()
+
+    def waits() -> bool | None:
+        pages = tables.get_paginator("scan").paginate(TableName=own.outputs["ScheduleTableName"])
+        return any(message_id in str(each) for page in pages for each in page["Items"]) or None
+
+    until(waits, 60, lambda: "no entry of the schedule")
+
+    def check() -> None:
+        # The runbook's step for a schedule that was made anew
+        payload = json.dumps({"everything": True}).encode()
+        answer = own.aws.functions().invoke(FunctionName=own.outputs["SweepFunctionName"], Payload=payload)
+        assert "FunctionError" not in answer, answer["Payload"].read()
+        until(waits, 60, lambda: "sweep did not enter what waits")
+
+    return check
+
+
+def of_pull(own: RunningStack, endpoint: Endpoint) -> Check:
+    project, queue = ProjectClient.another(own), unique("pulled")
+    project.make_queue(queue, type="pull")
+    project.post(queue, "before")
+
+    def check() -> None:
+        project.post(queue, "after")
+        found: set[str] = set()
+
+        def reserved() -> bool | None:
+            found.update(each["body"] for each in project.reserve(queue, delete=True))
+            return found == {"before", "after"} or None
+
+        until(reserved, 60, lambda: f"there are {found}")
+        # And the new stream is read
+        later = unique("later")
+        project.make_queue(later, type="pull")
+        project.post(later, "recorded")
+        until(lambda: recorded(own, later) or None, 90, lambda: "no records of the new stream")
+
+    return check
+
+
+def of_hub(own: RunningStack, endpoint: Endpoint) -> Check:
+    made = own.make_project()
+
+    def call(method: str, path: str, body: Any = None) -> requests.Response:
+        url = f"{own.base_url}/api/stores/{made.project_id}{path}"
+        return requests.request(method, url, json=body, headers={"X-Augury-Token": made.token}, timeout=60)
+
+    mapping = {"name": "acme.take", "url": endpoint.url, "token": "t", "messages": ["order:new"]}
+    assert call("POST", "/mappings", {"mapping": mapping}).status_code == 201
+
+    def check() -> None:
+        before = len(endpoint.pushes)
+        assert call("POST", "/messages", {"message": "order:new", "payload": {}}).status_code == 201
+        until(lambda: len(endpoint.pushes) > before or None, 60, lambda: "the mapping's message was not sent")
+
+    return check
+
+
+def of_webhooks(own: RunningStack, endpoint: Endpoint) -> Check:
+    made = own.make_project()
+
+    def call(path: str, body: Any) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {made.token}"}
+        answer = requests.post(f"{own.base_url}/api/v1/app{path}", json=body, headers=headers, timeout=60)
+        assert answer.status_code in (200, 201, 202), answer.text
+        said: dict[str, Any] = answer.json()
+        return said
+
+    app = call("/", {"name": "shop"})["id"]
+    call(f"/{app}/endpoint/", {"url": endpoint.url})
+
+    def check() -> None:
+        before = len(endpoint.pushes)
+        call(f"/{app}/msg/", {"eventType": "order.made", "payload": {"n": 1}})
+        until(lambda: len(endpoint.pushes) > before or None, 60, lambda: "the endpoint got no message")
+
+    return check
+
+
+def of_backlogs(own: RunningStack, endpoint: Endpoint) -> Check:
+    tenant = Tenant(own)
+    tenant.subscribe()
+
+    async def consumed(*numbers: int) -> None:
+        connection = await tenant.connect(tenant.token())
+        frames = await receive(connection, len(numbers), acknowledge=True)
+        await connection.close()
+        assert [each.n for each in frames] == [*numbers]
+
+    asyncio.run(consumed())
+    tenant.publish(1)
+
+    def check() -> None:
+        tenant.publish(2)
+        asyncio.run(consumed(1, 2))
+
+    return check
+
+
+LOST: dict[str, Callable[[RunningStack, Endpoint], Check]] = {
+    "config": of_config,
+    "schedule": of_schedule,
+    "pull": of_pull,
+    "hub": of_hub,
+    "webhooks": of_webhooks,
+    "backlogs": of_backlogs,
+}
+ANEW = {"schedule"}
+"""Made empty, as the runbook says."""
+
+
+@pytest.mark.parametrize("table", LOST)
+def test_a_lost_table_is_put_in_place_and_everything_goes_on(own: RunningStack, endpoint: Endpoint, table: str) -> None:
+    # Given what the table holds
+    check = LOST[table](own, endpoint)
+    name = own.outputs[f"{table.capitalize()}TableName"]
+    # When it is lost, and restored from its backup, or made anew
+    lost, items = lose(own, name)
+    if table not in ANEW:
+        restore(own, lost, items)
+    done = pushhub(own, "deploy", "table", table, *(["--empty"] if table in ANEW else []))
+    assert bool(done) == (table != "config")
+    # Then it is as the template makes it, which a second time finds nothing to do about
+    tables: Any = own.aws.dynamodb()
+    now = tables.describe_table(TableName=name)["Table"]
+    for key in ("KeySchema", "StreamSpecification"):
+        assert now.get(key) == lost.get(key)
+    assert tables.describe_time_to_live(TableName=name)["TimeToLiveDescription"].get("AttributeName") == (
+        None if table == "config" else "ttl"
+    )
+    assert pushhub(own, "deploy", "table", table) == []
+    # And everything goes on
+    check()

@@ -1,0 +1,51 @@
+"""``pushhub deploy table`` makes a table as the template does: keys, index, stream, time to live, readers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cli.restoring import KEPT, TABLES, described
+from tests.template.cloudformation import of_type, source
+
+
+def named() -> dict[str, str]:
+    """The output of each table, by its logical id."""
+    outputs = {each["Value"].get("Ref"): name for name, each in source()["Outputs"].items()}
+    return {table: outputs[table] for table in of_type("AWS::DynamoDB::Table")}
+
+
+def test_every_table_can_be_put_in_place() -> None:
+    assert sorted(named().values()) == sorted(each.output for each in TABLES.values())
+    assert all(table.output == f"{name.capitalize()}TableName" for name, table in TABLES.items())
+
+
+@pytest.mark.parametrize("logical", of_type("AWS::DynamoDB::Table"))
+def test_it_gets_what_the_template_gives_it(logical: str) -> None:
+    properties = of_type("AWS::DynamoDB::Table")[logical]
+    (table,) = (each for each in TABLES.values() if each.output == named()[logical])
+    made = described(table)
+    # Given the template's keys and index
+    kept = ("IndexName", "KeySchema", "Projection")
+    indexes = [{key: each[key] for key in kept} for each in properties.get("GlobalSecondaryIndexes", ())]
+    # Then the table has the same
+    assert made["KeySchema"] == properties["KeySchema"]
+    assert made.get("GlobalSecondaryIndexes", []) == indexes
+    assert by_name(made["AttributeDefinitions"]) == by_name(properties["AttributeDefinitions"])
+    # And stream and time to live
+    assert table.streamed == ("StreamSpecification" in properties)
+    assert table.ttl == properties.get("TimeToLiveSpecification", {}).get("AttributeName", "")
+
+
+def by_name(attributes: list[dict[str, str]]) -> dict[str, str]:
+    return {each["AttributeName"]: each["AttributeType"] for each in attributes}
+
+
+def test_a_new_mapping_takes_over_all_that_the_template_says_of_it() -> None:
+    said: set[str] = set()
+    for mapping in of_type("AWS::Lambda::EventSourceMapping").values():
+        arn: Any = mapping["EventSourceArn"]["Fn::GetAtt"]
+        if "StreamArn" in arn:
+            said |= mapping.keys()
+            assert mapping["StartingPosition"] == "TRIM_HORIZON"
+    assert said - {"EventSourceArn", "FunctionName", "StartingPosition"} == {*KEPT}
