@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
+import botocore.loaders
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.ironmq.api.hub import Hub
@@ -18,6 +20,9 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("pushhub")
+
+# Sessions of one process read AWS's descriptions of its services once: many tests begin with new clients.
+botocore.loaders.create_loader = cache(botocore.loaders.create_loader)
 
 
 @pytest.fixture

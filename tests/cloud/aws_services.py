@@ -5,18 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, cast
-from unittest.mock import patch
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError, ReadTimeoutError
 from moto import mock_aws
-from moto.dynamodb.models import DynamoDBBackend
 from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_s3 import S3Client
 from mypy_boto3_sqs import SQSClient
-from simulation.dynamodb import read_insertion
+from tests.cloud.quick_moto import quick_moto
 
 BUCKET = "bodies"
 CONFIG_TABLE = "config"
@@ -30,7 +29,9 @@ WEBHOOKS_TABLE = "webhooks"
 _REGION = "us-east-1"
 
 
+@cache
 def _client(service: str) -> Any:
+    """One for all tests: it keeps nothing, and making it costs a tenth of a second."""
     return boto3.client(
         cast(Any, service),
         region_name=_REGION,
@@ -43,7 +44,7 @@ def _client(service: str) -> Any:
 @contextmanager
 def dynamodb() -> Iterator[DynamoDBClient]:
     """The tables, empty."""
-    with mock_aws(), insertions():
+    with mock_aws(), quick_moto():
         client: DynamoDBClient = _client("dynamodb")
         _create_table(client, CONFIG_TABLE, {})
         _create_table(client, SCHEDULE_TABLE, {})
@@ -64,27 +65,6 @@ def dynamodb() -> Iterator[DynamoDBClient]:
         )
         _create_table(client, WEBHOOKS_TABLE, {})
         yield cast(DynamoDBClient, OneCallAtATime(client))
-
-
-@contextmanager
-def insertions() -> Iterator[None]:
-    """Teach moto the only PartiQL statement that the hub uses.
-
-    On its own, it accepts no parameters in an insertion, and overwrites existing items.
-    """
-
-    def inserted(backend: DynamoDBBackend, statement: dict[str, Any]) -> dict[str, Any]:
-        name, item = read_insertion(statement["Statement"], statement["Parameters"])
-        if backend.get_item(name, {"pk": item["pk"], "sk": item["sk"]}):
-            return {"TableName": name, "Error": {"Code": "DuplicateItem"}}
-        backend.put_item(name, item)
-        return {"TableName": name}
-
-    def answer(backend: DynamoDBBackend, statements: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [inserted(backend, each) for each in statements]
-
-    with patch.object(DynamoDBBackend, "batch_execute_statement", answer):
-        yield
 
 
 @contextmanager

@@ -132,17 +132,22 @@ def test_functions_killed_in_turn_lose_nothing_that_was_accepted(hasty: RunningS
         return (
             accepted.keys() <= {push.message_id for push in healthy.pushes}
             and accepted.keys() <= {push.message_id for push in flaky.pushes}
-            and project.total(errors) >= len(accepted)
         ) or None
 
-    until(settled, 300, lambda: f"{len(accepted)} accepted, {project.total(errors)} errors, kills {kills}")
+    until(settled, 300, lambda: f"{len(accepted)} accepted, kills {kills}")
     for message_id, body in accepted.items():
         statuses = project.wait_codes(queue, message_id, [200, 200, 503], seconds=240)
         assert max(each["tries"] for each in statuses) <= 3
         assert {push.body for push in healthy.pushes if push.message_id == message_id} == {body.encode()}
     # And there is one error message for each stored message, however often the function that posts them was killed
-    told = Counter(json.loads(each["body"])["source_msg_id"] for each in project.wait_messages(errors, len(accepted)))
-    assert accepted.keys() <= told.keys()
+    # (a post that was answered with 500 may have been stored, so counting them would not do)
+    told = Counter[str]()
+
+    def all_told() -> bool | None:
+        told.update(json.loads(each["body"])["source_msg_id"] for each in project.reserve(errors, timeout=3600))
+        return accepted.keys() <= told.keys() or None
+
+    until(all_told, 300, lambda: f"errors of {len(told)} messages, {len(accepted)} accepted, kills {kills}")
     assert set(told.values()) == {1}
 
 

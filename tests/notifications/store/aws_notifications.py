@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, cast
 
 import boto3
 from moto import mock_aws
 from mypy_boto3_dynamodb import DynamoDBClient
 from tests.cloud.aws_services import OneCallAtATime
+from tests.cloud.quick_moto import quick_moto
 
 BACKLOGS_TABLE = "backlogs"
 
 _REGION = "us-east-1"
 
 
+@cache
 def client(service: str) -> Any:
-    """A client; inside :func:`moto.mock_aws` only."""
+    """A client, one for all tests; inside :func:`moto.mock_aws` only."""
     return boto3.client(
         cast(Any, service),
         region_name=_REGION,
@@ -29,7 +32,7 @@ def client(service: str) -> Any:
 @contextmanager
 def dynamodb() -> Iterator[DynamoDBClient]:
     """The table, empty."""
-    with mock_aws():
+    with mock_aws(), quick_moto():
         dynamodb: DynamoDBClient = client("dynamodb")
         dynamodb.create_table(
             TableName=BACKLOGS_TABLE,
