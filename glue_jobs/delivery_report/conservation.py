@@ -20,6 +20,7 @@ from .compaction import DayIntake
 from .deliveries import IDENTITY, delivery_events
 from .findings import FINDING, NAMED
 from .schema import SETTLED
+from .sightings import Sight
 from .silence import silences
 from .storage import small_table
 
@@ -51,7 +52,11 @@ one day after expiry at the earliest, about three at the latest.
 
 
 def with_standing(
-    deliveries: DataFrame, now: datetime, grace: timedelta, settled_by_hand: Column | None = None
+    deliveries: DataFrame,
+    now: datetime,
+    grace: timedelta,
+    settled_by_hand: Column | None = None,
+    sighted: DataFrame | None = None,
 ) -> DataFrame:
     """Deliveries with their ``standing`` and the ``hour`` of their acceptance.
 
@@ -60,7 +65,14 @@ def with_standing(
         now: As of when.
         grace: How late a record may be before its delivery counts as missing.
         settled_by_hand: Whether a person has settled a delivery; what is missing then counts as held.
+        sighted: How the messages table has those that are overdue, see :class:`.sightings.Sightings`; None if it was
+            not read.
     """
+    if sighted is None:
+        deliveries = deliveries.withColumn("sighted", F.lit(None).cast("string"))
+    else:
+        deliveries = deliveries.join(sighted, list(IDENTITY), "left")
+    in_sight = F.coalesce(F.col("sighted").isin(Sight.WAITS, Sight.LATELY), F.lit(False))
     moment = F.lit(now)
     settled = F.col("state").isin(*SETTLED)
     # A reservation is waited for to its end; everything else is looked at no later than at its expiry.
@@ -76,7 +88,7 @@ def with_standing(
     )
     push_standing = (
         F.when(heard_of, "held")
-        .when(silent, "missing")
+        .when(silent & ~in_sight, "missing")
         .when(F.col("scheduled") & (looked_at > moment), "scheduled")
         .otherwise(F.col("state"))
     )
@@ -147,9 +159,10 @@ def overdue_findings(standings: DataFrame) -> DataFrame:
 def is_overdue() -> Column:
     """Whether a delivery was accepted and due, and has no further record; see :func:`with_standing`.
 
-    A message owed to nobody has nothing due.
+    A message owed to nobody has nothing due. What has gone on without a record is another finding.
     """
-    return (F.col("standing") == "missing") & (F.col("acceptances") > 0) & (F.col("owed") > 0)
+    went_on = F.coalesce(F.col("sighted") == Sight.AHEAD, F.lit(False))
+    return (F.col("standing") == "missing") & (F.col("acceptances") > 0) & (F.col("owed") > 0) & ~went_on
 
 
 def delivery_findings(records: DataFrame, suspects: DataFrame) -> DataFrame:

@@ -44,6 +44,9 @@ BITS: Final = 62
 _DUE_BITS: Final = 42
 """Bits of an epoch time in milliseconds."""
 
+_ASKED_BIT: Final = 7
+"""Where the packed last record says whether it is a person's request for a try: above its state's code."""
+
 _FIELDS: Final[tuple[tuple[str, DataType], ...]] = (
     *((name, StringType()) for name in (*IDENTITY, "subscriber_id")),
     ("pull", BooleanType()),
@@ -53,6 +56,7 @@ _FIELDS: Final[tuple[tuple[str, DataType], ...]] = (
     ("body_size", LongType()),
     ("state", StringType()),
     ("scheduled", BooleanType()),
+    ("asked", BooleanType()),
     ("due_at", TimestampType()),
     ("settled_at", TimestampType()),
     ("attempts", LongType()),
@@ -83,10 +87,11 @@ DELIVERY: Final = StructType([StructField(name, kind) for name, kind in _FIELDS]
 """Columns of a delivery's row.
 
 ``attempts`` counts requests, ``polls`` those of them that only asked for an earlier one's outcome; ``won_attempt`` is
-the number of the one that was taken for good. ``held_at``: end of the last attempt answered 202. ``leads_message`` is 1
-for the first delivery of its message, so that its sum counts messages; ``owed`` is 0 for the one row of a message owed
-to nobody. ``top_attempt`` and ``attempt_bits``: the numbers of attempts, but of notifications'. ``wins``: records that
-say "delivered"; ``went_on``: records after the end. From ``steps`` on: what :func:`suspicious` needs.
+the number of the one that was taken for good. ``held_at``: end of the last attempt answered 202. ``leads_message`` is
+1 for the first delivery of its message, so that its sum counts messages; ``owed`` is 0 for the one row of a message
+owed to nobody. ``asked``: the last record is a person's request for a try. ``top_attempt`` and ``attempt_bits``: the
+numbers of attempts, but of notifications'. ``wins``: records that say "delivered"; ``went_on``: records after the
+end. From ``steps`` on: what :func:`suspicious` needs.
 """
 
 
@@ -139,7 +144,9 @@ def delivery_rows(records: DataFrame) -> DataFrame:
     wins = (asked & (F.col("verdict") == "delivered")) | kind.isin("acknowledged", "delivered")
     states = F.array(*map(F.lit, STATES))
     code = F.greatest(F.call_function("array_position", states, state), F.lit(1)) - 1
-    last = F.shiftleft("rank", 8) + F.shiftleft(code, 1) + F.coalesce("scheduled", F.lit(False)).cast("long")
+    requested = (kind == "rescheduled") & F.coalesce("manual", F.lit(False))
+    flags = F.shiftleft(requested.cast("long"), _ASKED_BIT) + F.coalesce("scheduled", F.lit(False)).cast("long")
+    last = F.shiftleft("rank", 8) + F.shiftleft(code, 1) + flags
     due = F.shiftleft("rank", _DUE_BITS) + F.coalesce(F.unix_millis("due_at"), F.lit(0))
     release = F.when(kind == "released", F.col("reservations"))
     numbered = F.when(asked & ~F.col("notification"), F.col("attempt"))
@@ -183,7 +190,7 @@ def delivery_rows(records: DataFrame) -> DataFrame:
         )
     )
     due_ms = F.col("due").bitwiseAND((1 << _DUE_BITS) - 1)
-    state_code = F.shiftright(F.col("last"), 1).bitwiseAND(127)
+    state_code = F.shiftright(F.col("last"), 1).bitwiseAND(63)
     return grouped.withColumns(
         {
             "subscriber_id": F.substring_index("delivery_id", ".", -1),
@@ -191,6 +198,7 @@ def delivery_rows(records: DataFrame) -> DataFrame:
             "notification": F.col("notification") == 1,
             "state": F.get(states, state_code.cast("int")),
             "scheduled": F.col("last").bitwiseAND(1) == 1,
+            "asked": F.col("last").bitwiseAND(1 << _ASKED_BIT) > 0,
             "due_at": F.when(due_ms > 0, F.timestamp_millis(due_ms)),
             "first_won": F.col("first_won") == 1,
             "went_on": F.coalesce(F.col("open") > F.col("end"), F.lit(False)),

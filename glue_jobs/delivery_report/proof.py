@@ -33,6 +33,7 @@ from .ledger import compared
 from .manifest import read_manifest
 from .progress import Steps
 from .schema import CURATED, STORED, in_todays_words
+from .sightings import Sightings, is_open, look_up
 from .storage import Layout, kept, newest_day, read_days, read_records, small_table, write_days
 
 
@@ -118,13 +119,18 @@ def prove(
             if changed:
                 history = _history(spark, layout, start, first)
                 rebuilt = _rebuild(history, arguments, as_of, layout, start.since)
+    with steps("Looking up open deliveries"):
+        seen = _seen(spark, rebuilt, arguments, layout, client, as_of)
+        sighted = seen.rows if seen else None
     with steps("Proving conservation"):
-        judged = with_standing(rebuilt.all, as_of, arguments.grace, settled)
+        judged = with_standing(rebuilt.all, as_of, arguments.grace, settled, sighted)
         found = object_findings(spark, intakes).unionByName(
             state_findings(spark, start.lost, start.spoiled, lost_settled)
         )
         records = read_records(spark, layout, arguments.date_from)
         found = found.unionByName(order_findings(records)).unionByName(expiry_findings(records))
+        if seen:
+            found = found.unionByName(seen.findings)
         if rebuilt.counted["overdue"]:
             found = found.unionByName(overdue_findings(judged))
         if rebuilt.counted["suspicious"]:
@@ -149,13 +155,37 @@ def prove(
         )
     return Proof(
         records=records,
-        deliveries=with_standing(rebuilt.deliveries, as_of, arguments.grace, settled),
-        carried=with_standing(rebuilt.carried, as_of, arguments.grace, settled),
+        deliveries=with_standing(rebuilt.deliveries, as_of, arguments.grace, settled, sighted),
+        carried=with_standing(rebuilt.carried, as_of, arguments.grace, settled, sighted),
         findings=findings,
         intakes=[each for each in intakes if each.day >= arguments.date_from],
         as_of=as_of,
         since=start.since,
         set_aside=set_aside,
+    )
+
+
+def _seen(  # noqa: PLR0917 (all of what a run is about)
+    spark: SparkSession,
+    rebuilt: _Rebuilt,
+    arguments: Arguments,
+    layout: Layout,
+    client: Callable[[], Any],
+    as_of: datetime,
+) -> Sightings | None:
+    """How the messages table has what is open; None if there is nothing to look up."""
+    if not rebuilt.counted["open"] or "messages" not in arguments.tables:
+        return None
+    return look_up(
+        spark,
+        with_standing(rebuilt.all, as_of, arguments.grace),
+        client(),
+        arguments.tables["messages"],
+        count=rebuilt.counted["open"],
+        layout=layout,
+        as_of=as_of,
+        now=arguments.now,
+        grace=arguments.grace,
     )
 
 
@@ -188,8 +218,8 @@ class _Rebuilt:
     Attributes:
         deliveries: Those accepted on the report's days.
         carried: Those accepted before, as far as they are judged.
-        counted: How many of both are ``suspicious``, ``overdue`` and ``repeated``, and ``repeated_elsewhere``: accepted
-            after the report's days.
+        counted: How many of both are ``open``, ``suspicious``, ``overdue`` and ``repeated``, and
+            ``repeated_elsewhere``: accepted after the report's days.
     """
 
     deliveries: DataFrame
@@ -220,6 +250,7 @@ def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: 
     in_report = F.col("dt") <= F.lit(arguments.date_to)
     seen = Observation("deliveries")
     conditions = {
+        "open": in_report & is_open(),
         "suspicious": in_report & is_suspicious(),
         "overdue": in_report & is_overdue(),
         "repeated": in_report & is_repeated(),
@@ -234,7 +265,7 @@ def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: 
         earlier = delivery_rows(records.where((accepted >= begin) & (accepted < from_then)))
         carried = kept(earlier, f"{layout.work}/carried")
         standing = with_standing(carried, as_of, arguments.grace)
-        there = {"suspicious": is_suspicious(), "overdue": is_overdue(), "repeated": is_repeated()}
+        there = {"open": is_open(), "suspicious": is_suspicious(), "overdue": is_overdue(), "repeated": is_repeated()}
         sums = standing.agg(*(F.count(F.when(when, 1)).alias(name) for name, when in there.items())).first()
         counted.update(sums.asDict() if sums else {})
     return _Rebuilt(lives, carried, counted)

@@ -76,14 +76,6 @@ def hour(tmp_path_factory: pytest.TempPathFactory) -> Hour:
     return Hour([*records.values()], told["tables"], told["now"], told["answered"])
 
 
-OPEN = pytest.mark.xfail(
-    "SIMULATED_FROM" not in os.environ,
-    reason="open: what waits without a record is called overdue, by seed (docs/decisions/0077)",
-    run=False,
-)
-"""Not green by every seed yet. SIMULATED_FROM runs it."""
-
-
 @dataclass(frozen=True)
 class Judged:
     """The verdict.
@@ -128,7 +120,6 @@ def test_every_route_that_changes_something_was_called_and_nothing_failed(hour: 
     assert {f"{each} accepted" for each in ("raw", "pull", "hub", "webhooks", "notifications")} <= {*kinds}, kinds
 
 
-@OPEN
 def test_nothing_that_anybody_did_turns_the_verdict_red(spark: SparkSession, tmp_path: Path, hour: Hour) -> None:
     found = judged(spark, tmp_path, hour)
     assert found == Judged([], balanced=True), f"SIMULATED_FROM={SEED}"
@@ -144,20 +135,16 @@ def missed(hour: Hour, random: Random) -> list[dict[str, Any]]:
         if each["dialect"] != "notifications":
             of = each["queue_uid"], stay_of(each), each.get("delivery_id", "")
             by_delivery.setdefault(of, []).append(each)
-    now = datetime.fromisoformat(hour.now)
+    before = datetime.fromisoformat(hour.now) - GRACE
     by_message: dict[tuple[str, str], list[dict[str, Any]]] = {}
     sizes = Counter((each["queue_uid"], stay_of(each)) for each in hour.records)
     for (uid, stay, delivery), events in by_delivery.items():
-        accepted = by_delivery.get((uid, stay, ""), [{}])[0]
         for number, each in enumerate(events):
             last = number == len(events) - 1
             # Consumers may take their time, and come back for what they left; what they give back has no number.
             late = each["kind"] == "released" or (each["dialect"] == "pull" and bool(delivery) and last)
-            before = accepted if number == 0 else events[number - 1]
-            due = (before if delivery else each).get("due_at")
-            soon = due is not None and last and datetime.fromisoformat(due) > now - GRACE
-            recent = datetime.fromisoformat(each["accepted_at"]) > now - GRACE
-            if not (late or soon or recent):
+            recent = datetime.fromisoformat(each["at"]) > before
+            if not (late or recent):
                 by_message.setdefault((uid, stay), []).append(each)
     # Of what is not recorded at all, the report names the first few of each queue and hour, and counts the rest.
     unrecorded: Counter[tuple[str, ...]] = Counter()
@@ -176,7 +163,6 @@ def stay_of(record: dict[str, Any]) -> str:
     return str(record["record_id"].split("/")[1])
 
 
-@OPEN
 def test_records_that_are_taken_away_are_named(spark: SparkSession, tmp_path: Path, hour: Hour) -> None:
     # Given a record of each of many messages
     gone = missed(hour, Random(SEED))

@@ -100,7 +100,7 @@ class Dispatch:
             self._push_queue.send(later)
 
     def _schedule(self, message: Message, subscriber_id: str) -> None:
-        first = replace(schedule(opening(message, subscriber_id)), version=1)
+        first = replace(schedule(opening(message, subscriber_id)), changed_at=self._clock.now(), version=1)
         try:
             self._deliveries.save(first)
         except Conflict:

@@ -200,7 +200,7 @@ class Rebuild:
             else:
                 rebuilt.resumed += 1
                 due_at = now if delivery.due_at is None else delivery.due_at
-                yield schedule(replace(delivery, due_at=due_at, version=delivery.version + 1))
+                yield schedule(replace(delivery, due_at=due_at, changed_at=now, version=delivery.version + 1))
 
     def _message(self, accepted: Mapping[str, Any]) -> Message:
         subscribers = tuple(_subscriber(each) for each in accepted["owed"])

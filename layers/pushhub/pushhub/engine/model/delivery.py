@@ -190,6 +190,8 @@ class Delivery:
         update_url: Where to poll for the outcome, once the subscriber answered asynchronously (hub protocol).
         deferrals: Answers that postponed it, since a person last had it tried (hub protocol).
         settled_at: Epoch milliseconds when it was settled.
+        changed_at: When it last changed other than by an attempt, its end or a request for a try, epoch milliseconds;
+            None if it never did, or unknown.
         asked_at: When a person asked for a try that is still to be made, epoch milliseconds; None when there is none.
         added: Whether it was added after its message was accepted; set from its first version on.
         order_key: For ordered delivery: see :class:`pushhub.engine.model.message.Ordering`.
@@ -219,6 +221,7 @@ class Delivery:
     update_url: str | None = None
     deferrals: int = 0
     settled_at: int | None = None
+    changed_at: int | None = None
     asked_at: int | None = None
     added: bool = False
     order_key: str | None = None
@@ -593,6 +596,7 @@ def close(delivery: Delivery, state: DeliveryState, now: int, reason: str = "") 
         due_at=None,
         cursor=0,
         settled_at=now if state in SETTLED else None,
+        changed_at=delivery.changed_at if state in SETTLED else now,
         asked_at=None,
         reason=reason,
         scheduled=False,
@@ -635,6 +639,7 @@ def without_target(
         due_at=now + wait,
         tries=tries,
         cursor=0,
+        changed_at=now,
         scheduled=False,
         version=delivery.version + 1,
     )
@@ -661,6 +666,7 @@ def resume(delivery: Delivery, now: int) -> Delivery:
         due_at=now,
         tries=0 if left_alone else delivery.tries,
         deferrals=0,
+        changed_at=now,
         reason="",
         scheduled=True,
         version=delivery.version + 1,
@@ -766,7 +772,7 @@ def without_asked_try(delivery: Delivery, now: int, reason: str) -> Delivery:
     """
     if _without_automatic_tries(delivery):
         return close(delivery, DeliveryState.EXHAUSTED, now, reason)
-    return replace(delivery, asked_at=None, version=delivery.version + 1)
+    return replace(delivery, asked_at=None, changed_at=now, version=delivery.version + 1)
 
 
 def _without_automatic_tries(delivery: Delivery) -> bool:
