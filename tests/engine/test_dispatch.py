@@ -114,7 +114,7 @@ def test_a_message_waits_in_the_queue_until_it_is_due_or_in_the_schedule(due_in_
     # Then its first version waits there
     assert bench.push_queue.sent == []
     [delivery] = bench.stored.all_deliveries()
-    assert delivery == replace(opening(message, "a"), scheduled=True, version=1)
+    assert delivery == replace(opening(message, "a"), scheduled=True, changed_at=bench.clock.now(), version=1)
     # And a repeated batch leaves its later state alone
     bench.stored.save(replace(delivery, scheduled=False, tries=1, version=2))
     bench.dispatch.run([message])

@@ -11,6 +11,7 @@ from tests.fakes import Crash, Fault, FaultPlan
 from tests.ironmq.api.hub import Hub, Result
 
 from pushhub.engine.model.message import Message
+from pushhub.ironmq.conversion import SETTLES_S
 
 URL = "https://a.example/in"
 PUSH = {"convert": True, "push": {"subscribers": [{"name": "s0", "url": URL}], "retries": 3}}
@@ -69,6 +70,20 @@ def test_what_a_consumer_has_and_what_is_delayed_is_left_and_told_of_until_a_lat
     world.run(seconds=5)
     assert Counter(pushed(world)) == Counter([b"free", b"reserved", b"delayed"])
     assert reserved["body"] == "reserved"
+
+
+def test_a_project_converts_few_queues_at_a_time(hub: Hub, world: World) -> None:
+    # Given a project whose requests occupy all the environments that they may keep for long
+    hub.post("q", "a")
+    waits, now = world.ports.calls, world.clock.now()
+    places = [waits.enter(PROJECT, now=now, until=now + 60_000) for _ in range(waits.places)]
+    # When it converts a queue, Then that is refused without a wait, and can be repeated
+    assert convert(hub).status == 503
+    assert world.clock.now() - now < 1_000 * SETTLES_S
+    waits.leave(PROJECT, places[0] or "")
+    assert convert(hub).body["queue"]["left"] == 0
+    # And a request that has ended leaves its place
+    assert len(waits.waiting[PROJECT]) == waits.places - 1
 
 
 def test_a_post_that_was_under_way_is_not_lost(hub: Hub, world: World) -> None:

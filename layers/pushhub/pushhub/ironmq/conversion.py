@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Forbidden, MessageNotFound
+from pushhub.base.errors import Forbidden, MessageNotFound, Unavailable
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.keys import MessageKey
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import BodyStore
+    from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.ironmq.ports import PullMessage, PullStore
     from pushhub.ironmq.post import Post
 
@@ -25,6 +26,9 @@ SETTLES_S = 1.0
 
 TIME_MS = 15_000
 """How long a request moves messages. API Gateway waits for 30 s, of which the change itself takes some."""
+
+LONGEST_MS = 30_000
+"""Longer than a request takes: its place is free then, even if it died."""
 
 _AT_A_TIME = 20
 _RESERVED_MS = 60_000
@@ -37,12 +41,15 @@ class Conversion:
         pull: Where they are.
         bodies: Large bodies.
         post: Puts them into the push queue.
+        calls: Limits how many requests of a project do this, or call a stranger, at the same time: each occupies an
+            execution environment for many seconds.
     """
 
-    def __init__(self, *, pull: PullStore, bodies: BodyStore, post: Post, clock: Clock) -> None:
+    def __init__(self, *, pull: PullStore, bodies: BodyStore, post: Post, calls: StrangerCalls, clock: Clock) -> None:
         self._pull = pull
         self._bodies = bodies
         self._post = post
+        self._calls = calls
         self._clock = clock
 
     def left(self, queue: Queue) -> int:
@@ -61,8 +68,15 @@ class Conversion:
             How many are left.
 
         Raises:
-            Unavailable: Some were not moved; call again.
+            Unavailable: Some were not moved, or the project has too many such requests; call again.
         """
+        with self._calls.begun(queue.project, within_ms=LONGEST_MS) as may:
+            if not may:
+                raise Unavailable("converting a queue", "too many such requests of the project at a time")
+            self._move_all(queue)
+        return self.left(queue)
+
+    def _move_all(self, queue: Queue) -> None:
         self._clock.sleep(SETTLES_S)
         until = self._clock.now() + TIME_MS
         while self._clock.now() < until:
@@ -73,7 +87,6 @@ class Conversion:
                 break
             for each in held:
                 self._move(queue, each)
-        return self.left(queue)
 
     def _move(self, queue: Queue, held: PullMessage) -> None:
         message = held.message

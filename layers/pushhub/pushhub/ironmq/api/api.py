@@ -162,7 +162,7 @@ class IronApi(Api[IronUseCases, IronCall]):
             queues=Queues(
                 config=config, messages=messages, pull=pull, registration=registration, quiet=quiet, clock=clock
             ),
-            conversion=Conversion(pull=pull, bodies=bodies, post=post, clock=clock),
+            conversion=Conversion(pull=pull, bodies=bodies, post=post, calls=calls, clock=clock),
             subscribers=Subscribers(config=config, registration=registration, quiet=quiet, backlog=backlog),
             post=post,
             pull=pull_queues,
