@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from tests.ironmq.api.hub import Hub
 
+from pushhub.ironmq.subscribers import MOST_PAUSED
+
 SHOP, CRM = "https://shop.example/in", "https://crm.example/in"
 QUEUE = "/queues/orders"
 HOUR = 3_600
@@ -162,3 +164,19 @@ def test_what_cannot_be_paused_is_refused(how: str, body: dict[str, Any], status
     push = {"subscribers": [{"name": "shop", "url": SHOP}]}
     hub.call("PUT", "/queues/either", {"queue": {"type": "unicast", "push": push}})
     assert hub.call("POST", f"/queues/either/{how}", {"subscriber": "shop"}).status == 400
+
+
+def test_only_for_some_of_very_many_paused_subscribers_it_is_counted_what_waits() -> None:
+    # Given more paused subscribers than a request has the time to count for
+    hub = Hub()
+    named = [{"name": f"s{number}", "url": f"{SHOP}/{number}"} for number in range(MOST_PAUSED + 2)]
+    push = {"subscribers": named, "retries": 0}
+    assert hub.call("PUT", QUEUE, {"queue": {"type": "multicast", "push": push}}).status == 200
+    for each in named:
+        change(hub, "pause", each["name"])
+    post(hub, "one")
+    # Then each is named, and those that were not looked at are said to have some
+    assert held(hub) == [
+        {"name": each["name"], "held": int(number < MOST_PAUSED), "complete": number < MOST_PAUSED}
+        for number, each in enumerate(named)
+    ]

@@ -517,7 +517,7 @@ DESCRIPTION = ApiDescription(
                         answer(
                             {
                                 "name": text(),
-                                "held": whole("Deliveries that wait, counted up to 1,000.", 0),
+                                "held": whole("Deliveries that wait, counted up to 1,000, for 30 subscribers.", 0),
                                 "complete": boolean("Whether all were counted."),
                             }
                         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.ironmq.queues import named_subscriber
-from pushhub.ironmq.subscribers import MOST_COUNTED
 from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, render_queue_info
 from pushhub.ironmq.wire.subscribers import parse_named, parse_removals, parse_replay, parse_subscriber_request
 from pushhub.web.api import Body, Route
@@ -89,7 +88,7 @@ def _resume(hub: IronUseCases, call: IronCall) -> Response:
 
 def _paused(hub: IronUseCases, call: IronCall) -> Response:
     held = hub.subscribers.held(hub.queues.get(call.project, call.queue))
-    shown = [{"name": each.name, "held": count, "complete": count < MOST_COUNTED} for each, count in held]
+    shown = [{"name": each.name, "held": count, "complete": complete} for each, count, complete in held]
     return Response(status=200, body={"subscribers": shown})
 
 
