@@ -354,3 +354,33 @@ def test_all_event_types_of_a_portal_are_those_that_it_may_see(flags: list[str])
     world.ask("POST", f"/app/{app}/msg", {"eventType": "hidden", "payload": {}})
     world.run(seconds=2)
     assert [each.url for each in world.sender.requests][len(got) :].count("https://p.example/") == 1
+
+
+@pytest.mark.parametrize("flags", [[], ["beta"]])
+def test_a_portal_has_nothing_sent_again_that_was_not_sent_and_that_it_could_not_choose(flags: list[str]) -> None:
+    # Given a message behind a flag that one of the tenant's endpoints got, and an endpoint of a portal's
+    world = WebhooksWorld()
+    world.ask("POST", "/event-type", {"name": "hidden", "description": "x", "featureFlags": ["beta"]})
+    app = world.make_app()
+    token = str(world.ask("POST", f"/auth/app-portal-access/{app}", {"featureFlags": flags})["token"])
+    theirs = world.make_endpoint(app, "https://t.example/")
+    made = world.ask("POST", f"/app/{app}/endpoint", {"url": "https://p.example/"}, token=token)["id"]
+    world.ask("PATCH", f"/app/{app}/endpoint/{made}", {"channels": ["other"]})
+    message = world.ask("POST", f"/app/{app}/msg", {"eventType": "hidden", "payload": {}})["id"]
+    world.run(seconds=2)
+    may = bool(flags)
+    # When the portal has it sent to its own, alone or with all others, Then it comes if the flag was there
+    again = world.call("POST", f"/app/{app}/msg/{message}/endpoint/{made}/resend", {}, token=token)
+    assert again.status == (202 if may else 403)
+    since = {"since": "2026-11-10T00:00:00Z"}
+    for endpoint in (made, theirs):
+        world.ask("POST", f"/app/{app}/endpoint/{endpoint}/bulk-replay", since, token=token)
+        world.run(seconds=70)
+    got = [each.url for each in world.sender.requests]
+    assert ("https://p.example/" in got) == may
+    # And what the tenant had sent somewhere can be sent there again
+    assert got.count("https://t.example/") == 2
+    again = world.call("POST", f"/app/{app}/msg/{message}/endpoint/{theirs}/resend", {}, token=token)
+    assert again.status == 202
+    # And the tenant sends what it likes
+    world.ask("POST", f"/app/{app}/msg/{message}/endpoint/{made}/resend", {})

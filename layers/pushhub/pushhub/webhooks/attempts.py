@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
 from pushhub.webhooks.messages import MessageQuery, WebhooksMessages, engine_span
 from pushhub.webhooks.model.attempt import LoggedAttempt, MessageStatus
+from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.ids import Kind, first_id
 from pushhub.webhooks.model.internal_queues import app_of
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage
@@ -122,6 +123,7 @@ class WebhooksAttempts:
         attempts: Attempts.
         deliveries: Deliveries of the engine.
         resend: Schedules another attempt.
+        flags_for: See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
         clock: Time.
     """
 
@@ -135,8 +137,10 @@ class WebhooksAttempts:
         attempts: AttemptLog,
         deliveries: MessageStore,
         resend: Resend,
+        flags_for: Callable[[Endpoint, str], Sequence[str]],
         clock: Clock,
     ) -> None:
+        self._flags_for = flags_for
         self._applications = applications
         self._endpoints = endpoints
         self._messages = messages
@@ -237,8 +241,17 @@ class WebhooksAttempts:
         shown = (each for each in map(self._destination, found) if each is not None)
         return page_of(shown, window, lambda each: each.endpoint.endpoint_id)
 
-    def resend(self, project_id: str, app: str, name: str, endpoint: str) -> bool:
+    def resend(
+        self, project_id: str, app: str, name: str, endpoint: str, *, flags: frozenset[str] | None = None
+    ) -> bool:
         """Send a message to an endpoint once more, immediately, regardless of the endpoint's filters.
+
+        Args:
+            project_id: Owner.
+            app: The application.
+            name: The message.
+            endpoint: The endpoint.
+            flags: Feature flags of the caller's token; None for the project's, which may send everything everywhere.
 
         Returns:
             Whether it is sent: nothing is sent to a disabled endpoint.
@@ -246,11 +259,22 @@ class WebhooksAttempts:
         Raises:
             NotFound: No such application, message or endpoint.
             Gone: The message's bytes are gone (400).
+            Refused: The message was never owed to the endpoint, and the caller could not choose its event type (403).
         """
         application = self._application(project_id, app)
         message = self._messages.of(application, name)
         to = found_endpoint(self._endpoints, application, endpoint)
+        if flags is not None and not self._may_be_sent(message, to, flags):
+            raise Refused(403, "forbidden", "The event type of the message has a feature flag that the token lacks")
         return self.resend_to(message, to)
+
+    def _may_be_sent(self, message: ListedMessage, to: Endpoint, flags: frozenset[str]) -> bool:
+        """Whether a portal may have a message sent to an endpoint: it was owed to it, or the portal could choose it."""
+        if seen_with(flags, self._flags_for(replace(to, flags=flags), message.fields.event_type)):
+            return True
+        stored = self._messages.stored(message)
+        owed = to.endpoint_id in stored.delivery_subscribers
+        return owed or self._deliveries.delivery(stored.delivery_key(to.endpoint_id)) is not None
 
     def resend_to(self, message: ListedMessage, endpoint: Endpoint) -> bool:
         """As :meth:`resend`, for objects that have already been looked up.

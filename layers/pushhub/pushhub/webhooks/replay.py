@@ -13,6 +13,7 @@ from pushhub.base.errors import Forbidden
 from pushhub.base.ids import first_message_id
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.webhooks.model.endpoint import Endpoint, wants
+from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.ids import engine_before
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.page import Span
@@ -212,10 +213,10 @@ class Replay:
     ) -> bool:
         """Whether a task has to send a message."""
         if task.kind is TaskKind.BULK_REPLAY:
-            return _stands_so(task.ask, delivery)
+            return _stands_so(task.ask, delivery) and self._may_be_sent(task, endpoint, logged, message, delivery)
         if task.kind is TaskKind.RECOVER:
             return _standing(delivery) in (_FAIL, _SENDING) or (delivery is not None and _is_done(task, delivery))
-        owed = endpoint.endpoint_id in message.delivery_subscribers
+        owed = _was_owed(message, endpoint)
         never = not owed and (delivery is None or delivery.added)
         return (
             never
@@ -227,6 +228,19 @@ class Replay:
             )
             and (delivery is None or _is_done(task, delivery))
         )
+
+    def _may_be_sent(
+        self, task: Task, endpoint: Endpoint, logged: ListedMessage, message: Message, delivery: Delivery | None
+    ) -> bool:
+        """Whether a portal may have a message sent to an endpoint: it was owed to it, or the portal could choose it."""
+        if _was_owed(message, endpoint) or delivery is not None:
+            return True
+        asked_by = replace(endpoint, flags=task.ask.flags)
+        return seen_with(task.ask.flags, self._flags_for(asked_by, logged.fields.event_type))
+
+
+def _was_owed(message: Message, endpoint: Endpoint) -> bool:
+    return endpoint.endpoint_id in message.delivery_subscribers
 
 
 def _is_done(task: Task, delivery: Delivery | None) -> bool:

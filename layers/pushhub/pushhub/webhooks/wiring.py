@@ -512,6 +512,7 @@ class Webhooks:
             attempts=ports.attempt_log,
             deliveries=outside.messages,
             resend=self._engine.resend,
+            flags_for=self.event_types.flags_for,
             clock=outside.clock,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ UNKEPT = frozenset(
 
 def _replay(kind: TaskKind, hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     ask = parse_replay(call.fields, hub.clock.now(), filtered=kind is TaskKind.BULK_REPLAY)
+    ask = replace(ask, flags=call.caller.flags)
     endpoint = hub.endpoints.endpoint(call.project, call.app, call.endpoint)
     app_id, endpoint_id = endpoint.app_id, endpoint.endpoint_id
     begun = hub.tasks.begin(call.project, kind, ask, app_id=app_id, endpoint_id=endpoint_id, digest=call.digest)

@@ -47,6 +47,7 @@ class TaskAsk:
         rate: Messages per second; None for as fast as possible.
         dry_run: Nothing is sent, only counted.
         apps: Ids of applications, for statistics.
+        flags: Feature flags of the portal's token that asked for it; None if the project itself did.
     """
 
     since: int
@@ -59,6 +60,7 @@ class TaskAsk:
     rate: int | None = None
     dry_run: bool = False
     apps: tuple[str, ...] = ()
+    flags: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
