@@ -78,7 +78,7 @@ def test_a_project_converts_few_queues_at_a_time(hub: Hub, world: World) -> None
     waits, now = world.ports.calls, world.clock.now()
     places = [waits.enter(PROJECT, now=now, until=now + 60_000) for _ in range(waits.places)]
     # When it converts a queue, Then that is refused without a wait, and can be repeated
-    assert convert(hub).status == 503
+    assert convert(hub).status == 429
     assert world.clock.now() - now < 1_000 * SETTLES_S
     waits.leave(PROJECT, places[0] or "")
     assert convert(hub).body["queue"]["left"] == 0

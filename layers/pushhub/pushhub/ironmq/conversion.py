@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Forbidden, MessageNotFound, Unavailable
+from pushhub.base.errors import Forbidden, MessageNotFound, TryLater
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.keys import MessageKey
 
@@ -30,6 +30,7 @@ TIME_MS = 15_000
 LONGEST_MS = 30_000
 """Longer than a request takes: its place is free then, even if it died."""
 
+RETRY_AFTER_S = 5
 _AT_A_TIME = 20
 _RESERVED_MS = 60_000
 
@@ -68,11 +69,12 @@ class Conversion:
             How many are left.
 
         Raises:
-            Unavailable: Some were not moved, or the project has too many such requests; call again.
+            TryLater: The project has too many such requests.
+            Unavailable: Some were not moved; call again.
         """
         with self._calls.begun(queue.project, within_ms=LONGEST_MS) as may:
             if not may:
-                raise Unavailable("converting a queue", "too many such requests of the project at a time")
+                raise TryLater("Too many queues are being converted", retry_after_s=RETRY_AFTER_S)
             self._move_all(queue)
         return self.left(queue)
 
