@@ -21,7 +21,7 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import derived_message_id
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Table
-from pushhub.engine import accept, circuits, copies, deliver, push, sweep
+from pushhub.engine import accept, circuits, copies, deliver, dispatch, push, sweep
 from pushhub.engine.circuits import Circuits, Gate
 from pushhub.engine.deliver import Deliver
 from pushhub.engine.in_hand import InHand
@@ -113,6 +113,15 @@ def _unconditional() -> Sequence[Change]:
         real(self, item, **condition)
 
     return [(Table, "put", put)]
+
+
+def _ingest_alone() -> Sequence[Change]:
+    real = dispatch.Dispatch._send
+
+    def send(self: Any, at_once: Any, to_route: Any, later: Any, again: Any) -> None:  # noqa: ARG001
+        real(self, at_once, to_route, later, {})
+
+    return [(dispatch.Dispatch, "_send", send)]
 
 
 def _undone_forgotten() -> Sequence[Change]:
@@ -460,6 +469,25 @@ ALL: tuple[Sabotage, ...] = (
         1,
         ("asked twice while nothing failed",),
         calm=True,
+    ),
+    Sabotage(
+        "the stream as eager",
+        "the stream's orders for eager messages come at once, beside ingest's",
+        lambda: [(dispatch, "first_order", WorkOrder.carrying)],
+        "ironmq",
+        1,
+        ("asked twice while nothing failed",),
+        rate=60.0,
+        calm=True,
+        hours=0.25,
+    ),
+    Sabotage(
+        "ingest alone",
+        "the stream sends no orders for eager messages, whose ingest may have died",
+        _ingest_alone,
+        "ironmq",
+        1,
+        ("lost without a reason",),
     ),
     Sabotage(
         "one key for all",

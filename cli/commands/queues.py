@@ -89,6 +89,11 @@ def show_queue(hub: HubOptions, name: str) -> None:
 @click.option("--retries", type=int, help="Tries after the first.")
 @click.option("--retries-delay", type=int, help="Seconds between tries.")
 @click.option("--error-queue", help="The queue in which failed messages are reported.")
+@click.option(
+    "--eager/--not-eager",
+    default=None,
+    help="Whether posts send the first orders themselves: faster on AWS, for one more SQS message.",
+)
 @click.option("--timeout", type=int, help="Seconds that a reservation lasts.")
 @click.option("--expiration", type=int, help="Seconds that a message lives.")
 @click.option("--convert", is_flag=True, help="Turn a pull queue of that name into a push queue; nothing is lost.")
@@ -104,6 +109,7 @@ def create_queue(
     retries: int | None,
     retries_delay: int | None,
     error_queue: str | None,
+    eager: bool | None,
     timeout: int | None,
     expiration: int | None,
     convert: bool,
@@ -112,7 +118,7 @@ def create_queue(
     """Create or change a queue."""
     settings = _read(file) if file else {}
     pushes = dict(settings.get("push") or {})
-    pushes |= _given(retries=retries, retries_delay=retries_delay, error_queue=error_queue)
+    pushes |= _given(retries=retries, retries_delay=retries_delay, error_queue=error_queue, eager=eager)
     if push:
         pushes["subscribers"] = [_subscriber(each) for each in push]
     settings |= _given(type=kind, message_timeout=timeout, message_expiration=expiration, push=pushes or None)

@@ -120,6 +120,7 @@ class IronMqWorld(PushWorld):
             "retries": random.choice((0, 1, 3, 3, 10)),
             "retries_delay": random.choice((3, 10, 60, 60, 300, 2000)),
             "error_queue": random.choice(("", "errors", "errors")),
+            "eager": self._eager(number),
         }
         queue.settings = {
             "type": queue.kind,

@@ -96,6 +96,7 @@ class PoliciesWorld(IronMqWorld):
             "retries": (3, 50, 10, 3, 3)[number],
             "retries_delay": delays[number],
             "error_queue": "errors",
+            "eager": self._eager(number),
         }
         queue.settings = {"type": "multicast", "message_expiration": 604_800, "push": push}
         return queue

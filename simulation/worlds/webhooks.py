@@ -172,7 +172,7 @@ class WebhooksWorld(PushWorld):
         for kind in TYPES:
             assert self._ask("POST", "/event-type", {"name": kind, "description": kind}).status == 201
         for app in range(APPLICATIONS):
-            fields = {"name": f"app-{app}", "throttleRate": RATES.get(app)}
+            fields = {"name": f"app-{app}", "throttleRate": RATES.get(app), "eager": self._eager(app)}
             self._apps.append(self._ask("POST", "/app", fields).body["id"])
             for _ in range(ENDPOINTS):
                 assert self._make_endpoint(app, self._random)

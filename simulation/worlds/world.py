@@ -82,6 +82,10 @@ class World(ABC):
         self._project = projects.make("simulated").project_id
         self._token = projects.make_token(self._project)
 
+    def _eager(self, number: int) -> bool:
+        """Whether a producer's queue or application is eager: every second one, in about half of the runs."""
+        return number % 2 == 0 and self._chance("eager").random() < 0.5
+
     def _in_good_weather(self, *works: Callable[[], object], seconds: int = 60) -> None:
         """Do several things concurrently before there is any weather."""
         for work in works:

@@ -163,6 +163,7 @@ class World:
         retry: RetryPolicy | None = None,
         rules: AnswerRules | None = None,
         circuit: Circuit | None = None,
+        eager: bool = False,
     ) -> Queue:
         """A push queue."""
         queue = Queue(
@@ -180,6 +181,7 @@ class World:
                 retry=retry,
                 rules=rules or AnswerRules(),
                 circuit=circuit,
+                eager=eager,
             ),
             secret="5ec3e7",
             created_at=self.clock.now(),

@@ -68,7 +68,7 @@ PUSH_QUEUE = {
     "message_timeout": 60,
     "push_type": "multicast",
     "type": "multicast",
-    "push": {"subscribers": [SUBSCRIBER], "retries": 2, "retries_delay": 30, "error_queue": "errors"},
+    "push": {"subscribers": [SUBSCRIBER], "retries": 2, "retries_delay": 30, "error_queue": "errors", "eager": True},
     "search_fields": ["order"],
 }
 
@@ -456,6 +456,7 @@ APPLICATION = {
     "metadata": {"a": "b"},
     "redaction": {"payload": ["a.b"], "answers": ["**.c"]},
     "portalConsent": False,
+    "eager": False,
 }
 EVENT_TYPE = {
     "name": "user.created",

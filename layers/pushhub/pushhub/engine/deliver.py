@@ -135,12 +135,16 @@ class _Job:
         """Whether the subscriber has a circuit."""
         return self.push.circuit is not None and self.received.order.key.subscriber_id != "*"
 
+    def is_for_now(self, delivery: Delivery) -> bool:
+        """Whether the order is for the delivery's first attempt now, or none: another order will come."""
+        return self.received.order.until is not None and not delivery.begun
+
     @property
     def waiting_order(self) -> WorkOrder:
         """The order as it waits outside a queue: it is for the delivery in its current state, and comes back in a new
         message, received for the first time.
         """
-        return replace(self.received.order, version=None)
+        return self.received.order.for_any_state
 
     @property
     def subscriber_key(self) -> SubscriberKey:
@@ -364,9 +368,7 @@ class Deliver:
         key = job.subscriber_key
         if subscriber.paused and step is Step.ATTEMPT and delivery.subscriber_id != "*":
             self._circuits.hold(key)
-            self._backlog.add(key, job.waiting_order, self._clock.now())
-            self._telemetry.count("DeliveriesWaiting")
-            return Following(Follow.NOTHING)
+            return self._held_back(job, delivery)
         terms = _terms(subscriber, delivery)
         if terms is not None and terms != job.terms:
             return Following(Follow.TURN, terms=terms)
@@ -376,10 +378,15 @@ class Deliver:
         if job.watched and step is Step.ATTEMPT:
             gate = self._circuits.gate(key, probe_ms=subscriber.timeout_s * 1000 + PROBE_MARGIN_MS)
         if gate is Gate.WAIT:
-            self._backlog.add(key, job.waiting_order, self._clock.now())
-            self._telemetry.count("DeliveriesWaiting")
-            return Following(Follow.NOTHING)
+            return self._held_back(job, delivery)
         return self._attempt(job, subscriber, delivery, probe=gate is Gate.PROBE)
+
+    def _held_back(self, job: _Job, delivery: Delivery) -> Following:
+        """Put an order into its subscriber's backlog, unless it is for an attempt now and another one will come."""
+        if not job.is_for_now(delivery):
+            self._backlog.add(job.subscriber_key, job.waiting_order, self._clock.now())
+            self._telemetry.count("DeliveriesWaiting")
+        return Following(Follow.NOTHING)
 
     def _must_wait_behind(self, job: _Job, delivery: Delivery) -> bool:
         """Whether an earlier delivery with the same ordering key is still in progress.
@@ -525,6 +532,8 @@ class Deliver:
             )
             return self._saved_or_fresh(job, gone)
         now = self._clock.now()
+        if job.is_for_now(delivery) and now >= (job.received.order.until or 0):
+            return Following(Follow.NOTHING)
         if now - job.looked_up_at >= LOOKED_UP_MS and self._has_changed(job, subscriber):
             return _look_again(delivery, now)
         target = self._targets.of(subscriber.url)

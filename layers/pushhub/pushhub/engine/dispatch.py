@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.first_orders import first_order
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import opening, schedule
-from pushhub.engine.model.work import WorkOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.message import Message
+    from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue
 
 ORDERS_BYTES = 16_000_000
@@ -69,28 +70,35 @@ class Dispatch:
         at_once: list[WorkOrder] = []
         to_route: list[WorkOrder] = []
         later: list[tuple[WorkOrder, int]] = []
+        again: dict[int, list[WorkOrder]] = {}
         size = 0
         for message in batch:
             for subscriber_id in message.delivery_subscribers:
                 if message.due_at - now > MAX_DELAY_MS:
                     self._schedule(message, subscriber_id)
                     continue
-                order = WorkOrder.carrying(message, subscriber_id)
+                order = first_order(message, subscriber_id)
                 if self._internal(message.queue):
                     to_route.append(order)
+                elif order.second and message.eager is not None:
+                    again.setdefault(message.eager.again_s, []).append(order)
                 elif message.due_at > now:
                     later.append((order, -(-(message.due_at - now) // 1000)))
                 else:
                     at_once.append(order)
                 size += _size(message)
                 if size >= ORDERS_BYTES:
-                    self._send(at_once, to_route, later)
-                    at_once, to_route, later, size = [], [], [], 0
-        self._send(at_once, to_route, later)
+                    self._send(at_once, to_route, later, again)
+                    at_once, to_route, later, again, size = [], [], [], {}, 0
+        self._send(at_once, to_route, later, again)
         self._count(batch)
 
     def _send(
-        self, at_once: Sequence[WorkOrder], to_route: Sequence[WorkOrder], later: Sequence[tuple[WorkOrder, int]]
+        self,
+        at_once: Sequence[WorkOrder],
+        to_route: Sequence[WorkOrder],
+        later: Sequence[tuple[WorkOrder, int]],
+        again: Mapping[int, Sequence[WorkOrder]],
     ) -> None:
         if to_route:
             self._route_queue.send_packed(to_route)
@@ -98,6 +106,8 @@ class Dispatch:
             self._push_queue.send_packed(at_once)
         if later:
             self._push_queue.send(later)
+        for delay_s, orders in again.items():
+            self._push_queue.send_packed(orders, delay_s)
 
     def _schedule(self, message: Message, subscriber_id: str) -> None:
         first = replace(schedule(opening(message, subscriber_id)), changed_at=self._clock.now(), version=1)

@@ -544,7 +544,7 @@ class Push:
         if not orders:
             return
         # An order received again may be the one that changed its delivery, so from here on it is for the current state.
-        bare = [each.order if each.receive_count == 1 else replace(each.order, version=None) for each in orders]
+        bare = [each.order if each.receive_count == 1 else each.order.for_any_state for each in orders]
         try:
             run.slow.send_packed(bare)
         except Unavailable as error:
@@ -753,7 +753,7 @@ class Push:
         """
         now = self._clock.now()
         delays = [-(-min(MAX_DELAY_MS, max(0, due_at - now)) // 1000) for _, due_at in waits]
-        orders = [replace(each.order, version=None) for each, _ in waits]
+        orders = [each.order.for_any_state for each, _ in waits]
         return self._sent(queue, list(zip(orders, delays, strict=True)))
 
     def _call_failed(self, event: str, error: Unavailable, **fields: object) -> None:
@@ -764,7 +764,7 @@ class Push:
     def _given_up(self, orders: Sequence[WorkOrder]) -> bool:
         """Pass orders to the errors queue, in packs; its consumers read the current messages and deliveries."""
         try:
-            self._errors_queue.send_packed([replace(each, message=None, version=None) for each in orders])
+            self._errors_queue.send_packed([replace(each.for_any_state, message=None) for each in orders])
         except Unavailable as error:
             self._call_failed("orders_not_sent", error, orders=len(orders))
             return False
@@ -809,5 +809,7 @@ def _is_void(received: Received, stored: Delivery | None) -> bool:
 
     An order received again may be the one that made the change, so it counts.
     """
+    if received.order.second and received.receive_count == 1 and stored is not None and stored.begun:
+        return True
     version = received.order.version
     return version is not None and received.receive_count == 1 and stored is not None and stored.version != version

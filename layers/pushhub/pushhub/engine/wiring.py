@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
+    from pushhub.engine.first_orders import FirstOrders
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import (
         ActivityStore,
@@ -89,7 +90,7 @@ _ATTEMPTS: tuple[Setting[Any], ...] = (
 SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "ingest": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS),
-        *(REFUSED_TARGET_HINT, PROJECT_QUOTA),
+        *(REFUSED_TARGET_HINT, PROJECT_QUOTA, PUSH_QUEUE_URL),
     ),
     "control": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
@@ -488,6 +489,14 @@ class Engine:
         from pushhub.engine.accept import Accept
 
         return Accept(workers=self.ports.config, clock=self.ports.clock)
+
+    @cached_property
+    def first_orders(self) -> FirstOrders:
+        """Sends the first orders of eager messages."""
+        from pushhub.engine.first_orders import FirstOrders
+
+        ports = self.ports
+        return FirstOrders(push_queue=lambda: ports.push_queue, clock=ports.clock, telemetry=ports.telemetry)
 
     @cached_property
     def quotas(self) -> Quotas:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.accept import Accept, PlacedBody, Sink
+    from pushhub.engine.first_orders import FirstOrders
     from pushhub.engine.quotas import Quotas
     from pushhub.ironmq.search import Fields
 
@@ -72,6 +73,7 @@ class Post:
         pull: Messages of pull queues.
         bodies: Large bodies.
         quotas: Bounds what producers post; made when one does.
+        first_orders: Sends the first orders of eager queues; made when a producer posts to one.
         fields: Enters messages of queues with named fields into the index.
         descendants: How many messages may derive from one that a producer posts.
     """
@@ -85,6 +87,7 @@ class Post:
         pull: _Pull,
         bodies: BodyStore,
         quotas: Callable[[], Quotas],
+        first_orders: Callable[[], FirstOrders],
         fields: Fields,
         clock: Clock,
         descendants: int = DESCENDANTS,
@@ -96,6 +99,7 @@ class Post:
         self._pull = pull
         self._bodies = bodies
         self._quotas = quotas
+        self._first_orders = first_orders
         self._fields = fields
         self._clock = clock
         self._copies = QueueCopies(config, clock)
@@ -116,15 +120,20 @@ class Post:
         self._quotas().take(project_id, len(messages))
         queue = self._queue(project_id, queue_name)
         placed = self._accept.placed(project_id, [each.body for each in messages], self._bodies)
+        hurries = queue.push is not None and queue.push.eager
 
         def made(ids: Sequence[str]) -> list[Message]:
             now = self._clock.now()
             given = zip(ids, messages, placed, strict=True)
             composed = [self._composed(queue, message_id, new, body, now=now) for message_id, new, body in given]
             self._fields.add(queue, zip(composed, messages, strict=True))
+            if hurries and queue.push is not None:
+                return self._first_orders().marked(composed, queue.push.subscribers)
             return composed
 
         accepted = self._accept.new(self._sink(queue), len(messages), made)
+        if hurries:
+            self._first_orders().send(accepted)
         self._stored(queue, len(accepted), exact=True)
         return [each.message_id for each in accepted]
 

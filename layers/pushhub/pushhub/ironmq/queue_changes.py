@@ -115,6 +115,7 @@ def _push(queue: Queue, given: PushSettingsGiven | None, admit: Admit) -> PushSe
         retries=push.retries if given.retries is None else given.retries,
         retries_delay=given.retries_delay or push.retries_delay,
         error_queue=push.error_queue if given.error_queue is None else given.error_queue,
+        eager=push.eager if given.eager is None else given.eager,
     )
 
 

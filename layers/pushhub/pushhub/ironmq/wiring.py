@@ -164,6 +164,7 @@ class Ironmq:
             pull=self.ports.pull,
             bodies=outside.bodies,
             quotas=lambda: self._engine.quotas,
+            first_orders=lambda: self._engine.first_orders,
             fields=self._fields,
             clock=outside.clock,
             descendants=self.ports.queue_descendants,

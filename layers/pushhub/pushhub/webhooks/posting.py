@@ -24,6 +24,7 @@ from pushhub.webhooks.model.json_schema import violation
 from pushhub.webhooks.model.message import LISTED_MS, ListedMessage
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import conflict, not_found, unprocessable
+from pushhub.webhooks.queues import subscriber_of
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import NAME, Fields
 from pushhub.webhooks.wire.message import NewWebhook, parse_message
@@ -31,6 +32,8 @@ from pushhub.webhooks.wire.message import NewWebhook, parse_message
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.accept import Accept, PlacedBody
+    from pushhub.engine.first_orders import FirstOrders
+    from pushhub.engine.model.queue import Subscriber
     from pushhub.engine.ports import BodyStore, MessageStore
     from pushhub.engine.quotas import Quotas
     from pushhub.webhooks.applications import WebhooksApplications
@@ -74,6 +77,7 @@ class WebhooksPosting:
         repeats: Recognizes repeated requests.
         event_types: Event types, whose schemas may be enforced.
         quotas: Bounds what producers post; made when one does.
+        first_orders: Sends the first orders of eager applications; made when a producer posts to one.
         telemetry: Counts payloads that do not match their schema.
         clock: Time.
     """
@@ -90,6 +94,7 @@ class WebhooksPosting:
         repeats: Repeats,
         event_types: EventTypes,
         quotas: Callable[[], Quotas],
+        first_orders: Callable[[], FirstOrders],
         telemetry: Telemetry,
         clock: Clock,
     ) -> None:
@@ -102,6 +107,7 @@ class WebhooksPosting:
         self._repeats = repeats
         self._event_types = event_types
         self._quotas = quotas
+        self._first_orders = first_orders
         self._telemetry = telemetry
         self._clock = clock
         self._types: ExpiringCache[tuple[EventType | None]] = ExpiringCache(
@@ -143,7 +149,8 @@ class WebhooksPosting:
                 # Complete whatever the first request left unfinished.
                 self._log.list_message(listed)
                 return Posted(message=listed, payload=None)
-        return self._store(application, new, first, digest)
+        # A request that repeats another may run beside it, and either would send the orders.
+        return self._store(application, new, first, digest, hurries=application.fields.eager and first == own)
 
     def send_to(self, application: Application, endpoint: Endpoint, new: NewWebhook) -> Posted:
         """Accept a message for a single endpoint, regardless of its filters."""
@@ -171,6 +178,7 @@ class WebhooksPosting:
         digest: str,
         *,
         owed: tuple[str, ...] | None = None,
+        hurries: bool = False,
     ) -> Posted:
         project_id, event_id = application.project, new.fields.event_id
         if owed is None:
@@ -186,6 +194,8 @@ class WebhooksPosting:
                 raise conflict("A message with that event id already exists")
         [placed] = self._accept.placed(project_id, [new.body], self._bodies)
         message = webhook_message(application, new, engine_id, placed, owed=owed, due_at=due_at)
+        if hurries:
+            [message] = self._first_orders().marked([message], self._subscribers(application, owed))
         payload: Verbatim | None = Verbatim(new.payload_text)
         try:
             self._messages.accept([message])
@@ -193,10 +203,16 @@ class WebhooksPosting:
             stored = self._messages.message(message.key)
             if stored is None:
                 raise Unavailable("storing a message") from None
-            message, payload = stored, None
+            message, payload, hurries = stored, None, False
+        if hurries:
+            self._first_orders().send([message])
         listed = ListedMessage.of(message)
         self._log.list_message(listed)
         return Posted(message=listed, payload=payload)
+
+    def _subscribers(self, application: Application, owed: Sequence[str]) -> list[Subscriber]:
+        found = {each.endpoint_id: each for each in self._endpoints_of(application)}
+        return [subscriber_of(found[each], application) for each in owed if each in found]
 
     def _wanted_by(self, application: Application, new: NewWebhook) -> tuple[str, ...]:
         """The endpoints that a message is owed to.

@@ -479,6 +479,7 @@ class Webhooks:
             repeats=self.repeats,
             event_types=ports.event_types,
             quotas=lambda: self._engine.quotas,
+            first_orders=lambda: self._engine.first_orders,
             telemetry=outside.telemetry,
             clock=outside.clock,
         )

@@ -246,6 +246,11 @@ class Delivery:
         return self.state in SETTLED
 
     @property
+    def begun(self) -> bool:
+        """Whether its automatic tries have begun."""
+        return self.state is not DeliveryState.PENDING or self.deferrals > 0
+
+    @property
     def wakes_at(self) -> int | None:
         """When the next step is due, epoch milliseconds: at its due time, or when it expires.
 

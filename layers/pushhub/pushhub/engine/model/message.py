@@ -10,6 +10,8 @@ from pushhub.engine.model.keys import DeliveryKey, MessageKey
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pushhub.engine.model.eager import Eager
+
 MAX_HOPS = 10
 """How many queues a message may pass through before it is treated as a loop."""
 
@@ -100,6 +102,7 @@ class Message:
         descendants: How many messages may derive from it in total.
         ordering: Its position among messages delivered in order; None for no order.
         cause: Set on messages made by the hub itself: what they were made for, so that making one twice is noticed.
+        eager: What ingest orders itself; None if the stream orders everything.
     """
 
     project: str
@@ -120,6 +123,7 @@ class Message:
     descendants: int = DESCENDANTS
     ordering: Ordering | None = None
     cause: str | None = None
+    eager: Eager | None = None
 
     @property
     def key(self) -> MessageKey:

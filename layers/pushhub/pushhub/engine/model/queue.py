@@ -109,6 +109,7 @@ class PushSettings:
         credentials: What opens something in the URLs and headers of the subscribers, encrypted
             (:class:`pushhub.engine.credentials.Credentials`); empty if nothing does.
         former: Subscribers that were removed, the latest last.
+        eager: Whether ingest sends the first orders itself (:mod:`pushhub.engine.model.eager`).
     """
 
     subscribers: tuple[Subscriber, ...]
@@ -120,6 +121,7 @@ class PushSettings:
     circuit: Circuit | None = None
     credentials: bytes = field(default=b"", repr=False)
     former: tuple[FormerSubscriber, ...] = ()
+    eager: bool = False
 
     def with_subscribers(self, subscribers: tuple[Subscriber, ...]) -> PushSettings:
         """The settings with another list of subscribers; those that are no longer in it are remembered."""

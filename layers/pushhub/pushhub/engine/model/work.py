@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.engine.model.keys import DeliveryKey
@@ -40,6 +40,9 @@ class WorkOrder:
             first received, the order is void. None: for any version.
         call: The order is for no delivery: it calls a run to take the turn of its subscriber
             (:mod:`pushhub.engine.turns`).
+        until: The order makes the delivery's first try before that time (epoch milliseconds), or none: another one will
+            come (:mod:`pushhub.engine.model.eager`). None: it is the only one.
+        second: It is that other one: void when it is first received if the delivery has been tried.
     """
 
     key: DeliveryKey
@@ -48,6 +51,8 @@ class WorkOrder:
     manual: bool = False
     version: int | None = None
     call: bool = False
+    until: int | None = None
+    second: bool = False
 
     @classmethod
     def calling(cls, key: DeliveryKey, queue: str) -> WorkOrder:
@@ -58,6 +63,13 @@ class WorkOrder:
     def carrying(cls, message: Message, subscriber_id: str) -> WorkOrder:
         """The order for a delivery of a message, with the message in it."""
         return cls(key=message.delivery_key(subscriber_id), queue=message.queue, message=message)
+
+    @property
+    def for_any_state(self) -> WorkOrder:
+        """The order for its delivery in whatever state it is: for orders that have been received before, or go on in
+        another message.
+        """
+        return replace(self, version=None, second=False)
 
     @property
     def identity(self) -> dict[str, str]:
@@ -99,6 +111,10 @@ class WorkOrder:
             fields["call"] = True
         if self.version is not None:
             fields["version"] = self.version
+        if self.until is not None:
+            fields["until"] = self.until
+        if self.second:
+            fields["second"] = True
         if self.message is not None:
             fields |= _carried(self.message, self.key.subscriber_id)
         return _dumped(fields)
@@ -126,6 +142,8 @@ class WorkOrder:
                 manual=bool(fields.get("manual")),
                 version=fields.get("version"),
                 call=bool(fields.get("call")),
+                until=fields.get("until"),
+                second=bool(fields.get("second")),
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not a work order: {error!r}") from error

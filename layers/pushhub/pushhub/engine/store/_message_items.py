@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 
 from pushhub.cloud.table import Item, number, text, texts
+from pushhub.engine.model.eager import Eager
 from pushhub.engine.model.message import DESCENDANTS, KEPT_AFTER_EXPIRY_MS, BodyRef, Message, Ordering
 
 KEPT_AFTER_EXPIRY_S = KEPT_AFTER_EXPIRY_MS // 1000
@@ -49,6 +51,10 @@ def encode_fields(message: Message) -> Item:
         }
     if message.cause is not None:
         item["cause"] = text(message.cause)
+    if message.eager is not None:
+        item["eager"] = number(message.eager.again_s)
+        if message.eager.subscriber_ids != message.delivery_subscribers:
+            item["eager_for"] = texts(message.eager.subscriber_ids)
     return item
 
 
@@ -62,7 +68,7 @@ def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) 
     body_ref: BodyRef | None = None
     if "body_key" in item:
         body_ref = BodyRef(key=item["body_key"]["S"], offset=int(item["body_offset"]["N"]), length=body_size)
-    return Message(
+    message = Message(
         project=project,
         queue=item["queue"]["S"],
         queue_uid=queue_uid,
@@ -82,6 +88,12 @@ def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) 
         ordering=_decode_ordering(item["ordering"]["M"]) if "ordering" in item else None,
         cause=item["cause"]["S"] if "cause" in item else None,
     )
+    return replace(message, eager=_decode_eager(item, message)) if "eager" in item else message
+
+
+def _decode_eager(item: Item, message: Message) -> Eager:
+    ids = tuple(each["S"] for each in item["eager_for"]["L"]) if "eager_for" in item else message.delivery_subscribers
+    return Eager(subscriber_ids=ids, again_s=int(item["eager"]["N"]))
 
 
 def _decode_ordering(fields: Item) -> Ordering:

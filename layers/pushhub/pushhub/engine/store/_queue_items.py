@@ -44,6 +44,7 @@ def encode_queue(queue: Queue) -> Item:
                 **_encode_rules(None if queue.push.rules == NO_RULES else queue.push.rules),
                 **({"credentials": {"B": queue.push.credentials}} if queue.push.credentials else {}),
                 **({"former": {"L": [*map(_encode_former, queue.push.former)]}} if queue.push.former else {}),
+                **({"eager": {"BOOL": True}} if queue.push.eager else {}),
             }
         }
     if queue.dead_letter is not None:
@@ -75,6 +76,7 @@ def decode_queue(item: Item, project_id: str, name: str) -> Queue:
             circuit=_decode_circuit(fields),
             credentials=bytes(fields["credentials"]["B"]) if "credentials" in fields else b"",
             former=tuple(_decode_former(each["M"]) for each in fields["former"]["L"]) if "former" in fields else (),
+            eager="eager" in fields,
         )
     dead_letter: DeadLetter | None = None
     if "dead_letter" in item:

@@ -134,7 +134,9 @@ def _shown_queue(**counts: Schema) -> Schema:
                     "retries": whole(_RETRIES),
                     "retries_delay": whole(_RETRIES_DELAY),
                     "error_queue": text("Where failed messages are reported; empty for none."),
-                }
+                    "eager": boolean("There and true if posts send the first orders themselves."),
+                },
+                lacks=("eager",),
             ),
             "dead_letter": answer({"queue_name": text(), "max_reservations": whole()}),
             "alerts": array(answer({"id": text("Its id."), **_ALERT_FIELDS})),
@@ -182,6 +184,9 @@ _SCHEMAS: dict[str, Schema] = {
                         f"{_RETRIES_DELAY} 60 when left out.", MIN_RETRIES_DELAY_S, MAX_RETRIES_DELAY_S
                     ),
                     "error_queue": text("Where failed messages are reported; empty for none."),
+                    "eager": boolean(
+                        "Whether a post sends the first orders itself: faster on AWS, for one more SQS message."
+                    ),
                 },
                 means="Only for push queues.",
             ),

@@ -35,12 +35,14 @@ class PushSettingsGiven:
         retries: Tries after the first.
         retries_delay: Seconds between tries.
         error_queue: Its name; empty for none.
+        eager: Whether posts send the first orders themselves.
     """
 
     subscribers: tuple[AskedSubscriber, ...] | None = None
     retries: int | None = None
     retries_delay: int | None = None
     error_queue: str | None = None
+    eager: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +153,7 @@ def _push(push: Fields | None) -> PushSettingsGiven | None:
         retries=integer(push, "retries", least=0, most=MAX_RETRIES, zero_is_unset=False),
         retries_delay=integer(push, "retries_delay", least=MIN_RETRIES_DELAY_S, most=MAX_RETRIES_DELAY_S),
         error_queue=check_queue_name(error_queue, "error_queue") if error_queue else error_queue,
+        eager=None if push.get("eager") is None else boolean(push, "eager"),
     )
 
 
@@ -193,6 +196,7 @@ def render_queue(queue: Queue) -> dict[str, object]:
             "retries": queue.push.retries,
             "retries_delay": queue.push.retries_delay,
             "error_queue": queue.push.error_queue,
+            **({"eager": True} if queue.push.eager else {}),
         }
     if queue.dead_letter is not None:
         shown["dead_letter"] = {

@@ -19,6 +19,7 @@ class ApplicationFields:
         metadata: The owner's own data.
         redaction: What is redacted in payloads and answers.
         portal_consent: Whether the endpoints that are set with a portal's token must consent.
+        eager: Whether a post sends the first orders itself (:mod:`pushhub.engine.model.eager`).
     """
 
     name: str
@@ -27,6 +28,7 @@ class ApplicationFields:
     metadata: Mapping[str, str] = field(default_factory=dict)
     redaction: Redaction = field(default_factory=Redaction)
     portal_consent: bool = False
+    eager: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,6 +87,7 @@ def encode_application(application: Application) -> Item:
                 "metadata": dict(fields.metadata),
                 **({"hidden": [redaction.payload, redaction.answers]} if redaction != Redaction() else {}),
                 **({"portal_consent": True} if fields.portal_consent else {}),
+                **({"eager": True} if fields.eager else {}),
                 "at": [application.created_at, application.updated_at],
             }
         )
@@ -106,6 +107,7 @@ def decode_application(item: Item) -> Application:
             metadata=value["metadata"],
             redaction=_redaction(value.get("hidden")),
             portal_consent=value.get("portal_consent", False),
+            eager=value.get("eager", False),
         ),
         created_at=value["at"][0],
         updated_at=value["at"][1],

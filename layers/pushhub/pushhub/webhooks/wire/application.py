@@ -34,6 +34,7 @@ def parse_application(fields: Fields) -> ApplicationFields:
         metadata=fields.texts_by_name("metadata"),
         redaction=_redaction(fields),
         portal_consent=fields.flag("portalConsent", default=False),
+        eager=fields.flag("eager", default=False),
     )
 
 
@@ -56,6 +57,8 @@ def parse_application_patch(fields: Fields, stored: ApplicationFields) -> Applic
         changed = replace(changed, redaction=_redaction(fields))
     if fields.has("portalConsent"):
         changed = replace(changed, portal_consent=fields.flag("portalConsent", default=False))
+    if fields.has("eager"):
+        changed = replace(changed, eager=fields.flag("eager", default=False))
     return changed
 
 
@@ -96,4 +99,6 @@ def application_view(application: Application) -> dict[str, Any]:
         shown["redaction"] = {"payload": list(fields.redaction.payload), "answers": list(fields.redaction.answers)}
     if fields.portal_consent:
         shown["portalConsent"] = True
+    if fields.eager:
+        shown["eager"] = True
     return shown

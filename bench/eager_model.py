@@ -1,0 +1,145 @@
+"""How soon messages of eager queues are delivered, in the simulator's model of AWS.
+
+    PYTHONHASHSEED=0 .venv/bin/python -m bench.eager_model [--save docs/bench-eager.md]
+
+The real functions run in the simulator's account, as template.yaml has them, in virtual time: no figure depends on the
+machine. One message is posted after the other, at an even pace, to a push queue with one endpoint, which is prompt.
+Latency is from the answer to the post (and from before it) until the endpoint has the request; the first seconds, when
+environments start, are left out. The model of SQS, DynamoDB, its streams and Lambda is that of simulation/, whose times
+are those that AWS's users report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from simulation.account import Account, Operator
+from simulation.endpoints import Asked, Reply
+from simulation.functions import Environment
+from simulation.scheduler import SECOND
+from simulation.template import stack
+from simulation.weather import Weather
+
+from bench.tables import save, table
+from pushhub.base.ports import PushRequest
+from pushhub.engine.projects import Projects
+
+WARM_S = 10
+"""Seconds that are left out."""
+
+
+@dataclass
+class Prompt:
+    """An endpoint that answers within 20 ms, and notes when it was asked for the first time, and how often."""
+
+    account: Account
+    at: dict[str, int] = field(default_factory=dict)
+    times: int = 0
+
+    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
+        """A request."""
+        now = self.account.scheduler.now
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        self.at.setdefault(headers["iron-message-id"], now)
+        self.times += 1
+        seen = Asked(now, headers, b"", headers["iron-message-id"], 0, environment.name)
+        return seen, Reply(takes=20_000)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one run told, in milliseconds.
+
+    Attributes:
+        posts: How long the posts took.
+        latencies: From the answers to the arrivals.
+        whole: From before the posts to the arrivals.
+        lost: Messages that did not arrive.
+        twice: Requests beyond one for each message.
+    """
+
+    posts: list[float]
+    latencies: list[float]
+    whole: list[float]
+    lost: int
+    twice: int
+
+
+def run(*, eager: bool, rate: int, seconds: int) -> Measured:
+    """Post so many messages a second for so long."""
+    seed = "eager/1"
+    account = Account(seed, stack(), Weather((), seed))
+    with account.installed():
+        operator = Operator(account)
+        projects = Projects(config=operator.config, clock=operator.clock)
+        project = projects.make("bench").project_id
+        token = projects.make_token(project)
+        endpoint = Prompt(account)
+        known: Any = account.endpoints.known
+        known["only.example"] = endpoint
+        push = {"subscribers": [{"name": "only", "url": "https://only.example/in"}], "eager": eager}
+        path = f"/3/projects/{project}/queues/q"
+        settings = {"queue": {"type": "multicast", "push": push}}
+        account.scheduler.spawn(partial(account.http, "PUT", path, settings, token=token))
+        account.scheduler.run(60 * SECOND)
+        account.begin_schedules()
+        began: dict[str, int] = {}
+        answered: dict[str, int] = {}
+
+        def post() -> None:
+            at = account.scheduler.now
+            answer = account.http("POST", f"{path}/messages", {"messages": [{"body": "x" * 1000}]}, token=token)
+            began[answer.body["ids"][0]] = at
+            answered[answer.body["ids"][0]] = account.scheduler.now
+
+        start = account.scheduler.now
+        for number in range(seconds * rate):
+            account.scheduler.spawn(post, after=number * SECOND // rate)
+        account.scheduler.run(start + (seconds + 180) * SECOND)
+        watched = [each for each, at in began.items() if at >= start + WARM_S * SECOND and each in endpoint.at]
+        return Measured(
+            posts=sorted((answered[each] - began[each]) / 1000 for each in watched),
+            latencies=sorted((endpoint.at[each] - answered[each]) / 1000 for each in watched),
+            whole=sorted((endpoint.at[each] - began[each]) / 1000 for each in watched),
+            lost=len(began.keys() - endpoint.at.keys()),
+            twice=endpoint.times - len(endpoint.at),
+        )
+
+
+def main() -> None:
+    """Measure, print, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=40)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    rows: list[list[str]] = []
+    for rate in (10, 200):
+        for eager in (False, True):
+            made = run(eager=eager, rate=rate, seconds=options.seconds)
+            figures = [
+                f"{times[int(share * len(times))]:.0f}"
+                for times in (made.posts, made.latencies, made.whole)
+                for share in (0.5, 0.95)
+            ]
+            rows.append([str(rate), "eager" if eager else "by the stream", *figures, str(made.lost), str(made.twice)])
+            print(rows[-1], flush=True)
+    head = ["posts a second", "first orders"]
+    for name in ("a post takes", "from its answer to the endpoint", "from before it"):
+        head += [f"{name}, ms: p50", "p95"]
+    result = table([*head, "lost", "more than once"], rows)
+    print(result)
+    save(options.save, "Eager queues, in the model of AWS", __doc__ or "", result)
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # Sets of strings have an order of their own in each process otherwise.
+        again = [sys.executable, "-m", "bench.eager_model", *sys.argv[1:]]
+        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
+    main()

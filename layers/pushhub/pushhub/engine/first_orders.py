@@ -1,0 +1,80 @@
+"""The first orders of messages: made in one way, by ingest for eager messages, and by dispatch for all.
+
+What ingest sends itself is for its own hurry only (:mod:`pushhub.engine.model.eager`). If it cannot be sent, the
+message is none the worse off than one whose ingest died: the stream's orders come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Unavailable
+from pushhub.engine.model.eager import GOOD_FOR_MS, MOST_ORDERS, eager
+from pushhub.engine.model.work import WorkOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.queue import Subscriber
+    from pushhub.engine.ports import WorkQueue
+
+NOT_EAGER_MS = 30_000
+"""How long an execution environment leaves all orders to the stream after it could not send some."""
+
+
+def first_order(message: Message, subscriber_id: str) -> WorkOrder:
+    """The order that the stream sends for a delivery."""
+    order = WorkOrder.carrying(message, subscriber_id)
+    second = message.eager is not None and subscriber_id in message.eager.subscriber_ids
+    return replace(order, second=True) if second else order
+
+
+class FirstOrders:
+    """Sends first orders from where messages are accepted; one for each execution environment.
+
+    Args:
+        push_queue: For first attempts; made when it is first needed.
+        clock: Time.
+        telemetry: Metrics.
+    """
+
+    def __init__(self, *, push_queue: Callable[[], WorkQueue], clock: Clock, telemetry: Telemetry) -> None:
+        self._push_queue = push_queue
+        self._clock = clock
+        self._telemetry = telemetry
+        self._not_before = 0
+
+    def marked(self, messages: Sequence[Message], subscribers: Sequence[Subscriber]) -> list[Message]:
+        """Messages of an eager queue as they are stored; none is eager if there are too many, or if orders could not be
+        sent a moment ago.
+
+        Args:
+            messages: What a request posts.
+            subscribers: Those that each of them is owed to.
+        """
+        orders = sum(len(each.delivery_subscribers) for each in messages)
+        if orders > MOST_ORDERS or self._clock.now() < self._not_before:
+            return [*messages]
+        return [eager(each, subscribers) for each in messages]
+
+    def send(self, messages: Sequence[Message]) -> None:
+        """Send the orders of those messages that are eager, once they are stored. Never fails: others will be sent."""
+        orders = [
+            replace(WorkOrder.carrying(each, subscriber_id), until=each.accepted_at + GOOD_FOR_MS)
+            for each in messages
+            if each.eager is not None
+            for subscriber_id in each.eager.subscriber_ids
+        ]
+        if not orders:
+            return
+        try:
+            self._push_queue().send_packed(orders)
+        except Unavailable as error:
+            self._not_before = self._clock.now() + NOT_EAGER_MS
+            self._telemetry.count("CallsFailed")
+            self._telemetry.event("first_orders_not_sent", error=str(error), orders=len(orders))
+            return
+        self._telemetry.count("OrdersEager", len(orders))
