@@ -195,6 +195,7 @@ def as_stored(value: Any) -> Any:
                 unicast=False,
                 body=None,
                 cause=None,
+                eager=None,
                 ordering=message.ordering and replace(message.ordering, previous={key.subscriber_id: "1"}),
             )
             return replace(value, key=key, message=carried)
