@@ -63,6 +63,8 @@ OPTIONAL = frozenset({("tables", "dynamodb_history_gb_month")})
 MESSAGES = 400
 NAMED = "named"
 """The queue whose messages are found by a field."""
+EAGER = "eager"
+"""The queue whose first orders ingest sends."""
 BODY = json.dumps({"order": {"number": "R154085346", "email": "käufer@example.org", "total": 12.5, "n": "x" * 300}})
 
 
@@ -198,6 +200,7 @@ def run(
     push_ms: float = ENDPOINT_MS,
     dispatched: int = 100,
     pushed: int = BATCH,
+    eager: bool = False,
 ) -> Account:
     """Take messages all the way and count.
 
@@ -208,18 +211,41 @@ def run(
         push_ms: What a batch of attempts waits for.
         dispatched: Messages in a batch of the stream.
         pushed: Messages of the queue in a batch of push; each may hold several orders.
+        eager: Whether the queue is eager: ingest's orders are pushed before the stream is read, and the stream's come
+            when their time has come.
     """
     account = Account(messages=MESSAGES)
-    for event in posted:
+    for number, event in enumerate(posted):
+        if eager and number % pushed == 0:
+            push(hub, account, urls, push_ms=push_ms, pushed=pushed)
         answer = hub.invoke(account, "ingest", event)
         assert answer["statusCode"] in (201, 202), answer
         if event["requestContext"].get("domainName") != DOMAINS["url"]:
             account.add("ingest", http_api_request=1)
+    if eager:
+        push(hub, account, urls, push_ms=push_ms, pushed=pushed)
     items = [each for each in scan(hub.dynamodb) if each["kind"]["S"] == "message"]
     assert len(items) == MESSAGES
     for start in range(0, MESSAGES, dispatched):
         records = [{"dynamodb": {"NewImage": item}} for item in items[start : start + dispatched]]
         hub.invoke(account, "dispatch", {"Records": records})
+    if eager:
+        assert not push(hub, account, urls, push_ms=0, pushed=pushed)
+        time.sleep(max(int(each["eager"]["N"]) for each in items))
+        push_ms = 0
+    push(hub, account, urls, push_ms=push_ms, pushed=pushed)
+    keep(hub, account)
+    stored = scan(hub.dynamodb)
+    delivered = sum(item["kind"]["S"] == "delivery" and item["state"]["S"] == "delivered" for item in stored)
+    assert delivered == MESSAGES, f"{delivered} of {MESSAGES} delivered: the machine is too busy"
+    for item in stored:
+        hub.dynamodb.delete_item(TableName=aws.MESSAGES_TABLE, Key={"pk": item["pk"], "sk": item["sk"]})
+    return account
+
+
+def push(hub: Hub, account: Account, urls: dict[str, str], *, push_ms: float, pushed: int) -> int:
+    """Work off what is in the push queue; returns how many batches that were."""
+    made = 0
     arn = "arn:aws:sqs:us-east-1:1:" + urls["PUSH_QUEUE_URL"].rpartition("/")[2]
     while batch := hub.sqs.receive_message(
         QueueUrl=urls["PUSH_QUEUE_URL"], MaxNumberOfMessages=pushed, MessageSystemAttributeNames=["All"]
@@ -241,13 +267,8 @@ def run(
         hub.sqs.delete_message_batch(QueueUrl=urls["PUSH_QUEUE_URL"], Entries=done)
         payload = sum(len(each["Body"].encode()) for each in batch)
         account.add("push", sqs_standard_request=-(-payload // 65_536) + 1)
-    keep(hub, account)
-    stored = scan(hub.dynamodb)
-    delivered = sum(item["kind"]["S"] == "delivery" and item["state"]["S"] == "delivered" for item in stored)
-    assert delivered == MESSAGES, f"{delivered} of {MESSAGES} delivered: the machine is too busy"
-    for item in stored:
-        hub.dynamodb.delete_item(TableName=aws.MESSAGES_TABLE, Key={"pk": item["pk"], "sk": item["sk"]})
-    return account
+        made += 1
+    return made
 
 
 def least(accounts: Sequence[Account]) -> Account:
@@ -449,6 +470,10 @@ def bench() -> Iterator[Bench]:
         outside.config.create_queue(queue)
         named = replace(queue, name=NAMED, uid="b1b2c3d4e5f6", pull_uid="b1b2c3d4e5f7", search_fields=("order.number",))
         outside.config.create_queue(named)
+        hurried = PushSettings(subscribers=subscribers, eager=True)
+        outside.config.create_queue(
+            replace(queue, name=EAGER, uid="c1b2c3d4e5f6", pull_uid="c1b2c3d4e5f7", push=hurried)
+        )
         made = Bench(Hub(meter, sqs, dynamodb), urls, project, token, port)
         run(made.hub, queued(made, 1), urls)  # warms caches
         yield made
@@ -472,10 +497,12 @@ def _counted(made: Bench, options: argparse.Namespace) -> None:
         (1, "url", "orders", "Posted 1 at a time to the producers' URL (`ProducersUrl=true`)", 3.00),
         (100, "gateway", "orders", "Posted 100 at a time", 1.50),
         (1, "gateway", NAMED, "Posted 1 at a time to a queue with one named field (`search_fields`)", 3.70),
+        (1, "gateway", EAGER, "Posted 1 at a time to an eager queue (`push.eager`)", 3.60),
     )
     run(hub, queued(made, 1, queue=NAMED), urls)
     for per_post, door, queue, way, aim in ways:
-        rounds = [run(hub, queued(made, per_post, DOMAINS[door], queue), urls) for _ in range(options.rounds)]
+        posted = (queued(made, per_post, DOMAINS[door], queue) for _ in range(options.rounds))
+        rounds = [run(hub, each, urls, eager=queue == EAGER) for each in posted]
         told = shown(least(rounds))
         plain = plain or told.calls
         heading = f"{way}, a million messages: {told.heading} (aim: under ${aim:.2f})"

@@ -19,11 +19,13 @@ def test_a_queue_is_made_shown_listed_and_deleted(hub: ServedHub, typed: Typed) 
     typed(
         "queues", "create", "orders", "--push", f"shop={url}", "--push", url, "--retries", "2", "--error-queue", "dead"
     )
+    typed("queues", "create", "orders", "--eager")
     # Then it exists as requested
     [shown] = typed.json("queues", "show", "orders")
     assert shown["type"] == "multicast"
     assert shown["push"]["subscribers"] == [{"name": "shop", "url": url}, {"name": "", "url": url}]
     assert (shown["push"]["retries"], shown["push"]["error_queue"]) == (2, "dead")
+    assert shown["push"]["eager"]
     assert "shop.example" in typed("queues", "show", "orders")
     [listed] = typed.json("queues", "list", "--prefix", "ord")
     assert (listed["name"], listed["subscribers"], listed["size"]) == ("orders", 2, 0)

@@ -597,3 +597,27 @@ def test_no_secret_is_in_any_log_or_at_rest(world: WebhooksWorld) -> None:
     assert key not in repr(list(world.ports.endpoints.__dict__.items()))
     assert "xyzzy" not in json.dumps(world.ask("GET", f"/app/{app}/endpoint/{endpoint}/headers"))
     assert "xyzzy" not in repr(world.telemetry.__dict__)
+
+
+def test_a_post_to_an_eager_application_sends_the_first_orders_once_also_if_it_is_repeated(
+    world: WebhooksWorld,
+) -> None:
+    # Given an eager application with two endpoints, one of which has a rate
+    app = world.make_app(eager=True)
+    assert world.ask("GET", f"/app/{app}")["eager"] is True
+    prompt = world.make_endpoint(app)
+    world.make_endpoint(app, "https://limited.example/in", throttleRate=5)
+    # When a message is posted, and the request repeated
+    body, key = {"eventType": "a", "payload": {"n": 1}}, {"Idempotency-Key": "k"}
+    for _ in range(2):
+        assert world.call("POST", f"/app/{app}/msg", body, headers=key).status == 202
+    # Then one order was sent, for the endpoint without a rate
+    assert [order.key.subscriber_id for order, _ in world.push_queue.sent] == [prompt]
+    # And each endpoint gets the message once
+    world.run(seconds=300)
+    assert sorted(each.url for each in world.sender.requests) == ["https://a.example/in", "https://limited.example/in"]
+    # And after it is made like others, the stream sends all
+    assert "eager" not in world.ask("PATCH", f"/app/{app}", {"eager": False})
+    before = len(world.push_queue.sent)
+    world.call("POST", f"/app/{app}/msg", body)
+    assert len(world.push_queue.sent) == before

@@ -373,3 +373,16 @@ def test_names_that_no_queue_can_have(hub: Hub, encoded: str) -> None:
 def test_a_name_with_a_slash_matches_no_route(hub: Hub) -> None:
     result = hub.call("PUT", "/queues/a%2Fb", {})
     assert (result.status, result.msg) == (404, "Not found")
+
+
+def test_a_push_queue_is_eager_from_when_its_owner_says_so_until_they_say_otherwise(hub: Hub) -> None:
+    # Given a push queue that is made eager
+    push = {"subscribers": SUBSCRIBERS, "eager": True}
+    assert hub.call("PUT", "/queues/q", {"queue": {"push": push}}).body["queue"]["push"]["eager"] is True
+    # Then other changes leave that alone, and nothing else is taken for it
+    hub.call("PATCH", "/queues/q", {"queue": {"push": {"retries": 5, "eager": None}}})
+    assert hub.call("PATCH", "/queues/q", {"queue": {"push": {"eager": "no"}}}).status == 400
+    assert hub.call("GET", "/queues/q").body["queue"]["push"]["eager"] is True
+    # Until it is made like others
+    hub.call("PATCH", "/queues/q", {"queue": {"push": {"eager": False}}})
+    assert "eager" not in hub.call("GET", "/queues/q").body["queue"]["push"]

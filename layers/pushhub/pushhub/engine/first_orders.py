@@ -76,5 +76,3 @@ class FirstOrders:
             self._not_before = self._clock.now() + NOT_EAGER_MS
             self._telemetry.count("CallsFailed")
             self._telemetry.event("first_orders_not_sent", error=str(error), orders=len(orders))
-            return
-        self._telemetry.count("OrdersEager", len(orders))
