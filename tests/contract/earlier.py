@@ -146,7 +146,7 @@ def written(kinds: Mapping[type, Callable[[Any], Any]], make: Callable[[int, typ
         for seed in range(40):
             calls: list[Any] = []
             value = make(seed, kind)
-            with _decoders_noted(modules, lambda *call, calls=calls: calls.append(call)):  # type: ignore[misc]
+            with _decoders_noted(modules, lambda *call, calls=calls: calls.append(call)):
                 round_trip(value)
             name, arguments, named = (
                 calls[0] if calls else (f"{kind.__module__}:{kind.__name__}.decode", (value.encode(),), {})
@@ -180,7 +180,7 @@ def main() -> None:
     from tests.contract import test_every_stored_field as now  # noqa: PLC0415 (a test imports this module)
 
     def make(seed: int, kind: type) -> Any:
-        value = Filler(seed, now.FIXED).record(kind)
+        value: Any = Filler(seed, now.FIXED).record(kind)
         if not seed and dataclasses.is_dataclass(value) and not isinstance(value, type):
             value = dataclasses.replace(value, **{each.name: each.value for each in defaults(kind)})
         return now.as_stored(value)
