@@ -18,7 +18,7 @@ report-environment: python
 	@$(REPORT_PYTHON) local/environment.py $(REPORT_VENV) requirements/glue.txt
 
 test-report: report-environment
-	@$(REPORT_VENV)/bin/python -m pytest --confcutdir=tests/glue tests/glue
+	@$(REPORT_VENV)/bin/python -m pytest --confcutdir=tests/glue --durations 15 tests/glue
 
 lint-report: environments report-environment
 	@$(VENV)/bin/mypy --python-executable $(REPORT_VENV)/bin/python \

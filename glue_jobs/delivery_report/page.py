@@ -38,8 +38,9 @@ h3{font-size:14px;margin:0 0 6px;font-weight:600}p{margin:6px 0;max-width:78ch;o
 .sub{color:var(--muted)}a{color:var(--link);text-decoration-thickness:1px;text-underline-offset:2px}
 .verdict{margin:18px 0;padding:14px 18px;border-left:6px solid var(--good);background:var(--paper);border-radius:4px;
 overflow-wrap:anywhere}
-.verdict.broken{border-color:var(--bad)}.verdict b{font-size:17px}.verdict.broken b{color:var(--bad)}
-.verdict b.ok{color:var(--good)}
+.verdict.broken{border-color:var(--bad)}.verdict>b{font-size:17px}.verdict.broken>b{color:var(--bad)}
+.verdict b.ok{color:var(--good)}.counts{display:flex;flex-wrap:wrap;gap:2px 22px;max-width:none}
+.counts b{font-size:17px}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px}
 .tile{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:12px 14px}.tile .n{font-size:24px;
 font-weight:600;line-height:1.2}
@@ -174,15 +175,25 @@ def _picture(title: str, draw: Callable[[Any], str]) -> str:
 
 
 def _verdict(results: Results) -> str:
+    """Whether everything is accounted for, which is not whether it arrived: so the numbers of both stand beside it."""
     verdict = results.verdict
-    if verdict["conserved"]:
-        return (
-            f'<div class="verdict"><b class="ok">Nothing is '
-            f"lost.</b><br>{escape(_after_colon(verdict['sentence']))}</div>"
-        )
+    conserved = verdict["conserved"]
+    said = "Every delivery is accounted for." if conserved else "Not everything is accounted for."
+    counts = {
+        "lost": verdict["missing"],
+        "given up": verdict["exhausted"] + verdict["expired"],
+        "cancelled": verdict["cancelled"],
+        "waiting": sum(verdict[each] for each in WAITING),
+        "delivered": _won(verdict),
+    }
+    shown = " ".join(
+        f'<span><b class="{"breach" if count and name in ("lost", "given up") else ""}">{count:,}</b> {name}</span>'
+        for name, count in counts.items()
+    )
+    kind = ' class="ok"' if conserved else ""
     return (
-        f'<div class="verdict broken"><b>Not everything is accounted '
-        f"for.</b><br>{escape(_after_colon(verdict['sentence']))}</div>"
+        f'<div class="verdict{"" if conserved else " broken"}"><b{kind}>{said}</b>'
+        f'<p class="counts">{shown}</p>{escape(_after_colon(verdict["sentence"]))}</div>'
     )
 
 

@@ -104,7 +104,7 @@ def test_compacted_days_are_few_files_with_every_record(
 
 def test_the_page_is_one_file_that_needs_nothing_else(results: Results) -> None:
     html = Path(results.page.removeprefix("file://")).read_text()
-    assert "Nothing is lost." in html
+    assert "Every delivery is accounted for." in html
     assert html.count("<svg") >= 6
     # it loads nothing, runs nothing, and stays small
     assert not re.search(r"<script|<link|<img|@import|url\((?!#)", html)
@@ -113,6 +113,22 @@ def test_the_page_is_one_file_that_needs_nothing_else(results: Results) -> None:
     # every hash link has its target
     for target in re.findall(r'<a href="#([\w-]+)"', html):
         assert f'id="{target}"' in html
+
+
+def test_what_was_given_up_stands_beside_the_verdict(results: Results) -> None:
+    # Given a report that accounts for everything, and not everything arrived
+    verdict, html = results.verdict, Path(results.page.removeprefix("file://")).read_text()
+    given_up = verdict["exhausted"] + verdict["expired"]
+    assert given_up > 0
+    # Then the first thing it says has the number of what did not, and all of it is somewhere
+    said = re.sub(r"<[^>]+>", " ", html.partition('class="verdict')[2].partition("<nav>")[0])
+    counts = {
+        name: int(number.replace(",", ""))
+        for number, name in re.findall(r"([\d,]+) +(lost|given up|cancelled|waiting|delivered)\b", said)
+    }
+    assert (counts["lost"], counts["given up"]) == (0, given_up)
+    assert sum(counts.values()) == verdict["owed"]
+    assert f'<b class="breach">{given_up:,}</b> given up' in html
 
 
 def test_one_project_alone(spark: SparkSession, results: Results, plan: tuple[Arguments, dict[str, int]]) -> None:

@@ -43,7 +43,7 @@ def make_report(stack: RunningStack, project_id: str) -> Path:
     assert run.returncode == 0, run.stderr[-4000:]
     assert "Conserved: " in run.stderr
     report = folder_of(run)
-    assert "Nothing is lost." in (report / "report.html").read_text()
+    assert "Every delivery is accounted for." in (report / "report.html").read_text()
     return report
 
 
