@@ -326,3 +326,21 @@ def test_a_copy_that_comes_again_after_it_was_consumed_has_a_life_of_its_own(spa
         ("conflicting_records", stays[1]),
         ("delivered_twice", stays[1]),
     }
+
+
+def test_what_is_missed_late_or_never(spark: SparkSession) -> None:
+    # Given a message that its consumer gave back and consumed later, and one that was consumed at once
+    lives = Lives()
+    given_back, consumed = lives.put(), lives.put()
+    reserved = lives.reserve(lives.release(lives.reserve(given_back, NOON + 5), NOON + 9), NOON + 20)
+    lives.remove(reserved, NOON + 30)
+    lives.remove(lives.reserve(consumed, NOON + 5), NOON + 9)
+    # When the records of the return and of the second one's end are lost
+    lives.records = [each for each in lives.records if each.kind != "released"][:-1]
+    # Then nothing is wrong with the first: a return has no number
+    assert findings(spark, lives) == []
+    # And the second one's end is missed when DynamoDB must have removed it: nothing tells when it left
+    of_second = f"{consumed.message.message_id}.line"
+    end = consumed.message.expires_at
+    assert standings(spark, lives, end + 4 * DAY)[of_second] == "expired"
+    assert standings(spark, lives, end + 4 * DAY + 2 * HOUR)[of_second] == "missing"
