@@ -71,6 +71,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "topics": ("topics",),
     "live": ("live", "machines"),
     "search": ("search",),
+    "charts": ("charts",),
     "reports": ("reports",),
     "policy simulator": ("reports", "policy"),
     "nowhere": ("no-such-page",),

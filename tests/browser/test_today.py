@@ -29,6 +29,20 @@ def test_the_last_day_is_counted_and_drawn(console: Console, recorder: Recorder)
     # And each number leads to what it counts
     figures.get_by_text("Failing, to be retried").locator("xpath=..").get_by_role("link").click()
     expect(page.get_by_role("region", name="Messages of queues").get_by_role("link")).to_have_count(2)
+    # And the charts tell how long answers took, of all, by subscriber and of one, over a time that a person chooses
+    console.open("charts")
+    expect(page.get_by_role("img", name="2 delivered, 2 attempts failed, 0 given up")).to_be_visible()
+    expect(page.get_by_role("img", name="the project, the last 24 hours: half of all attempts within")).to_be_visible()
+    page.get_by_label("Period").select_option("7 days")
+    expect(page.get_by_role("img", name="the last 168 hours: 2 delivered")).to_be_visible()
+    page.get_by_label("Queue").fill("orders")
+    page.get_by_role("button", name="Show").click()
+    table = page.get_by_role("region", name="By subscriber")
+    expect(table.get_by_role("row", name="bad")).to_contain_text("100 %")
+    table.get_by_role("link", name="good").click()
+    expect(
+        page.get_by_role("img", name="good of orders, the last 168 hours: 2 delivered, 0 attempts failed")
+    ).to_be_visible()
 
 
 def test_an_endpoint_that_is_paused_is_resumed_from_here(console: Console, recorder: Recorder) -> None:

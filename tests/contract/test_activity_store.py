@@ -11,10 +11,10 @@ HOUR = NOW - NOW % HOUR_MS
 
 
 def test_what_is_added_to_an_hour_adds_up(activity_store: ActivityStore) -> None:
-    activity_store.add_activity(PROJECT, HOUR, Activity(accepted=3, failed=1))
-    activity_store.add_activity(PROJECT, HOUR, Activity(accepted=1, delivered=2, given_up=1))
+    activity_store.add_activity(PROJECT, HOUR, Activity(accepted=3, failed=1, took={0: 1, 64: 1}))
+    activity_store.add_activity(PROJECT, HOUR, Activity(accepted=1, delivered=2, given_up=1, took={64: 2}))
     assert activity_store.activity(PROJECT, HOUR, HOUR) == {
-        HOUR: Activity(accepted=4, delivered=2, failed=1, given_up=1)
+        HOUR: Activity(accepted=4, delivered=2, failed=1, given_up=1, took={0: 1, 64: 3})
     }
 
 
@@ -34,10 +34,12 @@ def test_the_hours_asked_for_are_told_and_no_others(activity_store: ActivityStor
 def test_subscribers_are_counted_apart_from_their_project_and_each_other(activity_store: ActivityStore) -> None:
     activity_store.add_activity(PROJECT, HOUR, Activity(accepted=3))
     activity_store.add_subscriber_activity(PROJECT, "s1", HOUR, SubscriberActivity(attempts=1, failed=1, took_ms=50))
-    activity_store.add_subscriber_activity(PROJECT, "s1", HOUR, SubscriberActivity(attempts=2, delivered=2))
+    activity_store.add_subscriber_activity(
+        PROJECT, "s1", HOUR, SubscriberActivity(attempts=2, delivered=2, took={9: 2})
+    )
     activity_store.add_subscriber_activity(PROJECT, "s2", HOUR + HOUR_MS, SubscriberActivity(delivered=1))
     assert activity_store.subscriber_activity(PROJECT, "s1", HOUR, HOUR + HOUR_MS) == {
-        HOUR: SubscriberActivity(attempts=3, delivered=2, failed=1, took_ms=50)
+        HOUR: SubscriberActivity(attempts=3, delivered=2, failed=1, took_ms=50, took={9: 2})
     }
     assert activity_store.subscriber_activity(PROJECT, "s2", HOUR, HOUR) == {}
     assert activity_store.subscriber_activity(OTHER_PROJECT, "s1", HOUR, HOUR) == {}

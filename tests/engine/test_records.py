@@ -237,7 +237,8 @@ def test_what_the_hub_does_itself_is_accepted_but_delivered_to_nobody(
     made = iter([record_of_delivery(None, each, ACCEPTED) for each in (routed, pushed)])
     records = records_of(client, telemetry, activity, read=lambda _: next(made))
     records.run([an_inserted_message(1), an_inserted_message(2)], table="messages")
-    assert [*counted(activity).values()] == [Activity(delivered=1)]
+    pushed_once = Activity(attempts=1, delivered=1, took={12: 1})
+    assert [*counted(activity).values()] == [pushed_once]
 
 
 def attempts_at(numbers: dict[str, int]) -> list[DeliveryRecord]:
@@ -265,8 +266,8 @@ def test_attempts_are_counted_for_their_subscribers(
     records.run([an_inserted_message(1)], table="messages")
     at = {each: [*activity.subscriber_activity("p", each, 0, 10 * ACCEPTED).values()] for each in ("a", "b", "c")}
     assert at == {
-        "a": [SubscriberActivity(attempts=3, delivered=2, failed=1, took_ms=30)],
-        "b": [SubscriberActivity(attempts=1, delivered=1, took_ms=10)],
+        "a": [SubscriberActivity(attempts=3, delivered=2, failed=1, took_ms=30, took={4: 3})],
+        "b": [SubscriberActivity(attempts=1, delivered=1, took_ms=10, took={4: 1})],
         "c": [],
     }
     assert [each.unattributed for each in counted(activity).values()] == [0]

@@ -6,7 +6,9 @@ const queues = (...rest) => `/3/projects/${path(session().project, "queues", ...
 
 export const PAGE = 30;
 
-export const activity = (hours, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "activity")}`, { query: { hours }, signal }).then((told) => told.hours);
+/** What went on in the project by hour, and how long attempts took: {hours, p50_ms, p95_ms, p99_ms}. */
+export const projectActivity = (hours, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "activity")}`, { query: { hours }, signal });
+export const activity = (hours, signal) => projectActivity(hours, signal).then((told) => told.hours);
 export const listQueues = (query, signal) => call("ironmq", "GET", queues(), { query: { per_page: PAGE, ...query }, signal }).then((told) => told.queues);
 export const showQueue = (name, signal) => call("ironmq", "GET", queues(name), { signal }).then((told) => told.queue);
 export const putQueue = (name, queue) => call("ironmq", "PUT", queues(name), { body: { queue } });

@@ -494,13 +494,66 @@ export function Bars({ label, items }) {
   </svg>`;
 }
 
+/** Milliseconds as people say them: 1250 is "1.3 s". */
+export const milliseconds = (ms) => (ms === null || ms === undefined ? "–" : ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`);
+
+/** Under which hours of a chart something is written, and what: the hour, or the day where there are several. */
+function labels(hours) {
+  const step = Math.max(1, Math.ceil(hours.length / 7));
+  const name = ({ hour }) => (hours.length > 24 ? new Date(hour).toLocaleDateString([], { day: "numeric", month: "short" }) : hourName(hour));
+  return hours.map((each, index) => (index % step === 0 ? name(each) : ""));
+}
+
+/** Deliveries and failed attempts by hour, as bars. */
+export function Course({ label, hours }) {
+  const most = Math.max(1, ...hours.map((each) => each.delivered + each.failed));
+  const wide = 600 / hours.length;
+  const gap = Math.min(3, wide / 6);
+  const high = (count) => (count / most) * 91;
+  const named = labels(hours);
+  return html`<svg class="picture course" viewBox="0 0 600 140" role="img" aria-label=${label}>
+    <line class="axis" x1="0" x2="600" y1="115.5" y2="115.5" />
+    <line class="axis" x1="0" x2="600" y1="23.5" y2="23.5" />
+    <text class="soft" x="0" y="17">${most.toLocaleString()}</text>
+    ${hours.map((each, index) => html`<g key=${each.hour}>
+      <title>${hourName(each.hour)}: ${each.delivered} delivered, ${each.failed} failed, ${each.given_up} given up</title>
+      <rect class="bar blank" x=${index * wide} width=${wide} y="0" height="116" />
+      ${each.delivered > 0 && html`<rect class="bar good" x=${index * wide + gap} width=${wide - 2 * gap} y=${115 - high(each.delivered)} height=${high(each.delivered)} />`}
+      ${each.failed > 0 && html`<rect class="bar bad" x=${index * wide + gap} width=${wide - 2 * gap} y=${115 - high(each.delivered + each.failed)} height=${high(each.failed)} />`}
+      ${named[index] && html`<text class="soft" x=${index * wide + gap} y="133">${named[index]}</text>`}
+    </g>`)}
+  </svg>`;
+}
+
+const PERCENTILES = [["p50_ms", "good"], ["p95_ms", "warn"], ["p99_ms", "bad"]];
+
+/** How long attempts took by hour, as lines of percentiles; an hour without attempts interrupts them. */
+export function Durations({ label, hours }) {
+  const most = Math.max(1, ...hours.map((each) => each.p99_ms ?? 0));
+  const wide = 600 / hours.length;
+  const x = (index) => (index + 0.5) * wide;
+  const y = (ms) => 115 - (ms / most) * 91;
+  const named = labels(hours);
+  const line = (name) => hours.map((each, index) => (each[name] === null ? "" : `${index && hours[index - 1][name] !== null ? "L" : "M"}${x(index)} ${y(each[name])}`)).join(" ");
+  return html`<svg class="picture course" viewBox="0 0 600 140" role="img" aria-label=${label}>
+    <line class="axis" x1="0" x2="600" y1="115.5" y2="115.5" />
+    <line class="axis" x1="0" x2="600" y1="23.5" y2="23.5" />
+    <text class="soft" x="0" y="17">${milliseconds(most)}</text>
+    ${PERCENTILES.map(([name, kind]) => html`<path key=${name} class="line ${kind}" d=${line(name)} />`)}
+    ${hours.map((each, index) => html`<g key=${each.hour}>
+      ${PERCENTILES.map(([name, kind]) => each[name] !== null && html`<circle class="dot ${kind}" cx=${x(index)} cy=${y(each[name])} r=${hours.length > 24 ? 1.5 : 3} />`)}
+      <rect class="bar blank" x=${index * wide} width=${wide} y="0" height="116"><title>${hourName(each.hour)}: p50 ${milliseconds(each.p50_ms)}, p95 ${milliseconds(each.p95_ms)}, p99 ${milliseconds(each.p99_ms)}</title></rect>
+      ${named[index] && html`<text class="soft" x=${index * wide + 2} y="133">${named[index]}</text>`}
+    </g>`)}
+  </svg>`;
+}
+
 /** What went on at a subscriber in the last day: figures, and a picture by hour. */
-export function DayAtSubscriber({ told: { hours, complete } }) {
+export function DayAtSubscriber({ told: { hours, complete, p95_ms } }) {
   const sum = (name) => hours.reduce((total, each) => total + each[name], 0);
   const [attempts, delivered, failed] = ["attempts", "delivered", "failed"].map(sum);
-  const took = hours.reduce((total, each) => total + (each.average_ms ?? 0) * each.attempts, 0);
   return html`<${Fragment}>
-    <${Figures} of=${[["Delivered, last day", delivered.toLocaleString()], ["Failed attempts", failed.toLocaleString()], ["Success", attempts ? `${Math.floor((100 * (attempts - failed)) / attempts)} %` : "–"], ["Average answer time", attempts ? `${Math.round(took / attempts)} ms` : "–"]]} />
+    <${Figures} of=${[["Delivered, last day", delivered.toLocaleString()], ["Failed attempts", failed.toLocaleString()], ["Success", attempts ? `${Math.floor((100 * (attempts - failed)) / attempts)} %` : "–"], ["95 of 100 answered within", milliseconds(p95_ms)]]} />
     <${Card} title="The last day, by hour">
       <${Bars} label="Attempts by hour" items=${hours.map((each) => ({ label: hourName(Date.parse(each.hour)), good: each.attempts - each.failed, bad: each.failed }))} />
       <p class="legend">Counted a minute or two later. ${complete ? "" : "So many subscribers were busy that not all attempts were counted. "}Green: delivered. Red: failed.</p>

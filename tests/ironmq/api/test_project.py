@@ -29,10 +29,22 @@ def test_the_last_day_is_told_hour_by_hour_with_the_hours_in_which_nothing_happe
         iso_time(this - 3 * HOUR_MS): 2,
         iso_time(this): 1,
     }
-    assert hours[-1] == {"hour": iso_time(this), "accepted": 1, "delivered": 0, "failed": 1, "given_up": 0}
+    counted = {"accepted": 1, "attempts": 0, "delivered": 0, "failed": 1, "given_up": 0}
+    assert hours[-1] == {"hour": iso_time(this), **counted, "p50_ms": None, "p95_ms": None, "p99_ms": None}
     # And as many as requested
     assert len(hub.call("GET", "/activity?hours=168").body["hours"]) == 168
     assert [each["accepted"] for each in hub.call("GET", "/activity?hours=1").body["hours"]] == [1]
+
+
+def test_how_long_attempts_took_is_told_of_each_hour_and_of_all_together() -> None:
+    hub = Hub()
+    this = hub.world.clock.now() // HOUR_MS * HOUR_MS
+    # Given 99 attempts of at most 10 ms in one hour, and one of some 5 s in the next
+    for hour, took in ((this - HOUR_MS, {4: 99}), (this, {40: 1})):
+        hub.world.ports.activity.add_activity(PROJECT, hour, Activity(attempts=sum(took.values()), took=took))
+    told = hub.call("GET", "/activity?hours=2").body
+    assert [(each["p50_ms"], each["p99_ms"]) for each in told["hours"]] == [(9, 10), (4712, 5112)]
+    assert (told["p50_ms"], told["p99_ms"]) == (9, 10)
 
 
 @pytest.mark.parametrize("hours", ["169", "-1", "x", "1.5", "9999999"])

@@ -258,15 +258,19 @@ def test_a_subscriber_is_told_of_hour_by_hour(hub: Hub) -> None:
     assert queue is not None
     assert queue.push is not None
     shop = queue.push.subscribers[0].subscriber_id
-    activity = SubscriberActivity(attempts=3, delivered=2, failed=1, took_ms=100)
+    activity = SubscriberActivity(attempts=3, delivered=2, failed=1, given_up=1, took_ms=100, took={11: 3})
     hub.world.ports.activity.add_subscriber_activity(PROJECT, shop, this, activity)
     told = hub.call("GET", "/activity/subscriber?queue=orders&subscriber=shop&hours=2").body
-    quiet = {"attempts": 0, "delivered": 0, "failed": 0, "average_ms": None}
+    unknown = {"p50_ms": None, "p95_ms": None, "p99_ms": None}
+    quiet = {"attempts": 0, "delivered": 0, "failed": 0, "given_up": 0, "average_ms": None, **unknown}
+    busy = {"attempts": 3, "delivered": 2, "failed": 1, "given_up": 1, "average_ms": 33}
+    took = {"p50_ms": 31, "p95_ms": 34, "p99_ms": 34}
     assert told == {
         "hours": [
             {"hour": iso_time(this - HOUR_MS), **quiet},
-            {"hour": iso_time(this), "attempts": 3, "delivered": 2, "failed": 1, "average_ms": 33},
+            {"hour": iso_time(this), **busy, **took},
         ],
+        **took,
         "complete": True,
     }
     # Its activity can be read by its id, without a queue; an unknown id has none

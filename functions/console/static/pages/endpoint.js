@@ -64,7 +64,7 @@ export function Endpoint({ segments: [app, , id] }) {
       <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", ahead.data ? `${ahead.data.data.length}${ahead.data.done ? "" : " or more"}` : "–"], ["Usual answer", typical(attempts.data?.data)], ["Circuit", health.data ? html`<${Circuit} of=${health.data} disabled=${endpoint.disabled} />` : "–"]]} />`}<//>
       <${Card} title="The last day, by hour">
         <${Loaded} from=${attempts}>${(told) => html`<${Bars} label="Attempts by hour" items=${byHour(told.data)} />
-          <p class="legend">${told.done ? "" : "The newest 250 attempts are shown."} Green: delivered. Red: failed.${!webhooks.inPortal() && html` <a href=${againstLastDay(`webhooks/${application.id}`, endpoint.id)}>Try another policy against it</a>`}</p>`}<//>
+          <p class="legend">${told.done ? "" : "The newest 250 attempts are shown."} Green: delivered. Red: failed.${!webhooks.inPortal() && html` <a href=${href("charts", { subscriber: endpoint.id })}>Other periods, and how long answers took</a>. <a href=${againstLastDay(`webhooks/${application.id}`, endpoint.id)}>Try another policy against it</a>`}</p>`}<//>
       <//>
       <div class="columns">
         <${Card} title="Still ahead" flush>

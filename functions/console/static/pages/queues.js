@@ -273,6 +273,7 @@ export function QueueSubscriber({ segments: [name, , who] }) {
     actions=${html`<${Fragment}>${shown && queue.data.type === "multicast" && (shown.paused
       ? html`<${Doing} name="Resume" onDo=${() => pause(false)} />`
       : html`<${Confirmed} name="Pause" kind="" question="Pause ${who}?" detail="Nothing is sent to it until you resume it. What it is owed waits, uses up no attempts, and expires with its messages." onSure=${() => pause(true)} />`)}
+      <a class="button" href=${href("charts", { queue: name, subscriber: who })}>Charts</a>
       <a class="button" href=${againstLastDay(name, who)}>Try another policy</a><button type="button" onClick=${() => owed.reload()}>Refresh</button><//>`}>
     ${queue.data?.paused && html`<${Notice} kind="warn">Paused: ${heldBy(queue.data.paused)}<//>`}
     <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")]]} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber with this name (any more).<//>`)}<//>

@@ -75,7 +75,7 @@ export function Today() {
           ["Wait for a person", link(told.store.parked + sum(told.errors), "search", { state: "parked" })],
           ["Oldest waiting", oldest ? html`<a href=${href("queues", oldest.queue, "messages", oldest.id)}><${Time} at=${oldest.at} /></a>` : "–"],
         ]} />
-        <${Card} title="The last day, by hour">
+        <${Card} title="The last day, by hour" aside=${html`<a href=${href("charts")}>Charts</a>`}>
           <${ActivityChart} hours=${told.hours} />
           <p class="legend"><span class="key accent">Accepted</span><span class="key good">Delivered</span><span class="key bad">Failed attempts</span><span>Counted a minute or two later.</span></p>
         <//>

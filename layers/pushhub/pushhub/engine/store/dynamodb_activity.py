@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, TypeVar
 
-from pushhub.cloud.table import Table, numbers
+from pushhub.cloud.table import Item, Table, numbers
 from pushhub.engine.model.activity import Activity, SubscriberActivity
 from pushhub.engine.store._hours import add_to_hour, hours
 
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 
 Counts = TypeVar("Counts", Activity, SubscriberActivity)
+
+_TOOK = "t"
+"""Prefix of the attributes that count attempts by the class of their duration: short, so that an item stays below 1 KB,
+which is one write unit.
+"""
 
 
 class DynamoDBActivity:
@@ -34,7 +39,7 @@ class DynamoDBActivity:
         self._table = Table(client, table, clock)
 
     def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
-        add_to_hour(self._table, f"ACTIVITY#{project_id}", hour, asdict(activity))
+        add_to_hour(self._table, f"ACTIVITY#{project_id}", hour, _counts(activity))
 
     def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
         return self._told(f"ACTIVITY#{project_id}", first, last, Activity)
@@ -42,7 +47,7 @@ class DynamoDBActivity:
     def add_subscriber_activity(
         self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
     ) -> None:
-        add_to_hour(self._table, f"ACTIVITY#{project_id}#{subscriber_id}", hour, asdict(activity))
+        add_to_hour(self._table, f"ACTIVITY#{project_id}#{subscriber_id}", hour, _counts(activity))
 
     def subscriber_activity(
         self, project_id: str, subscriber_id: str, first: int, last: int
@@ -50,6 +55,18 @@ class DynamoDBActivity:
         return self._told(f"ACTIVITY#{project_id}#{subscriber_id}", first, last, SubscriberActivity)
 
     def _told(self, partition: str, first: int, last: int, kind: type[Counts]) -> dict[int, Counts]:
-        names = tuple(each.name for each in fields(kind))
         found = hours(self._table, partition, first, last)
-        return {hour: kind(**{name: numbers(item, name) or 0 for name in names}) for hour, item in found.items()}
+        return {hour: _decode(item, kind) for hour, item in found.items()}
+
+
+def _counts(activity: Activity | SubscriberActivity) -> dict[str, int]:
+    counts = asdict(activity)
+    took: dict[int, int] = counts.pop("took")
+    return counts | {f"{_TOOK}{place}": count for place, count in took.items()}
+
+
+def _decode(item: Item, kind: type[Counts]) -> Counts:
+    counts = {each.name: numbers(item, each.name) or 0 for each in fields(kind) if each.name != "took"}
+    places = (name.removeprefix(_TOOK) for name in item if name.startswith(_TOOK))
+    took = {int(place): numbers(item, f"{_TOOK}{place}") or 0 for place in places if place.isdecimal()}
+    return kind(**counts, took=took)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from pushhub.ironmq.wire.cursors import MAX_CURSOR, MAX_LOOKED_AT
 from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
 from pushhub.ironmq.wire.messages import MAX_TIMEOUT_S as MAX_RESERVATION_S
 from pushhub.ironmq.wire.names import MAX_QUEUE_NAME_BYTES
-from pushhub.ironmq.wire.project import DEFAULT_HOURS, MAX_HOURS
+from pushhub.ironmq.wire.project import DEFAULT_HOURS, MAX_HOURS, PERCENTS
 from pushhub.ironmq.wire.queues import (
     DEFAULT_PER_PAGE,
     MAX_EXPIRATION_S,
@@ -84,6 +84,10 @@ _TYPE = text(
     "`pull`: consumers reserve messages. `multicast`: each subscriber gets each message. `unicast`: one of them does.",
     enum=["pull", "multicast", "unicast"],
 )
+_PERCENTILES = {
+    f"p{percent}_ms": nullable(whole(f"Milliseconds that {percent} of 100 attempts did not exceed, to a fifth.", 0))
+    for percent in PERCENTS
+}
 _TIMEOUT = "Seconds that a reservation lasts unless its request says otherwise."
 _LIFE = "Seconds that a message lives."
 _RETRIES = "Tries after the first."
@@ -807,10 +811,13 @@ DESCRIPTION = ApiDescription(
                                 "attempts": whole("Requests made to it.", 0),
                                 "delivered": whole("Deliveries that it accepted.", 0),
                                 "failed": whole("Attempts that failed.", 0),
+                                "given_up": whole("Deliveries to it that used up their tries or expired.", 0),
                                 "average_ms": nullable(whole("Milliseconds that an attempt took on average.", 0)),
+                                **_PERCENTILES,
                             }
                         )
                     ),
+                    **_PERCENTILES,
                     "complete": boolean("Whether all its attempts are counted."),
                 }
             ),
@@ -821,9 +828,16 @@ DESCRIPTION = ApiDescription(
                         "attempts": 5,
                         "delivered": 4,
                         "failed": 1,
+                        "given_up": 0,
                         "average_ms": 87,
+                        "p50_ms": 64,
+                        "p95_ms": 170,
+                        "p99_ms": 178,
                     }
                 ],
+                "p50_ms": 64,
+                "p95_ms": 170,
+                "p99_ms": 178,
                 "complete": True,
             },
         ),
@@ -870,7 +884,7 @@ DESCRIPTION = ApiDescription(
             means="For all protocols, oldest hour first, including the current hour. Counted from the delivery records "
             "with a delay of a minute or two; "
             "a statistic, which may be a little low after a crash.",
-            asked={"hours": "2"},
+            asked={"hours": "1"},
             answer=answer(
                 {
                     "hours": array(
@@ -880,19 +894,34 @@ DESCRIPTION = ApiDescription(
                                 "accepted": whole(
                                     "Messages accepted, including those that the hub made from others.", 0
                                 ),
+                                "attempts": whole("Requests made to subscribers.", 0),
                                 "delivered": whole("Deliveries that a subscriber accepted.", 0),
                                 "failed": whole("Attempts that failed.", 0),
                                 "given_up": whole("Deliveries that used up their tries or expired.", 0),
+                                **_PERCENTILES,
                             }
                         )
-                    )
+                    ),
+                    **_PERCENTILES,
                 }
             ),
             answered={
                 "hours": [
-                    {"hour": "2026-11-18T10:00:00.000Z", "accepted": 0, "delivered": 0, "failed": 0, "given_up": 0},
-                    {"hour": "2026-11-18T11:00:00.000Z", "accepted": 5, "delivered": 4, "failed": 2, "given_up": 1},
-                ]
+                    {
+                        "hour": "2026-11-18T11:00:00.000Z",
+                        "accepted": 5,
+                        "attempts": 6,
+                        "delivered": 4,
+                        "failed": 2,
+                        "given_up": 1,
+                        "p50_ms": 64,
+                        "p95_ms": 170,
+                        "p99_ms": 178,
+                    }
+                ],
+                "p50_ms": 64,
+                "p95_ms": 170,
+                "p99_ms": 178,
             },
         ),
         "ironmq.simulate_policy": Described(

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
+from pushhub.engine.model.activity import Activity, SubscriberActivity, percentile_ms
 from pushhub.web.json import number_in_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pushhub.engine.activity import AtSubscriber
-    from pushhub.engine.model.activity import Activity
     from pushhub.engine.report import ReportedTable, ReportedVerdict
 
 DEFAULT_HOURS = 24
 MAX_HOURS = 168
+
+PERCENTS = (50, 95, 99)
+"""Which percentiles of the duration of attempts are shown."""
 
 
 def parse_hours(query: Mapping[str, str]) -> int:
@@ -35,23 +38,26 @@ def parse_hours(query: Mapping[str, str]) -> int:
 
 
 def render_activity(hours: Sequence[tuple[int, Activity]]) -> dict[str, object]:
-    """Activity by hour."""
+    """Activity by hour, with how long attempts took in each and in all of them."""
     return {
         "hours": [
             {
                 "hour": iso_time(hour),
                 "accepted": activity.accepted,
+                "attempts": activity.attempts,
                 "delivered": activity.delivered,
                 "failed": activity.failed,
                 "given_up": activity.given_up,
+                **_percentiles(activity.took),
             }
             for hour, activity in hours
-        ]
+        ],
+        **_percentiles(sum((activity for _, activity in hours), Activity()).took),
     }
 
 
 def render_subscriber_activity(told: AtSubscriber) -> dict[str, object]:
-    """Activity at a subscriber by hour, with the average duration of an attempt."""
+    """Activity at a subscriber by hour, with how long its attempts took in each and in all of them."""
     return {
         "hours": [
             {
@@ -59,12 +65,19 @@ def render_subscriber_activity(told: AtSubscriber) -> dict[str, object]:
                 "attempts": activity.attempts,
                 "delivered": activity.delivered,
                 "failed": activity.failed,
+                "given_up": activity.given_up,
                 "average_ms": activity.took_ms // activity.attempts if activity.attempts else None,
+                **_percentiles(activity.took),
             }
             for hour, activity in told.hours
         ],
+        **_percentiles(sum((activity for _, activity in told.hours), SubscriberActivity()).took),
         "complete": told.complete,
     }
+
+
+def _percentiles(took: Mapping[int, int]) -> dict[str, object]:
+    return {f"p{percent}_ms": percentile_ms(took, percent) for percent in PERCENTS}
 
 
 def render_verdict(told: ReportedVerdict) -> dict[str, object]:
