@@ -72,6 +72,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "live": ("live", "machines"),
     "search": ("search",),
     "charts": ("charts",),
+    "alerts": ("alerts",),
     "reports": ("reports",),
     "policy simulator": ("reports", "policy"),
     "nowhere": ("no-such-page",),

@@ -25,6 +25,7 @@ READS = {
     "tokens list": "reads a table",
     "queues list": "gets",
     "queues show": "gets",
+    "alerts list": "gets",
     "topics": "gets",
     "tail": "reads the records",
     "verify": "computes",
@@ -76,6 +77,14 @@ WEBHOOK = ("--app", "a", "--endpoint", "e")
 ON_THE_HUB: dict[str, tuple[tuple[str, ...], ...]] = {
     "queues create": (("new", "--push", "https://x.example"), ("orders", "--retries", "5")),
     "queues delete": (("orders", "--yes"), ("orders",)),
+    "pause": (("orders", "shop"),),
+    "resume": (("orders", "shop"),),
+    "alerts set": (
+        ("new", "given-up", "5", "--url", "https://x.example"),
+        ("here", "given-up", "5", "--url", "https://x.example"),
+    ),
+    "alerts delete": (("here", "--yes"), ("here",)),
+    "alerts test": (("here",),),
     "post": (("orders", "x"), ("orders", "--ndjson", "LINES"), ("new", "x"), ("orders", "--file", "BINARY")),
     "retry": (("MESSAGE",), ("--waiting",), ("MESSAGE", *WEBHOOK)),
     "replay": (
@@ -119,6 +128,7 @@ def test_a_dry_run_writes_nothing_to_the_hub(
     # Given a hub with something of everything
     given_up(hub, 2)
     typed("post", "errors", failed("gone", body="x"))
+    typed("alerts", "set", "here", "given-up", "5", "--url", "https://x.example")
     message = waiting(hub)
     lines, binary = tmp_path / "lines", tmp_path / "binary"
     lines.write_bytes(b"a\nb\n" * 150)
@@ -148,6 +158,7 @@ def test_the_same_words_without_it_do_write(
 ) -> None:
     """Or the test above would prove nothing."""
     given_up(hub, 2)
+    typed("alerts", "set", "here", "given-up", "5", "--url", "https://x.example")
     before = len(hub.writes)
     message = waiting(hub)
     typed(*command.split(), *(message if each == "MESSAGE" else each for each in words[0]))

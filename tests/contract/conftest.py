@@ -12,6 +12,7 @@ from tests.cloud import aws_services as aws
 from tests.contract.mortal import Mortal
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore, FakeSchedule
 from tests.fakes.activity import FakeActivity, FakeAttemptCounts
+from tests.fakes.alerts import FakeAlerts
 from tests.fakes.credentials import credentials
 from tests.fakes.search import FakeSearchIndex
 from tests.fakes.subscribers import FakeSubscribers
@@ -36,7 +37,8 @@ from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 from pushhub.engine.store.dynamodb_search import DynamoDBSearchIndex
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 from pushhub.engine.store.s3_bodies import S3BodyStore
-from pushhub.ironmq.ports import PullStore
+from pushhub.ironmq.ports import AlertStore, PullStore
+from pushhub.ironmq.store.dynamodb_alerts import DynamoDBAlerts
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
 
@@ -109,6 +111,15 @@ def activity_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator
         return
     with aws.dynamodb() as client:
         yield DynamoDBActivity(client, aws.SCHEDULE_TABLE, clock)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def alert_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AlertStore]:
+    if request.param == "fake":
+        yield FakeAlerts()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBAlerts(client, aws.CONFIG_TABLE, clock)
 
 
 @pytest.fixture(params=["fake", "dynamodb"])

@@ -8,6 +8,7 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from tests.fakes.activity import FakeActivity, FakeAttemptCounts, FakeReports
+from tests.fakes.alerts import FakeAlerts
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.config_store import FakeConfigStore
@@ -53,6 +54,7 @@ STRUCK = {
     "subscribers": "subscribers",
     "schedule": "schedule",
     "search_index": "search_index",
+    "alerts": "alerts",
     "bodies": "bodies",
     "kept_bodies": "bodies",
     "push_queue": "push_queue",
@@ -121,6 +123,7 @@ class FakePorts:
         self.pull = FakePullStore()
         self.subscribers = FakeSubscribers()
         self.activity = FakeActivity()
+        self.alerts = FakeAlerts()
         self.attempt_counts = FakeAttemptCounts()
         self.reports = FakeReports()
         self.waits = FakeWaits()

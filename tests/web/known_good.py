@@ -64,6 +64,16 @@ QUEUE = {
     "type": "pull",
     "convert": False,
 }
+ALERT = {
+    "name": "Shop fails",
+    "measure": "failure_rate",
+    "threshold": 50,
+    "minutes": 15,
+    "queue": "p",
+    "subscriber": "shop",
+    "url": ENDPOINT,
+    "format": "slack",
+}
 PUSH_QUEUE = {
     "message_timeout": 60,
     "push_type": "multicast",
@@ -127,6 +137,19 @@ def _failed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {}, {}
 
 
+def _no_alert(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    _push(api)
+    for each in api.world.ports.alerts.alerts(PROJECT):
+        api.world.ports.alerts.remove(PROJECT, each.alert_id)
+    return {}, {}
+
+
+def _alert(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    _no_alert(api)
+    made = ask(api, "ironmq.create_project_alert", {"alert": ALERT}).body["alert"]
+    return {"alert": made["id"]}, {}
+
+
 def _pushed(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _push(api)
     message = ask(api, "ironmq.post_messages", {"messages": [{"body": "x"}]}, queue="p").body["ids"][0]
@@ -172,6 +195,11 @@ IRONMQ = {
     "ironmq.release_message": Good(_reserved, {"delay": 5}),
     "ironmq.show_push_statuses": Good(_pushed),
     "ironmq.list_attempts": Good(_pushed),
+    "ironmq.list_project_alerts": Good(_alert),
+    "ironmq.create_project_alert": Good(_no_alert, {"alert": ALERT}),
+    "ironmq.change_project_alert": Good(_alert, {"alert": ALERT}),
+    "ironmq.delete_project_alert": Good(_alert),
+    "ironmq.test_project_alert": Good(_alert),
     "ironmq.search": Good(query={"value": "4711", "after": ""}),
     "ironmq.show_report": Good(),
     "ironmq.show_report_table": Good(lambda _: ({"table": "queues"}, {})),

@@ -5,6 +5,7 @@ import { decide, offer, restoreSession, session, signIn, signOut, watchSession }
 import { applyTheme, ThemeSwitch } from "./theme.js";
 import { html, render, useEffect, useState } from "./view.js";
 import { logout } from "./webhooks.js";
+import { Alerts } from "./pages/alerts.js";
 import { Application, Applications, EventTypes } from "./pages/applications.js";
 import { Charts } from "./pages/charts.js";
 import { Endpoint, WebhookMessage } from "./pages/endpoint.js";
@@ -18,7 +19,7 @@ import { Store, StoreMessage } from "./pages/store.js";
 import { Today } from "./pages/today.js";
 import { Live, Topics } from "./pages/topics.js";
 
-const PROJECT_NAV = [["today", "Today"], ["queues", "Queues"], ["store", "Store"], ["apps", "Applications"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["charts", "Charts"], ["reports", "Reports"]];
+const PROJECT_NAV = [["today", "Today"], ["queues", "Queues"], ["store", "Store"], ["apps", "Applications"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["charts", "Charts"], ["alerts", "Alerts"], ["reports", "Reports"]];
 
 /** Which page shows a route: by its first segment, and what follows. */
 function pageOf({ segments: [first = "today", ...rest], query }, who) {
@@ -39,6 +40,7 @@ function pageOf({ segments: [first = "today", ...rest], query }, who) {
   if (first === "topics") return html`<${Topics} ...${shown} />`;
   if (first === "live") return html`<${Live} ...${shown} key=${one} />`;
   if (first === "search") return html`<${Search} ...${shown} key=${JSON.stringify(query)} />`;
+  if (first === "alerts") return html`<${Alerts} />`;
   if (first === "charts") return html`<${Charts} ...${shown} />`;
   if (first === "reports" && one === "policy") return html`<${PolicySimulator} ...${shown} key=${JSON.stringify(query)} />`;
   if (first === "reports") return html`<${Reports} ...${shown} />`;

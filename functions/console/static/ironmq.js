@@ -40,5 +40,13 @@ export const replay = (name, body) => call("ironmq", "POST", queues(name, "repla
 /** What went on at a subscriber: of a queue by both names, a mapping by its id alone. */
 export const atSubscriber = (subscriber, queue, hours, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "activity", "subscriber")}`, { query: { subscriber, queue, hours }, signal });
 
+const alerts = (...rest) => `/3/projects/${path(session().project, "alerts", ...rest)}`;
+
+export const listAlerts = (signal) => call("ironmq", "GET", alerts(), { signal }).then((told) => told.alerts);
+export const createAlert = (alert) => call("ironmq", "POST", alerts(), { body: { alert } });
+export const changeAlert = (id, alert) => call("ironmq", "PUT", alerts(id), { body: { alert } });
+export const removeAlert = (id) => call("ironmq", "DELETE", alerts(id));
+export const testAlert = (id) => call("ironmq", "POST", alerts(id, "test"), { body: {} });
+
 /** What a retry policy would do to an outage (docs/policy-simulator.md). */
 export const simulatePolicy = (request) => call("ironmq", "POST", `/3/projects/${path(session().project, "policies", "simulate")}`, { body: request });

@@ -103,6 +103,7 @@ class Protocol:
         queue_source: Looks up its internal queues.
         internal: Whether the hub itself handles the messages of a queue (by name), without waiting for an external
             answer.
+        uncounted: Whether what happens in a queue (by name) is left out of the statistics of its project.
         watchers: Told of each delivery of its internal queues when it is stored.
         subscriber_events: Told about the subscribers of its internal queues.
         ticks: Tasks that run every minute.
@@ -117,6 +118,7 @@ class Protocol:
     targets: Sequence[TargetOffer] = ()
     queue_source: Callable[[], AttemptQueues] | None = None
     internal: Callable[[str], bool] = lambda _: False
+    uncounted: Callable[[str], bool] = lambda _: False
     watchers: Sequence[Callable[[], Watcher]] = ()
     subscriber_events: Callable[[], SubscriberEvents] | None = None
     ticks: Sequence[Callable[[], Tick]] = ()

@@ -108,6 +108,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
         RETRY_QUEUE_URL,
         POLL_QUEUE_URL,
         ROUTE_QUEUE_URL,
+        PUBLIC_BASE_URL,
     ),
     "errors": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET),
     "consumers": (CONFIG_TABLE,),
@@ -755,6 +756,6 @@ class Engine:
             store=self.ports.records,
             activity=self.ports.activity,
             attempts=self._count_attempts,
-            internal=self._internal,
+            internal=lambda queue: self._internal(queue) or any(each.uncounted(queue) for each in self.protocols),
             telemetry=self.ports.telemetry,
         )

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pushhub.engine.model.keys import MessageKey
     from pushhub.engine.model.message import Message
     from pushhub.engine.ports import Once
+    from pushhub.ironmq.model.project_alert import ProjectAlert
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,3 +131,32 @@ class PulledMessages(Protocol):
 
 class PullStore(PullSink, PullSizes, PulledMessages, Protocol):
     """All of them, as one table holds them; used where the hub is put together."""
+
+
+class AlertStore(Protocol):
+    """Alerts of projects."""
+
+    def alerts(self, project_id: str) -> list[ProjectAlert]:
+        """A project's alerts, read consistently."""
+        ...
+
+    def all_alerts(self) -> Iterator[ProjectAlert]:
+        """The alerts of all projects; possibly slightly out of date."""
+        ...
+
+    def alert(self, project_id: str, alert_id: str) -> ProjectAlert | None:
+        """One alert, read consistently; None when there is none."""
+        ...
+
+    def save(self, alert: ProjectAlert) -> ProjectAlert:
+        """Write an alert if the stored one still has its version (none is stored when that is 0); returns it with the
+        next version.
+
+        Raises:
+            Conflict: The stored one has another version, or was removed.
+        """
+        ...
+
+    def remove(self, project_id: str, alert_id: str) -> bool:
+        """Remove an alert; returns whether there was one."""
+        ...

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from pushhub.ironmq.api.api import IronApi
     from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.use_cases import IronUseCases
+    from pushhub.ironmq.check_alerts import AlertPost, AlertQueues, CheckAlerts
     from pushhub.ironmq.error_queue import ErrorQueuePost
-    from pushhub.ironmq.ports import PullStore
+    from pushhub.ironmq.ports import AlertStore, PullStore
     from pushhub.ironmq.post import Post
+    from pushhub.ironmq.project_alerts import ProjectAlerts
     from pushhub.ironmq.search import Fields
     from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
     from pushhub.web.api import Route
@@ -59,6 +61,11 @@ class IronmqPorts(Protocol):
         ...
 
     @property
+    def alerts(self) -> AlertStore:
+        """Alerts of projects."""
+        ...
+
+    @property
     def waits(self) -> Waits:
         """Requests that wait for messages."""
         ...
@@ -87,6 +94,14 @@ class AwsIronmqPorts:
         return self._aws.settings[PULL_TABLE]
 
     @cached_property
+    def alerts(self) -> AlertStore:
+        """On DynamoDB, in the configuration table."""
+        from pushhub.ironmq.store.dynamodb_alerts import DynamoDBAlerts
+
+        aws = self._aws
+        return DynamoDBAlerts(aws.clients.of("dynamodb"), aws.settings[CONFIG_TABLE], aws.clock)
+
+    @cached_property
     def waits(self) -> Waits:
         """On DynamoDB, in the configuration table."""
         from pushhub.engine.store.dynamodb_waits import DynamoDBWaits
@@ -113,7 +128,7 @@ class Ironmq:
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
         **dict.fromkeys(("push", "poll", "errors"), (PULL_TABLE, QUEUE_DESCENDANTS)),
         **dict.fromkeys(("ingest", "control"), (PULL_TABLE, QUEUE_DESCENDANTS, LONG_POLLS)),
-        "records": (PULL_TABLE,),
+        **dict.fromkeys(("records", "wake"), (PULL_TABLE,)),
     }
 
     @staticmethod
@@ -145,6 +160,9 @@ class Ironmq:
                 TargetOffer(("ironmq",), self._queue_target, self._queue_scope, signed=True),
                 TargetOffer(("ironworker",), self._worker_target, Scope.ELSEWHERE, signed=True),
             ),
+            queue_source=lambda: self._alert_queues,
+            uncounted=self._is_of_an_alert,
+            ticks=(lambda: self.check_alerts,),
             exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
             apis={"": lambda: self.api},
@@ -175,6 +193,60 @@ class Ironmq:
         from pushhub.ironmq.search import Fields
 
         return Fields(lambda: self._outside.search_index)
+
+    @staticmethod
+    def _is_of_an_alert(queue: str) -> bool:
+        from pushhub.ironmq.model.project_alert import ALERT_QUEUES
+
+        # Alerts whose receiver fails must not keep each other firing.
+        return queue.startswith(ALERT_QUEUES)
+
+    @cached_property
+    def _alert_queues(self) -> AlertQueues:
+        from pushhub.ironmq.check_alerts import AlertQueues
+
+        return AlertQueues(self.ports.alerts)
+
+    @cached_property
+    def _alert_post(self) -> AlertPost:
+        from pushhub.ironmq.check_alerts import AlertPost
+
+        outside = self._outside
+        return AlertPost(accept=self._engine.accept, messages=outside.messages, base_url=outside.base_url)
+
+    @cached_property
+    def project_alerts(self) -> ProjectAlerts:
+        """Alerts of projects."""
+        from pushhub.ironmq.project_alerts import ProjectAlerts
+
+        outside = self._outside
+        return ProjectAlerts(
+            alerts=self.ports.alerts,
+            queues=outside.config,
+            targets=self._engine.targets,
+            config=outside.config,
+            calls=self._engine.stranger_calls,
+            post=self._alert_post,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def check_alerts(self) -> CheckAlerts:
+        """Looks at all alerts of projects, each minute."""
+        from pushhub.ironmq.check_alerts import CheckAlerts
+
+        outside = self._outside
+        return CheckAlerts(
+            alerts=self.ports.alerts,
+            activity=outside.activity,
+            queues=outside.config,
+            unsettled=outside.messages,
+            backlog=outside.subscribers,
+            pull=lambda: self.ports.pull,
+            post=self._alert_post,
+            clock=outside.clock,
+            telemetry=outside.telemetry,
+        )
 
     @cached_property
     def error_queue_post(self) -> ErrorQueuePost:
@@ -229,6 +301,7 @@ class Ironmq:
             backlog=lambda: outside.subscribers,
             fields=self._fields,
             index=lambda: outside.search_index,
+            alerts=lambda: self.project_alerts,
         )
 
     @cached_property

@@ -8,6 +8,7 @@ from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.engine.queue_copies import QuietQueues
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
+from pushhub.ironmq.api import alerts as alert_routes
 from pushhub.ironmq.api import messages as message_routes
 from pushhub.ironmq.api import policies as policy_routes
 from pushhub.ironmq.api import project as project_routes
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pushhub.engine.target import Targets
     from pushhub.ironmq.ports import PullStore
     from pushhub.ironmq.post import Post
+    from pushhub.ironmq.project_alerts import ProjectAlerts
     from pushhub.ironmq.search import Fields
 
 API_VERSION = "3"
@@ -56,6 +58,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     *message_routes.ROUTES,
     *project_routes.ROUTES,
     *policy_routes.ROUTES,
+    *alert_routes.ROUTES,
 )
 """Every route of the queue API."""
 
@@ -127,6 +130,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         fields: Keeps the index of named fields.
         index: Provides it, on first use.
         backlog: Provides what waits for paused subscribers, on first use.
+        alerts: Makes the use case for alerts of projects on first use.
     """
 
     def __init__(
@@ -151,6 +155,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         backlog: Callable[[], SubscriberBacklog],
         fields: Fields,
         index: Callable[[], SearchIndex],
+        alerts: Callable[[], ProjectAlerts],
     ) -> None:
         registration = Registration(
             targets=targets, config=config, calls=calls, signing=signing, credentials=credentials
@@ -175,5 +180,6 @@ class IronApi(Api[IronUseCases, IronCall]):
             activity=activity,
             report=report,
             history=history,
+            alerts=alerts,
         )
         super().__init__(routes=routes, use_cases=use_cases, dialect=IronDialect(Tokens(config)))

@@ -10,6 +10,7 @@ from pushhub.engine.model.delivery import MOST_EARLIER, DeliveryState
 from pushhub.engine.model.outage import Trouble
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
 from pushhub.engine.report import TABLES
+from pushhub.ironmq.api.alert_description import ALERT_ID, ALERTS
 from pushhub.ironmq.wire import policies
 from pushhub.ironmq.wire.cursors import MAX_CURSOR, MAX_LOOKED_AT
 from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
@@ -421,6 +422,7 @@ DESCRIPTION = ApiDescription(
             schema=text(minLength=1, maxLength=MAX_QUEUE_NAME_BYTES),
             example="orders",
         ),
+        "alert": Named(means="The alert's id.", schema=text(pattern="^[0-9a-f]{12}$"), example=ALERT_ID),
         "table": Named(means="The table of the delivery report.", schema=text(enum=list(TABLES)), example="queues"),
         "message": Named(means="The message's id.", schema=text(pattern=r"^[0-9]{1,19}$"), example=_MESSAGE_ID),
     },
@@ -841,6 +843,7 @@ DESCRIPTION = ApiDescription(
                 "complete": True,
             },
         ),
+        **ALERTS,
         "ironmq.search": Described(
             means="Finds messages in all queues of the project whose `search_fields` have this value, newest first."
             " Case does not matter. A page may be short or empty; continue with `after` until it is null.",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.acknowledge import Acknowledge
     from pushhub.ironmq.conversion import Conversion
     from pushhub.ironmq.post import Post
+    from pushhub.ironmq.project_alerts import ProjectAlerts
     from pushhub.ironmq.pull import PullQueues
     from pushhub.ironmq.push_messages import PushMessages
     from pushhub.ironmq.queues import Queues
@@ -39,6 +40,7 @@ class IronUseCases:
         activity: Activity of the project; made on first use, because producers never need it.
         report: The project's part of the delivery report; likewise.
         history: Recent failures of a subscriber; likewise.
+        alerts: Alerts of the project; likewise.
     """
 
     queues: Queues
@@ -53,3 +55,4 @@ class IronUseCases:
     activity: Callable[[], ProjectActivity]
     report: Callable[[], ProjectReport]
     history: Callable[[], SubscriberHistory]
+    alerts: Callable[[], ProjectAlerts]

@@ -1,0 +1,45 @@
+"""``pushhub pause`` and ``pushhub resume``."""
+
+from __future__ import annotations
+
+import click
+
+from ..answers import sections
+from ..dry import changes
+from ..framework import Command
+from ..hub import HubOptions
+from .queues import complete
+
+
+@click.command(cls=Command)
+@click.argument("queue", shell_complete=complete)
+@click.argument("subscriber")
+@changes
+@click.pass_obj
+def pause(hub: HubOptions, queue: str, subscriber: str) -> None:
+    """Pause a SUBSCRIBER of a push QUEUE: what it is owed waits, and uses up no attempts."""
+    _set(hub, queue, subscriber, "pause")
+
+
+@click.command(cls=Command)
+@click.argument("queue", shell_complete=complete)
+@click.argument("subscriber")
+@changes
+@click.pass_obj
+def resume(hub: HubOptions, queue: str, subscriber: str) -> None:
+    """Resume a paused SUBSCRIBER of a QUEUE. What waits is sent within two minutes."""
+    _set(hub, queue, subscriber, "resume")
+
+
+def _set(hub: HubOptions, queue: str, subscriber: str, what: str) -> None:
+    rest = hub.rest()
+    rest.call("POST", rest.queue(queue, f"/{what}"), {"subscriber": subscriber})
+    hub.show(
+        {
+            "subscriber": each.get("name"),
+            "state": "paused",
+            "waiting": each.get("held"),
+            "complete": each.get("complete"),
+        }
+        for each in sections(rest.call("GET", rest.queue(queue, "/paused")), "subscribers")
+    )

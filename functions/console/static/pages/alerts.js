@@ -1,0 +1,72 @@
+// Alerts that the project sets: which are firing, and how they are made, changed and tested.
+import * as ironmq from "../ironmq.js";
+import { Badge, Card, Confirmed, Dialog, Doing, Form, Loaded, Page, Table, Time, shorten, toast, useLoad } from "../parts.js";
+import { href } from "../route.js";
+import { Fragment, html, useState } from "../view.js";
+
+const counts = (values) => values.measure !== "oldest_waiting";
+const FIELDS = [
+  { name: "name", label: "Name", required: true },
+  { name: "measure", label: "When", type: "choice", options: [["failure_rate", "too many attempts fail"], ["given_up", "deliveries are given up"], ["oldest_waiting", "a message waits too long"]] },
+  { name: "threshold", label: "Percent of the attempts", type: "number", required: true, when: (values) => values.measure === "failure_rate", hint: "Of five attempts at least." },
+  { name: "threshold", label: "Deliveries given up", type: "number", required: true, when: (values) => values.measure === "given_up" },
+  { name: "threshold", label: "Seconds", type: "number", required: true, when: (values) => values.measure === "oldest_waiting", hint: "Since the oldest message that waits was accepted." },
+  { name: "minutes", label: "Within so many minutes", type: "number", when: counts, hint: "5 to 60." },
+  { name: "queue", label: "Queue", hint: "Empty: the whole project." },
+  { name: "subscriber", label: "Subscriber", when: counts, hint: "By its name in the queue; an endpoint by its id, without a queue. Empty: all." },
+  { name: "url", label: "Send to", type: "url", required: true, placeholder: "https://ops.example.com/alerts" },
+  { name: "format", label: "As", type: "choice", options: [["json", "JSON"], ["slack", "a message for Slack (incoming webhook)"]] },
+];
+const NEW = { name: "", measure: "failure_rate", threshold: 50, minutes: 15, queue: "", subscriber: "", url: "", format: "json" };
+const SAID = { failure_rate: (each) => `${each.threshold} % of attempts fail`, given_up: (each) => `${each.threshold} given up`, oldest_waiting: (each) => `oldest waits ${each.threshold} s` };
+
+const place = (each) => (each.queue ? `${each.queue}${each.subscriber ? `, ${each.subscriber}` : ""}` : each.subscriber || "the project");
+const page = (each) => (each.measure === "oldest_waiting" ? href("queues", each.queue) : href("charts", { queue: each.queue, subscriber: each.subscriber }));
+
+export function Alerts() {
+  const alerts = useLoad((signal) => ironmq.listAlerts(signal), [], { every: 15_000 });
+  const [edited, setEdited] = useState(null);
+  const test = async (each) => {
+    await ironmq.testAlert(each.id);
+    toast(`A test is on its way to ${shorten(each.url, 50)}.`);
+  };
+  const remove = async (each) => {
+    await ironmq.removeAlert(each.id);
+    toast(`${each.name} is deleted.`);
+    await alerts.reload({ quietly: true });
+  };
+  const saved = async (name) => {
+    setEdited(null);
+    toast(`${name} is saved.`);
+    await alerts.reload({ quietly: true });
+  };
+  return html`<${Page} title="Alerts" lead="Sent to a webhook or to Slack when too much fails, is given up or waits too long; and again when it is over."
+    actions=${html`<button type="button" class="primary" onClick=${() => setEdited(NEW)}>New alert</button>`}>
+    <${Card} flush>
+      <${Loaded} from=${alerts}>${(found) => html`<${Table} label="Alerts" rows=${found} keyed=${(each) => each.id} empty="No alert is set. With New alert, you are told before somebody asks." columns=${[
+        ["Alert", (each) => html`<span class="name">${each.name}</span>`],
+        ["State", (each) => html`<${Fragment}><${Badge} kind=${each.state === "firing" ? "bad" : "good"}>${each.state}<//>${each.since && html` <${Time} at=${each.since} />`}<//>`],
+        ["When", (each) => `${SAID[each.measure](each)}${counts(each) ? ` within ${each.minutes} min` : ""}`],
+        ["Where", (each) => html`<a href=${page(each)}>${place(each)}</a>`],
+        ["Sent to", (each) => html`<span class="mono">${shorten(each.url, 40)}</span>${each.format === "slack" ? " (Slack)" : ""}`],
+        ["", (each) => html`<span class="actions">
+          <${Doing} name="Test" onDo=${() => test(each)} />
+          <button type="button" class="plain" aria-label="Edit ${each.name}" onClick=${() => setEdited(each)}>Edit</button>
+          <${Confirmed} name="Delete" question="Delete ${each.name}?" detail="It tells nothing more." onSure=${() => remove(each)} />
+        </span>`],
+      ]} />`}<//>
+    <//>
+    ${edited && html`<${Edit} alert=${edited} onClose=${() => setEdited(null)} onDone=${saved} />`}
+  <//>`;
+}
+
+function Edit({ alert, onClose, onDone }) {
+  const save = async (values) => {
+    const given = { ...values, threshold: Number(values.threshold), minutes: Number(values.minutes) || undefined, subscriber: counts(values) ? values.subscriber : "" };
+    await (alert.id ? ironmq.changeAlert(alert.id, given) : ironmq.createAlert(given));
+    await onDone(values.name);
+  };
+  return html`<${Dialog} title=${alert.id ? `Edit ${alert.name}` : "New alert"} onClose=${onClose}>
+    <${Form} fields=${FIELDS} values=${alert} onSubmit=${save} onCancel=${onClose} />
+  <//>`;
+}

@@ -1,0 +1,265 @@
+"""Looks at all alerts of projects each minute, and posts what they tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Conflict, HubError
+from pushhub.base.ids import time_of_message_id
+from pushhub.engine.model.activity import HOUR_MS
+from pushhub.engine.model.backoff import SCHEDULES
+from pushhub.engine.model.circuit import SubscriberKey
+from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.message import Message
+from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.ironmq.model.project_alert import (
+    ALERT_QUEUES,
+    HOURS_READ,
+    Counts,
+    Measure,
+    is_alert_id,
+    judged,
+    sampled,
+    value_of,
+)
+from pushhub.ironmq.project_alerts import posted
+from pushhub.ironmq.wire.project_alerts import notification_body
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.accept import Accept
+    from pushhub.engine.model.activity import Activity, SubscriberActivity
+    from pushhub.engine.ports import ActivityStore, MessageSink, QueueSource, Unsettled, WaitingOrders
+    from pushhub.ironmq.model.project_alert import ProjectAlert
+    from pushhub.ironmq.ports import AlertStore, PulledMessages
+
+KEPT_MS = 86_400_000
+"""How long a notification is tried, milliseconds."""
+
+TIMEOUT_S = 15
+"""Seconds that the receiver of a notification has to answer."""
+
+MARGIN_MS = 5_000
+"""When no more time than this is left, no further alert is looked at, milliseconds."""
+
+LOOKED_AT = 25
+"""Deliveries looked at for the oldest that waits: some may have been cleared, or have expired."""
+
+
+class AlertPost:
+    """Posts what alerts tell, as messages of an internal queue: they are delivered like any other, with retries and
+    through the egress guard.
+
+    Args:
+        accept: The single entry point for messages.
+        messages: Where they are stored.
+        base_url: Public base URL of this hub, for links.
+    """
+
+    def __init__(self, *, accept: Accept, messages: MessageSink, base_url: str) -> None:
+        self._accept = accept
+        self._messages = messages
+        self._base_url = base_url
+
+    def pending(self, alert: ProjectAlert) -> None:
+        """Post the pending notification of an alert; repeating the call posts nothing more.
+
+        Raises:
+            Unavailable: It may not have been posted; call again.
+        """
+        told = alert.state.pending
+        if told is None:
+            return
+        body = notification_body(alert, told, self._base_url)
+
+        def make(message_id: str) -> Message:
+            return Message(
+                project=alert.project,
+                queue=ALERT_QUEUES + alert.alert_id,
+                queue_uid=alert.alert_id,
+                message_id=message_id,
+                body=body,
+                body_size=len(body),
+                headers={"Content-Type": "application/json"},
+                accepted_at=told.at,
+                due_at=told.at,
+                expires_at=told.at + KEPT_MS,
+                subscriber_ids=(alert.alert_id,),
+                cause=cause,
+            )
+
+        cause = f"alert/{alert.alert_id}/{told.number}"
+        self._accept.once(self._messages, make, cause=cause, at=told.at)
+
+
+class AlertQueues:
+    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues of alerts.
+
+    Args:
+        alerts: Where alerts are kept.
+    """
+
+    def __init__(self, alerts: AlertStore) -> None:
+        self._alerts = alerts
+
+    def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:
+        """The queue, or None when its alert was removed. It is read each time: notifications are few."""
+        del since
+        alert_id = name.removeprefix(ALERT_QUEUES)
+        alert = self._alerts.alert(project_id, alert_id) if is_alert_id(alert_id) else None
+        if alert is None:
+            return None
+        receiver = Subscriber(subscriber_id=alert_id, name="alert", url=alert.url, timeout_s=TIMEOUT_S)
+        return Queue(
+            project=project_id,
+            name=name,
+            uid=alert_id,
+            pull_uid=alert_id,
+            type=QueueType.MULTICAST,
+            push=PushSettings(subscribers=(receiver,), retry=SCHEDULES["svix"]),
+            # The queue cannot be reached by the API, so nobody acknowledges its messages.
+            secret="",
+            created_at=alert.created_at,
+        )
+
+
+class CheckAlerts:
+    """Looks at all alerts: measures, and posts when one begins to fire or is resolved.
+
+    Args:
+        alerts: Where they are kept.
+        activity: What was counted, by project, subscriber and hour.
+        queues: Queues of owners.
+        unsettled: Deliveries that wait, of push queues.
+        backlog: Deliveries that wait because their subscriber is paused.
+        pull: Messages of pull queues; made on first use.
+        post: Posts.
+        clock: Time.
+        telemetry: Metrics, and events about alerts that could not be looked at.
+    """
+
+    def __init__(
+        self,
+        *,
+        alerts: AlertStore,
+        activity: ActivityStore,
+        queues: QueueSource,
+        unsettled: Unsettled,
+        backlog: WaitingOrders,
+        pull: Callable[[], PulledMessages],
+        post: AlertPost,
+        clock: Clock,
+        telemetry: Telemetry,
+    ) -> None:
+        self._alerts = alerts
+        self._activity = activity
+        self._queues = queues
+        self._unsettled = unsettled
+        self._backlog = backlog
+        self._pull = pull
+        self._post = post
+        self._clock = clock
+        self._telemetry = telemetry
+
+    def run(self, remaining_ms: Callable[[], int]) -> int:
+        """Look at each alert; returns how many notifications were posted. One that fails does not hold up the others.
+
+        A crash loses no notification: it is stored before it is posted, and posted once.
+
+        Raises:
+            Unavailable: The alerts could not be read.
+        """
+        told = 0
+        for alert in self._alerts.all_alerts():
+            if remaining_ms() <= MARGIN_MS:
+                self._telemetry.event("alerts_not_looked_at", project=alert.project)
+                break
+            try:
+                told += self._look(alert)
+            except Conflict:
+                continue  # its owner has just changed it
+            except HubError as error:
+                self._telemetry.event("alert_not_looked_at", project=alert.project, error=str(error))
+        if told:
+            self._telemetry.count("AlertsTold", told)
+        return told
+
+    def _look(self, alert: ProjectAlert) -> int:
+        if alert.state.pending is None:
+            looked = self._judged(alert)
+            if looked.state == alert.state:
+                return 0
+            alert = self._alerts.save(looked)
+        if alert.state.pending is None:
+            return 0
+        self._post.pending(alert)
+        posted(self._alerts, alert)
+        return 1
+
+    def _judged(self, alert: ProjectAlert) -> ProjectAlert:
+        now = self._clock.now()
+        if alert.measure is Measure.OLDEST_WAITING:
+            judged_now = judged(alert, self._oldest_s(alert, now), now)
+            # An age grows each second; only what it means is worth a write.
+            same = replace(judged_now.state, value=alert.state.value) == alert.state
+            return alert if same and alert.state.value is not None else judged_now
+        alert, counts = sampled(alert, self._counts(alert, now), now)
+        return judged(alert, value_of(alert.measure, counts), now)
+
+    def _counts(self, alert: ProjectAlert, now: int) -> dict[int, Counts]:
+        last = now - now % HOUR_MS
+        first = last - (HOURS_READ - 1) * HOUR_MS
+        if not alert.queue and not alert.subscriber:
+            return _by_hour(self._activity.activity(alert.project, first, last))
+        found: dict[int, Counts] = {}
+        for subscriber_id in self._subscribers(alert):
+            counted = self._activity.subscriber_activity(alert.project, subscriber_id, first, last)
+            for hour, counts in _by_hour(counted).items():
+                found[hour] = found.get(hour, Counts()) + counts
+        return found
+
+    def _subscribers(self, alert: ProjectAlert) -> Iterator[str]:
+        if not alert.queue:
+            yield alert.subscriber
+            return
+        queue = self._queues.queue(alert.project, alert.queue)
+        for each in queue.push.subscribers if queue is not None and queue.push else ():
+            if alert.subscriber in ("", each.name):
+                yield each.subscriber_id
+
+    def _oldest_s(self, alert: ProjectAlert, now: int) -> int:
+        """Seconds since the oldest message that waits in a queue was accepted; 0 when none does."""
+        queue = self._queues.queue(alert.project, alert.queue)
+        times = [] if queue is None else [*self._waiting_since(queue, now)]
+        return max((now - each) // 1000 for each in times) if times else 0
+
+    def _waiting_since(self, queue: Queue, now: int) -> Iterator[int]:
+        if queue.push is None:
+            for pulled in self._pull().peek(queue.project, queue.pull_uid, count=1, now=now):
+                yield pulled.message.accepted_at
+            return
+        found, _ = self._unsettled.unsettled(queue.project, queue.uid, limit=LOOKED_AT)
+        for each in found:
+            waits = each.state not in (DeliveryState.EXHAUSTED, DeliveryState.HELD) and each.expires_at > now
+            if waits and each.accepted_at > queue.cleared_at:
+                yield each.accepted_at
+        for subscriber in queue.push.subscribers:
+            if subscriber.paused:
+                key = SubscriberKey(
+                    project=queue.project,
+                    queue=queue.name,
+                    queue_uid=queue.uid,
+                    subscriber_id=subscriber.subscriber_id,
+                )
+                for waiting in self._backlog.waiting(key, 1):
+                    yield time_of_message_id(waiting.order.key.message_id)
+
+
+def _by_hour(counted: Mapping[int, Activity] | Mapping[int, SubscriberActivity]) -> dict[int, Counts]:
+    return {
+        hour: Counts(attempts=each.attempts, failed=each.failed, given_up=each.given_up)
+        for hour, each in counted.items()
+    }

@@ -1,0 +1,161 @@
+"""An owner's alerts: listed, made, changed, removed and tested."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import Conflict, Invalid, NotFound, QueueNotFound, Unavailable
+from pushhub.base.ids import new_uid
+from pushhub.engine.model.reach import Reach
+from pushhub.engine.projects import allowed_targets
+from pushhub.ironmq.model.project_alert import Measure, ProjectAlert, is_alert_id, to_test
+from pushhub.ironmq.queues import named_subscriber
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.engine.ports import ProjectStore, QueueSource
+    from pushhub.engine.stranger_calls import StrangerCalls
+    from pushhub.engine.target import Targets
+    from pushhub.ironmq.check_alerts import AlertPost
+    from pushhub.ironmq.ports import AlertStore
+    from pushhub.ironmq.wire.project_alerts import AlertSettings
+
+MOST_ALERTS = 20
+"""Maximum number of alerts of a project: each is looked at every minute."""
+
+_CHANGING = "changing an alert under contention"
+
+
+class ProjectAlerts:
+    """An owner's alerts.
+
+    Args:
+        alerts: Where they are kept.
+        queues: Finds queues.
+        targets: All kinds of subscribers.
+        config: For the project's allowed targets.
+        calls: Checks where URLs lead.
+        post: Posts tests.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        alerts: AlertStore,
+        queues: QueueSource,
+        targets: Targets,
+        config: ProjectStore,
+        calls: StrangerCalls,
+        post: AlertPost,
+        clock: Clock,
+    ) -> None:
+        self._alerts = alerts
+        self._queues = queues
+        self._targets = targets
+        self._config = config
+        self._calls = calls
+        self._post = post
+        self._clock = clock
+
+    def all(self, project_id: str) -> list[ProjectAlert]:
+        """All alerts, oldest first."""
+        return sorted(self._alerts.alerts(project_id), key=lambda each: (each.created_at, each.alert_id))
+
+    def create(self, project_id: str, settings: AlertSettings) -> ProjectAlert:
+        """Create an alert.
+
+        Raises:
+            Invalid: There are too many, or the URL cannot be used.
+            NotFound: No such queue, or it has no such subscriber.
+        """
+        self._check(project_id, settings)
+        if len(self._alerts.alerts(project_id)) >= MOST_ALERTS:
+            raise Invalid(f"A project can have at most {MOST_ALERTS} alerts")
+        alert = ProjectAlert(
+            project=project_id, alert_id=new_uid(), created_at=self._clock.now(), **_as_fields(settings)
+        )
+        return self._alerts.save(alert)
+
+    def change(self, project_id: str, alert_id: str, settings: AlertSettings) -> ProjectAlert:
+        """Replace an alert's settings. What it watches now is measured anew if that has changed.
+
+        Raises:
+            Invalid: The URL cannot be used.
+            NotFound: No such alert; or no such queue or subscriber.
+        """
+        self._check(project_id, settings)
+
+        def once() -> ProjectAlert:
+            stored = self._found(project_id, alert_id)
+            changed = replace(stored, **_as_fields(settings))
+            if _watched(changed) != _watched(stored):
+                changed = replace(changed, state=replace(changed.state, samples=(), value=None))
+            return self._alerts.save(changed)
+
+        return until_saved(once, doing=_CHANGING)
+
+    def remove(self, project_id: str, alert_id: str) -> None:
+        """Remove an alert. Notifications that are not delivered yet are dropped.
+
+        Raises:
+            NotFound: No such alert.
+        """
+        if not is_alert_id(alert_id) or not self._alerts.remove(project_id, alert_id):
+            raise NotFound("Alert not found")
+
+    def test(self, project_id: str, alert_id: str) -> None:
+        """Send a notification that says that it is a test.
+
+        Raises:
+            NotFound: No such alert.
+            Invalid: One is still to be posted.
+        """
+
+        def once() -> ProjectAlert:
+            stored = self._found(project_id, alert_id)
+            if stored.state.pending is not None:
+                raise Invalid("A notification of this alert is about to be sent; try again in a minute")
+            return self._alerts.save(to_test(stored, self._clock.now()))
+
+        alert = until_saved(once, doing=_CHANGING)
+        self._post.pending(alert)
+        posted(self._alerts, alert)
+
+    def _found(self, project_id: str, alert_id: str) -> ProjectAlert:
+        stored = self._alerts.alert(project_id, alert_id) if is_alert_id(alert_id) else None
+        if stored is None:
+            raise NotFound("Alert not found")
+        return stored
+
+    def _check(self, project_id: str, settings: AlertSettings) -> None:
+        if settings.queue:
+            queue = self._queues.queue(project_id, settings.queue, fresh=True)
+            if queue is None:
+                raise QueueNotFound
+            if settings.subscriber:
+                named_subscriber(queue, settings.subscriber)
+            elif not queue.is_push and settings.measure is not Measure.OLDEST_WAITING:
+                raise Invalid("A pull queue has no deliveries; oldest_waiting watches it")
+        self._targets.registered(settings.url, Reach.PROJECT)
+        allowed = allowed_targets(self._config, project_id, Reach.PROJECT)
+        refusal = self._calls.refusal(project_id, [settings.url], allowed)
+        if refusal is not None:
+            raise Invalid(f"url cannot be used: {refusal}")
+
+
+def posted(alerts: AlertStore, alert: ProjectAlert) -> None:
+    """Note that the pending notification of an alert was posted. If that fails, it is posted again, to no effect."""
+    with suppress(Conflict, Unavailable):
+        alerts.save(replace(alert, state=replace(alert.state, pending=None)))
+
+
+def _as_fields(settings: AlertSettings) -> dict[str, Any]:
+    return {each.name: getattr(settings, each.name) for each in fields(settings)}
+
+
+def _watched(alert: ProjectAlert) -> tuple[object, ...]:
+    return alert.measure, alert.minutes, alert.queue, alert.subscriber

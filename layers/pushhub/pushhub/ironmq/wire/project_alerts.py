@@ -1,0 +1,186 @@
+"""Alerts of projects on the wire, and what they tell: as JSON, or as a message of Slack's incoming webhooks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlencode
+
+from pushhub.base.credentials import user_of
+from pushhub.base.errors import Invalid
+from pushhub.base.times import iso_time
+from pushhub.ironmq.model.project_alert import Format, Happened, Measure
+from pushhub.ironmq.wire.names import check_queue_name
+from pushhub.web.json import integer, section, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pushhub.ironmq.model.project_alert import Notification, ProjectAlert
+
+MAX_ALERT_NAME = 100
+MAX_ALERT_URL = 2_000
+MAX_SUBSCRIBER = 500
+DEFAULT_MINUTES, MIN_MINUTES, MAX_MINUTES = 15, 5, 60
+MAX_THRESHOLD = {Measure.FAILURE_RATE: 100, Measure.GIVEN_UP: 1_000_000, Measure.OLDEST_WAITING: 2_592_000}
+
+_Choice = TypeVar("_Choice", Measure, Format)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertSettings:
+    """What an owner sets; see :class:`pushhub.ironmq.model.project_alert.ProjectAlert`.
+
+    Attributes:
+        name: For people.
+        measure: What it watches.
+        threshold: From which value it fires.
+        minutes: Its window.
+        queue: Which queue; empty for the project.
+        subscriber: Which subscriber; empty for all.
+        url: Where notifications go.
+        format: How they are written.
+    """
+
+    name: str
+    measure: Measure
+    threshold: int
+    minutes: int
+    queue: str
+    subscriber: str
+    url: str
+    format: Format
+
+
+def parse_alert(fields: Mapping[str, Any]) -> AlertSettings:
+    """Read an alert.
+
+    Raises:
+        Invalid: Something is missing or cannot be.
+    """
+    given = section(fields, "alert")
+    if given is None:
+        raise Invalid("alert is required")
+    measure = _chosen(given, "measure", Measure)
+    threshold = integer(given, "threshold", least=1, most=MAX_THRESHOLD[measure])
+    if threshold is None:
+        raise Invalid("threshold is required")
+    queue, subscriber = text(given, "queue") or "", text(given, "subscriber") or ""
+    if queue:
+        check_queue_name(queue, "queue")
+    if measure is Measure.OLDEST_WAITING and (not queue or subscriber):
+        raise Invalid("oldest_waiting needs a queue, and no subscriber")
+    if len(subscriber) > MAX_SUBSCRIBER:
+        raise Invalid(f"subscriber may have at most {MAX_SUBSCRIBER} characters")
+    return AlertSettings(
+        name=_bounded(given, "name", MAX_ALERT_NAME),
+        measure=measure,
+        threshold=threshold,
+        minutes=integer(given, "minutes", least=MIN_MINUTES, most=MAX_MINUTES) or DEFAULT_MINUTES,
+        queue=queue,
+        subscriber=subscriber,
+        url=_url(given),
+        format=_chosen(given, "format", Format, Format.JSON),
+    )
+
+
+def _url(given: Mapping[str, Any]) -> str:
+    url = _bounded(given, "url", MAX_ALERT_URL)
+    if url.partition(":")[0].lower() not in ("http", "https"):
+        raise Invalid("url must begin with https:// or http://")
+    if user_of(url):
+        raise Invalid("url may not hold a user name or password")
+    return url
+
+
+def _bounded(given: Mapping[str, Any], name: str, most: int) -> str:
+    value = (text(given, name) or "").strip()
+    if not 0 < len(value) <= most:
+        raise Invalid(f"{name} must have 1 to {most} characters")
+    return value
+
+
+def _chosen(given: Mapping[str, Any], name: str, kind: type[_Choice], default: _Choice | None = None) -> _Choice:
+    value = text(given, name)
+    if value is None and default is not None:
+        return default
+    try:
+        return kind(value or "")
+    except ValueError as error:
+        raise Invalid(f"{name} must be one of {', '.join(kind)}") from error
+
+
+def render_alert(alert: ProjectAlert) -> dict[str, object]:
+    """An alert with its state."""
+    state = alert.state
+    return {
+        "id": alert.alert_id,
+        **_about(alert),
+        "url": alert.url,
+        "format": alert.format.value,
+        "state": "firing" if state.firing_since else "quiet",
+        "since": iso_time(state.firing_since) if state.firing_since else None,
+        "value": state.value,
+    }
+
+
+def _about(alert: ProjectAlert) -> dict[str, object]:
+    return {
+        "name": alert.name,
+        "measure": alert.measure.value,
+        "threshold": alert.threshold,
+        "minutes": alert.minutes,
+        "queue": alert.queue,
+        "subscriber": alert.subscriber,
+    }
+
+
+def notification_body(alert: ProjectAlert, told: Notification, base_url: str) -> bytes:
+    """What is posted to the alert's URL."""
+    link = f"{base_url}/console#/{_page(alert)}"
+    content: dict[str, object] = {
+        "state": told.happened.value,
+        "alert": {"id": alert.alert_id, **_about(alert)},
+        "value": told.value,
+        "at": iso_time(told.at),
+        "text": sentence(alert, told),
+        "project": alert.project,
+        "link": link,
+    }
+    if alert.format is Format.SLACK:
+        mark = {Happened.FIRING: ":red_circle:", Happened.RESOLVED: ":large_green_circle:"}.get(told.happened, ":wave:")
+        content = {"text": f"{mark} {_slack(sentence(alert, told))} <{link}|Console>"}
+    return json.dumps(content, ensure_ascii=False).encode()
+
+
+def sentence(alert: ProjectAlert, told: Notification) -> str:
+    """What happened, for people."""
+    begins = {
+        Happened.FIRING: f"{alert.name} is firing",
+        Happened.RESOLVED: f"{alert.name} is resolved",
+        Happened.TEST: f"A test of {alert.name}",
+    }[told.happened]
+    at = f"at {alert.subscriber}" if alert.subscriber else ""
+    of = f"of queue {alert.queue}" if alert.queue else "" if alert.subscriber else "of the project"
+    scope = " ".join(each for each in (at, of) if each)
+    value = {
+        Measure.FAILURE_RATE: f"{told.value} % of the attempts {scope} failed in {alert.minutes} minutes",
+        Measure.GIVEN_UP: f"{told.value} deliveries {scope} were given up in {alert.minutes} minutes",
+        Measure.OLDEST_WAITING: f"the oldest message that waits {scope.replace('of', 'in', 1)} is {told.value} s old",
+    }[alert.measure]
+    limit = f"{alert.threshold}{' %' if alert.measure is Measure.FAILURE_RATE else ''}"
+    return f"{begins}: {value} (limit {limit}{' s' if alert.measure is Measure.OLDEST_WAITING else ''})."
+
+
+def _page(alert: ProjectAlert) -> str:
+    if alert.measure is Measure.OLDEST_WAITING:
+        return f"queues/{quote(alert.queue, safe='')}"
+    chosen = {"queue": alert.queue, "subscriber": alert.subscriber}
+    query = urlencode({name: value for name, value in chosen.items() if value})
+    return f"charts?{query}" if query else "charts"
+
+
+def _slack(said: str) -> str:
+    """Text in which nothing is a link or calls a channel: names are chosen by people."""
+    return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

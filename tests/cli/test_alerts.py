@@ -1,0 +1,48 @@
+"""Alerts and paused subscribers, against a hub on fakes."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cli.conftest import Typed
+from tests.cli.served_hub import ServedHub
+from tests.cli.test_messages import SHOP, given_up
+
+HOOK = "https://hooks.example/T/B/x"
+
+
+def test_an_alert_is_set_changed_by_its_name_tested_and_deleted(hub: ServedHub, typed: Typed) -> None:
+    given_up(hub, 1)
+    [made] = typed.json("alerts", "set", "Shop", "failure-rate", "50", "--url", HOOK, "--slack", "--queue", "orders")
+    assert (made["measure"], made["threshold"], made["format"], made["state"]) == ("failure_rate", 50, "slack", "quiet")
+    [changed] = typed.json("alerts", "set", "Shop", "oldest-waiting", "600", "--url", HOOK, "--queue", "orders")
+    assert (changed["id"], changed["measure"], changed["format"]) == (made["id"], "oldest_waiting", "json")
+    assert typed.json("alerts", "list") == [changed]
+    typed("alerts", "test", "Shop")
+    assert HOOK in typed.errors
+    world = hub.worlds["ironmq"].world
+    world.run(seconds=1)
+    [sent] = [json.loads(each.body) for each in world.sender.requests if each.url == HOOK]
+    assert sent["state"] == "test"
+    typed("alerts", "delete", made["id"], "--yes")
+    assert typed.json("alerts", "list") == []
+    # And what is not there, or cannot be, is said
+    typed("alerts", "delete", "Shop", "--yes", code=1)
+    typed("alerts", "test", "Shop", code=1)
+    typed("alerts", "set", "Shop", "failure-rate", "101", "--url", HOOK, code=1)
+
+
+def test_a_subscriber_is_paused_and_resumed(hub: ServedHub, typed: Typed) -> None:
+    world = given_up(hub, 1)
+    sent = len(world.sender.requests_to(SHOP))
+    [paused] = typed.json("pause", "orders", "shop")
+    assert (paused["subscriber"], paused["state"], paused["waiting"]) == ("shop", "paused", 0)
+    typed("post", "orders", "x")
+    [paused] = typed.json("pause", "orders", "shop")
+    assert (paused["waiting"], len(world.sender.requests_to(SHOP))) == (1, sent)
+    # When it is resumed, then nothing is paused, and what waited is sent
+    assert typed.json("resume", "orders", "shop") == []
+    world.run(seconds=180)
+    assert len(world.sender.requests_to(SHOP)) == sent + 1
+    typed("pause", "orders", "nobody", code=1)
+    typed("resume", "nosuch", "shop", code=1)

@@ -1,0 +1,49 @@
+"""Alerts of projects, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pushhub.base.errors import Conflict
+from pushhub.ironmq.model.project_alert import ProjectAlert
+
+__all__ = ["FakeAlerts"]
+
+
+class FakeAlerts:
+    """Implements :class:`pushhub.ironmq.ports.AlertStore`.
+
+    Attributes:
+        writes: Number of alerts written.
+    """
+
+    def __init__(self) -> None:
+        self._alerts: dict[tuple[str, str], ProjectAlert] = {}
+        self.writes = 0
+
+    def alerts(self, project_id: str) -> list[ProjectAlert]:
+        """See the port."""
+        return [each for (project, _), each in self._alerts.items() if project == project_id]
+
+    def all_alerts(self) -> Iterator[ProjectAlert]:
+        """See the port."""
+        yield from list(self._alerts.values())
+
+    def alert(self, project_id: str, alert_id: str) -> ProjectAlert | None:
+        """See the port."""
+        return self._alerts.get((project_id, alert_id))
+
+    def save(self, alert: ProjectAlert) -> ProjectAlert:
+        """See the port."""
+        stored = self._alerts.get((alert.project, alert.alert_id))
+        if (stored.version if stored else 0) != alert.version:
+            raise Conflict(f"{alert.alert_id} has another version than {alert.version}")
+        saved = replace(alert, version=alert.version + 1)
+        self._alerts[alert.project, alert.alert_id] = saved
+        self.writes += 1
+        return saved
+
+    def remove(self, project_id: str, alert_id: str) -> bool:
+        """See the port."""
+        return self._alerts.pop((project_id, alert_id), None) is not None
