@@ -160,10 +160,15 @@ def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorde
     life = page.get_by_role("list", name="History")
     expect(life.get_by_text(f"{good.url}: HTTP 200")).to_be_visible()
     expect(life.get_by_text(f"{bad.url}: HTTP 500").first).to_be_visible()
-    expect(life.get_by_text(f"{bad.url}: the next try")).to_be_visible()
+    expect(life.get_by_text(f"{bad.url}: the next attempt")).to_be_visible()
     expect(page.locator("pre.body").last).to_contain_text("<script>alert(1)</script>")
     # And it is resent where a person requests it
     page.get_by_role("button", name=f"Send again to {good.url}").click()
+    dialog = page.get_by_role("dialog", name=f"Send this message again to {good.url}?")
+    dialog.get_by_role("button", name="Cancel").click()
+    assert len(good.received) == 1
+    page.get_by_role("button", name=f"Send again to {good.url}").click()
+    dialog.get_by_role("button", name="Send again").click()
     good.wait(2)
     expect(life.get_by_text("Requested by a person.")).to_be_visible()
     assert console.violations() == []
@@ -186,4 +191,11 @@ def test_an_endpoints_health_is_shown_and_a_test_is_sent(console: Console, recor
     expect(page.get_by_role("region", name="Attempts").get_by_text("HTTP 200")).to_be_visible()
     expect(page.get_by_role("img", name="1 good, 0 failed")).to_be_visible()
     expect(page.get_by_text("No retry is planned.")).to_be_visible()
+    # And whatever sends something again asks first, or says that there is nothing
+    page.get_by_role("region", name="Attempts").get_by_role("button", name="Send again").click()
+    page.get_by_role("dialog", name="Send this message again?").get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Count and send again").click()
+    expect(page.get_by_text("0 messages failed and never arrived.")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert len(target.received) == 1
     assert console.violations() == []

@@ -145,10 +145,10 @@ def test_what_the_api_refuses_is_told_beside_the_field_it_names(console: Console
     page = console.page
     console.project.push_queue("orders", first=recorder.endpoint(200).url)
     console.open("queues", "orders", "settings")
-    page.get_by_label("Seconds between tries").fill("1")
+    page.get_by_label("Seconds between attempts").fill("1")
     page.get_by_role("button", name="Save").click()
     # Then the field says what is wrong, and a screen reader hears it with the field
-    field = page.get_by_label("Seconds between tries")
+    field = page.get_by_label("Seconds between attempts")
     expect(field).to_have_attribute("aria-invalid", "true")
     described = (field.get_attribute("aria-describedby") or "").split()[-1]
     expect(page.locator(f"#{described}")).to_contain_text("retries_delay")

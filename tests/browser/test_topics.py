@@ -12,7 +12,7 @@ def test_what_is_published_comes_while_it_is_watched_and_is_acknowledged(console
     console.open("topics")
     page.get_by_role("button", name="New rule").click()
     page.get_by_label("Topic").fill("machines")
-    page.get_by_label("Takes").fill("events")
+    page.get_by_label("Gets").fill("events")
     page.get_by_role("button", name="Create the rule").click()
     # When a person watches its topic, and something is published
     page.get_by_role("link", name="Watch").click()

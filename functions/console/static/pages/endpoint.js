@@ -70,7 +70,7 @@ export function Endpoint({ segments: [app, , id] }) {
         <${Card} title="Still ahead" flush>
           <${Loaded} from=${ahead}>${(told) => html`${told.data.length > 0 && html`<div class="inside"><${Ahead} times=${told.data.map((each) => each.nextAttempt)} /></div>`}<${Table} label="Still ahead" rows=${told.data.slice(0, 10)} keyed=${(each) => each.id} empty="No retry is planned." columns=${[
             ["Message", (each) => html`<a href=${href("apps", app, "messages", each.id)}>${each.eventType}</a>`],
-            ["Next try", (each) => html`<${Time} at=${each.nextAttempt} />`],
+            ["Next attempt", (each) => html`<${Time} at=${each.nextAttempt} />`],
           ]} />`}<//>
         <//>
         <div class="stack">
@@ -92,7 +92,7 @@ export function Endpoint({ segments: [app, , id] }) {
           ["Took", (each) => `${each.responseDurationMs} ms`, { number: true }],
           ["Text", (each) => html`<span class="snippet">${shorten(each.response, 100)}</span>`],
           ["Message", (each) => html`<a href=${href("apps", app, "messages", each.msgId)}>History</a>`],
-          ...(theirs ? [] : [["", (each) => html`<span class="actions"><${Doing} name="Send again" onDo=${() => resend(each.msgId)} /></span>`]]),
+          ...(theirs ? [] : [["", (each) => html`<span class="actions"><${Confirmed} name="Send again" kind="" question="Send this message again?" detail="Once, at once, to this endpoint alone." onSure=${() => resend(each.msgId)} /></span>`]]),
         ]} />`}<//>
       <//>
       ${edited === "endpoint" && html`<${Edit} app=${app} endpoint=${endpoint} onClose=${() => setEdited("")} onDone=${saved} />`}
@@ -188,8 +188,10 @@ function Recover({ app, id }) {
   const since = () => new Date(Date.now() - Number(hours) * HOUR_MS).toISOString();
   const count = async () => {
     const failed = await webhooks.endpoints.messages(app, id, { status: 2, limit: 250, after: since() });
+    const found = `${failed.data.length}${failed.done ? "" : " or more"} ${failed.data.length === 1 && failed.done ? "message" : "messages"}`;
     setMost(failed.done ? failed.data.length : null);
-    setWould(`${failed.data.length}${failed.done ? "" : " or more"} failed and never arrived.`);
+    setWould(`${found} failed and never arrived.`);
+    return failed.data.length ? { question: `Send ${found} again to this endpoint?`, detail: `What failed in ${SINCE.find(([key]) => key === hours)[1]} and never arrived, each once.` } : null;
   };
   const run = async () => {
     const { id: task } = await webhooks.endpoints.recover(app, id, since());
@@ -210,8 +212,7 @@ function Recover({ app, id }) {
       <div class="field"><label for="since">Of</label><select id="since" value=${hours} onChange=${(event) => { setHours(event.currentTarget.value); setWould(null); setMost(null); }}>
         ${SINCE.map(([key, name]) => html`<option value=${key} selected=${key === hours}>${name}</option>`)}
       </select></div>
-      <${Doing} name="Count only" onDo=${count} />
-      <${Confirmed} name="Send again" kind="" question="Send again what failed?" detail=${would ?? "Each message that failed and never arrived is sent again once."} onSure=${run} />
+      <${Confirmed} name="Count and send again" sure="Send again" kind="" count=${count} onSure=${run} />
     </div>
     ${would && html`<p role="status">${would}</p>`}
     ${progress && html`<p role="status">${progress.said}</p>`}
@@ -219,7 +220,7 @@ function Recover({ app, id }) {
   <//>`;
 }
 
-/** A message's life: to which endpoints it went, each attempt with its answer, and when the next one is. */
+/** A message's history: to which endpoints it went, each attempt with its answer, and when the next one is. */
 export function WebhookMessage({ segments: [app, , id] }) {
   const life = useLoad(async (signal) => {
     const [application, message, attempts, destinations] = await Promise.all([
@@ -244,7 +245,7 @@ export function WebhookMessage({ segments: [app, , id] }) {
         <div class="stack">
           <${Card} title="Where it goes">
             ${destinations.length ? html`<${FanOut} from=${message.eventType} branches=${destinations.map((each) => ({ name: each.url, state: stateOf(each), detail: each.nextAttempt ? "a retry is planned" : "" }))} />` : html`<p class="hint">No endpoint wanted it.</p>`}
-            <div class="actions">${destinations.filter((each) => !webhooks.tenantsOwn(each.url)).map((each) => html`<${Doing} key=${each.id} kind="long" name="Send again to ${shorten(each.url, 40)}" onDo=${() => resend(each.id)} />`)}</div>
+            <div class="actions">${destinations.filter((each) => !webhooks.tenantsOwn(each.url)).map((each) => html`<${Confirmed} key=${each.id} kind="long" name="Send again to ${shorten(each.url, 40)}" sure="Send again" question="Send this message again to ${shorten(each.url, 60)}?" detail="Once, at once. No other endpoint gets it." onSure=${() => resend(each.id)} />`)}</div>
           <//>
           <${Card} title="Payload" aside=${html`<${Copy} text=${id} name="Copy id" />`}>
             <${Facts} of=${[["Id", html`<span class="mono">${message.id}</span>`], ["Event id", message.eventId], ["Channels", (message.channels ?? []).join(", ")]]} />
@@ -268,7 +269,7 @@ function timeline(message, attempts, destinations) {
   }));
   const ahead = destinations.filter((each) => each.nextAttempt).map((each) => ({
     kind: "ahead",
-    what: `${each.url}: the next try`,
+    what: `${each.url}: the next attempt`,
     at: each.nextAttempt,
     detail: "Waits grow: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each up to a fifth longer or shorter, and longer if the endpoint asked for it.",
   }));

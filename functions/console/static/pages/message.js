@@ -113,7 +113,7 @@ function life(id, statuses, queue, { attempts, forgotten }) {
   return [{ kind: "accent", what: "Accepted", at: acceptedAt(id), detail: "Stored, to be delivered to its subscribers." }, ...told, ...given, ...ahead];
 }
 
-/** Why the next try is when it is. */
+/** Why the next attempt is when it is. */
 function why(status, queue) {
   if (!status.tries || !status.last_try_at) return "It is sent as soon as it is its turn.";
   const waits = (Date.parse(status.next_try_at) - Date.parse(status.last_try_at)) / 1000;

@@ -17,7 +17,7 @@ const FIELDS = [
   { name: "kind", label: "Policy", type: "choice", options: POLICIES },
   { name: "schedule", label: "Schedule", hint: "svix, standard-webhooks, or seconds to wait: 5, 300, 1800", when: of("webhooks") },
   { name: "retries", label: "Retries", type: "number", when: of("ironmq") },
-  { name: "retries_delay", label: "Seconds between tries", type: "number", when: of("ironmq") },
+  { name: "retries_delay", label: "Seconds between attempts", type: "number", when: of("ironmq") },
   { name: "max_attempts", label: "Maximum attempts", type: "number", hint: "Empty: no limit", when: of("hub") },
   { name: "retry_base", label: "Seconds of the first wait", type: "number", when: of("hub") },
   { name: "retry_cap", label: "Seconds of the longest wait", type: "number", when: of("hub") },

@@ -64,9 +64,9 @@ const number = (text) => (text === "" || text === undefined ? undefined : Number
 
 /** Settings of a queue as a form's fields; the API's names stand in its refusals. */
 const SETTINGS = [
-  { name: "retries", label: "Retries", type: "number", hint: "Tries after the first, 0 to 100. Default: 3.", when: PUSHES, api: ["retries"] },
-  { name: "retries_delay", label: "Seconds between tries", type: "number", hint: "3 to 86400. Default: 60.", when: PUSHES, api: ["retries_delay"] },
-  { name: "error_queue", label: "Error queue", hint: "The queue that gets a message when a delivery has used up its tries.", when: PUSHES, api: ["error_queue"] },
+  { name: "retries", label: "Retries", type: "number", hint: "Attempts after the first, 0 to 100. Default: 3.", when: PUSHES, api: ["retries"] },
+  { name: "retries_delay", label: "Seconds between attempts", type: "number", hint: "3 to 86400. Default: 60.", when: PUSHES, api: ["retries_delay"] },
+  { name: "error_queue", label: "Error queue", hint: "The queue that gets a message when a delivery has used up its attempts.", when: PUSHES, api: ["error_queue"] },
   { name: "eager", label: "Eager: a post sends the first orders itself", type: "check", hint: "Faster on AWS, for one more SQS message a delivery.", when: PUSHES, api: ["eager"] },
   { name: "search_fields", label: "Fields to find messages by", type: "long", hint: "At most 3, one per line: a path in the JSON body (order.id), or header:NAME. Each costs a write a message, for messages posted from now on.", api: ["search_fields"] },
   { name: "message_timeout", label: "Length of a reservation, seconds", type: "number", hint: "1 to 86400. Default: 60.", when: (values) => !PUSHES(values), api: ["message_timeout"] },

@@ -90,7 +90,7 @@ function InState({ what, query, state, ask }) {
         ["To", (row) => shorten(row.to, 60)],
         ["State", (row) => html`<${Badge} state=${row.state} />`],
         ["Came", (row) => html`<${Time} at=${row.came} />`],
-        ["Next try", (row) => html`<${Time} at=${row.next} />`],
+        ["Next attempt", (row) => html`<${Time} at=${row.next} />`],
       ]} />
       ${rows.length > 0 && html`<p class="legend inside">At most ${IN_STATE} of each queue or endpoint are examined; choose one to see more.</p>`}
     <//>`}<//>

@@ -62,7 +62,7 @@ function Messages({ query }) {
             ["State", (each) => html`<${Badge} state=${each.state} />`],
             ["For", (each) => each.consumer ?? "–"],
             ["Came", (each) => html`<${Time} at=${each.created_at} />`],
-            ["Next try", (each) => html`<${Time} at=${each.next_attempt} />`],
+            ["Next attempt", (each) => html`<${Time} at=${each.next_attempt} />`],
             ["Last error", (each) => html`<span title=${each.last_error ?? each.reason ?? ""}>${shorten(each.last_error ?? each.reason ?? "–", 60)}</span>`],
             ["", (each) => each.queue_name === "accepted" && html`<span class="actions">
               ${each.locked_at ? "Being tried" : html`<${Doing} name="Try now" onDo=${() => decide(each, "attempt_now", "It is tried now.")} />`}
@@ -301,7 +301,7 @@ export function StoreMessage({ segments: [, id] }) {
             ["Comes of", told.parent_id && html`<a class="mono" href=${href("store", "messages", told.parent_id)}>${told.parent_id}</a>`],
             ["Why it went nowhere", told.reason],
             ["Being tried since", told.locked_at && html`<${Time} at=${told.locked_at} />`],
-            ["Failed tries in a row", told.attempts || null],
+            ["Failed attempts in a row", told.attempts || null],
             ["Last error", told.last_error],
           ]} />
         <//>
@@ -346,7 +346,7 @@ function life(told) {
     });
   }
   if (told.completed_at) items.push({ kind: told.state === "completed" ? "good" : "warn", what: told.state === "completed" ? "Completed" : "Archived", at: told.completed_at, detail: told.reason });
-  if (told.next_attempt) items.push({ kind: "ahead", what: "The next try", at: told.next_attempt, detail: waits(told) });
+  if (told.next_attempt) items.push({ kind: "ahead", what: "The next attempt", at: told.next_attempt, detail: waits(told) });
   if (told.state === "parked") items.push({ kind: "bad", what: "Waits for a person", detail: "Its mapping allows no (further) retries. Try it now, or archive it." });
   return items;
 }

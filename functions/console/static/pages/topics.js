@@ -29,7 +29,7 @@ export function Topics({ query }) {
         <${Table} label="Rules" rows=${told.subscriptions} keyed=${(each) => each.id} empty="No rules yet, so published notifications go nowhere."
           columns=${[
             ["Topic", (each) => html`<a href=${href("live", each.subscription)}>${each.subscription}</a>`],
-            ["Takes", (each) => (each.subscriptionFilter?.apis ?? ["everything of its context"]).join(", ")],
+            ["Gets", (each) => (each.subscriptionFilter?.apis ?? ["everything of its context"]).join(", ")],
             ["Types", (each) => each.subscriptionFilter?.typeFilter ?? "any"],
             ["Of", (each) => (each.context === "mo" ? `source ${each.source.id}` : "the whole project")],
             ["Kept", (each) => (each.nonPersistent ? "while connected" : "until acknowledged")],
@@ -87,7 +87,7 @@ function NewRule({ onClose, onDone }) {
     { name: "subscription", label: "Topic", hint: "Letters and digits.", api: ["subscription"] },
     { name: "context", label: "Of", type: "choice", options: [["tenant", "The whole project"], ["mo", "One source"]], api: ["context"] },
     { name: "source", label: "Source", when: (values) => values.context === "mo", api: ["source", "source.id"] },
-    { name: "apis", label: "Takes", hint: `Any of ${APIS.join(", ")}; everything if left empty.`, api: ["apis", "subscriptionFilter.apis"] },
+    { name: "apis", label: "Gets", hint: `Any of ${APIS.join(", ")}; everything if left empty.`, api: ["apis", "subscriptionFilter.apis"] },
     { name: "typeFilter", label: "Types", hint: "'a' or 'b'; any if left empty.", api: ["typeFilter"] },
     { name: "nonPersistent", label: "Keep messages only for connected consumers", type: "check" },
   ];
