@@ -71,9 +71,9 @@ ALERTS: dict[str, Described] = {
         answered={"alerts": [_EXAMPLE]},
     ),
     "ironmq.create_project_alert": Described(
-        means="It is looked at each minute. When its value reaches the threshold, a JSON object (`state`, `alert`, `value`,"
-        " `at`, `text`, `project`, `link`) or a Slack message is POSTed to its URL, and once more when it has been below"
-        " for ten minutes.",
+        means="It is looked at each minute. When its value reaches the threshold, a JSON object (`state`, `alert`,"
+        " `value`, `at`, `text`, `project`, `link`) or a Slack message is POSTed to its URL, and once more when the"
+        " value has been below for ten minutes.",
         request=_WANTED,
         sent={"alert": _SETTINGS},
         answer=answer({"alert": _SHOWN}),
