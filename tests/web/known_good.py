@@ -483,6 +483,7 @@ APPLICATION = {
     "rateLimit": 5,
     "metadata": {"a": "b"},
     "redaction": {"payload": ["a.b"], "answers": ["**.c"]},
+    "searchFields": ["order.id"],
     "portalConsent": False,
     "eager": False,
 }

@@ -57,7 +57,9 @@ def test_a_message_is_found_by_a_field_with_the_state_of_its_deliveries(hub: Hub
     found = sorted(search(hub, "4711"), key=lambda each: str(each["queue"]))
     assert found == [
         {
+            "kind": "queue",
             "queue": "orders",
+            "application": None,
             "message_id": one,
             "field": "order.id",
             "deliveries": [
@@ -65,7 +67,14 @@ def test_a_message_is_found_by_a_field_with_the_state_of_its_deliveries(hub: Hub
                 {"subscriber_name": "crm", "state": "delivered"},
             ],
         },
-        {"queue": "pulled", "message_id": pulled, "field": "order.id", "deliveries": []},
+        {
+            "kind": "queue",
+            "queue": "pulled",
+            "application": None,
+            "message_id": pulled,
+            "field": "order.id",
+            "deliveries": [],
+        },
     ]
     assert ids(hub, "4712") == [other]
     assert ids(hub, "471") == []

@@ -13,9 +13,10 @@ const APPLICATION = [
   { name: "name", label: "Name", required: true },
   { name: "uid", label: "Your own id for it (uid)", hint: "Letters, digits, - _ and dots. Can be used instead of its id everywhere." },
   { name: "throttleRate", label: "Maximum messages a second", type: "number", api: ["throttleRate", "rateLimit"] },
+  { name: "searchFields", label: "Fields to find messages by", type: "long", hint: "At most 3, one per line: a path in the payload (order.id). Each costs a write a message, for messages posted from now on." },
   { name: "eager", label: "Eager: a post sends the first orders itself", type: "check", hint: "Faster on AWS, for one more SQS message a delivery.", api: ["eager"] },
 ];
-const applicationOf = (values) => ({ name: values.name, uid: values.uid || null, throttleRate: asNumber(values.throttleRate), eager: Boolean(values.eager) });
+const applicationOf = (values) => ({ name: values.name, uid: values.uid || null, throttleRate: asNumber(values.throttleRate), searchFields: words(values.searchFields), eager: Boolean(values.eager) });
 
 export function Applications({ query }) {
   const list = useLoad((signal) => webhooks.applications.list(query.iterator, signal), [query.iterator]);
@@ -187,7 +188,7 @@ function Settings({ app, application, reload }) {
     go("apps");
   };
   return html`<div class="columns">
-    <${Card} title="Settings"><${Form} fields=${APPLICATION} values=${{ ...application, uid: application.uid ?? "", throttleRate: application.throttleRate ?? "" }} onSubmit=${save} /><//>
+    <${Card} title="Settings"><${Form} fields=${APPLICATION} values=${{ ...application, uid: application.uid ?? "", throttleRate: application.throttleRate ?? "", searchFields: (application.searchFields ?? []).join("\n") }} onSubmit=${save} /><//>
     <div class="stack">
       <${Card} title="The customer's portal">
         <p class="hint">A link opens only this application, for a week: its endpoints, attempts and secrets. Anyone who has the link can see them.</p>

@@ -171,7 +171,9 @@ async function indexed(value, signal) {
   for (let after = "", page = 0; after !== null && page < INDEX_PAGES; page++) {
     const told = await ironmq.find(value.slice(0, 200), after, signal);
     rows.push(...told.found.map((one) => ({
-      name: one.message_id, of: one.queue, what: `Queue ${one.queue}, ${one.field}`, states: one.deliveries.map((each) => ({ to: each.subscriber_name, state: each.state })), link: href("queues", one.queue, "messages", one.message_id),
+      name: one.message_id, of: one.queue, what: `${one.queue === null ? `Application ${one.application}` : `Queue ${one.queue}`}, ${one.field}`,
+      states: one.deliveries.map((each) => ({ to: each.subscriber_name, state: each.state })),
+      link: one.queue === null ? href("apps", one.application, "messages", one.message_id) : href("queues", one.queue, "messages", one.message_id),
     })));
     after = told.after;
   }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.quota import Mark
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.model.schedule import Position, ScheduleEntry
-    from pushhub.engine.model.search import IndexEntry
+    from pushhub.engine.model.search import Found, IndexEntry
     from pushhub.engine.model.subscriber_event import SubscriberEvent
     from pushhub.engine.model.work import WorkOrder
 
@@ -839,6 +839,14 @@ class SearchIndex(Protocol):
 
     def remove(self, entries: Sequence[IndexEntry]) -> None:
         """Remove entries; safe to repeat."""
+        ...
+
+
+class Finder(Protocol):
+    """Shows what the index has found in the internal queues of a protocol."""
+
+    def found(self, entry: IndexEntry) -> Found | None:
+        """The message; None when it is gone, or may not be found by that field."""
         ...
 
 

@@ -17,7 +17,7 @@ if typing.TYPE_CHECKING:
     from pushhub.engine.model.reach import Scope
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.model.work import WorkOrder
-    from pushhub.engine.ports import AttemptQueues, SubscriberEvents, Watcher
+    from pushhub.engine.ports import AttemptQueues, Finder, SubscriberEvents, Watcher
     from pushhub.engine.target import Target
 
 ReadChange = Callable[[Mapping[str, Any]], "DeliveryRecord | Sequence[DeliveryRecord] | None"]
@@ -108,6 +108,7 @@ class Protocol:
         subscriber_events: Told about the subscribers of its internal queues.
         ticks: Tasks that run every minute.
         project_work: Work for one project, done when a run of ``wake`` is started for it.
+        finder: Shows messages of its internal queues that a search has found.
         exhausted: Handles deliveries that were given up.
         change_readers: For each of its own tables, by name: makes delivery records of changes in it.
         apis: Its APIs by path prefix: ``/api/`` and the like. The API with the empty prefix handles everything else.
@@ -123,6 +124,7 @@ class Protocol:
     subscriber_events: Callable[[], SubscriberEvents] | None = None
     ticks: Sequence[Callable[[], Tick]] = ()
     project_work: Sequence[Callable[[], ProjectWork]] = ()
+    finder: Callable[[], Finder] | None = None
     exhausted: Callable[[], ExhaustedHandler] | None = None
     change_readers: Callable[[], Mapping[str, ReadChange]] = dict
     apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)

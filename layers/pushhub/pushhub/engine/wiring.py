@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         AttemptCountStore,
         BodyStore,
         ConfigStore,
+        Finder,
         MessageStore,
         RecordStore,
         ReportStore,
@@ -603,6 +604,13 @@ class Engine:
         from pushhub.engine.protocol import ByQueue
 
         return ByQueue({each.name: each.watchers for each in self.protocols})
+
+    @cached_property
+    def finders(self) -> ByQueue[Finder]:
+        """Show messages of internal queues that a search has found."""
+        from pushhub.engine.protocol import ByQueue
+
+        return ByQueue({each.name: (each.finder,) for each in self.protocols if each.finder})
 
     @cached_property
     def _subscriber_events(self) -> ByQueue[SubscriberEvents]:

@@ -1,11 +1,13 @@
-"""Finds messages by the fields that the owners of queues have named (decision 0086)."""
+"""Finds messages by the fields that their owners have named (decision 0086): those of queues here, those of other
+protocols by asking them.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import MessageNotFound
-from pushhub.engine.model.search import IndexEntry, field_values
+from pushhub.engine.model.search import Found, IndexEntry, field_values, index_entries
 from pushhub.ironmq.model.found import FoundMessage
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.message import Message, NewMessage
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.ports import QueueSource, SearchIndex, StoredMessages
+    from pushhub.engine.ports import Finder, QueueSource, SearchIndex, StoredMessages
     from pushhub.ironmq.pull import PullQueues
     from pushhub.ironmq.push_messages import PushMessages
 
@@ -40,7 +42,9 @@ class Fields:
         """
         if not queue.search_fields:
             return
-        entries = [entry for message, new in messages for entry in _entries(queue.search_fields, message, new.body)]
+        entries = [
+            entry for message, new in messages for entry in index_entries(queue.search_fields, message, new.body)
+        ]
         if entries:
             self._index().add(entries)
 
@@ -50,7 +54,7 @@ class Fields:
         Raises:
             Unavailable: The effect is unknown; call again.
         """
-        entries = _entries(queue.search_fields, message, body)
+        entries = index_entries(queue.search_fields, message, body)
         if entries:
             self._index().remove(entries)
 
@@ -64,6 +68,7 @@ class Search:
         messages: Messages of push queues.
         push_messages: Shows messages of push queues.
         pull: Shows messages of pull queues.
+        finders: Find messages of internal queues, by the queue's name.
     """
 
     def __init__(
@@ -74,23 +79,33 @@ class Search:
         messages: StoredMessages,
         push_messages: PushMessages,
         pull: PullQueues,
+        finders: Callable[[str], Sequence[Finder]],
     ) -> None:
+        self._finders = finders
         self._index = index
         self._config = config
         self._messages = messages
         self._push_messages = push_messages
         self._pull = pull
 
-    def run(self, project_id: str, value: str, after: str | None) -> tuple[list[FoundMessage], str | None]:
+    def run(self, project_id: str, value: str, after: str | None) -> tuple[list[FoundMessage | Found], str | None]:
         """The messages with a value in a named field, newest first, and where the next page begins.
 
         Those that were deleted, cleared or have expired are left out. Their entries stay until they expire: an entry is
         written before its message, so one without a message may be new.
         """
         entries, following = self._index().find(project_id, value, PER_PAGE, after)
-        queues = {each: self._config.queue(project_id, each, fresh=True) for each in {entry.queue for entry in entries}}
-        found = (self._found(queues[each.queue], each) for each in entries)
+        names = {each.queue for each in entries if "/" not in each.queue}
+        queues = {each: self._config.queue(project_id, each, fresh=True) for each in names}
+        found = (
+            self._found(queues[each.queue], each) if each.queue in queues else self._elsewhere(each) for each in entries
+        )
         return [each for each in found if each is not None], following
+
+    def _elsewhere(self, entry: IndexEntry) -> Found | None:
+        for finder in self._finders(entry.queue):
+            return finder.found(entry)
+        return None
 
     def values(self, queue: Queue, deliveries: Sequence[Delivery]) -> dict[str, dict[str, str]]:
         """The values of a queue's named fields in messages, by id; large bodies are not read for this."""
@@ -115,18 +130,3 @@ class Search:
         except MessageNotFound:
             return None
         return FoundMessage(queue=queue, message_id=entry.message_id, field=entry.field, deliveries=deliveries)
-
-
-def _entries(fields: Sequence[str], message: Message, body: bytes) -> list[IndexEntry]:
-    return [
-        IndexEntry(
-            project=message.project,
-            value=value,
-            queue=message.queue,
-            queue_uid=message.queue_uid,
-            message_id=message.message_id,
-            field=field,
-            expires_at=message.expires_at,
-        )
-        for field, value in field_values(fields, body, message.headers).items()
-    ]

@@ -301,6 +301,7 @@ class Ironmq:
             backlog=lambda: outside.subscribers,
             fields=self._fields,
             index=lambda: outside.search_index,
+            finders=self._engine.finders.of,
             alerts=lambda: self.project_alerts,
         )
 

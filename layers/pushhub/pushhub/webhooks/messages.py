@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.message import ListedMessage
     from pushhub.webhooks.model.redaction import Redaction
     from pushhub.webhooks.ports import MessageLog, ReadApplications
+    from pushhub.webhooks.search import WebhooksFields
 
 
 LIST_STEPS = 4 * MOST_STEPS
@@ -79,6 +81,7 @@ class WebhooksMessages:
         log: Lists messages.
         messages: Messages of the engine.
         bodies: Large bodies.
+        search_fields: Keeps the index of named fields.
         retry_queue: Returns the retry queue when it is needed; a function that accepts messages has none.
         clock: Time.
     """
@@ -90,6 +93,7 @@ class WebhooksMessages:
         log: MessageLog,
         messages: MessageStore,
         bodies: BodyStore,
+        search_fields: WebhooksFields,
         retry_queue: Callable[[], WorkQueue],
         clock: Clock,
     ) -> None:
@@ -97,6 +101,7 @@ class WebhooksMessages:
         self._log = log
         self._messages = messages
         self._bodies = bodies
+        self._search_fields = search_fields
         self._retry_queue = retry_queue
         self._clock = clock
 
@@ -217,6 +222,7 @@ class WebhooksMessages:
         if found is None:
             return
         stored, deliveries = found
+        self._unindex(stored, message.app_id)
         for subscriber_id in {*stored.delivery_subscribers, *(each.subscriber_id for each in deliveries)}:
             self._cancel(stored, subscriber_id)
         if stored.ordering is not None:
@@ -228,6 +234,14 @@ class WebhooksMessages:
         if stored.body_ref is not None:
             self._bodies.erase(stored.body_ref)
         self._messages.delete(stored)
+
+    def _unindex(self, message: Message, app_id: str) -> None:
+        """Nobody finds it any more by what it said."""
+        application = self._applications.application(message.project, app_id)
+        if application is None or not application.fields.search_fields:
+            return
+        with suppress(MessageNotFound):
+            self._search_fields.remove(application, message, body_of(message, self._bodies))
 
     def _cancel(self, message: Message, subscriber_id: str) -> None:
         """End a delivery: its next attempt may be queued together with the bytes, so the message would not be looked up

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.ports import EventTypes, MessageLog, ReadEndpoints
+    from pushhub.webhooks.search import WebhooksFields
 
 _KEPT_MS = 600_000
 FILTER_STEPS = MOST_STEPS
@@ -78,6 +79,7 @@ class WebhooksPosting:
         event_types: Event types, whose schemas may be enforced.
         quotas: Bounds what producers post; made when one does.
         first_orders: Sends the first orders of eager applications; made when a producer posts to one.
+        search_fields: Keeps the index of named fields.
         telemetry: Counts payloads that do not match their schema.
         clock: Time.
     """
@@ -95,6 +97,7 @@ class WebhooksPosting:
         event_types: EventTypes,
         quotas: Callable[[], Quotas],
         first_orders: Callable[[], FirstOrders],
+        search_fields: WebhooksFields,
         telemetry: Telemetry,
         clock: Clock,
     ) -> None:
@@ -108,6 +111,7 @@ class WebhooksPosting:
         self._event_types = event_types
         self._quotas = quotas
         self._first_orders = first_orders
+        self._search_fields = search_fields
         self._telemetry = telemetry
         self._clock = clock
         self._types: ExpiringCache[tuple[EventType | None]] = ExpiringCache(
@@ -197,6 +201,7 @@ class WebhooksPosting:
         if hurries:
             [message] = self._first_orders().marked([message], self._subscribers(application, owed))
         payload: Verbatim | None = Verbatim(new.payload_text)
+        self._search_fields.add(application, message, new.body)
         try:
             self._messages.accept([message])
         except Conflict:

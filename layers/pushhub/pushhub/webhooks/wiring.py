@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from pushhub.webhooks.posting import WebhooksPosting
     from pushhub.webhooks.queues import WebhooksQueues
+    from pushhub.webhooks.search import WebhooksFields, WebhooksFinder
     from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
     from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
     from pushhub.webhooks.target import WebhookTarget
@@ -283,6 +284,7 @@ class Webhooks:
                 TargetOffer((CONSENT_SCHEME,), self._consent_target, Scope.PUBLIC, public=False),
             ),
             queue_source=self._queues,
+            finder=self._finder,
             subscriber_events=self._disabling,
             watchers=(lambda: self.operational,),
             ticks=(lambda: self.tasks,),
@@ -480,8 +482,25 @@ class Webhooks:
             event_types=ports.event_types,
             quotas=lambda: self._engine.quotas,
             first_orders=lambda: self._engine.first_orders,
+            search_fields=self._search_fields,
             telemetry=outside.telemetry,
             clock=outside.clock,
+        )
+
+    @cached_property
+    def _search_fields(self) -> WebhooksFields:
+        from pushhub.webhooks.search import WebhooksFields
+
+        return WebhooksFields(lambda: self._outside.search_index)
+
+    def _finder(self) -> WebhooksFinder:
+        from pushhub.webhooks.search import WebhooksFinder
+
+        return WebhooksFinder(
+            applications=self.ports.applications,
+            log=self.listing,
+            messages=self._outside.messages,
+            now=self._outside.clock.now,
         )
 
     @cached_property
@@ -495,6 +514,7 @@ class Webhooks:
             log=self.listing,
             messages=outside.messages,
             bodies=ports.webhook_bodies,
+            search_fields=self._search_fields,
             retry_queue=lambda: outside.retry_queue,
             clock=outside.clock,
         )

@@ -12,6 +12,8 @@ from pushhub.base.nesting import is_deeper
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pushhub.engine.model.message import Message
+
 MAX_FIELDS = 3
 """Maximum number of fields of a queue: each costs a write for each message that has it."""
 
@@ -51,6 +53,52 @@ class IndexEntry:
     message_id: str
     field: str
     expires_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A message of an internal queue that a search has found, as its protocol names it.
+
+    Attributes:
+        kind: What it belongs to, in a word (``application``).
+        of: The id of that.
+        message_id: Its id in the protocol.
+        field: The field that has the value.
+        states: The name of each receiver, and the state of the delivery to it.
+    """
+
+    kind: str
+    of: str
+    message_id: str
+    field: str
+    states: Sequence[tuple[str, str]]
+
+
+def is_path(text: object) -> bool:
+    """Whether something can be a path in a JSON body."""
+    return isinstance(text, str) and 0 < len(text.encode(errors="replace")) <= MAX_FIELD_BYTES and text.isprintable()
+
+
+def index_entries(fields: Sequence[str], message: Message, body: bytes) -> list[IndexEntry]:
+    """The entries by which a message is found.
+
+    Args:
+        fields: The fields of its queue.
+        message: The message.
+        body: Its body.
+    """
+    return [
+        IndexEntry(
+            project=message.project,
+            value=value,
+            queue=message.queue,
+            queue_uid=message.queue_uid,
+            message_id=message.message_id,
+            field=field,
+            expires_at=message.expires_at,
+        )
+        for field, value in field_values(fields, body, message.headers).items()
+    ]
 
 
 def field_values(fields: Sequence[str], body: bytes, headers: Mapping[str, str]) -> dict[str, str]:

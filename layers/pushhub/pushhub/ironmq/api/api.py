@@ -28,12 +28,12 @@ from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pushhub.base.ports import Clock
     from pushhub.engine.activity import ProjectActivity
     from pushhub.engine.credentials import Credentials
-    from pushhub.engine.ports import BodyStore, ConfigStore, MessageStore, SearchIndex, SubscriberBacklog, Waits
+    from pushhub.engine.ports import BodyStore, ConfigStore, Finder, MessageStore, SearchIndex, SubscriberBacklog, Waits
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.resend import Resend
     from pushhub.engine.signing import Signing
@@ -129,6 +129,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         resend: Makes the use case for manual tries on first use.
         fields: Keeps the index of named fields.
         index: Provides it, on first use.
+        finders: Show what it finds in internal queues.
         backlog: Provides what waits for paused subscribers, on first use.
         alerts: Makes the use case for alerts of projects on first use.
     """
@@ -155,6 +156,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         backlog: Callable[[], SubscriberBacklog],
         fields: Fields,
         index: Callable[[], SearchIndex],
+        finders: Callable[[str], Sequence[Finder]],
         alerts: Callable[[], ProjectAlerts],
     ) -> None:
         registration = Registration(
@@ -176,7 +178,14 @@ class IronApi(Api[IronUseCases, IronCall]):
                 config=config, messages=messages, push_messages=push_messages, resend=resend, clock=clock
             ),
             replay=Replay(messages=messages, resend=resend, clock=clock),
-            search=Search(index=index, config=config, messages=messages, push_messages=push_messages, pull=pull_queues),
+            search=Search(
+                index=index,
+                config=config,
+                messages=messages,
+                push_messages=push_messages,
+                pull=pull_queues,
+                finders=finders,
+            ),
             activity=activity,
             report=report,
             history=history,

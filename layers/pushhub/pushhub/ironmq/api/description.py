@@ -845,7 +845,8 @@ DESCRIPTION = ApiDescription(
         ),
         **ALERTS,
         "ironmq.search": Described(
-            means="Finds messages in all queues of the project whose `search_fields` have this value, newest first."
+            means="Finds messages in all queues and applications of the project whose named fields have this value,"
+            " newest first."
             " Case does not matter. A page may be short or empty; continue with `after` until it is null.",
             asked={"value": "4711"},
             answer=answer(
@@ -853,7 +854,11 @@ DESCRIPTION = ApiDescription(
                     "found": array(
                         answer(
                             {
-                                "queue": text("Its queue."),
+                                "kind": text(
+                                    "Whether it is of a queue or of an application.", enum=["queue", "application"]
+                                ),
+                                "queue": nullable(text("Its queue.")),
+                                "application": nullable(text("The id of its application.")),
                                 "message_id": text("The message's id."),
                                 "field": text("The field that has the value."),
                                 "deliveries": array(
@@ -874,7 +879,9 @@ DESCRIPTION = ApiDescription(
             answered={
                 "found": [
                     {
+                        "kind": "queue",
                         "queue": "orders",
+                        "application": None,
                         "message_id": _MESSAGE_ID,
                         "field": "order.id",
                         "deliveries": [{"subscriber_name": "shop", "state": "exhausted"}],

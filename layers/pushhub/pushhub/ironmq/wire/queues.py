@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
 from pushhub.engine.model.queue import Alert, Queue, QueueType
-from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS
+from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
 from pushhub.ironmq.wire.alerts import parse_alerts, render_alert
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.subscribers import AskedSubscriber, parse_subscribers, render_subscriber
@@ -124,8 +124,7 @@ def _search_fields(given: Sequence[Any] | None) -> tuple[str, ...] | None:
     if len(given) > MAX_FIELDS:
         raise Invalid(f"search_fields can have at most {MAX_FIELDS} fields")
     for each in given:
-        name = each.removeprefix(HEADER) if isinstance(each, str) else ""
-        if not name or len(each.encode()) > MAX_FIELD_BYTES or not name.isprintable():
+        if not is_path(each) or each == HEADER:
             raise Invalid(
                 f"search_fields must be paths like order.id, or header:NAME, of at most {MAX_FIELD_BYTES} bytes"
             )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
-from pushhub.engine.model.search import MAX_VALUE
+from pushhub.engine.model.search import MAX_VALUE, Found
 from pushhub.ironmq.wire.cursors import MAX_CURSOR
 from pushhub.ironmq.wire.statuses import asked_as
 
@@ -46,11 +46,22 @@ def parse_search(query: Mapping[str, str]) -> SearchQuery:
     return SearchQuery(value=value, after=after or None)
 
 
-def render_found(found: FoundMessage) -> dict[str, object]:
+def render_found(found: FoundMessage | Found) -> dict[str, object]:
     """A message that was found, with the state of its deliveries."""
+    if isinstance(found, Found):
+        return {
+            "kind": found.kind,
+            "queue": None,
+            "application": found.of,
+            "message_id": found.message_id,
+            "field": found.field,
+            "deliveries": [{"subscriber_name": name, "state": state} for name, state in found.states],
+        }
     queue = found.queue
     return {
+        "kind": "queue",
         "queue": queue.name,
+        "application": None,
         "message_id": found.message_id,
         "field": found.field,
         "deliveries": [

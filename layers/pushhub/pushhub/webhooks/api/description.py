@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pushhub.engine.model.circuit import CircuitState
+from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS
 from pushhub.web.api import Auth
 from pushhub.web.description import (
     OVER_QUOTA,
@@ -151,6 +152,12 @@ _APPLICATION_WANTED = {
     **_APPLICATION_FIELDS,
     "redaction": nullable(
         request(_REDACTION, means="What is withheld. An answer or payload that is not JSON is withheld completely.")
+    ),
+    "searchFields": array(
+        text(maxLength=MAX_FIELD_BYTES),
+        "Fields of payloads, such as `order.id`, by whose values messages are found by the queue API's"
+        " `/search`. Each costs a write for each message.",
+        maxItems=MAX_FIELDS,
     ),
     "portalConsent": boolean("Whether URLs that are set with a portal's token must consent (`cloudEvents.consent`)."),
     "eager": boolean("Whether a post sends the first orders itself: faster on AWS, for one more SQS message."),
@@ -330,12 +337,13 @@ _SCHEMAS: dict[str, Schema] = {
             "rateLimit": _RATE,
             "metadata": TEXTS,
             "redaction": answer({name: array(text()) for name in _REDACTION}),
+            "searchFields": array(text(), "There if messages are found by fields of their payloads."),
             "portalConsent": boolean("There and true if URLs set with a portal's token must consent."),
             "eager": boolean("There and true if a post sends the first orders itself."),
             "createdAt": TIME,
             "updatedAt": TIME,
         },
-        lacks=("uid", "rateLimit", "redaction", "portalConsent", "eager"),
+        lacks=("uid", "rateLimit", "redaction", "searchFields", "portalConsent", "eager"),
     ),
     "WebhooksEndpoint": answer(
         {

@@ -18,6 +18,7 @@ class ApplicationFields:
         throttle_rate: Messages per second to each of its endpoints; None for no limit.
         metadata: The owner's own data.
         redaction: What is redacted in payloads and answers.
+        search_fields: By which values of payloads messages are found (:mod:`pushhub.engine.model.search`).
         portal_consent: Whether the endpoints that are set with a portal's token must consent.
         eager: Whether a post sends the first orders itself (:mod:`pushhub.engine.model.eager`).
     """
@@ -27,8 +28,14 @@ class ApplicationFields:
     throttle_rate: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     redaction: Redaction = field(default_factory=Redaction)
+    search_fields: tuple[str, ...] = ()
     portal_consent: bool = False
     eager: bool = False
+
+    @property
+    def found_by(self) -> tuple[str, ...]:
+        """The named fields that are not withheld."""
+        return tuple(each for each in self.search_fields if not self.redaction.covers(each))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,13 @@ class Redaction:
             return TOO_COSTLY
         return shown
 
+    def covers(self, path: str) -> bool:
+        """Whether the value at a path of names separated by dots is withheld, or at a name with these dots."""
+        nested: Mapping[str, Any] | str = ""
+        for name in reversed(path.split(".")):
+            nested = {name: nested}
+        return any(self.of_payload(each) != each for each in (nested, {path: ""}) if isinstance(each, dict))
+
     def of_answer(self, body: str) -> str:
         """An answer's body as it may be stored. If there are paths and it is neither a JSON object nor an array, it is
         withheld completely.

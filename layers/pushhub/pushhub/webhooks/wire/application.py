@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import iso_time
+from pushhub.engine.model.search import HEADER, MAX_FIELDS
+from pushhub.engine.model.search import is_path as is_field
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.redaction import MAX_PATHS, Redaction, is_path
@@ -33,6 +35,7 @@ def parse_application(fields: Fields) -> ApplicationFields:
         throttle_rate=rate(fields),
         metadata=fields.texts_by_name("metadata"),
         redaction=_redaction(fields),
+        search_fields=_search_fields(fields),
         portal_consent=fields.flag("portalConsent", default=False),
         eager=fields.flag("eager", default=False),
     )
@@ -55,6 +58,8 @@ def parse_application_patch(fields: Fields, stored: ApplicationFields) -> Applic
         changed = replace(changed, metadata=fields.texts_by_name("metadata"))
     if fields.has("redaction"):
         changed = replace(changed, redaction=_redaction(fields))
+    if fields.has("searchFields"):
+        changed = replace(changed, search_fields=_search_fields(fields))
     if fields.has("portalConsent"):
         changed = replace(changed, portal_consent=fields.flag("portalConsent", default=False))
     if fields.has("eager"):
@@ -67,6 +72,17 @@ def _redaction(fields: Fields) -> Redaction:
     return (
         Redaction() if given is None else Redaction(payload=_paths(given, "payload"), answers=_paths(given, "answers"))
     )
+
+
+def _search_fields(fields: Fields) -> tuple[str, ...]:
+    given = fields.raw("searchFields")
+    if given is None:
+        return ()
+    if not isinstance(given, list) or len(given) > MAX_FIELDS:
+        raise fields.refuse(f"A list of up to {MAX_FIELDS} fields is required", "searchFields")
+    if not all(is_field(each) and not each.startswith(HEADER) for each in given):
+        raise fields.refuse("A field is a path such as order.id, of at most 100 bytes", "searchFields")
+    return tuple(dict.fromkeys(given))
 
 
 def _paths(fields: Fields, name: str) -> tuple[str, ...]:
@@ -97,6 +113,8 @@ def application_view(application: Application) -> dict[str, Any]:
         shown["rateLimit"] = fields.throttle_rate
     if fields.redaction != Redaction():
         shown["redaction"] = {"payload": list(fields.redaction.payload), "answers": list(fields.redaction.answers)}
+    if fields.search_fields:
+        shown["searchFields"] = list(fields.search_fields)
     if fields.portal_consent:
         shown["portalConsent"] = True
     if fields.eager:

@@ -1,0 +1,89 @@
+"""Messages of applications are found by fields that their owner names, as those of queues are (decision 0092)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.engine.model.delivery import opening
+from pushhub.engine.model.search import Found, IndexEntry, index_entries
+from pushhub.webhooks.model.internal_queues import app_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.ports import MessageStore, SearchIndex
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.ports import MessageLog, ReadApplications
+
+KIND = "application"
+
+
+class WebhooksFields:
+    """Keeps the index of an application's named fields. Applications without any cost nothing.
+
+    Args:
+        index: The index; made on first use.
+    """
+
+    def __init__(self, index: Callable[[], SearchIndex]) -> None:
+        self._index = index
+
+    def add(self, application: Application, message: Message, body: bytes) -> None:
+        """Enter a message that is about to be stored. Fields that redaction withholds are left out.
+
+        Raises:
+            Unavailable: The effect is unknown; the message must not be stored.
+        """
+        entries = index_entries(application.fields.found_by, message, body)
+        if entries:
+            self._index().add(entries)
+
+    def remove(self, application: Application, message: Message, body: bytes) -> None:
+        """Remove a message whose content is erased.
+
+        Raises:
+            Unavailable: The effect is unknown; call again.
+        """
+        # Also by fields that redaction did not withhold when the message came.
+        entries = index_entries(application.fields.search_fields, message, body)
+        if entries:
+            self._index().remove(entries)
+
+
+class WebhooksFinder:
+    """Implements :class:`pushhub.engine.ports.Finder` for messages of applications.
+
+    Args:
+        applications: Finds applications.
+        log: Tells which messages have a payload.
+        messages: Messages of the engine.
+        now: Epoch milliseconds.
+    """
+
+    def __init__(
+        self, *, applications: ReadApplications, log: MessageLog, messages: MessageStore, now: Callable[[], int]
+    ) -> None:
+        self._applications = applications
+        self._log = log
+        self._messages = messages
+        self._now = now
+
+    def found(self, entry: IndexEntry) -> Found | None:
+        """The message, unless its payload is erased or gone, or the field is withheld now."""
+        application = self._applications.application(entry.project, app_of(entry.queue_uid))
+        if application is None or application.fields.redaction.covers(entry.field):
+            return None
+        listed = self._log.listed(entry.project, application.app_id, entry.message_id)
+        if listed is None or not listed.has_payload(self._now()):
+            return None
+        stored = self._messages.message_with_deliveries(listed.key)
+        if stored is None:
+            return None
+        message, made = stored
+        deliveries = {each.subscriber_id: each for each in made}
+        states = [
+            (each, (deliveries.get(each) or opening(message, each)).state.value)
+            for each in dict.fromkeys((*message.delivery_subscribers, *deliveries))
+        ]
+        return Found(kind=KIND, of=application.app_id, message_id=listed.message_id, field=entry.field, states=states)
