@@ -43,7 +43,7 @@ def crowd(stack: RunningStack) -> Iterator[tuple[Project, Endpoint, Endpoint, st
         for first in range(0, MESSAGES, 100):
             bodies = [json.dumps({"order": {"number": 5000 + first + each}}) for each in range(100)]
             project.post("other-007", *bodies)
-        app = project.webhooks("POST", "/app", {"name": "acme"})["id"]
+        app = project.webhooks("POST", "/app", {"name": "acme", "searchFields": ["number"]})["id"]
         project.webhooks("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {"number": 4712}})
         project.hub("POST", "/messages", {"message": "order:new", "payload": {"order": {"number": "4713"}}})
         given_up = "/orders/deliveries?state=exhausted"
@@ -120,6 +120,9 @@ def test_the_same_on_a_phone_with_a_hub_that_is_busy_for_a_moment(
         page.keyboard.press("Enter")
         expect(page.get_by_role("region", name="Found").get_by_role("link", name=lost)).to_be_visible()
         assert (left, console.too_wide(), console.violations()) == ([], False, [])
+        # And an order that went to an application is found in the same way
+        page.goto(f"{console.link('search')}?id=4712")
+        expect(page.get_by_role("region", name="Found")).to_contain_text("Application app_")
 
 
 def test_what_no_field_names_is_said_and_found_in_the_text_of_what_waits(

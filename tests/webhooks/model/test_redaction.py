@@ -23,6 +23,25 @@ PAYLOAD = {"user": {"email": "e", "name": "n"}, "items": [{"card": 1, "sku": 2},
 
 
 @pytest.mark.parametrize(
+    ("path", "covered"),
+    [
+        ("user.email", True),
+        ("user.email.host", True),
+        ("user.name", False),
+        ("user", False),
+        ("email", False),
+        ("any.thing.token", True),
+        ("list.0.card", True),
+        ("a.b", True),
+    ],
+)
+def test_a_field_is_covered_if_its_value_is_withheld_however_its_dots_are_read(path: str, covered: bool) -> None:
+    redaction = Redaction(payload=("user.email", "**.token", "list.*.card", "*.b"))
+    assert redaction.covers(path) is covered
+    assert not Redaction().covers(path)
+
+
+@pytest.mark.parametrize(
     ("path", "shown"),
     [
         ("user.email", {**PAYLOAD, "user": {"email": R, "name": "n"}}),
