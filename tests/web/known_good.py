@@ -254,6 +254,7 @@ MAPPING = {
     "parameters": [],
     "filters": [{"path": "payload.status", "operator": "eq", "value": "complete", "match_rule": "any"}],
     "identifiers": {"number": "payload.number"},
+    "search_fields": ["number"],
     "options": {
         "retries_allowed": True,
         "allow_retries": True,

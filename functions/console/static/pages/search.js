@@ -165,15 +165,22 @@ function nothing(place, queue) {
   return where ? `${named} And no message with this id is ${where} (any more).` : named;
 }
 
+const OF = { queue: (one) => `Queue ${one.queue}`, application: (one) => `Application ${one.application}`, store: () => "Message of the store" };
+const LINK = {
+  queue: (one) => href("queues", one.queue, "messages", one.message_id),
+  application: (one) => href("apps", one.application, "messages", one.message_id),
+  store: (one) => href("store", "messages", one.message_id),
+};
+
 /** Messages that the index of named fields has for a value, of all pages up to some. */
 async function indexed(value, signal) {
   const rows = [];
   for (let after = "", page = 0; after !== null && page < INDEX_PAGES; page++) {
     const told = await ironmq.find(value.slice(0, 200), after, signal);
     rows.push(...told.found.map((one) => ({
-      name: one.message_id, of: one.queue, what: `${one.queue === null ? `Application ${one.application}` : `Queue ${one.queue}`}, ${one.field}`,
+      name: one.message_id, of: one.queue, what: `${OF[one.kind](one)}, ${one.field}`,
       states: one.deliveries.map((each) => ({ to: each.subscriber_name, state: each.state })),
-      link: one.queue === null ? href("apps", one.application, "messages", one.message_id) : href("queues", one.queue, "messages", one.message_id),
+      link: LINK[one.kind](one),
     })));
     after = told.after;
   }

@@ -154,6 +154,7 @@ function EditMapping({ mapping, onClose, onDone }) {
         filters: asJson(values.filters, "filters", "[]"),
         identifiers: asJson(values.identifiers, "identifiers", "{}"),
         options: asJson(values.options, "options", "{}"),
+        search_fields: lines(values.search_fields),
       },
     };
     await (mapping.id ? hub.things.change("mappings", mapping.id, body) : hub.things.make("mappings", body));
@@ -167,11 +168,12 @@ function EditMapping({ mapping, onClose, onDone }) {
     { name: "messages", label: "Types", hint: "One per line, for example order:new.", type: "long", required: true },
     { name: "filters", label: "Filters", hint: 'JSON: [{"path": "payload.order.total", "operator": "gt", "value": "100"}]', type: "long" },
     { name: "identifiers", label: "Identifiers", hint: "JSON: paths by name; messages with the same values are delivered only once.", type: "long" },
+    { name: "search_fields", label: "Fields to find messages by", type: "long", hint: "At most 3, one per line: a path in the payload (order.number). Each costs a write a message, for messages that come from now on." },
     { name: "options", label: "Options", hint: "JSON: retries_allowed, retry_base, retry_cap, max_attempts, lenient.", type: "long" },
   ];
   const values = {
     name: mapping.name, url: mapping.url, token: mapping.token, messages: (mapping.messages ?? []).join("\n"),
-    filters: JSON.stringify(mapping.filters ?? []), identifiers: JSON.stringify(mapping.identifiers ?? {}), options: JSON.stringify(mapping.options ?? {}),
+    filters: JSON.stringify(mapping.filters ?? []), identifiers: JSON.stringify(mapping.identifiers ?? {}), options: JSON.stringify(mapping.options ?? {}), search_fields: (mapping.search_fields ?? []).join("\n"),
   };
   return html`<${Dialog} title=${mapping.id ? `Edit ${mapping.name}` : "New mapping"} onClose=${onClose}>
     <${Form} fields=${fields} values=${values} onSubmit=${save} onCancel=${onClose} />

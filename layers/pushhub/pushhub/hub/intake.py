@@ -7,12 +7,14 @@ write by the engine; the stream takes it from there.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ids import derived_message_id
 from pushhub.engine.model.message import Message
+from pushhub.engine.model.search import index_entries
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE, INCOMING_UID, ROUTER, service_queue
 from pushhub.hub.model.log import log_entry
 from pushhub.hub.model.message import LIFE_MS, HubMessage, headers_of
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.accept import Accept, PlacedBody
-    from pushhub.engine.ports import BodyStore, MessageSink
+    from pushhub.engine.ports import BodyStore, MessageSink, SearchIndex
     from pushhub.engine.quotas import Quotas
     from pushhub.hub.model.mapping import ServiceMapping
     from pushhub.hub.ports import MessageTypes, WriteEntries
@@ -38,6 +40,7 @@ class HubIntake:
         settings: Notified of message types.
         log: Notified of pushed messages.
         quotas: Bounds what producers push; made when one does.
+        index: The index of named fields; made on first use.
         telemetry: Reports messages that could not be entered into the log.
     """
 
@@ -50,6 +53,7 @@ class HubIntake:
         settings: MessageTypes,
         log: WriteEntries,
         quotas: Callable[[], Quotas],
+        index: Callable[[], SearchIndex],
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
@@ -59,6 +63,7 @@ class HubIntake:
         self._settings = settings
         self._log = log
         self._quotas = quotas
+        self._index = index
         self._clock = clock
         self._telemetry = telemetry
         self._noted: set[tuple[str, str]] = set()
@@ -144,7 +149,7 @@ class HubIntake:
         now = self._clock.now()
 
         def made(message_id: str) -> Message:
-            return Message(
+            copy = Message(
                 project=incoming.project,
                 queue=service_queue(mapping_id),
                 queue_uid=mapping_id,
@@ -161,10 +166,20 @@ class HubIntake:
                 root=incoming.root_id,
                 cause=cause,
             )
+            self._enter(copy, message, mapping)
+            return copy
 
         copy, _ = self._accept.once(self._messages, made, cause=cause, at=incoming.accepted_at)
         self._show(copy)
         return copy
+
+    def _enter(self, copy: Message, message: HubMessage, mapping: ServiceMapping) -> None:
+        """Enter a copy that is about to be stored into the index, if its mapping names fields."""
+        if not mapping.search_fields:
+            return
+        entries = index_entries(mapping.search_fields, copy, json.dumps(message.payload).encode())
+        if entries:
+            self._index().add(entries)
 
     def note_type(self, project_id: str, message_type: str) -> None:
         """Record that messages of that type exist; once per execution environment."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pushhub.hub.model.filters import Matches
     from pushhub.hub.ports import HubLog, HubSettings, TickingSchedulers
     from pushhub.hub.queues import HubQueues
+    from pushhub.hub.search import HubFinder
     from pushhub.hub.target import HubTarget
     from pushhub.hub.ticks import HubTicks
     from pushhub.hub.watch import HubWatch
@@ -172,6 +173,7 @@ class Hub:
             queue_source=self._queues,
             internal=lambda queue: queue == INCOMING_QUEUE,
             watchers=(self._watch,),
+            finder=self._finder,
             ticks=(lambda: self.ticks,),
             apis={"/api/": lambda: self.api},
             producer_apis={"/api/": lambda: self.posting_api},
@@ -190,6 +192,7 @@ class Hub:
             settings=self.ports.settings,
             log=self.ports.log,
             quotas=lambda: self._engine.quotas,
+            index=lambda: outside.search_index,
             clock=outside.clock,
             telemetry=outside.telemetry,
         )
@@ -259,6 +262,11 @@ class Hub:
         from pushhub.hub.queues import HubQueues
 
         return HubQueues(settings=self.ports.settings)
+
+    def _finder(self) -> HubFinder:
+        from pushhub.hub.search import HubFinder
+
+        return HubFinder(log=self.ports.log)
 
     def _watch(self) -> HubWatch:
         from pushhub.hub.watch import HubWatch

@@ -61,7 +61,7 @@ class Found:
 
     Attributes:
         kind: What it belongs to, in a word (``application``).
-        of: The id of that.
+        of: The id of that; empty where a project has only one.
         message_id: Its id in the protocol.
         field: The field that has the value.
         states: The name of each receiver, and the state of the delivery to it.

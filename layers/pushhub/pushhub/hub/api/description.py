@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS
 from pushhub.hub.api.call import MAX_PAGE
 from pushhub.hub.model.filters import MatchRule, Operator
 from pushhub.hub.model.log import HubState, Location
@@ -52,6 +53,7 @@ _MAPPING_SENT = {
     "messages": ["order:new"],
     "filters": [_FILTER],
     "identifiers": {"number": "payload.number"},
+    "search_fields": ["number"],
 }
 _MAPPING: dict[str, Any] = {
     "id": _ID,
@@ -227,6 +229,12 @@ _SCHEMAS: dict[str, Schema] = {
                 additionalProperties=text(minLength=1, maxLength=500),
                 maxProperties=MAX_IDENTIFIERS,
             ),
+            "search_fields": array(
+                text(maxLength=MAX_FIELD_BYTES),
+                "Fields of payloads, such as `order.number`, by whose values its messages are found by the queue API's"
+                " `/search`. Each costs a write for each message.",
+                maxItems=MAX_FIELDS,
+            ),
             "options": ref("HubOptions"),
             "enabled": boolean(),
             "required": boolean("Cannot be disabled."),
@@ -242,6 +250,7 @@ _SCHEMAS: dict[str, Schema] = {
             "messages": array(text()),
             "parameters": array(_OBJECT_ID),
             "identifiers": obj(additionalProperties=text()),
+            "search_fields": array(text()),
             "filters": array(answer(_FILTER_FIELDS)),
             "formatted_filters": array(answer(_FILTER_FIELDS), "The same."),
             "options": answer(_OPTION_FIELDS),

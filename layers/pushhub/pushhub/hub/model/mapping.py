@@ -57,6 +57,7 @@ class ServiceMapping:
         parameter_ids: Ids of the store's parameters sent with each request.
         filters: All must pass.
         identifiers: Name to path; see :func:`pushhub.hub.model.identifiers.identity_of`.
+        search_fields: By which values of payloads the messages for it are found (:mod:`pushhub.engine.model.search`).
         options: How failures are handled.
         enabled: Whether new messages are routed to it.
         required: It cannot be disabled or deleted (a service its endpoint calls required).
@@ -77,6 +78,7 @@ class ServiceMapping:
     parameter_ids: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()
     identifiers: Attributes[str, str] = field(default_factory=dict)
+    search_fields: tuple[str, ...] = ()
     options: ServiceOptions = field(default_factory=ServiceOptions)
     enabled: bool = True
     required: bool = False

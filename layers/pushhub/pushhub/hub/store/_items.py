@@ -66,6 +66,7 @@ def decode_mapping(item: Item) -> ServiceMapping:
     fields |= {
         "messages": tuple(fields["messages"]),
         "parameter_ids": tuple(fields["parameter_ids"]),
+        "search_fields": tuple(fields.get("search_fields", ())),
         "filters": _filters(fields["filters"]),
         "options": ServiceOptions(**fields["options"]),
         "sealed": _encrypted(item, "sealed"),

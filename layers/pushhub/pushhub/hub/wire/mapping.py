@@ -8,6 +8,7 @@ from typing import Any
 from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import KEEP, MAX_GRACE_S, SigningChange
+from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
 from pushhub.hub.model.filters import MAX_PATTERN, Filter, MatchRule, Operator, check_pattern, text_of
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.message import is_message_type
@@ -53,6 +54,7 @@ def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
         parameter_ids=_parameter_ids(fields, mapping),
         filters=read_filters(fields) if "filters" in fields else mapping.filters,
         identifiers=read_identifiers(fields) if "identifiers" in fields else mapping.identifiers,
+        search_fields=_search_fields(fields, mapping),
         options=read_options(fields, mapping.options),
         enabled=fields.flag("enabled", mapping.enabled),
         required=fields.flag("required", mapping.required),
@@ -115,6 +117,15 @@ def _parameter_ids(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
     if not all(is_object_id(each) for each in ids):
         fields.error("parameters", "must be ids of parameters")
     return ids
+
+
+def _search_fields(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
+    if "search_fields" not in fields:
+        return mapping.search_fields
+    given = fields.texts("search_fields", most=MAX_FIELDS)
+    if not all(is_path(each) and not each.startswith(HEADER) for each in given):
+        fields.error("search_fields", f"must be paths in the payload such as order.number, of {MAX_FIELD_BYTES} bytes")
+    return given
 
 
 def read_filters(fields: Fields, name: str = "filters") -> tuple[Filter, ...]:
@@ -199,6 +210,7 @@ def mapping_view(mapping: ServiceMapping, store_id: str) -> dict[str, Any]:
         "messages": list(mapping.messages),
         "parameters": list(mapping.parameter_ids),
         "identifiers": dict(mapping.identifiers),
+        "search_fields": list(mapping.search_fields),
         "filters": filters,
         "formatted_filters": filters,
         "options": asdict(mapping.options),

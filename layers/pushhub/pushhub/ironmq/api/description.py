@@ -845,8 +845,8 @@ DESCRIPTION = ApiDescription(
         ),
         **ALERTS,
         "ironmq.search": Described(
-            means="Finds messages in all queues and applications of the project whose named fields have this value,"
-            " newest first."
+            means="Finds messages of the queues, applications and the store of the project whose named fields have this"
+            " value, newest first."
             " Case does not matter. A page may be short or empty; continue with `after` until it is null.",
             asked={"value": "4711"},
             answer=answer(
@@ -854,9 +854,7 @@ DESCRIPTION = ApiDescription(
                     "found": array(
                         answer(
                             {
-                                "kind": text(
-                                    "Whether it is of a queue or of an application.", enum=["queue", "application"]
-                                ),
+                                "kind": text("What it belongs to.", enum=["queue", "application", "store"]),
                                 "queue": nullable(text("Its queue.")),
                                 "application": nullable(text("The id of its application.")),
                                 "message_id": text("The message's id."),
@@ -865,7 +863,7 @@ DESCRIPTION = ApiDescription(
                                     answer(
                                         {
                                             "subscriber_name": text("The subscriber's name."),
-                                            "state": text("State of the delivery.", enum=list(DeliveryState)),
+                                            "state": text("State of the delivery, in its protocol's words."),
                                         }
                                     ),
                                     "None in a pull queue.",

@@ -52,7 +52,7 @@ def render_found(found: FoundMessage | Found) -> dict[str, object]:
         return {
             "kind": found.kind,
             "queue": None,
-            "application": found.of,
+            "application": found.of or None,
             "message_id": found.message_id,
             "field": found.field,
             "deliveries": [{"subscriber_name": name, "state": state} for name, state in found.states],
