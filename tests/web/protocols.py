@@ -97,7 +97,9 @@ class Served:
             "consumer": "c",
             "secret": "s",
         }
-        path = route.path.format(**{**filled, "subscription": "1", "table": "queues", **(names or {})})
+        path = route.path.format(
+            **{**filled, "subscription": "1", "table": "queues", "alert": "0123456789ab", **(names or {})}
+        )
         return self.send(route.method, path, body, project=project, token=token, query=query, headers=headers)
 
     def send(

@@ -52,12 +52,12 @@ _SHOWN = answer(
     }
 )
 _SETTINGS: dict[str, Any] = {
-    "name": "Shop fails",
+    "name": "Deliveries fail",
     "measure": "failure_rate",
     "threshold": 50,
     "minutes": 15,
-    "queue": "orders",
-    "subscriber": "shop",
+    "queue": "",
+    "subscriber": "",
     "url": "https://ops.example/alerts",
     "format": "json",
 }
