@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,6 +19,8 @@ from pushhub.engine import windows
 from pushhub.engine.model.circuit import Circuit, CircuitState
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import NewMessage
+from pushhub.engine.model.queue import QueueType
+from pushhub.ironmq.model.project_alert import Format, Measure, ProjectAlert
 from pushhub.ironmq.wiring import Ironmq
 
 ROOT = Path(__file__).parents[2]
@@ -230,6 +233,48 @@ def test_push_may_move_what_would_hold_up_others_to_the_slow_lane(
     assert len(sink.received) == 1
     run_and_check(functions, "push", functions.sqs_event("SLOW_QUEUE_URL"))
     assert sorted(body for _, body in sink.received) == [b"1", b"2"]
+
+
+def test_wake_and_push_are_allowed_to_tell_of_alerts(functions: Functions, sink: Sink) -> None:
+    # Given a delivery that failed, a message of a pull queue, and alerts that watch both queues and the project
+    queue = a_push_queue(sink.url, retries=3, retries_delay=600)
+    pulled = replace(queue, name="pulled", uid="cccccccccccc", pull_uid="dddddddddddd", type=QueueType.PULL, push=None)
+    whole().engine.ports.config.create_queue(pulled)
+    sink.status = 500
+    post(b"x")
+    run_and_check(functions, "dispatch", functions.stream_event())
+    run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
+    whole().part(Ironmq).post.post(PROJECT, "pulled", [NewMessage(body=b"y")])
+    alerts = whole().part(Ironmq).ports.alerts
+    for number, (measure, watched) in enumerate(
+        ((Measure.OLDEST_WAITING, "orders"), (Measure.OLDEST_WAITING, "pulled"), (Measure.GIVEN_UP, ""))
+    ):
+        alerts.save(
+            ProjectAlert(
+                project=PROJECT,
+                alert_id=f"{number:012x}",
+                name=watched,
+                measure=measure,
+                threshold=1,
+                minutes=5,
+                queue=watched,
+                url=sink.url,
+                format=Format.JSON,
+                created_at=1,
+            )
+        )
+    turn_clock(seconds=5)
+    functions.stream_event()
+    # When wake looks at them, then both that wait are told of, and arrive
+    run_and_check(functions, "wake", {})
+    sink.status = 200
+    run_and_check(functions, "dispatch", functions.stream_event())
+    run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
+    told = [json.loads(body) for _, body in sink.received if body.startswith(b"{")]
+    assert sorted((each["state"], each["alert"]["queue"]) for each in told) == [
+        ("firing", "orders"),
+        ("firing", "pulled"),
+    ]
 
 
 def run_and_check(functions: Functions, name: str, event: dict[str, Any]) -> None:
