@@ -41,7 +41,7 @@ export function Charts({ query }) {
 
 function Chosen({ queue, period, queues, show }) {
   const [named, setNamed] = useState(queue);
-  return html`<form class="row" onSubmit=${(event) => { event.preventDefault(); show({ queue: named.trim(), subscriber: "" }); }}>
+  return html`<form class="filter" onSubmit=${(event) => { event.preventDefault(); show({ queue: named.trim(), subscriber: "" }); }}>
     <div class="field"><label for="charts-period">Period</label>
       <select id="charts-period" value=${period} onChange=${(event) => show({ hours: event.currentTarget.value })}>
         ${PERIODS.map(([key, name]) => html`<option value=${key}>${name}</option>`)}
