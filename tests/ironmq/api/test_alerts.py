@@ -47,11 +47,11 @@ def minute(hub: Hub, times: int = 1) -> None:
 def count(hub: Hub, *, attempts: int = 0, failed: int = 0, given_up: int = 0, subscriber: str = "") -> None:
     now = hub.world.clock.now()
     store, hour = hub.world.ports.activity, now - now % HOUR_MS
-    figures = {"attempts": attempts, "failed": failed, "given_up": given_up}
     if subscriber:
-        store.add_subscriber_activity(PROJECT, subscriber, hour, SubscriberActivity(**figures))
+        at = SubscriberActivity(attempts=attempts, failed=failed, given_up=given_up)
+        store.add_subscriber_activity(PROJECT, subscriber, hour, at)
     else:
-        store.add_activity(PROJECT, hour, Activity(**figures))
+        store.add_activity(PROJECT, hour, Activity(attempts=attempts, failed=failed, given_up=given_up))
 
 
 def told(hub: Hub, url: str = OPS) -> list[dict[str, Any]]:

@@ -69,4 +69,4 @@ def _decode(item: Item, kind: type[Counts]) -> Counts:
     counts = {each.name: numbers(item, each.name) or 0 for each in fields(kind) if each.name != "took"}
     places = (name.removeprefix(_TOOK) for name in item if name.startswith(_TOOK))
     took = {int(place): numbers(item, f"{_TOOK}{place}") or 0 for place in places if place.isdecimal()}
-    return kind(**counts, took=took)  # type: ignore[arg-type]
+    return kind(**counts, took=took)

@@ -106,4 +106,4 @@ def _sample(stored: list[int]) -> Sample:
 
 
 def _notification(stored: dict[str, Any] | None) -> Notification | None:
-    return stored and Notification(**{**stored, "happened": Happened(stored["happened"])})
+    return None if stored is None else Notification(**{**stored, "happened": Happened(stored["happened"])})
