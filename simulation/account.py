@@ -34,7 +34,7 @@ from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes
 from pushhub.web.http import Router
-from simulation.dynamodb import Change, DynamoDB, service_error
+from simulation.dynamodb import MOST_STALE_MS, Change, DynamoDB, service_error
 from simulation.endpoints import Endpoints
 from simulation.expressions import Item
 from simulation.functions import Environment, Function, QueueSource, RunFailed, StreamSource, ids_in
@@ -159,6 +159,7 @@ class Account:
             stack.tables,
             now_ms=self.now_ms,
             lag_ms=self._lag_ms,
+            stale_ms=self._stale_ms,
             undone=lambda: self.weather.strikes(Kind.UNDONE, "dynamodb", self.scheduler.now),
             changed=self._changed,
         )
@@ -291,6 +292,9 @@ class Account:
         self.scheduler.sleep(self.random.randrange(60) * SECOND)
         while True:
             self.scheduler.spawn(lambda: self._scheduled(name))
+            if self.weather.strikes(Kind.TWICE, name, self.scheduler.now):
+                again = self.random.randrange(2 * SECOND)
+                self.scheduler.spawn(lambda: self._scheduled(name), after=again)
             self.scheduler.sleep(seconds * SECOND)
 
     def _scheduled(self, name: str) -> None:
@@ -381,7 +385,14 @@ class Account:
 
     def _lag_ms(self) -> int:
         worst = self.weather.worst(Kind.LAG, self.scheduler.now)
-        return self.random.randrange(5, 60) if not worst else self.random.randrange(round(worst * 1000))
+        if not worst:
+            return self.random.randrange(5, 60)
+        self.weather.struck[Kind.LAG.value] += 1
+        return self.random.randrange(round(worst * 1000))
+
+    def _stale_ms(self) -> int:
+        stale = self.weather.strikes(Kind.STALE, "dynamodb", self.scheduler.now)
+        return self.random.randrange(1, MOST_STALE_MS) if stale else 0
 
     def _changed(self, change: Change) -> None:
         table, before, after = change.table, change.before, change.after

@@ -11,10 +11,12 @@ import bisect
 import math
 import re
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -56,6 +58,13 @@ RETURNED = {
     "UpdateItem": {"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"},
 }
 """What each operation takes for ``ReturnValues``."""
+
+
+MOST_STALE_MS = 2_000
+"""The greatest age of what a read that is not consistent shows."""
+
+_Past = tuple[int, Any, Any, bytes]
+"""When an item changed (epoch milliseconds), its keys, and what it was before."""
 
 
 def valid(holds: bool, operation: str) -> None:
@@ -173,8 +182,8 @@ class _Sorted:
 
     __slots__ = ("_order", "items")
 
-    def __init__(self) -> None:
-        self.items: dict[Any, bytes] = {}
+    def __init__(self, items: Mapping[Any, bytes] = MappingProxyType({})) -> None:
+        self.items: dict[Any, bytes] = {**items}
         self._order: list[Any] | None = None
 
     def put(self, key: Any, packed: bytes) -> None:
@@ -310,6 +319,25 @@ class Table:
         self._partitions: dict[Any, _Sorted] = {}
         self._late = {each.name: _Late(each) for each in schema.indexes}
         self._expires_at = math.inf
+        self._past: deque[_Past] = deque()
+
+    def as_it_was(self, ago_ms: int) -> Table:
+        """The table as it was so many milliseconds ago (:data:`MOST_STALE_MS` at most), for reading."""
+        then = self._now_ms() - ago_ms
+        copied = copy(self)
+        copied._partitions = dict(self._partitions)
+        mended: set[Any] = set()
+        for at_ms, pk, sk, packed in reversed(self._past):
+            if at_ms <= then:
+                break
+            if pk not in mended:
+                mended.add(pk)
+                copied._partitions[pk] = _Sorted(self._partitions[pk].items if pk in self._partitions else {})
+            if packed:
+                copied._partitions[pk].put(sk, packed)
+            else:
+                copied._partitions[pk].remove(sk)
+        return copied
 
     def item(self, key: Item) -> Item | None:
         """An item as it is."""
@@ -466,6 +494,10 @@ class Table:
 
     def _tell(self, change: Change, moves: Sequence[_Move]) -> None:
         now = self._now_ms()
+        item = change.after or change.before or {}
+        self._past.append((now, plain(item["pk"]), plain(item["sk"]), change.packed_before))
+        while self._past[0][0] < now - MOST_STALE_MS:
+            self._past.popleft()
         for move in moves:
             move.late.change(move, change.packed_after, now, 0 if move.late.index.local else self._lag_ms())
         self._changed(change)
@@ -490,7 +522,7 @@ class DynamoDB:
         schemas: The tables.
         now_ms: Its clock, epoch milliseconds.
         lag_ms: How long an index takes to show a write.
-        stale_ms: How old the items that an eventually consistent read shows may be; for scans only.
+        stale_ms: How old the items are that an eventually consistent read of a table shows; asked for each such call.
         undone: Asked for each entry of a batch: whether it is left undone this time.
         changed: See :class:`Table`.
         refuses: See :class:`Table`.
@@ -502,12 +534,15 @@ class DynamoDB:
         *,
         now_ms: Callable[[], int],
         lag_ms: Callable[[], int] = lambda: 0,
+        stale_ms: Callable[[], int] = lambda: 0,
         undone: Callable[[], bool] = lambda: False,
         changed: Changed = lambda _: None,
         refuses: bool = True,
     ) -> None:
         self._now_ms = now_ms
+        self._stale_ms = stale_ms
         self._undone = undone
+        self._held: Counter[tuple[str, Any, Any]] = Counter()
         self.tables = {
             each.name: Table(each, now_ms=now_ms, lag_ms=lag_ms, changed=changed, refuses=refuses) for each in schemas
         }
@@ -516,13 +551,14 @@ class DynamoDB:
     def get_item(self, *, TableName: str, Key: Item, **more: Any) -> dict[str, Any]:  # noqa: N803 (the service's)
         """GetItem, consistent."""
         table = self.tables[TableName]
-        item = table.get(Key, more)
+        item = self._seen(table, more).get(Key, more)
         return {} if item is None else {"Item": item}
 
     def put_item(self, *, TableName: str, Item: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
         """PutItem."""
         table = self.tables[TableName]
         valid(_fits(Item), "PutItem")
+        self._check_free(TableName, Item, "PutItem")
         kept = table.kept(Item)
         self._check(kept[1], more, "PutItem")
         table.store(Item, kept)
@@ -531,6 +567,7 @@ class DynamoDB:
     def update_item(self, *, TableName: str, Key: Item, UpdateExpression: str, **more: Any) -> dict[str, Any]:  # noqa: N803
         """UpdateItem."""
         table = self.tables[TableName]
+        self._check_free(TableName, Key, "UpdateItem")
         kept = table.kept(Key)
         self._check(kept[1], more, "UpdateItem")
         after = self._updated(kept[1], Key, UpdateExpression, more)
@@ -541,6 +578,7 @@ class DynamoDB:
     def delete_item(self, *, TableName: str, Key: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
         """DeleteItem."""
         table = self.tables[TableName]
+        self._check_free(TableName, Key, "DeleteItem")
         kept = table.kept(Key)
         self._check(kept[1], more, "DeleteItem")
         table.drop(Key, kept)
@@ -551,13 +589,14 @@ class DynamoDB:
         ((name, asked),) = RequestItems.items()
         _valid_batch(asked["Keys"], MOST_READ, "BatchGetItem")
         table = self.tables[name]
+        seen = self._seen(table, asked)
         rest = [each for each in asked["Keys"] if self._undone()]
         found = []
         for each in asked["Keys"]:
             if each in rest:
                 continue
             try:
-                found.append(table.get(each, asked))
+                found.append(seen.get(each, asked))
             except ClientError:
                 rest.append(each)
         answer: dict[str, Any] = {"Responses": {name: [each for each in found if each is not None]}}
@@ -596,6 +635,8 @@ class DynamoDB:
             return {"Error": {"Code": "ValidationError"}, "TableName": name}
         if self._undone():
             return {"Error": {"Code": "ThrottlingError"}, "TableName": name}
+        if self._is_held(name, item):
+            return {"Error": {"Code": "TransactionConflict"}, "TableName": name}
         kept = table.kept(item)
         if kept[1] is not None:
             table.count_write(item)
@@ -614,6 +655,10 @@ class DynamoDB:
         writes = [(kind, write) for each in TransactItems for kind, write in each.items()]
         _valid_batch([_key_of(*each) for each in writes], MOST_IN_TRANSACTION, "TransactWriteItems", by_table=writes)
         valid(all(_fits(write["Item"]) for kind, write in writes if kind == "Put"), "TransactWriteItems")
+        busy = [self._is_held(write["TableName"], _key_of(kind, write)) for kind, write in writes]
+        if any(busy):
+            reasons = [{"Code": "TransactionConflict" if each else "None"} for each in busy]
+            raise service_error("TransactionCanceledException", "TransactWriteItems", CancellationReasons=reasons)
         refused = [
             not self._holds(self.tables[write["TableName"]].item(_key_of(kind, write)), write) for kind, write in writes
         ]
@@ -640,7 +685,7 @@ class DynamoDB:
         names, values = _named(more)
         _, partition = key_values(KeyConditionExpression, names, values)
         index = next((each for each in table.schema.indexes if each.name == more.get("IndexName")), None)
-        items = table.read(
+        items = self._seen(table, more if index is None else {"ConsistentRead": True}).read(
             partition,
             index,
             after=more.get("ExclusiveStartKey"),
@@ -654,7 +699,9 @@ class DynamoDB:
     def scan(self, *, TableName: str, **more: Any) -> dict[str, Any]:  # noqa: N803
         """Scan of a table, or of a segment of it; it is not counted for any key."""
         table = self.tables[TableName]
-        items = table.segment(more.get("Segment", 0), more.get("TotalSegments", 1), after=more.get("ExclusiveStartKey"))
+        items = self._seen(table, more).segment(
+            more.get("Segment", 0), more.get("TotalSegments", 1), after=more.get("ExclusiveStartKey")
+        )
         return self._page(items, None, more)[0]
 
     def _page(
@@ -688,6 +735,34 @@ class DynamoDB:
             wanted = [names.get(each, each) for each in wanted]
             found = [{name: value for name, value in each.items() if name in wanted} for each in found]
         return answer | {"Items": found, "Count": len(found)}, page
+
+    def hold(self, writes: Sequence[Any]) -> Callable[[], None]:
+        """Begin a transaction: until what is returned is called, other writes to its items conflict with it."""
+        keys = [
+            (write["TableName"], plain(key["pk"]), plain(key["sk"]))
+            for each in writes
+            for kind, write in each.items()
+            for key in [_key_of(kind, write)]
+        ]
+        self._held.update(keys)
+
+        def release() -> None:
+            while keys:
+                self._held[keys.pop()] -= 1
+
+        return release
+
+    def _is_held(self, table: str, key: Item) -> bool:
+        return self._held[table, plain(key["pk"]), plain(key["sk"])] > 0
+
+    def _check_free(self, table: str, key: Item, operation: str) -> None:
+        if self._is_held(table, key):
+            raise service_error("TransactionConflictException", operation)
+
+    def _seen(self, table: Table, more: Mapping[str, Any]) -> Table:
+        """A table as a read sees it."""
+        ago_ms = 0 if more.get("ConsistentRead") else self._stale_ms()
+        return table.as_it_was(ago_ms) if ago_ms else table
 
     @staticmethod
     def _holds(stored: Item | None, more: Mapping[str, Any]) -> bool:

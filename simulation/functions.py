@@ -14,7 +14,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from random import Random
 from types import CodeType
@@ -221,6 +221,7 @@ class Environment:
         self.used_at = account.scheduler.now
         self.random = Random(f"{account.seed}/{self.name}")
         off = account.weather.worst(Kind.CLOCKS, account.scheduler.now) * 1000
+        account.weather.struck[Kind.CLOCKS.value] += bool(off)
         self.clock = Clock(
             self, round(self.random.uniform(-off, off)) if off else self.random.randint(-20, 20), self.random
         )
@@ -317,6 +318,16 @@ class Environment:
         if weather.strikes(Kind.REFUSED, service, now):
             account.trouble(self.settings.name, f"{self.name} {operation} refused")
             raise service_error("ThrottlingException", operation)
+        if weather.strikes(Kind.OUTAGE, service, now):
+            account.trouble(self.settings.name, f"{self.name} {operation} refused, as {service} is down")
+            raise service_error("ServiceUnavailable", operation)
+        if weather.strikes(Kind.LATE, service, now):
+            account.trouble(self.settings.name, f"{self.name} {operation} unanswered, and late")
+            self._take_effect_late(real, parameters)
+            raise ReadTimeoutError(endpoint_url=service)
+        if operation == "transact_write_items" and weather.strikes(Kind.CONFLICT, service, now):
+            account.trouble(self.settings.name, f"{self.name} {operation} takes long")
+            return self._made(operation, partial(self._transact_slowly, real), parameters)
         if weather.strikes(Kind.REPEATED, service, now):
             account.trouble(self.settings.name, f"{self.name} {operation} repeated")
             # Nobody knows the first call's answer; the second one's counts, even if it is a refusal.
@@ -329,6 +340,54 @@ class Environment:
             self.pause(account.random.randrange(1_000_000, 40_000_000))
             raise ReadTimeoutError(endpoint_url=service)
         return answer
+
+    def _take_effect_late(self, real: Callable[..., Any], parameters: dict[str, Any]) -> None:
+        """Wait for an answer in vain; the call takes effect some time after its caller has given up."""
+        account = self.account
+        gives_up = account.random.randrange(1_000_000, 40_000_000)
+        late = gives_up + account.random.randrange(1, 10_000_000)
+        account.scheduler.spawn(lambda: account.ignoring_refusals(lambda: real(**parameters)), after=late)
+        self.pause(gives_up)
+
+    def _transact_slowly(self, real: Callable[..., Any], **parameters: Any) -> Any:
+        """A transaction that takes seconds, in which nobody else may write to its items.
+
+        Raises:
+            ClientError: It was cancelled as another write came first; or the SDK repeated it while it was in progress,
+                and has given up before its end.
+        """
+        account, table = self.account, self.account.dynamodb
+        lasts = account.random.randrange(50_000, 2_000_000)
+        chance = account.random.random()
+        if chance < 0.4:
+            raise service_error(
+                "TransactionCanceledException",
+                "TransactWriteItems",
+                CancellationReasons=[
+                    {"Code": "None" if number else "TransactionConflict"}
+                    for number, _ in enumerate(parameters["TransactItems"])
+                ],
+            )
+        release = table.hold(parameters["TransactItems"])
+
+        def ends() -> Any:
+            release()
+            return real(**parameters)
+
+        if chance < 0.6:
+            lasts *= 3
+            until = account.scheduler.now + lasts
+            account.scheduler.spawn(lambda: account.ignoring_refusals(ends), after=lasts)
+            for repeat in range(SDK_REPEATS):
+                self.pause(round(account.random.random() * 2**repeat * SECOND))
+                if account.scheduler.now > until:
+                    return real(**parameters)
+            raise service_error("TransactionInProgressException", "TransactWriteItems")
+        try:
+            self.pause(lasts)
+        finally:
+            release()
+        return real(**parameters)
 
     def read_of(self, message_id: str, subscriber_id: str) -> int:
         """When this environment last read a delivery, microseconds."""
@@ -450,7 +509,7 @@ class Function:
         """
         account, name = self.account, self.settings.name
         now = account.scheduler.now
-        if account.weather.strikes(Kind.THROTTLED, name, now):
+        if account.weather.strikes(Kind.THROTTLED, name, now) or account.weather.strikes(Kind.CROWDED, name, now):
             account.note(f"{name} throttled")
             raise RunFailed("throttled")
         if account.weather.strikes(Kind.STOPPED, name, now):

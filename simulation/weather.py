@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 
@@ -45,6 +45,18 @@ class Kind(StrEnum):
     """An operator purges a queue by mistake."""
     CLOCKS = "clocks"
     """New execution environments have clocks that are seconds off."""
+    OUTAGE = "outage"
+    """Several services, or a whole one, are down for minutes: every call of them fails."""
+    CROWDED = "crowded"
+    """The account's concurrency is used up: Lambda refuses runs of all functions."""
+    LATE = "late"
+    """Calls of a service are not answered, and take effect after their caller has given up."""
+    CONFLICT = "conflict"
+    """Transactions of DynamoDB take long: other writes to their items conflict with them, and so do they."""
+    STALE = "stale"
+    """Reads that are not consistent show items as they were up to two seconds ago."""
+    TWICE = "twice"
+    """The scheduler fires twice."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,35 @@ DRIZZLE = (
 """What goes wrong all the time."""
 
 
+LATELY = frozenset({Kind.OUTAGE, Kind.CROWDED, Kind.LATE, Kind.CONFLICT, Kind.STALE, Kind.TWICE})
+"""Kinds with random numbers of their own, so that the storms of the others are what they were before these existed."""
+
+OUTAGES = (("kms", "secretsmanager"), ("dynamodb",), ("dynamodb", "sqs", "s3"))
+"""What is down together."""
+
+
+def _lately(seed: str, end: int) -> list[Storm]:
+    """Storms of the kinds that have random numbers of their own, each in some of the runs."""
+    random = Random(f"{seed}/weather/lately")
+
+    def storm(name: str, kind: Kind, where: str, rate: float, minutes: float) -> Storm:
+        begins = round(random.random() * max(0, end - minutes * MINUTE))
+        return Storm(name, kind, where, begins, min(end, begins + round(minutes * MINUTE)), rate)
+
+    storms = [
+        storm("late", Kind.LATE, random.choice(SERVICES), random.choice((0.02, 0.1)), random.choice((20, 60))),
+        storm("conflict", Kind.CONFLICT, "dynamodb", random.choice((0.1, 0.5)), random.choice((60, 240))),
+        storm("stale", Kind.STALE, "dynamodb", 0.5, random.choice((240, 600))),
+        storm("twice", Kind.TWICE, "", random.choice((0.1, 0.5)), random.choice((30, 240))),
+        storm("crowded", Kind.CROWDED, "", random.choice((0.3, 0.9)), random.choice((2, 10, 30))),
+    ]
+    storms = [each for each in storms if random.random() < 0.4]
+    if random.random() < 0.4:
+        began, together = storm("outage", Kind.OUTAGE, "", 1.0, 20), random.choice(OUTAGES)
+        storms += [replace(began, name=f"outage-{where}", where=where) for where in together]
+    return storms
+
+
 def forecast(seed: str, hours: float, functions: Sequence[str], queues: Sequence[str]) -> list[Storm]:
     """The storms of a run.
 
@@ -119,7 +160,7 @@ def forecast(seed: str, hours: float, functions: Sequence[str], queues: Sequence
         for kind, where, rate in DRIZZLE
     ]
     for number in range(2 + round(hours / 3)):
-        kind = random.choice(list(Kind))
+        kind = random.choice([each for each in Kind if each not in LATELY])
         begins = round(random.random() * end)
         lasts = round(min(random.expovariate(1 / (20 * MINUTE)), 3 * HOUR))
         where, rate = "", random.choice((0.02, 0.1, 0.3))
@@ -143,7 +184,7 @@ def forecast(seed: str, hours: float, functions: Sequence[str], queues: Sequence
             rate = random.choice((1, 5, 20))
         ends = begins + lasts if kind is Kind.STOPPED else min(end, begins + lasts)
         storms.append(Storm(f"storm-{number}", kind, where, begins, ends, rate))
-    return storms
+    return storms + _lately(seed, end)
 
 
 class Weather:

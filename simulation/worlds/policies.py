@@ -62,7 +62,12 @@ and not each one holds an order whose endpoint is well.
 FOREVER = 10**18
 NO_ORDER = Ordering(key="")
 
-HEAVY = frozenset({"purged", "stopped", "throttled", "crash", "refused", "lost", "slow", "clocks"})
+HEAVY = frozenset(
+    {
+        *("purged", "stopped", "throttled", "crowded", "crash", "refused", "outage"),
+        *("lost", "late", "conflict", "slow", "clocks"),
+    }
+)
 
 
 class PoliciesWorld(IronMqWorld):

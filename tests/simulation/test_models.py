@@ -219,6 +219,69 @@ def test_a_transaction_repeated_with_its_token_is_made_once(clock: FakeClock) ->
     assert service.tables["t"].item({"pk": {"S": "a"}, "sk": {"S": "b"}})["used"] == {"N": "1"}  # type: ignore[index]
 
 
+def test_a_read_that_is_not_consistent_shows_a_table_as_it_was(clock: FakeClock) -> None:
+    # Given items that were put, changed and deleted within a second
+    service = DynamoDB([Schema("t")], now_ms=clock.now, stale_ms=lambda: 1_500)
+
+    def key(sk: str) -> dict[str, Any]:
+        return {"pk": {"S": "a"}, "sk": {"S": sk}}
+
+    for each in ("changed", "deleted"):
+        service.put_item(TableName="t", Item={**key(each), "n": {"N": "1"}})
+    clock.advance(seconds=2)
+    service.put_item(TableName="t", Item={**key("changed"), "n": {"N": "2"}})
+    service.put_item(TableName="t", Item={**key("changed"), "n": {"N": "3"}})
+    service.delete_item(TableName="t", Key=key("deleted"))
+    service.put_item(TableName="t", Item=key("new"))
+    clock.advance(seconds=1)
+
+    def shown(**more: bool) -> list[list[str]]:
+        partition = {"KeyConditionExpression": "pk = :a", "ExpressionAttributeValues": {":a": {"S": "a"}}}
+        found = [service.query(TableName="t", **partition, **more)["Items"]]
+        found.append(service.scan(TableName="t", **more)["Items"])
+        asked = {"t": {"Keys": [key("changed"), key("deleted"), key("new")], **more}}
+        found.append(service.batch_get_item(RequestItems=asked)["Responses"]["t"])
+        got = (service.get_item(TableName="t", Key=each, **more).get("Item") for each in asked["t"]["Keys"])
+        found.append([each for each in got if each])
+        return [sorted(each["sk"]["S"] + each.get("n", {"N": ""})["N"] for each in items) for items in found]
+
+    # Then a read that is not consistent shows none of that, however it is made
+    assert shown() == [["changed1", "deleted1"]] * 4
+    # But a consistent one does, and so does any once that is long ago
+    assert shown(ConsistentRead=True) == [["changed3", "new"]] * 4
+    clock.advance(seconds=1)
+    assert shown() == [["changed3", "new"]] * 4
+
+
+def test_writes_to_the_items_of_a_transaction_in_progress_conflict_with_it(clock: FakeClock) -> None:
+    # Given a transaction in progress
+    service = DynamoDB([Schema("t")], now_ms=clock.now)
+    item = {"pk": {"S": "a"}, "sk": {"S": "b"}}
+    put = {"Put": {"TableName": "t", "Item": item}}
+    ends = service.hold([put])
+
+    # When its item is written by others, then they are refused, each in its way
+    other = {"Put": {"TableName": "t", "Item": {**item, "sk": {"S": "c"}}}}
+    with pytest.raises(ClientError) as cancelled:
+        service.transact_write_items(TransactItems=[other, put], ClientRequestToken="1")
+    reasons: Any = cancelled.value.response
+    assert reasons["CancellationReasons"] == [{"Code": "None"}, {"Code": "TransactionConflict"}]
+    with pytest.raises(ClientError, match="TransactionConflictException"):
+        service.put_item(TableName="t", Item=item)
+    with pytest.raises(ClientError, match="TransactionConflictException"):
+        service.delete_item(TableName="t", Key=item)
+    inserted = service.batch_execute_statement(
+        Statements=[{"Statement": "INSERT INTO \"t\" VALUE {'pk': ?, 'sk': ?}", "Parameters": [*item.values()]}]
+    )
+    assert inserted["Responses"][0]["Error"]["Code"] == "TransactionConflict"
+
+    # And may be read; once it has ended, they may be written
+    assert service.get_item(TableName="t", Key=item, ConsistentRead=True) == {}
+    ends()
+    service.transact_write_items(TransactItems=[other, put], ClientRequestToken="1")
+    service.put_item(TableName="t", Item=item)
+
+
 def test_a_wait_in_flight_of_more_than_a_minute_is_noted(clock: FakeClock) -> None:
     # Given two messages that were received
     waiting = queue(clock, visibility_s=30)
