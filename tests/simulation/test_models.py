@@ -235,11 +235,14 @@ def test_a_read_that_is_not_consistent_shows_a_table_as_it_was(clock: FakeClock)
     service.put_item(TableName="t", Item=key("new"))
     clock.advance(seconds=1)
 
-    def shown(**more: bool) -> list[list[str]]:
-        partition = {"KeyConditionExpression": "pk = :a", "ExpressionAttributeValues": {":a": {"S": "a"}}}
+    def shown(**more: Any) -> list[list[str]]:
+        partition: dict[str, Any] = {
+            "KeyConditionExpression": "pk = :a",
+            "ExpressionAttributeValues": {":a": {"S": "a"}},
+        }
         found = [service.query(TableName="t", **partition, **more)["Items"]]
         found.append(service.scan(TableName="t", **more)["Items"])
-        asked = {"t": {"Keys": [key("changed"), key("deleted"), key("new")], **more}}
+        asked: dict[str, Any] = {"t": {"Keys": [key("changed"), key("deleted"), key("new")], **more}}
         found.append(service.batch_get_item(RequestItems=asked)["Responses"]["t"])
         got = (service.get_item(TableName="t", Key=each, **more).get("Item") for each in asked["t"]["Keys"])
         found.append([each for each in got if each])
