@@ -221,7 +221,8 @@ class Environment:
         self.used_at = account.scheduler.now
         self.random = Random(f"{account.seed}/{self.name}")
         off = account.weather.worst(Kind.CLOCKS, account.scheduler.now) * 1000
-        account.weather.struck[Kind.CLOCKS.value] += bool(off)
+        if off:
+            account.weather.struck[Kind.CLOCKS.value] += 1
         self.clock = Clock(
             self, round(self.random.uniform(-off, off)) if off else self.random.randint(-20, 20), self.random
         )
