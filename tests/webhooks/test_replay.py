@@ -258,6 +258,40 @@ def test_a_step_that_was_interrupted_sends_nothing_twice() -> None:
     assert world.tasks.task(PROJECT, begun.task_id).sent == len(world.asked) == BATCH
 
 
+def test_what_was_added_by_a_run_that_died_before_it_was_queued_is_queued_by_the_next() -> None:
+    # Given a replay of two messages, whose run dies when the first is added and not queued
+    world = World()
+    first, second = world.post(None), world.post(None)
+    add, dies = world.add, [True]
+
+    def added_and_dead(message: Message, endpoint_id: str) -> None:
+        add(message, endpoint_id)
+        if dies:
+            dies.clear()
+            world.added.clear()
+            raise Unavailable("the queue")
+
+    world.add = added_and_dead  # type: ignore[method-assign]
+    begun = world.tasks.begin(
+        PROJECT,
+        TaskKind.REPLAY_MISSING,
+        world.ask_for(),
+        app_id=world.app.app_id,
+        endpoint_id=world.endpoint.endpoint_id,
+    )
+    world.tasks.run_project(PROJECT, lambda: PLENTY_MS)
+    assert world.added == []
+    # When the next run continues, then both are queued
+    world.clock.advance(seconds=60)
+    world.tasks.run_project(PROJECT, lambda: PLENTY_MS)
+    assert world.added == [first, second]
+    assert world.tasks.task(PROJECT, begun.task_id).sent == 2
+    # And what another task added long ago, and still waits, is left to it
+    world.clock.advance(seconds=600)
+    assert world.run(TaskKind.REPLAY_MISSING).sent == 2
+    assert world.added == [first, second]
+
+
 def test_a_cancel_in_the_middle_of_two_thousand_sends_no_more_than_a_batch() -> None:
     world = World()
     for _ in range(2_000):

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 BATCH = 25
 """Messages per step: a cancelled task sends at most this many more."""
 
+CLOCKS_MS = 60_000
+"""More than the clocks of two execution environments ever differ."""
+
 _SUCCESS, _FAIL, _SENDING = 0, 2, 3
 _ARRIVED = frozenset({DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED})
 
@@ -200,7 +203,7 @@ class Replay:
         message, delivery = found
         if not self._is_due(task, endpoint, logged, message, delivery):
             return False
-        if not task.ask.dry_run and not _is_done(task, delivery):
+        if not task.ask.dry_run and (not _is_done(task, delivery) or _may_lack_its_order(task, delivery)):
             try:
                 send = self._tries.add if task.kind is TaskKind.REPLAY_MISSING else self._tries.ask
                 send(message, endpoint.endpoint_id)
@@ -250,6 +253,15 @@ def _is_done(task: Task, delivery: Delivery | None) -> bool:
     if task.kind is TaskKind.REPLAY_MISSING:
         return delivery.added and (delivery.last is None or delivery.last.started_at >= task.created_at)
     return delivery.last is not None and delivery.last.manual and delivery.last.started_at >= task.created_at
+
+
+def _may_lack_its_order(task: Task, delivery: Delivery | None) -> bool:
+    """Whether a delivery was added since the task began, and never tried: the run that added it may have died before it
+    queued it. Adding it again does that, and nothing else.
+    """
+    if task.kind is not TaskKind.REPLAY_MISSING or delivery is None or delivery.attempts or delivery.due_at is None:
+        return False
+    return delivery.due_at >= task.created_at - CLOCKS_MS
 
 
 class Erasing:
