@@ -146,7 +146,11 @@ def test_those_that_run_are_found_by_project_until_they_end(tasks: TaskStore) ->
 
 
 def test_one_at_a_time_has_a_projects_turn_until_it_gives_it_back_or_it_is_over(tasks: TaskStore) -> None:
+    assert not tasks.has_turn(PROJECT, now=NOW)
     assert tasks.take_turn(PROJECT, now=NOW, until=NOW + 100)
+    assert tasks.has_turn(PROJECT, now=NOW + 99)
+    assert not tasks.has_turn(PROJECT, now=NOW + 100)
+    assert not tasks.has_turn(OTHER_PROJECT, now=NOW)
     assert not tasks.take_turn(PROJECT, now=NOW + 99, until=NOW + 200)
     assert tasks.take_turn(OTHER_PROJECT, now=NOW, until=NOW + 100)
     # When it is over, then another one has it, and keeps it

@@ -88,6 +88,10 @@ class FakeTasks:
             self._turns[project_id] = until
             return True
 
+    def has_turn(self, project_id: str, *, now: int) -> bool:
+        """See the port."""
+        return self._turns.get(project_id, 0) > now
+
     def give_turn_back(self, project_id: str, until: int) -> None:
         """See the port."""
         with self._lock:

@@ -131,6 +131,49 @@ def test_a_request_that_was_cut_off_after_its_id_was_noted_makes_the_task_with_t
     assert world.begin(digest="d") == begun
 
 
+def test_while_a_run_works_on_a_projects_tasks_no_other_is_started_and_it_finds_what_is_stored_meanwhile() -> None:
+    # Given a project whose task is worked on, When another one is requested meanwhile
+    world = World(messages=3)
+    later: list[Task] = []
+    first = world.begin()
+    world.runs.started.clear()
+    world.worker.before = lambda task: None if later or task.sent < 2 else later.append(world.begin())
+    world.run(55)
+    # Then no run is started for it, and it is done
+    assert world.runs.started == []
+    assert [world.now(each).status for each in (first, *later)] == [TaskStatus.FINISHED] * 2
+    # And a run that died with the turn keeps nobody from it for longer than its time
+    now = world.clock.now()
+    assert world.store.take_turn(PROJECT, now=now, until=now + 55_000)
+    world.clock.advance(seconds=55)
+    world.begin()
+    assert world.runs.started == [PROJECT]
+
+
+def test_a_task_that_is_stored_when_a_run_has_looked_for_the_last_time_gets_a_run() -> None:
+    # Given a run that has found nothing left, and has the turn still, When a task is stored at each of its calls
+    for place in range(1, 6):
+        world = World(messages=0)
+        world.begin()
+        world.runs.started.clear()
+        calls, real = [0], world.store.running_tasks
+        stored: list[Task] = []
+
+        def looks(project_id: str, calls: list[int] = calls, stored: list[Task] = stored, place: int = place) -> object:
+            found = [*real(project_id)]  # noqa: B023 (called in this round only)
+            calls[0] += 1
+            if calls[0] == place:
+                stored.append(world.begin())  # noqa: B023 (as above)
+            return iter(found)
+
+        world.store.running_tasks = looks  # type: ignore[method-assign,assignment]
+        world.run(55)
+        # Then this run has done it, or another was started
+        if stored:
+            done = world.now(stored[0]).status is TaskStatus.FINISHED
+            assert done or world.runs.started, place
+
+
 def test_each_project_with_tasks_gets_a_run_of_its_own() -> None:
     # Given a project with sixty long tasks, and another one with a short one
     world = World(messages=100)

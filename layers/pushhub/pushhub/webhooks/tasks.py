@@ -60,6 +60,10 @@ class TaskStore(Protocol):
         """Take the right to work on a project's tasks, until then at most; False when another run has it."""
         ...
 
+    def has_turn(self, project_id: str, *, now: int) -> bool:
+        """Whether a run has this right now."""
+        ...
+
     def give_turn_back(self, project_id: str, until: int) -> None:
         """Give the right back, unless it was over and somebody else has it."""
         ...
@@ -170,9 +174,11 @@ class Tasks:
             if stored is None:
                 raise Unavailable("storing a task") from None
             return replace(task, kind=stored.kind, created_at=stored.created_at, updated_at=stored.created_at)
-        # It is stored, so it will certainly be done, only later.
+        # It is stored, so it will certainly be done, only later. A run that has the turn looks for tasks again after it
+        # has given the turn back: sixty requests are not sixty runs.
         with suppress(Unavailable):
-            self._runs.start(project_id)
+            if not self._store.has_turn(project_id, now=self._clock.now()):
+                self._runs.start(project_id)
         return task
 
     def task(self, project_id: str, task_id: str) -> Task:

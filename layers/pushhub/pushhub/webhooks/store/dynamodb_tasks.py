@@ -107,6 +107,10 @@ class DynamoDBTasks:
             return False
         return True
 
+    def has_turn(self, project_id: str, *, now: int) -> bool:
+        item = self._table.get(_turn(project_id))
+        return item is not None and int(item["until"]["N"]) > now
+
     def give_turn_back(self, project_id: str, until: int) -> None:
         with suppress(ConditionRefused):
             self._table.delete(
