@@ -27,6 +27,7 @@ from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer
 from pushhub.cloud.clients import CONNECTIONS
 from pushhub.cloud.settings import Settings
+from pushhub.engine.in_hand import LeftBehind
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime import hub as runtime_hub
 from pushhub.runtime.hub import Pushhub
@@ -176,6 +177,7 @@ class Ports(AwsEnginePorts):
         self.sender = Sender(environment)
         self.executor = environment.executor(CONNECTIONS)
         self.telemetry = environment.account.telemetry
+        self.hand_notes = environment.sandbox
 
     def check_url(self, url: str, allowed: Sequence[str]) -> str | None:  # noqa: ARG002 (as the engine's)
         """Every endpoint of the simulation is allowed."""
@@ -200,21 +202,53 @@ def _code(function: str) -> CodeType:
     return compile(path.read_text(), str(path), "exec")
 
 
+class Sandbox:
+    """What an execution environment keeps when its process dies, and Lambda starts another one in it: its ``/tmp``, as
+    :class:`pushhub.engine.in_hand.HandNotes`.
+    """
+
+    def __init__(self) -> None:
+        self._own: LeftBehind | None = None
+        self._dead: list[LeftBehind] = []
+
+    def died(self) -> None:
+        """Its process is dead."""
+        if self._own is not None:
+            self._dead.append(self._own)
+        self._own = None
+
+    def note(self, left: LeftBehind) -> None:
+        """See the port."""
+        self._own = left
+
+    def forget(self) -> None:
+        """See the port."""
+        self._own = None
+
+    def left(self) -> Iterator[LeftBehind]:
+        """See the port."""
+        while self._dead:
+            yield self._dead[0]
+            del self._dead[0]
+
+
 class Environment:
-    """One execution environment.
+    """One execution environment, or rather a process in it.
 
     Args:
         account: The services, and whoever else there is.
         settings: Of its function.
         number: Its number.
+        sandbox: What outlives it.
 
     Attributes:
         reads: When it last read each delivery (message, subscriber), microseconds: its knowledge is no newer.
         lineage: Of its present run, which is that of what it sends.
     """
 
-    def __init__(self, account: Account, settings: FunctionSettings, number: int) -> None:
+    def __init__(self, account: Account, settings: FunctionSettings, number: int, sandbox: Sandbox) -> None:
         self.account = account
+        self.sandbox = sandbox
         self.settings = settings
         self.name = f"{settings.name}-{number}"
         self.alive = True
@@ -487,6 +521,8 @@ class Function:
         self.account = account
         self.settings = settings
         self._idle: list[Environment] = []
+        self._sandboxes: list[Sandbox] = []
+        self._random = Random(f"{account.seed}/{settings.name}")
         self._count = itertools.count(1)
 
     def invoke(
@@ -533,6 +569,9 @@ class Function:
         finally:
             if environment.alive:
                 self._idle.append(environment)
+            else:
+                environment.sandbox.died()
+                self._sandboxes.append(environment.sandbox)
 
     def ends(self, lineage: Lineage) -> bool:
         """Whether Lambda would not run it in such a chain."""
@@ -543,9 +582,11 @@ class Function:
         self._idle = [each for each in self._idle if each.alive and scheduler.now - each.used_at < IDLE_AT_MOST]
         if self._idle and self.account.weather.strikes(Kind.RECYCLED, self.settings.name, scheduler.now):
             self._idle.clear()
-        if self._idle:
+        # Lambda starts another process in an environment whose process has died, when it is its turn.
+        if self._idle and not (self._sandboxes and self._random.random() < 0.5):
             return self._idle.pop()
-        environment = Environment(self.account, self.settings, next(self._count))
+        sandbox = self._sandboxes.pop() if self._sandboxes else Sandbox()
+        environment = Environment(self.account, self.settings, next(self._count), sandbox)
         scheduler.sleep(self.account.random.randrange(200_000, 900_000))
         environment.start()
         self.account.telemetry.count("ColdStarts")

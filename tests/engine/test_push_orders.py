@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.contract.samples import message
 from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
+from tests.fakes.hand_notes import FakeHandNotes
 from tests.fakes.ports import InlineExecutor
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
@@ -16,7 +17,7 @@ from tests.fakes.telemetry import FakeTelemetry
 from pushhub.base.errors import Unavailable
 from pushhub.engine import push as module
 from pushhub.engine.deliver import Follow, Following
-from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS
+from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS, ShowAgain
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import Delivery, opening
 from pushhub.engine.model.flow import Terms
@@ -82,6 +83,7 @@ class Bench:
         self.remaining_ms = 10**6
         self._takes: dict[str, int] = {}
         self.ports = {name: faulty(queue, name, self.plan) for name, queue in self.queues.items()}
+        self.notes = FakeHandNotes()
         self.push = Push(
             messages=faulty(self, "messages", self.plan),  # type: ignore[arg-type]
             deliver=self,  # type: ignore[arg-type]
@@ -89,6 +91,10 @@ class Bench:
             errors_queue=self.ports["errors"],
             poll_queue=self.ports["poll"],
             turns=Turns(store=self.subscribers, clock=self.clock, telemetry=FakeTelemetry()),
+            notes=self.notes,
+            show_again=ShowAgain(
+                notes=self.notes, queues=self.ports.values(), clock=self.clock, telemetry=self.telemetry
+            ),
             slow_lane=SlowLane(
                 queue=self.ports["slow"], subscribers=self.subscribers, clock=self.clock, telemetry=FakeTelemetry()
             )

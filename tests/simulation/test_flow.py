@@ -191,3 +191,23 @@ def test_a_turn_that_anybody_takes_would_be_seen() -> None:
             bench.post(300)
             bench.goes_on(20)
     assert bench.receiver.most_at_once > 2
+
+
+def test_what_a_run_had_in_hand_that_died_at_once_is_tried_again_within_two_minutes() -> None:
+    # Given single messages to a prompt subscriber, and runs of push that are killed in their first calls
+    bench = Bench("dies/1", runs=5)
+    seconds = 300
+    with bench.running():
+        start = bench.account.scheduler.now
+        bench.kills("push", seconds=seconds - 60, rate=0.05)
+        for second in range(seconds):
+            bench.post(1, after=second)
+        bench.goes_on(seconds + 130)
+    assert bench.account.weather.struck["crash"] > 20
+    # Then, as further runs are made there, none waits until its queue shows it by itself, after seven minutes
+    arrived: dict[str, int] = {}
+    for message_id, at in zip(bench.receiver.ids, bench.receiver.begun, strict=True):
+        arrived.setdefault(message_id, at)
+    assert len(arrived) == seconds
+    late = [arrived[each] - start - second * SECOND for second, each in enumerate(sorted(arrived))]
+    assert max(late) <= 120 * SECOND

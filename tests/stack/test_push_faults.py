@@ -17,7 +17,8 @@ from itertools import cycle
 
 import pytest
 import requests
-from tests.stack.endpoints import Recorder, acknowledging, slowly
+from tests.hostile import Peer
+from tests.stack.endpoints import Push, Recorder, acknowledging, slowly
 from tests.stack.project import DELAY_S, ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
@@ -83,6 +84,29 @@ def test_attempts_under_way_when_the_push_function_is_killed(hasty: RunningStack
         message_id: f"message {number}".encode() for number, message_id in enumerate(ids)
     }
     assert max(each["tries"] for message_id in ids for each in project.statuses(queue, message_id)) <= 3
+
+
+def test_what_a_run_had_that_was_killed_at_once_comes_with_the_next_run(own: RunningStack, recorder: Recorder) -> None:
+    # Given a queue as the template has it, which hides messages for 7.5 minutes, and a run that is killed in its first
+    # half second
+    project, queue = ProjectClient.default(own), unique("at-once")
+
+    def kills(_peer: Peer, _push: Push) -> bool:
+        assert own.kill_function_workers("push") > 0
+        return False
+
+    endpoint = recorder.endpoint(kills, 200, 200)
+    project.make_push(queue, endpoint)
+    [first] = project.post(queue, "first")
+    endpoint.wait(1)
+    # When another message comes
+    began = time.monotonic()
+    [second] = project.post(queue, "second")
+    # Then the first arrives soon
+    for message_id in (second, first):
+        project.wait_codes(queue, message_id, [200], seconds=120)
+    assert time.monotonic() - began < 120
+    assert Counter(push.message_id for push in endpoint.pushes) == {first: 2, second: 1}
 
 
 def test_functions_killed_in_turn_lose_nothing_that_was_accepted(hasty: RunningStack, recorder: Recorder) -> None:

@@ -22,7 +22,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.engine.deliver import Deliver, Follow, Following
 from pushhub.engine.faults import described
 from pushhub.engine.finished import Finished
-from pushhub.engine.in_hand import InHand
+from pushhub.engine.in_hand import HandNotes, InHand, ShowAgain
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.model.flow import Limits, Terms
 from pushhub.engine.turns import AGAIN_MS, HORIZON_MS, Turn, Turns
@@ -186,6 +186,8 @@ class Push:
         errors_queue: Where exhausted deliveries go.
         poll_queue: Where deliveries wait for their next poll (hub protocol).
         turns: The turns at subscribers with limits, and slow ones.
+        notes: Where it is noted what a run has in hand.
+        show_again: Shows what earlier runs there had in hand when they died.
         slow_lane: Where orders for slow subscribers go; None leaves them in the queue they came from.
         executor: Runs the deliveries of a batch in parallel; has more than :data:`AT_ONCE` threads.
     """
@@ -199,6 +201,8 @@ class Push:
         errors_queue: WorkQueue,
         poll_queue: WorkQueue,
         turns: Turns,
+        notes: HandNotes,
+        show_again: ShowAgain,
         slow_lane: SlowLane | None = None,
         clock: Clock,
         telemetry: Telemetry,
@@ -210,6 +214,8 @@ class Push:
         self._errors_queue = errors_queue
         self._poll_queue = poll_queue
         self._turns = turns
+        self._notes = notes
+        self._show_again = show_again
         self._slow_lane = slow_lane
         self._clock = clock
         self._telemetry = telemetry
@@ -232,9 +238,11 @@ class Push:
             slow=self._slow_lane.queue if self._slow_lane else None,
             remaining_ms=remaining_ms,
             given=frozenset(each.sqs_id for each in batch),
-            in_hand=InHand(source, self._clock),
+            in_hand=InHand(source, self._clock, self._notes),
         )
         run.in_hand.take(batch)
+        # Now that it would be known what this run had, if it died over it.
+        self._show_again.run()
         self._windows.start_over()
         self._turns.start_over()
         self._take(run, batch)
@@ -244,6 +252,7 @@ class Push:
             self._begin(run)
             self._refill(run)
             self._finish(run)
+        run.in_hand.end()
         return run.keep & run.given
 
     def _take(self, run: _Run, batch: Sequence[Received]) -> None:

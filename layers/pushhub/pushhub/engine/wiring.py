@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
     from pushhub.engine.first_orders import FirstOrders
+    from pushhub.engine.in_hand import HandNotes
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import (
         ActivityStore,
@@ -248,6 +250,11 @@ class EnginePorts(Protocol):
         ...
 
     @property
+    def hand_notes(self) -> HandNotes:
+        """What runs of this execution environment have in hand."""
+        ...
+
+    @property
     def records(self) -> RecordStore:
         """Delivery records."""
         ...
@@ -451,6 +458,15 @@ class AwsEnginePorts:
         return SqsWorkQueue(self.clients.of("sqs"), self.settings[setting], self.clock)
 
     @cached_property
+    def hand_notes(self) -> HandNotes:
+        """In the environment's ``/tmp``."""
+        from pushhub.engine.store.file_hand_notes import FileHandNotes
+
+        # On one machine, functions and stacks share it.
+        whose = f"{os.environ.get('AWS_LAMBDA_FUNCTION_NAME', '')}-{self.settings[RETRY_QUEUE_URL]}"
+        return FileHandNotes(f"/tmp/pushhub-in-hand/{whose.replace('/', '_')}")  # noqa: S108 (Lambda's only place)
+
+    @cached_property
     def records(self) -> RecordStore:
         """On S3."""
         from pushhub.engine.store.s3_records import S3RecordStore
@@ -565,23 +581,30 @@ class Engine:
         lane = SlowLane(
             queue=ports.slow_queue, subscribers=ports.subscribers, clock=ports.clock, telemetry=ports.telemetry
         )
-        return self._push(slow_lane=lane)
+        return self._push((ports.push_queue, ports.retry_queue, ports.slow_queue, ports.route_queue), slow_lane=lane)
 
     @cached_property
     def poll(self) -> Push:
         """Attempts batches of polls."""
-        return self._push()
+        return self._push((self.ports.poll_queue,))
 
     @cached_property
     def route(self) -> Push:
         """Handles batches of the hub's own work; orders that have to wait do so in the route queue."""
-        return self._push(retries=self.ports.route_queue)
+        ports = self.ports
+        queues = (ports.push_queue, ports.retry_queue, ports.slow_queue, ports.route_queue)
+        return self._push(queues, retries=ports.route_queue)
 
     def _internal(self, queue: str) -> bool:
         return any(protocol.internal(queue) for protocol in self.protocols)
 
-    def _push(self, retries: WorkQueue | None = None, slow_lane: SlowLane | None = None) -> Push:
-        """The push use case; its deliveries wait in the retry queue unless another one is given."""
+    def _push(
+        self, queues: Sequence[WorkQueue], retries: WorkQueue | None = None, slow_lane: SlowLane | None = None
+    ) -> Push:
+        """The push use case of a function that works on these queues; its deliveries wait in the retry queue unless
+        another one is given.
+        """
+        from pushhub.engine.in_hand import ShowAgain
         from pushhub.engine.push import Push
         from pushhub.engine.turns import Turns
 
@@ -593,6 +616,8 @@ class Engine:
             errors_queue=ports.errors_queue,
             poll_queue=ports.poll_queue,
             turns=Turns(store=ports.subscribers, clock=ports.clock, telemetry=ports.telemetry),
+            notes=ports.hand_notes,
+            show_again=ShowAgain(notes=ports.hand_notes, queues=queues, clock=ports.clock, telemetry=ports.telemetry),
             slow_lane=slow_lane,
             clock=ports.clock,
             telemetry=ports.telemetry,
