@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -59,6 +59,9 @@ MOST_EVENT_BYTES, MOST_ANSWER_BYTES = 6_291_456, 6_291_556
 """What a function may be run with, and answer, as JSON; MOST_ASYNCHRONOUS_BYTES if nobody waits for the answer."""
 MOST_ASYNCHRONOUS_BYTES = 262_144
 
+WOKEN = ("ScheduleTable", "WebhooksTable")
+"""Tables that say what ``wake`` has to do."""
+
 GATEWAY_GIVES_UP_S = 30
 """API Gateway waits no longer for a function."""
 
@@ -96,11 +99,13 @@ class HttpAnswer:
         status: HTTP status; 0 when no answer came.
         body: What the JSON says.
         told: When it was asked for and came, and which faults struck that request.
+        headers: Its headers, names in lower case.
     """
 
     status: int
     body: Any
     told: Told = NOT_ASKED
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Account:
@@ -143,7 +148,7 @@ class Account:
         self.remembers_reads = True
         self.troubles: dict[str, list[int]] = defaultdict(list)
         self.hindered: dict[str, list[int]] = defaultdict(list)
-        self._circuits = self._waiting = 0
+        self._circuits = self._waiting = self._tasks = 0
         self._wakes_at = self._woken_at = 0
         self.endpoints = Endpoints(self)
         self.written: list[Callable[[str, Item | None, Item | None], None]] = []
@@ -225,15 +230,12 @@ class Account:
         """Ask the hub over HTTP, in the current task."""
         asked, applied, ran = self.scheduler.now, len(self.weather.applied), [current_task()[0]]
         given = {**(headers or {})} | ({"authorization": f"OAuth {token}"} if token else {})
-        status, content = self._answer(method, path, body, given, ran)
+        answer = self._answer(method, path, body, given, ran)
         struck = (each.kind for each in self.weather.applied[applied:] if not {*each.who}.isdisjoint(ran))
-        told = Told(asked, self.scheduler.now, status, tuple(dict.fromkeys(struck)))
-        return HttpAnswer(status, content, told)
+        return replace(answer, told=Told(asked, self.scheduler.now, answer.status, tuple(dict.fromkeys(struck))))
 
-    def _answer(
-        self, method: str, path: str, body: object, headers: Mapping[str, str], ran: list[str]
-    ) -> tuple[int, Any]:
-        """Ask the hub over HTTP: status, and what the JSON says. The name of the environment is added to ``ran``."""
+    def _answer(self, method: str, path: str, body: object, headers: Mapping[str, str], ran: list[str]) -> HttpAnswer:
+        """Ask the hub over HTTP. The name of the environment is added to ``ran``."""
         scheduler = self.scheduler
         scheduler.sleep(self.random.randrange(2_000, 30_000))
         given = {name.lower(): value for name, value in headers.items()}
@@ -254,25 +256,26 @@ class Account:
             "isBase64Encoded": exact,
         }
         if 6 * len(text) > MOST_EVENT_BYTES and len(json.dumps(event, ensure_ascii=False).encode()) > MOST_EVENT_BYTES:
-            return 413, {}
+            return HttpAnswer(413, {})
         function = str(self._router.find(method, raw_path)[0])
         began = scheduler.now
         try:
             answer = self.functions[function].invoke(event, ran=ran)
         except RunFailed as failed:
-            return 503 if "throttled" in str(failed) else 500, {}
+            return HttpAnswer(503 if "throttled" in str(failed) else 500, {})
         if scheduler.now - began > GATEWAY_GIVES_UP_S * SECOND:
-            return 503, {}
+            return HttpAnswer(503, {})
         scheduler.sleep(self.random.randrange(2_000, 30_000))
         if self.weather.strikes(Kind.LOST, "http", scheduler.now):
             self.note(f"answer to {method} {raw_path} lost")
-            return 0, {}
+            return HttpAnswer(0, {})
         content = answer.get("body") or ""
         if 6 * len(content) > MOST_ANSWER_BYTES and len(json.dumps(answer)) > MOST_ANSWER_BYTES:
-            return 500, {}
+            return HttpAnswer(500, {})
         if answer.get("isBase64Encoded"):
             content = base64.b64decode(content).decode()
-        return answer["statusCode"], json.loads(content) if content else {}
+        shown = {name.lower(): value for name, value in (answer.get("headers") or {}).items()}
+        return HttpAnswer(answer["statusCode"], json.loads(content) if content else {}, headers=shown)
 
     def purge(self, queue: str) -> None:
         """An operator empties a queue by mistake."""
@@ -312,7 +315,8 @@ class Account:
 
         For circuits that nothing waits for, one run in half an hour is kept.
         """
-        if self.scheduler.now < self.weather.over or self._waiting or self._wakes_at >= self._woken_at:
+        due = self._waiting or self._tasks or self._wakes_at >= self._woken_at
+        if self.scheduler.now < self.weather.over or due:
             return False
         return not self._circuits or self.now_ms() // 60_000 < self._woken_at + 30
 
@@ -321,13 +325,15 @@ class Account:
         return self.scheduler.now >= self.weather.over and not any(self.dynamodb.tables["BacklogsTable"].everything())
 
     def _note_waits(self, before: Item | None, after: Item | None) -> None:
-        """Remember what wake has to look for in the schedule's table."""
+        """Remember what wake has to look for: the schedule, circuits, and unfinished tasks of webhooks."""
         pk = (after or before or {})["pk"]["S"]
         kind = pk.partition("#")[0]
         if kind == "CIRCUITS":
             self._circuits += (after is not None) - (before is not None)
         elif kind == "WAITING":
             self._waiting += (after is not None) - (before is not None)
+        elif kind == "RUNNING":
+            self._tasks += (after is not None) - (before is not None)
         elif kind.isdigit():
             self._wakes_at = max(self._wakes_at, int(kind))
 
@@ -398,7 +404,7 @@ class Account:
         table, before, after = change.table, change.before, change.after
         for told in self.written:
             told(table, before, after)
-        if table == "ScheduleTable":
+        if table in WOKEN:
             self._note_waits(before, after)
         if table in self._streams and before != after:
             number = next(self._sequence)

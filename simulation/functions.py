@@ -239,16 +239,18 @@ class Environment:
         account: The services, and whoever else there is.
         settings: Of its function.
         number: Its number.
-        sandbox: What outlives it.
+        sandbox: What outlives it; one of its own unless given.
 
     Attributes:
         reads: When it last read each delivery (message, subscriber), microseconds: its knowledge is no newer.
         lineage: Of its present run, which is that of what it sends.
     """
 
-    def __init__(self, account: Account, settings: FunctionSettings, number: int, sandbox: Sandbox) -> None:
+    def __init__(
+        self, account: Account, settings: FunctionSettings, number: int, sandbox: Sandbox | None = None
+    ) -> None:
         self.account = account
-        self.sandbox = sandbox
+        self.sandbox = sandbox or Sandbox()
         self.settings = settings
         self.name = f"{settings.name}-{number}"
         self.alive = True

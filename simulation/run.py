@@ -25,11 +25,13 @@ from simulation.worlds.ironmq import IronMqWorld
 from simulation.worlds.notifications import NotificationsWorld
 from simulation.worlds.policies import PoliciesWorld
 from simulation.worlds.pull import PullWorld
+from simulation.worlds.tenants import TenantsWorld
 from simulation.worlds.webhooks import WebhooksWorld
 from simulation.worlds.world import World
 
 WORLDS: dict[str, type[World]] = {
-    each.name: each for each in (IronMqWorld, PullWorld, PoliciesWorld, HubWorld, NotificationsWorld, WebhooksWorld)
+    each.name: each
+    for each in (IronMqWorld, PullWorld, PoliciesWorld, HubWorld, NotificationsWorld, WebhooksWorld, TenantsWorld)
 }
 """Worlds by name."""
 

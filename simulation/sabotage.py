@@ -44,7 +44,8 @@ from pushhub.notifications.store.dynamodb_backlogs import DynamoDBConnectionStor
 from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 from pushhub.runtime import engine as runtime_engine
 from pushhub.webhooks import queues as webhooks_queues
-from simulation import pull_defects
+from simulation import pull_defects, tenant_defects
+from simulation.promises import quotas, tasks
 from simulation.run import Plan, Result, simulate
 
 Change = tuple[object, str, object]
@@ -66,6 +67,7 @@ class Sabotage:
         rate: Posts per hour of each producer.
         calm: Whether it is looked for while nothing else goes wrong.
         hours: Hours of traffic.
+        only: Names of the storms and actors that take part; None for all.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Sabotage:
     rate: float = 12.0
     calm: bool = False
     hours: float = HOURS
+    only: frozenset[str] | None = None
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -320,6 +323,13 @@ def _pull(name: str, changes: Callable[[], Sequence[Change]], rule: str) -> Sabo
     """A defect of pull queues, which shows in a short run."""
     told = (changes.__doc__ or "").rstrip(".")
     return Sabotage(name, told[:1].lower() + told[1:], changes, "pull", 1, (rule,), hours=1.0)
+
+
+def _tenants(name: str, changes: Callable[[], Sequence[Change]], rule: str, who: str) -> Sabotage:
+    """A defect of quotas and tasks, which shows in a quarter of an hour without storms."""
+    told, only = (changes.__doc__ or "").rstrip("."), frozenset({who})
+    told = told[:1].lower() + told[1:]
+    return Sabotage(name, told, changes, "tenants", 1, (rule,), rate=120.0, calm=True, hours=0.25, only=only)
 
 
 LOST = ("lost without a reason", "never ended")
@@ -655,6 +665,15 @@ ALL: tuple[Sabotage, ...] = (
     _pull("old reservations count", pull_defects.old_reservations_count, "a reservation that was over counts"),
     _pull("deleted in vain", pull_defects.some_deletions_in_vain, "handed out after it was deleted"),
     _pull("the second first", pull_defects.the_second_first, "there and not handed out"),
+    _tenants(
+        "a batch is its burst",
+        tenant_defects.a_batch_is_its_burst,
+        quotas.TOO_MUCH,
+        "producers of larger than the burst",
+    ),
+    _tenants("paid for twice", tenant_defects.paid_for_twice, quotas.TOO_LITTLE, "producers of singles"),
+    _tenants("one turn for all", tenant_defects.one_turn_for_all, tasks.WAITED, "owners"),
+    _tenants("keys of tasks in vain", tenant_defects.keys_of_tasks_in_vain, tasks.TWO_TASKS, "owners"),
     Sabotage(
         "acknowledgements forgotten",
         "one of ten acknowledgements of notifications is not noted",
@@ -677,7 +696,7 @@ ALL: tuple[Sabotage, ...] = (
 def found(sabotage: Sabotage, seed: int) -> tuple[Result, list[str]]:
     """A run with the defect, and those of its rules that were broken, in the order in which they were found."""
     with sabotage.installed():
-        result = simulate(Plan(seed, sabotage.world, sabotage.hours, sabotage.rate, calm=sabotage.calm))
+        result = simulate(Plan(seed, sabotage.world, sabotage.hours, sabotage.rate, sabotage.only, sabotage.calm))
     return result, [*dict.fromkeys(each.rule for each in result.violations if each.rule in sabotage.found_by)]
 
 

@@ -1,4 +1,6 @@
-"""While nothing fails, no message is posted twice; and a hub that does so is found out."""
+"""While nothing fails, no message is posted twice, and quotas and tasks are as promised; a hub that is not so is found
+out.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,19 @@ def ran(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("world", "seed"),
     # Some queues of ironmq 1, and an application of webhooks 2, are eager.
-    [("ironmq", "1"), ("policies", "1"), ("hub", "1"), ("webhooks", "2")],
+    [("ironmq", "1"), ("policies", "1"), ("hub", "1"), ("webhooks", "2"), ("tenants", "1")],
 )
 def test_no_message_is_posted_twice_in_a_calm_world(world: str, seed: str) -> None:
     run = ran("simulation", "--calm", "--seed", seed, "--world", world, "--hours", "0.25", "--rate", "60")
     assert run.returncode == 0, run.stdout + run.stderr
     assert ", 0 faults, " in run.stdout
+
+
+def test_quotas_and_tasks_that_are_not_as_promised_are_found_out() -> None:
+    names = ["a batch is its burst", "paid for twice", "one turn for all", "keys of tasks in vain"]
+    run = ran("simulation.sabotage", "--only", ",".join(names), "--most", "1")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert all(f"| {name}: " in run.stdout for name in names)
 
 
 @pytest.mark.parametrize("defect", ["both go on", "the stream as eager"])
