@@ -14,6 +14,8 @@ SEED ?= 1
 SEEDS ?= 10
 WORLD ?= all
 HOURS ?= 6
+MOST ?= 40
+DRAW ?=
 RATE ?= 12
 ONLY ?=
 
@@ -34,7 +36,7 @@ FASTEST := tests/architecture tests/base tests/engine/model tests/ironmq/wire te
 	tests/web/test_openapi.py tests/web/test_callers.py
 
 .DEFAULT_GOAL := help
-.PHONY: help check simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-sam test-browser test-others test-side-by-side mutants sam-local lint format environments python
+.PHONY: help check simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-sam test-browser test-others test-side-by-side mutants sabotage sam-local lint format environments python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -112,6 +114,9 @@ mutants: environments ## change the engine in small ways and see whether a test 
 
 simulate: environments ## faults on the real code in virtual time: make simulate SEED=1 SEEDS=10 WORLD=all HOURS=6 (docs/simulation.md)
 	@$(PYTHON) -m simulation --seed $(SEED) --seeds $(SEEDS) --world $(WORLD) --hours $(HOURS) --rate $(RATE) --only "$(ONLY)"
+
+sabotage: environments ## changes of the hub's code that a seed draws: does the simulator notice? make sabotage MOST=40 DRAW=1 (docs/simulation.md)
+	@$(PYTHON) -m simulation.strangers --most $(MOST) $(if $(DRAW),--seed $(DRAW)) $(if $(OF),--of "$(OF)")
 
 lint: environments lint-report ## style and types
 	@$(VENV)/bin/ruff check .
