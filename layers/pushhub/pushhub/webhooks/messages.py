@@ -194,7 +194,8 @@ class WebhooksMessages:
         Raises:
             NotFound: No such application or message.
         """
-        self._expunge(self.message(project_id, app, name))
+        application = found_application(self._applications, project_id, app)
+        self._expunge(application, self.of(application, name))
 
     def expunge_all(self, project_id: str, app: str, names: Sequence[str]) -> dict[str, bool]:
         """Erase the bytes of several messages. Returns whether each had any, by its id or its producer's own.
@@ -210,10 +211,10 @@ class WebhooksMessages:
             found = self.of(application, name)
         except NotFound:
             return False
-        self._expunge(found)
+        self._expunge(application, found)
         return found.has_payload(self._clock.now())
 
-    def _expunge(self, message: ListedMessage) -> None:
+    def _expunge(self, application: Application, message: ListedMessage) -> None:
         """The list is updated first: from then on the bytes are never shown, even if the other steps have to be
         repeated.
         """
@@ -222,7 +223,7 @@ class WebhooksMessages:
         if found is None:
             return
         stored, deliveries = found
-        self._unindex(stored, message.app_id)
+        self._unindex(application, stored)
         for subscriber_id in {*stored.delivery_subscribers, *(each.subscriber_id for each in deliveries)}:
             self._cancel(stored, subscriber_id)
         if stored.ordering is not None:
@@ -235,10 +236,9 @@ class WebhooksMessages:
             self._bodies.erase(stored.body_ref)
         self._messages.delete(stored)
 
-    def _unindex(self, message: Message, app_id: str) -> None:
-        """Nobody finds it any more by what it said."""
-        application = self._applications.application(message.project, app_id)
-        if application is None or not application.fields.search_fields:
+    def _unindex(self, application: Application, message: Message) -> None:
+        """Nobody finds it any more by what it said. Where no field is named, its body is not read for this."""
+        if not application.fields.search_fields:
             return
         with suppress(MessageNotFound):
             self._search_fields.remove(application, message, body_of(message, self._bodies))
