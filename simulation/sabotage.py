@@ -496,7 +496,7 @@ ALL: tuple[Sabotage, ...] = (
         "the stream sends no orders for eager messages, whose ingest may have died",
         _ingest_alone,
         "ironmq",
-        1,
+        37,
         ("lost without a reason",),
     ),
     Sabotage(
