@@ -31,7 +31,7 @@ def test_the_last_day_is_counted_and_drawn(console: Console, recorder: Recorder)
     expect(page.get_by_role("region", name="Messages of queues").get_by_role("link")).to_have_count(2)
     # And the charts tell how long answers took, of all, by subscriber and of one, over a time that a person chooses
     console.open("charts")
-    expect(page.get_by_role("img", name="2 delivered, 2 attempts failed, 0 given up")).to_be_visible()
+    expect(page.get_by_role("img", name="the project, the last 24 hours: 2 delivered")).to_be_visible()
     expect(page.get_by_role("img", name="the project, the last 24 hours: half of all attempts within")).to_be_visible()
     page.get_by_label("Period").select_option("7 days")
     expect(page.get_by_role("img", name="the last 168 hours: 2 delivered")).to_be_visible()
