@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.contract.samples import message
@@ -20,7 +21,7 @@ from pushhub.engine.deliver import Follow, Following
 from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS, ShowAgain
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import Delivery, opening
-from pushhub.engine.model.flow import Terms
+from pushhub.engine.model.flow import FlowKey, Limits, Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.work import WorkOrder
@@ -813,3 +814,35 @@ def test_a_delivery_under_way_is_not_attempted_again_however_much_was_received_s
     bench.work(batch)
     assert executor.receives == 3
     assert len(bench.looked_at) == 11
+
+
+def test_an_order_from_the_line_that_cannot_be_put_back_stays_where_it_stood() -> None:
+    # Given an order in the line of a subscriber with a rate, and a call for its turn
+    bench = Bench()
+    flow, now = FlowKey.of_subscriber("p", "u", "s"), bench.clock.now()
+    terms = Terms(limits=Limits(rate_per_s=0.1), longest_ms=10_000)
+    bench.subscribers.take_turn(flow, "earlier", terms, now=now, until=now + 1)
+    bench.subscribers.give_back(flow, "earlier", mark=now * 1000 + 10**7, places=1)
+    bench.subscribers.stand(flow, [bare()], now)
+
+    def fails(*_: object) -> None:
+        raise Unavailable("the line")
+
+    bench.subscribers.tend = fails  # type: ignore[method-assign,assignment]
+
+    class Late(InlineExecutor):
+        """Attempts take some rounds of the run."""
+
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            bench.clock.at_look[bench.clock.looks + 40] = lambda: future.set_result(fn(*args, **kwargs))
+            return future
+
+    bench.push._executor = Late()
+    # When the terms are asked for, and the run has meanwhile given the turn back, taken it again, and found the order
+    # a second time
+    bench.outcomes["1"] = Following(Follow.TURN, terms=terms)
+    call = WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")
+    bench.work(bench.received("retry", call), "retry")
+    # Then it still stands in the line, as there is nothing else of it
+    assert [each.key.message_id for place in bench.subscribers.line(flow, 9) for each in place.orders] == ["1"]

@@ -487,10 +487,13 @@ class Push:
     def _read_fetched(self, run: _Run, turn: Turn) -> None:
         """Have as many orders from the line ready as may soon begin."""
         some: list[Received] = []
+        # An order that the run has from a turn that it gave back stands where it stood, until it is done: if the run
+        # cannot put it in line again, that place is all there is of it.
+        held = {each.place for each, _ in run.waiting} | {each.received.place for each in run.running.values()}
         while turn.fetched and len(turn.waiting) + len(some) < turn.wants:
             each = turn.fetched.popleft()
             if each.order.key in run.keys or any(each.order.key == other.order.key for other in some):
-                self._turns.done(turn, each, keep=False)
+                self._turns.done(turn, each, keep=each.place in held)
             else:
                 some.append(each)
         if not some:
