@@ -325,12 +325,12 @@ class Account:
         return self.scheduler.now >= self.weather.over and not any(self.dynamodb.tables["BacklogsTable"].everything())
 
     def _note_waits(self, before: Item | None, after: Item | None) -> None:
-        """Remember what wake has to look for: the schedule, circuits, and unfinished tasks of webhooks."""
+        """Remember what wake has to look for: the schedule, circuits, lines, and unfinished tasks of webhooks."""
         pk = (after or before or {})["pk"]["S"]
         kind = pk.partition("#")[0]
         if kind == "CIRCUITS":
             self._circuits += (after is not None) - (before is not None)
-        elif kind == "WAITING":
+        elif kind in {"WAITING", "LINES"}:
             self._waiting += (after is not None) - (before is not None)
         elif kind == "RUNNING":
             self._tasks += (after is not None) - (before is not None)
