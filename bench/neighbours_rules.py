@@ -139,7 +139,7 @@ def neighbour(request: Callable[[], int], seconds: float, rate: float, into: Mea
         for _ in paced(seconds, rate):
             free.acquire()
             statuses.append(pool.submit(one))
-        into.made.update(each.result() for each in statuses)
+        into.made.update(status for each in statuses if (status := each.result()))
 
 
 def main() -> None:
