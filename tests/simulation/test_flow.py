@@ -106,7 +106,8 @@ def test_a_place_whose_run_was_killed_is_free_again_and_never_used_twice() -> No
     # Then after each time it goes on within two minutes, also if the next run is killed as well
     gaps = [after - before for before, after in zip(receiver.begun, receiver.begun[1:], strict=False)]
     assert max(gaps) <= 120 * SECOND
-    assert len(receiver.begun) > 100
+    # (how many are begun depends on which runs are killed: 85 to 261 of four seeds)
+    assert len(receiver.begun) > 60
 
 
 @pytest.mark.parametrize("runs", [4, 50])
