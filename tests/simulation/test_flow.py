@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain, pairwise
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -94,19 +95,23 @@ def test_concurrent_requests_are_as_many_as_may_be_and_never_one_more(places: in
     assert len({*receiver.ids}) == len(receiver.ids)
 
 
-def test_a_place_whose_run_was_killed_is_free_again_and_never_used_twice() -> None:
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_place_whose_run_was_killed_is_free_again_and_never_used_twice(seed: int) -> None:
     # Given three places, and runs of push that are killed all the time
-    bench = Bench("kills/1", limits=Limits(concurrency=3), takes_ms=lambda _: 1_500, runs=10, timeout_s=5)
+    bench = Bench(f"kills/{seed}", limits=Limits(concurrency=3), takes_ms=lambda _: 1_500, runs=10, timeout_s=5)
     with bench.running():
         bench.post(400)
         bench.kills("push", seconds=300, rate=0.01)
         bench.goes_on(360)
     receiver = bench.receiver
     assert receiver.most_at_once == 3
-    # Then after each time it goes on within two minutes, also if the next run is killed as well
-    gaps = [after - before for before, after in zip(receiver.begun, receiver.begun[1:], strict=False)]
-    assert max(gaps) <= 120 * SECOND
-    # (how many are begun depends on which runs are killed: 85 to 261 of four seeds)
+    # Then it goes on within two minutes of each kill, and a second for the calls, unless the next run is killed, too
+    kills = sorted(chain.from_iterable(bench.account.troubles.values()))
+    assert len(kills) >= 3
+    for before, after in pairwise(receiver.begun):
+        last = max((each for each in kills if before <= each < after), default=before)
+        assert after - last <= 121 * SECOND
+    # (how many are begun depends on which runs are killed: 76 to 310 of eleven seeds)
     assert len(receiver.begun) > 60
 
 

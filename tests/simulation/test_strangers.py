@@ -94,16 +94,16 @@ def run(**what: Any) -> dict[str, Any]:
 
 
 def test_a_run_notices_a_change_and_knows_what_it_reaches() -> None:
-    # Given a run of pull queues, which keeps its promises
-    plan = {"world": "pull", "seed": 1, "hours": 0.25}
+    # Given a run of queues, which keeps its promises
+    plan = {"world": "ironmq", "seed": 1, "hours": 0.25}
     calm = run(**plan)
     assert calm["rules"] == []
-    # When a reservation is anybody's, by a statement that the run reaches
+    # When messages are owed to nobody, by a statement that the run reaches
     reached = {tuple(each) for each in calm["reached"]}
     [change] = [
         each
-        for each in candidates(["pushhub.ironmq.store.dynamodb_pull"])
-        if each.operator == "and, or" and "item['reservation_id']['S'] == reservation_id" in each.before
+        for each in candidates(["pushhub.ironmq.post"])
+        if each.operator == "condition" and "queue.push.subscribers if queue.push" in each.before
     ]
     assert (change.module, change.line) in reached
     # Then promises are broken

@@ -550,6 +550,7 @@ def test_a_round_that_ends_with_a_subscriber_that_is_gone_was_a_try() -> None:
         due_at=START + 9 + 60_000,
         tries=2,
         cursor=0,
+        changed_at=START + 9,
         scheduled=False,
         version=6,
     )
@@ -583,7 +584,7 @@ def test_when_nobody_is_left_it_ends_whatever_the_policy_holds() -> None:
 def test_resuming_makes_it_due_and_counts_postponements_anew() -> None:
     waiting = to_one()
     assert resume(waiting, START + 5) == replace(
-        waiting, due_at=START + 5, deferrals=0, reason="", scheduled=True, version=9
+        waiting, due_at=START + 5, deferrals=0, changed_at=START + 5, reason="", scheduled=True, version=9
     )
     # Given one that was held: its tries start again
     held = to_one(state=DeliveryState.HELD, due_at=None, scheduled=False)
@@ -593,6 +594,7 @@ def test_resuming_makes_it_due_and_counts_postponements_anew() -> None:
         due_at=START + 5,
         tries=0,
         deferrals=0,
+        changed_at=START + 5,
         reason="",
         scheduled=True,
         version=9,
@@ -697,7 +699,9 @@ def test_a_delivery_without_automatic_tries_ends_with_the_one_that_was_asked_for
     )
     # While one with automatic tries continues with them
     waiting = to_one(asked_at=START)
-    assert without_asked_try(waiting, START + 5, "subscriber_removed") == replace(waiting, asked_at=None, version=9)
+    assert without_asked_try(waiting, START + 5, "subscriber_removed") == replace(
+        waiting, asked_at=None, changed_at=START + 5, version=9
+    )
 
 
 def test_retries_that_remain_are_counted_as_ironmq_counts_them() -> None:
