@@ -121,7 +121,7 @@ def test_what_was_given_up_stands_beside_the_verdict(results: Results) -> None:
     given_up = verdict["exhausted"] + verdict["expired"]
     assert given_up > 0
     # Then the first thing it says has the number of what did not, and all of it is somewhere
-    said = re.sub(r"<[^>]+>", " ", html.partition('class="verdict')[2].partition("<nav>")[0])
+    said = re.sub(r"<[^>]+>", " ", html.partition('class="counts">')[2].partition("</p>")[0])
     counts = {
         name: int(number.replace(",", ""))
         for number, name in re.findall(r"([\d,]+) +(lost|given up|cancelled|waiting|delivered)\b", said)

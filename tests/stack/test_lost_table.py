@@ -190,7 +190,7 @@ def drill(own: RunningStack, traffic: Traffic, sick: Endpoint) -> set[str]:
 
 def arrive(owed: set[str], endpoint: Endpoint) -> None:
     """Wait until all of them have arrived."""
-    until(lambda: owed <= bodies_at(endpoint) or None, 90, lambda: f"{len(owed - bodies_at(endpoint))} did not come")
+    until(lambda: owed <= bodies_at(endpoint) or None, 240, lambda: f"{len(owed - bodies_at(endpoint))} did not come")
 
 
 def shown(own: RunningStack, traffic: Traffic, given_up: set[str], well: Endpoint, sick: Endpoint) -> None:
@@ -207,7 +207,7 @@ def shown(own: RunningStack, traffic: Traffic, given_up: set[str], well: Endpoin
         seen = records_of(own)
         return [key for key in traffic.accepted if len(seen.get(key, ())) < 2 or not set(seen[key].values()) <= SETTLED]
 
-    until(lambda: not unsettled() or None, 90, lambda: f"open by their records: {unsettled()}")
+    until(lambda: not unsettled() or None, 240, lambda: f"open by their records: {unsettled()}")
 
 
 def test_traffic_goes_on_after_the_messages_table_was_lost(own: RunningStack) -> None:
