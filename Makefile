@@ -82,16 +82,16 @@ check: environments ## within a minute whether a change is sane: style, types, t
 	@$(PYTHON) -m pytest -q -x $(IN_TWO) $(FASTEST) & tests=$$!; \
 		$(VENV)/bin/mypy layers/pushhub functions cli; types=$$?; wait $$tests && exit $$types
 
-test: check lint test-others test-side-by-side ## style, types and the fastest tests, then every other test
+test: check lint test-side-by-side ## style, types and the fastest tests, then every other test
 
 test-others: environments
 	@$(PYTHON) -m pytest -q --durations 10 $(IN_TWO) $(addprefix --ignore=,tests/stack tests/sam tests/glue tests/browser $(FASTEST))
 
-# The stack mostly waits for its clocks; the report's Spark, and then sam, take what is left of the machine meanwhile.
+# The stack mostly waits for its clocks; the report's Spark, and then sam, take what all others leave of the machine.
 test-side-by-side: environments report-environment
 	@mkdir -p build
 	@$(MAKE) --no-print-directory -k test-report test-sam >build/test-report-and-sam.txt 2>&1 & beside=$$!; \
-		$(MAKE) --no-print-directory -k test-stack test-browser; others=$$?; \
+		$(MAKE) --no-print-directory -k test-others test-stack test-browser; others=$$?; \
 		wait $$beside; beside=$$?; cat build/test-report-and-sam.txt; [ $$others = 0 ] && exit $$beside
 
 test-quick: environments ## tests that need no running stack
