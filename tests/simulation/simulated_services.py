@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from random import Random
 from typing import Any
 
@@ -27,18 +29,38 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+class OneCallAtATime:
+    """A model for tests that use threads: the models are made for the simulator's tasks, of which only one runs."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._lock = threading.RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._model, name)
+        return self._locked(found) if callable(found) else found
+
+    def _locked(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(call)
+        def locked(*args: Any, **named: Any) -> Any:
+            with self._lock:
+                return call(*args, **named)
+
+        return locked
+
+
 @contextmanager
 def dynamodb() -> Iterator[Any]:
     """The tables as in the template, empty."""
     tables = [replace(each, name=named(each.name)) for each in stack().tables]
     # There is no SDK in front that would retry, and what stores promise does not depend on their speed.
-    yield DynamoDB(tables, now_ms=now_ms, refuses=False)
+    yield OneCallAtATime(DynamoDB(tables, now_ms=now_ms, refuses=False))
 
 
 @contextmanager
 def s3() -> Iterator[Any]:
     """A bucket, empty."""
-    yield S3()
+    yield OneCallAtATime(S3())
 
 
 @contextmanager
@@ -47,4 +69,4 @@ def sqs() -> Iterator[tuple[Any, str]]:
     queue = Queue(
         QueueSettings(aws.QUEUE_NAME), now_ms=now_ms, random=Random(1), chances=Chances(), most_in_flight=120_000
     )
-    yield Sqs({queue.name: queue}, Chances()), f"https://sqs.example/{queue.name}"
+    yield OneCallAtATime(Sqs({queue.name: queue}, Chances())), f"https://sqs.example/{queue.name}"
