@@ -280,3 +280,20 @@ def test_one_alert_that_cannot_be_looked_at_does_not_hold_up_the_others(hub: Hub
     struck.check_alerts.run(lambda: 60_000)
     hub.world.run(seconds=1)
     assert states(hub) == ["firing"]
+
+
+def test_no_alert_waits_for_ever_when_there_is_never_time_for_all_of_them(hub: Hub) -> None:
+    # Given seven alerts that should fire, and time for one of them a minute
+    names = [f"Failing {number}" for number in range(7)]
+    for name in names:
+        create(hub, name=name)
+    minute(hub)
+    count(hub, attempts=10, failed=10)
+    # When twice as many minutes are over
+    for _ in range(2 * len(names)):
+        hub.world.clock.advance(seconds=60)
+        left = iter([60_000])
+        check(hub).run(lambda left=left: next(left, 0))  # type: ignore[misc]
+        hub.world.run(seconds=1)
+    # Then each was told
+    assert {each["alert"]["name"] for each in told(hub)} == set(names)

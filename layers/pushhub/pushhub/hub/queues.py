@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pushhub.engine.model.backoff import Exponential
-from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.queue import PushSettings, Subscriber, internal_queue
 from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE, INCOMING_UID, ROUTER, mapping_of_queue
 from pushhub.hub.model.mapping import ServicePush
 from pushhub.hub.wire.request import ANSWER_SECONDS
 
 if TYPE_CHECKING:
+    from pushhub.engine.model.queue import Queue
     from pushhub.hub.ports import ReadMapping
 
 ROUTING_SECONDS = 30
@@ -46,7 +47,7 @@ class HubQueues:
     def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:  # noqa: ARG002 (read anew)
         """The queue, or None when there is none: its mapping was deleted."""
         if name == INCOMING_QUEUE:
-            return _queue(project_id, name, INCOMING_UID, _INCOMING)
+            return internal_queue(project_id, name, INCOMING_UID, _INCOMING)
         mapping_id = mapping_of_queue(name)
         mapping = self._settings.mapping(project_id, mapping_id) if mapping_id else None
         if mapping_id is None or mapping is None:
@@ -57,18 +58,4 @@ class HubQueues:
             url=f"{DIALECT}:{mapping.url}",
             timeout_s=ANSWER_SECONDS,
         )
-        return _queue(project_id, name, mapping_id, ServicePush(subscribers=(service,), mapping=mapping))
-
-
-def _queue(project_id: str, name: str, uid: str, push: PushSettings) -> Queue:
-    return Queue(
-        project=project_id,
-        name=name,
-        uid=uid,
-        pull_uid=uid,
-        type=QueueType.MULTICAST,
-        push=push,
-        # Nothing is signed with it: services of the hub get no reservations.
-        secret="",
-        created_at=0,
-    )
+        return internal_queue(project_id, name, mapping_id, ServicePush(subscribers=(service,), mapping=mapping))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.queue import PushSettings, Queue, Subscriber, internal_queue
 from pushhub.ironmq.model.project_alert import (
     ALERT_QUEUES,
     HOURS_READ,
@@ -27,7 +28,7 @@ from pushhub.ironmq.project_alerts import posted
 from pushhub.ironmq.wire.project_alerts import notification_body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.accept import Accept
@@ -44,6 +45,9 @@ TIMEOUT_S = 15
 
 MARGIN_MS = 5_000
 """When no more time than this is left, no further alert is looked at, milliseconds."""
+
+GOLDEN = (math.sqrt(5) - 1) / 2
+"""The part of the circle between the starts of two runs."""
 
 LOOKED_AT = 25
 """Deliveries looked at for the oldest that waits: some may have been cleared, or have expired."""
@@ -113,17 +117,8 @@ class AlertQueues:
         if alert is None:
             return None
         receiver = Subscriber(subscriber_id=alert_id, name="alert", url=alert.url, timeout_s=TIMEOUT_S)
-        return Queue(
-            project=project_id,
-            name=name,
-            uid=alert_id,
-            pull_uid=alert_id,
-            type=QueueType.MULTICAST,
-            push=PushSettings(subscribers=(receiver,), retry=SCHEDULES["svix"]),
-            # The queue cannot be reached by the API, so nobody acknowledges its messages.
-            secret="",
-            created_at=alert.created_at,
-        )
+        push = PushSettings(subscribers=(receiver,), retry=SCHEDULES["svix"])
+        return internal_queue(project_id, name, alert_id, push)
 
 
 class CheckAlerts:
@@ -173,7 +168,7 @@ class CheckAlerts:
             Unavailable: The alerts could not be read.
         """
         told = 0
-        for alert in self._alerts.all_alerts():
+        for alert in from_another_start([*self._alerts.all_alerts()], self._clock.now()):
             if remaining_ms() <= MARGIN_MS:
                 self._telemetry.event("alerts_not_looked_at", project=alert.project)
                 break
@@ -256,6 +251,20 @@ class CheckAlerts:
                 )
                 for waiting in self._backlog.waiting(key, 1):
                     yield time_of_message_id(waiting.order.key.message_id)
+
+
+def from_another_start(alerts: Sequence[ProjectAlert], now: int) -> Sequence[ProjectAlert]:
+    """The alerts, each minute from another one on: when time never suffices, it is not always the same that wait.
+
+    Multiples of the golden ratio spread over a circle as evenly as possible: where each run reaches one of N alerts,
+    each is looked at within 2 N minutes.
+
+    Args:
+        alerts: All.
+        now: Epoch milliseconds.
+    """
+    start = int(now // 60_000 * GOLDEN % 1 * len(alerts))
+    return [*alerts[start:], *alerts[:start]]
 
 
 def _by_hour(counted: Mapping[int, Activity] | Mapping[int, SubscriberActivity]) -> dict[int, Counts]:

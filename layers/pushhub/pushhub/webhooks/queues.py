@@ -13,7 +13,7 @@ from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.flow import Limits
-from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.queue import PushSettings, Queue, Subscriber, internal_queue
 from pushhub.webhooks.model.internal_queues import CONSENT_QUEUE, CONSENT_SCHEME, CONSENT_UID, PROTOCOL, queue_uid
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class WebhooksQueues:
     def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:
         """The queue, or None when its application was deleted."""
         if name == CONSENT_QUEUE:
-            return _queue(project_id, name, CONSENT_UID, _QUESTIONS)
+            return internal_queue(project_id, name, CONSENT_UID, _QUESTIONS)
         app_id = name.partition("/")[2]
 
         def read() -> Application | None:
@@ -148,18 +148,4 @@ class WebhooksQueues:
             application=application,
             find=find,
         )
-        return _queue(project_id, name, queue_uid(app_id), push)
-
-
-def _queue(project_id: str, name: str, uid: str, push: PushSettings) -> Queue:
-    # Nothing is signed with its secret: endpoints have their own keys.
-    return Queue(
-        project=project_id,
-        name=name,
-        uid=uid,
-        pull_uid=uid,
-        type=QueueType.MULTICAST,
-        push=push,
-        secret="",
-        created_at=0,
-    )
+        return internal_queue(project_id, name, queue_uid(app_id), push)

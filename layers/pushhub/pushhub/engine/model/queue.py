@@ -249,3 +249,19 @@ class Queue:
     def is_push(self) -> bool:
         """Whether the hub delivers its messages (multicast or unicast)."""
         return self.type is not QueueType.PULL
+
+
+def internal_queue(project: str, name: str, uid: str, push: PushSettings) -> Queue:
+    """A queue of the hub's own, made from a protocol's settings whenever it is needed, and stored nowhere.
+
+    No API reaches it: nobody reserves or acknowledges its messages with its secret, and nothing is signed with it.
+
+    Args:
+        project: Owner.
+        name: As its messages have it.
+        uid: As its messages have it.
+        push: Who gets them.
+    """
+    return Queue(
+        project=project, name=name, uid=uid, pull_uid=uid, type=QueueType.MULTICAST, push=push, secret="", created_at=0
+    )
