@@ -60,6 +60,7 @@ TABLES = {
 }
 """The tables by the names that operators use."""
 
+STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 KEYS = [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}]
 
 
@@ -101,13 +102,14 @@ def put_in_place(hub: Deployment, table: Table, *, empty: bool) -> Iterator[str]
             raise click.ClickException(f"there is no table {name}: restore it first, or say --empty")
         key = chosen.get("KmsKeyArn")
         sealed = {"SSESpecification": {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key}} if key else {}
-        tables.create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **described(table), **sealed)
+        # What is written before a stream is switched on is never in it.
+        stream = {"StreamSpecification": STREAM} if table.streamed else {}
+        tables.create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **described(table), **sealed, **stream)
         tables.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
         yield f"made {name}, empty"
     found = tables.describe_table(TableName=name)["Table"]
     if table.streamed and not found.get("StreamSpecification", {}).get("StreamEnabled"):
-        stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-        found = tables.update_table(TableName=name, StreamSpecification=stream)["TableDescription"]
+        found = tables.update_table(TableName=name, StreamSpecification=STREAM)["TableDescription"]
         yield "switched its stream on"
         tables.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
     if table.ttl:

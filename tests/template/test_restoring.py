@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import boto3
 import pytest
-from cli.restoring import KEPT, TABLES, described
+from cli.operator import Deployment
+from cli.restoring import KEPT, STREAM, TABLES, Table, described, put_in_place
+from moto import mock_aws
 from tests.template.cloudformation import of_type, source
 
 
@@ -33,8 +36,22 @@ def test_it_gets_what_the_template_gives_it(logical: str) -> None:
     assert made.get("GlobalSecondaryIndexes", []) == indexes
     assert by_name(made["AttributeDefinitions"]) == by_name(properties["AttributeDefinitions"])
     # And stream and time to live
+    assert properties.get("StreamSpecification", {}).items() <= STREAM.items()
     assert table.streamed == ("StreamSpecification" in properties)
     assert table.ttl == properties.get("TimeToLiveSpecification", {}).get("AttributeName", "")
+
+
+@pytest.mark.parametrize("table", [each for each in TABLES.values() if each.streamed], ids=lambda each: each.output)
+def test_what_is_written_into_a_new_table_at_once_is_in_its_stream(table: Table) -> None:
+    # Given a table that was lost, and producers that have been posting all the while
+    with mock_aws():
+        session = boto3.Session("testing", "testing", region_name="us-east-1")
+        steps = put_in_place(Deployment("", {table.output: "lost"}, session, {}), table, empty=True)
+        # When it has just been made, and the next step has not begun
+        next(steps)
+        made = session.client("dynamodb").describe_table(TableName="lost")["Table"]
+    # Then it has a stream already: nothing is accepted that no function hears of
+    assert made["StreamSpecification"] == STREAM
 
 
 def by_name(attributes: list[dict[str, str]]) -> dict[str, str]:
