@@ -1,6 +1,7 @@
 """Quotas of projects on what producers post, shared by all execution environments (decision 0070).
 
-Each environment pays for what it has accepted: it moves the project's mark. It pays a little later if that is little.
+Each environment pays for what it has accepted: it moves the project's mark. It pays a little later if that is little of
+what it accepted lately.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.ports import ProjectStore, QuotaStore
 
-CREDIT_OF_A_SECOND = 25
-"""An environment owes at most this fraction of a second's messages. So fifty environments together exceed the quota of
-a minute by two seconds' worth, once, and a quota below 25 a second by nothing.
+LATELY_MS = 30_000
+"""What an environment accepted in this time counts for its credit; after as long without a post it owes nothing."""
+
+CREDIT_PERCENT = 3
+"""An environment owes at most this much of what it accepted lately. Whatever number of environments there are, and
+however the posts move between them: what they owe when a minute ends is 3 % of what was accepted in it and in the half
+minute before, so less than 5 % of a minute.
 """
 
 REFUSED_MS = 1_000
@@ -38,6 +43,8 @@ class _Account:
 
     Attributes:
         owed: Messages accepted and not paid for.
+        half: Which half of :data:`LATELY_MS` it is, counted from the epoch.
+        accepted: Messages accepted in this half, and in the one before.
         mark: The project's mark when it was last seen, epoch microseconds.
         asks_at: When the mark is moved again after a refusal.
         refused: Size of the refused post, in messages; until then, posts at least as large are refused unasked.
@@ -45,10 +52,31 @@ class _Account:
     """
 
     owed: int = 0
+    half: int = 0
+    accepted: tuple[int, int] = (0, 0)
     mark: int = 0
     asks_at: int = 0
     refused: int = 0
     refusals: int = 0
+
+    def go_on(self, now: int) -> None:
+        """Forget what was not lately."""
+        half = now // (LATELY_MS // 2)
+        if half > self.half + 1:
+            self.owed, self.accepted = 0, (0, 0)
+        elif half > self.half:
+            self.accepted = 0, self.accepted[0]
+        self.half = half
+
+    def accept(self, count: int, *, owed: int) -> None:
+        """Count a post that is accepted; so many messages are owed now."""
+        self.owed = owed
+        self.accepted = self.accepted[0] + count, self.accepted[1]
+
+    @property
+    def credit(self) -> int:
+        """How many messages may be owed."""
+        return sum(self.accepted) * CREDIT_PERCENT // 100
 
 
 class Quotas:
@@ -105,8 +133,9 @@ class Quotas:
         now = self._clock.now()
         if now < account.asks_at and count >= account.refused:
             raise _exceeded(quota, account.asks_at - now)
-        if account.owed + count <= quota.per_second // CREDIT_OF_A_SECOND:
-            account.owed += count
+        account.go_on(now)
+        if account.owed + count <= account.credit:
+            account.accept(count, owed=account.owed + count)
             return
         self._pay(project_id, quota, account, count)
 
@@ -127,7 +156,8 @@ class Quotas:
         account.mark = mark.until
         if not mark.moved:
             self._refuse(project_id, quota, account, count, wait_ms=-((now + room_us - mark.until) // 1000))
-        account.owed = account.refusals = 0
+        account.accept(count, owed=0)
+        account.refusals = 0
 
     def _refuse(self, project_id: str, quota: Quota, account: _Account, count: int, *, wait_ms: int) -> None:
         """Refuse a post and, for some time, all others that are not smaller; only the first one is logged.
