@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import yaml
 from samtranslator.model.exceptions import InvalidDocumentException
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
-from samtranslator.yaml_helper import yaml_parse
+from samtranslator.yaml_helper import intrinsics_multi_constructor
 from yaml import YAMLError
 
 from local import language_extensions
@@ -24,6 +25,14 @@ from local.place import REGION
 
 # It warns that nobody collects its own usage metrics.
 logging.getLogger("samtranslator").setLevel(logging.ERROR)
+
+
+class _Loader(yaml.CSafeLoader):
+    """SAM's own reader of YAML takes 1.5 s for this template; compiled, the same takes a tenth."""
+
+
+_Loader.add_multi_constructor("!", intrinsics_multi_constructor)
+
 _CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
 
 
@@ -43,7 +52,7 @@ def load(path: Path) -> dict[str, Any]:
 def parse(text: str, name: str) -> dict[str, Any]:
     """Like :func:`load`, from text; messages use the given name."""
     try:
-        parsed = yaml_parse(text)
+        parsed = yaml.load(text, _Loader)  # noqa: S506 (derived from the safe one)
     except (ValueError, YAMLError) as error:
         raise LocalError(f"the template is not valid YAML: {name}: {error}") from error
     if not isinstance(parsed, dict) or not isinstance(parsed.get("Resources"), dict):

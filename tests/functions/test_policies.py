@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ class Right:
     resource: str
 
 
+@cache
 def allowed(role: str) -> set[Right]:
     """The rights that a role grants."""
     resources = template.load(ROOT / "template.yaml")["Resources"]
