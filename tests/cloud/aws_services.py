@@ -93,7 +93,7 @@ def sqs() -> Iterator[tuple[SQSClient, str]]:
 
 
 class OneCallAtATime:
-    """A client for several threads: DynamoDB's calls are atomic, those of its stand-in are not."""
+    """A client for several threads: calls of the services are atomic, those of their stand-ins are not."""
 
     def __init__(self, client: object) -> None:
         self._client = client

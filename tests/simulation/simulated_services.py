@@ -1,13 +1,13 @@
-"""The simulator's services in place of those that the stores' contract tests run on."""
+"""The simulator's services in place of those that the stores' tests run on: for threads, one call at a time, as the
+models are made for the simulator's tasks, of which only one runs.
+"""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
 from random import Random
 from typing import Any
 
@@ -29,38 +29,18 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class OneCallAtATime:
-    """A model for tests that use threads: the models are made for the simulator's tasks, of which only one runs."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._lock = threading.RLock()
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._model, name)
-        return self._locked(found) if callable(found) else found
-
-    def _locked(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(call)
-        def locked(*args: Any, **named: Any) -> Any:
-            with self._lock:
-                return call(*args, **named)
-
-        return locked
-
-
 @contextmanager
 def dynamodb() -> Iterator[Any]:
     """The tables as in the template, empty."""
     tables = [replace(each, name=named(each.name)) for each in stack().tables]
     # There is no SDK in front that would retry, and what stores promise does not depend on their speed.
-    yield OneCallAtATime(DynamoDB(tables, now_ms=now_ms, refuses=False))
+    yield aws.OneCallAtATime(DynamoDB(tables, now_ms=now_ms, refuses=False))
 
 
 @contextmanager
 def s3() -> Iterator[Any]:
     """A bucket, empty."""
-    yield OneCallAtATime(S3())
+    yield aws.OneCallAtATime(S3())
 
 
 @contextmanager
@@ -69,4 +49,4 @@ def sqs() -> Iterator[tuple[Any, str]]:
     queue = Queue(
         QueueSettings(aws.QUEUE_NAME), now_ms=now_ms, random=Random(1), chances=Chances(), most_in_flight=120_000
     )
-    yield OneCallAtATime(Sqs({queue.name: queue}, Chances())), f"https://sqs.example/{queue.name}"
+    yield aws.OneCallAtATime(Sqs({queue.name: queue}, Chances())), f"https://sqs.example/{queue.name}"
