@@ -13,12 +13,17 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.projects import Projects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.suspension import KNOWN_WITHIN_MS
 
 from .answers import section, text
 from .dry import NotDone
 from .hub import HubOptions, NoHub, local_description
 from .settings import Profile
 
+CLOSES_CONSUMERS = "NotifyFunctionName"
+"""The stack's output that names the function that closes the connections of suspended projects, each minute."""
+ADMITTED_S = 0.5 + KNOWN_WITHIN_MS / 1000
+"""How long after a suspension functions may still admit a consumer, seconds."""
 TABLE_OUTPUT = "ConfigTableName"
 """The stack's output that names the table of projects and tokens."""
 READING = ("Get", "BatchGet", "List", "Describe", "Query", "Scan", "Head", "Decrypt")
@@ -122,3 +127,20 @@ def projects_of(hub: HubOptions) -> Projects:
     found = deployment(hub)
     store = DynamoDBConfigStore(found.client("dynamodb"), found.outputs[TABLE_OUTPUT], SystemClock())
     return Projects(config=store, clock=SystemClock())
+
+
+def close_consumers(hub: HubOptions) -> None:
+    """Have the connections of suspended projects' consumers closed: at once, and again when no function admits them any
+    more. What is left over after that, if there are very many, is closed in the next minutes.
+
+    Raises:
+        click.ClickException: The function could not be started.
+    """
+    found = deployment(hub)
+    client = found.client("lambda", read_timeout=60)
+    for wait_s in (0.0, ADMITTED_S):
+        SystemClock().sleep(wait_s)
+        try:
+            client.invoke(FunctionName=found.outputs[CLOSES_CONSUMERS], Payload=b"{}")
+        except (BotoCoreError, ClientError) as error:
+            raise click.ClickException(f"suspended, but the consumers stay for up to a minute: {error}") from error

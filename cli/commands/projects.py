@@ -13,7 +13,7 @@ from pushhub.engine.model.quota import Quota
 from ..dry import changes
 from ..framework import Group
 from ..hub import HubOptions
-from ..operator import projects_of
+from ..operator import close_consumers, projects_of
 
 MOST_PER_SECOND = 1_000_000
 
@@ -96,6 +96,30 @@ def limit_project(hub: HubOptions, project: str, per_second: int | None, burst: 
     hub.show([_shown(projects_of(hub).limit(project, quota))])
 
 
+@projects.command("suspend")
+@click.argument("project")
+@changes
+@click.pass_obj
+def suspend_project(hub: HubOptions, project: str) -> None:
+    """Suspend a project: its posts are refused, its deliveries held, its consumers' connections closed.
+
+    This is so within five seconds, after which the command ends. Its owner may still look at everything. Nothing is
+    lost, except what expires meanwhile.
+    """
+    suspended = projects_of(hub).suspend(project)
+    close_consumers(hub)
+    hub.show([_shown(suspended)])
+
+
+@projects.command("resume")
+@click.argument("project")
+@changes
+@click.pass_obj
+def resume_project(hub: HubOptions, project: str) -> None:
+    """End the suspension of a project: what was held is sent from the next minute on, oldest first."""
+    hub.show([_shown(projects_of(hub).resume(project))])
+
+
 def _shown(project: Project) -> dict[str, Any]:
     return {
         "project": project.project_id,
@@ -103,6 +127,7 @@ def _shown(project: Project) -> dict[str, Any]:
         "created": iso_time(project.created_at),
         "allowed_targets": list(project.allowed_targets),
         "quota": _quota(project.quota),
+        "suspended": None if project.suspended_at is None else iso_time(project.suspended_at),
     }
 
 

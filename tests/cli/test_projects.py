@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import boto3
 import botocore.client
@@ -14,16 +14,23 @@ from cli.__main__ import run
 from tests.cloud import aws_services as aws
 
 from pushhub.cloud.clock import SystemClock
+from pushhub.engine.copies import slot_of
+from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.suspension import KNOWN_WITHIN_MS
 from pushhub.engine.tokens import Tokens, token_hash
 
 
 class Operator:
     """Runs commands against one deployed stack."""
 
+    invoked: ClassVar[list[tuple[str, bytes]]] = []
+    """The functions that were started, and with what."""
+
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
+        self.invoked.clear()
 
     def run(self, *words: str, code: int = 0) -> Any:
         assert run(["--stack", "acme", "--json", *words]) == code
@@ -47,12 +54,16 @@ def operator(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
         """A CloudFormation with one stack; moto's needs more packages than it is worth."""
+        if operation == "Invoke":
+            Operator.invoked.append((parameters["FunctionName"], parameters["Payload"]))
+            return {"StatusCode": 200}
         if operation != "DescribeStacks":
             return real(client, operation, parameters)
         if parameters["StackName"] != "acme":
             said = f"Stack with id {parameters['StackName']} does not exist"
             raise ClientError({"Error": {"Code": "ValidationError", "Message": said}}, operation)
-        return {"Stacks": [{"Outputs": [{"OutputKey": "ConfigTableName", "OutputValue": aws.CONFIG_TABLE}]}]}
+        outputs = {"ConfigTableName": aws.CONFIG_TABLE, "NotifyFunctionName": "notify"}
+        return {"Stacks": [{"Outputs": [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]}]}
 
     monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
     with aws.dynamodb():
@@ -100,6 +111,34 @@ def test_a_project_is_given_a_quota_none_or_the_stacks(operator: Operator) -> No
     for wrong in ("-1", "0", "many", "1000001"):
         operator.run("projects", "quota", made["project"], "--", wrong, code=2)
     assert "Project not found" in operator.run("projects", "quota", "5f" * 12, "100", code=1)
+
+
+def test_a_project_is_suspended_and_resumed(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    [made] = operator.run("projects", "make", "Acme")
+    slept: list[float] = []
+    monkeypatch.setattr(SystemClock, "sleep", lambda _, seconds: slept.append(seconds))
+
+    def stored() -> Project:
+        project = operator.store().project(made["project"])
+        assert project is not None
+        return project
+
+    # When it is suspended
+    [shown] = operator.run("projects", "suspend", made["project"])
+    # Then that is stored and shown, and its consumers are closed: now, and when no function admits them any more
+    assert shown["suspended"] is not None
+    assert stored().suspended
+    assert operator.invoked == [("notify", b"{}")] * 2
+    assert KNOWN_WITHIN_MS / 1000 < slept[-1] < 4.5
+    [listed] = operator.run("projects", "list")
+    assert listed == shown
+    # And attempts hear of it at once
+    assert operator.store().noted_changes()[slot_of(made["project"], "")] > 0
+    # When it is resumed, then it is as before
+    [shown] = operator.run("projects", "resume", made["project"])
+    assert shown["suspended"] is None
+    assert not stored().suspended
+    assert "Project not found" in operator.run("projects", "suspend", "5f" * 12, code=1)
 
 
 def test_tokens_are_listed_without_themselves_and_revoked(operator: Operator) -> None:

@@ -39,6 +39,7 @@ class Bench:
         self.circuits = self.environment()
         self.recover = Recover(
             queues=FakeConfigStore(),
+            is_suspended=lambda _: False,
             healths=faulty(self.store, "store", self.plan),
             backlog=faulty(self.store, "store", self.plan),
             retry_queue=self,

@@ -113,7 +113,13 @@ class Bench:
             backlog=self.subscribers,
             successors=self.subscribers,
             next_queue=self.next_queue,
+            projects=self,
+            internal=lambda _: False,
         )
+
+    # its projects
+    def is_suspended(self, project_id: str, *, since: int) -> bool:
+        return False
 
     # its queues
     def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:

@@ -14,6 +14,7 @@ from pushhub.base.errors import Conflict
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.model.quota import Mark
+from pushhub.engine.ports import PROJECT_MS
 
 __all__ = ["FakeConfigStore"]
 
@@ -36,7 +37,7 @@ class FakeConfigStore:
     def put_project(self, project: Project) -> None:
         self._projects[project.project_id] = project
 
-    def project(self, project_id: str) -> Project | None:
+    def project(self, project_id: str, *, within_ms: int = PROJECT_MS) -> Project | None:
         return self._projects.get(project_id)
 
     def projects(self) -> list[Project]:

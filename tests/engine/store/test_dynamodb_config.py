@@ -194,3 +194,21 @@ def test_names_are_read_a_page_at_a_time(bench: Bench) -> None:
         bench.elsewhere.create_queue(queue(f"q{number:02d}"))
     assert len(bench.store.queues(PROJECT, prefix="", after="", limit=10)) == 10
     assert [operation for operation, _ in bench.client.calls] == ["query"]
+
+
+def test_a_copy_of_a_project_may_be_as_old_as_its_reader_says(bench: Bench) -> None:
+    # Given a project that this environment has read
+    project = Project(project_id="p", created_at=0)
+    bench.elsewhere.put_project(project)
+    other = bench.store
+    assert other.project("p") == project
+    # When another one changes it
+    bench.elsewhere.put_project(replace(project, suspended_at=1))
+    bench.clock.advance(ms=3_000)
+    # Then whoever takes an older copy gets it, and nobody else does
+    assert other.project("p") == project
+    assert other.project("p", within_ms=3_001) == project
+    assert other.project("p", within_ms=3_000) == replace(project, suspended_at=1)
+    assert other.project("p") == replace(project, suspended_at=1)
+    bench.elsewhere.put_project(project)
+    assert other.project("p", within_ms=0) == project

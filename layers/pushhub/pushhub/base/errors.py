@@ -13,6 +13,7 @@
     │   ├── Unanswerable          the result does not fit into an answer
     │   ├── Unauthorized          no token, or not one of this project
     │   ├── Forbidden             wrong or timed-out reservation, immutable setting
+    │   │   └── ProjectSuspended  the operator suspended the project
     │   └── NotFound              queue, message, store ... unknown
     │       ├── QueueNotFound
     │       └── MessageNotFound
@@ -122,6 +123,13 @@ class Unauthorized(RequestRefused):
 
 class Forbidden(RequestRefused):
     """The caller is known but the action is not allowed: stale reservation, immutable setting."""
+
+
+class ProjectSuspended(Forbidden):
+    """The operator has suspended the project: it can be looked at, and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__("The project is suspended")
 
 
 class NotFound(RequestRefused):

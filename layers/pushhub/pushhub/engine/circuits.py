@@ -206,8 +206,8 @@ class Circuits:
             self._change(known, lambda health: reset(health, self._clock.now()))
 
     def hold(self, key: SubscriberKey) -> None:
-        """A delivery is about to wait because its subscriber is paused: note that. The sweep then leaves it alone, and
-        :class:`Recover` releases it when the subscriber is resumed. Mostly without a call.
+        """A delivery is about to wait because its subscriber is paused or its project suspended: note that. The sweep
+        then leaves it alone, and :class:`Recover` releases it when that has ended. Mostly without a call.
 
         Raises:
             Unavailable: The effect is unknown; call again.
@@ -305,6 +305,7 @@ class Recover:
 
     Args:
         queues: Say which subscribers are paused.
+        is_suspended: Says which projects are suspended, by id.
         healths: State of subscribers.
         backlog: Their waiting orders.
         retry_queue: Where released orders go.
@@ -317,6 +318,7 @@ class Recover:
         self,
         *,
         queues: QueueSource,
+        is_suspended: Callable[[str], bool],
         healths: Healths,
         backlog: WaitingOrders,
         retry_queue: OrderSink,
@@ -326,6 +328,7 @@ class Recover:
     ) -> None:
         self._executor = executor
         self._queues = queues
+        self._is_suspended = is_suspended
         self._healths = healths
         self._backlog = backlog
         self._retry_queue = retry_queue
@@ -375,7 +378,7 @@ class Recover:
         if health.state is CircuitState.OPEN:
             return self._let_go(key, 1) if now >= health.probe_at else 0
         if health.state is CircuitState.PAUSED:
-            if self._is_paused(key):
+            if self._is_suspended(key.project) or self._is_paused(key):
                 return 0
             # A run may still go by the settings from before, so the backlog is looked at for another minute.
             health = reset(health, now)

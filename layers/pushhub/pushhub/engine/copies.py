@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pushhub.base.ports import Clock
+    from pushhub.engine.model.project import Project
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.ports import ChangeNoteStore, QueueStore
+    from pushhub.engine.ports import ChangeNoteStore, ProjectStore, QueueStore
 
 SLOTS = 256
 """Queues share this many notes, by a hash of their names: the item fits into one read unit."""
@@ -40,6 +41,9 @@ made before the note must have become too old; and clocks may differ by two seco
 
 NOTED_AGAIN_MS = 15_000
 """After how long a further change is noted again by the environment that made the note, milliseconds."""
+
+PROJECT = ""
+"""Stands for the project itself where a queue is named."""
 
 _CAPACITY = 5_000
 
@@ -189,6 +193,27 @@ class Copies(Generic[V]):
         else:
             self._copies.put(key, copy)
         return copy
+
+
+class CopiedProjects:
+    """Implements :class:`pushhub.engine.ports.AttemptProjects`. Changes of a project are noted under the empty name.
+
+    Args:
+        projects: The projects.
+        changes: The notes.
+        clock: Tells how old a copy is.
+    """
+
+    def __init__(self, projects: ProjectStore, changes: Changes, clock: Clock) -> None:
+        self._projects = projects
+        self._copies: Copies[Project] = Copies(changes, clock)
+
+    def is_suspended(self, project_id: str, *, since: int) -> bool:
+        """See the port."""
+        project = self._copies.find(
+            project_id, PROJECT, lambda: self._projects.project(project_id, within_ms=0), since=since
+        )
+        return project is not None and project.suspended
 
 
 class CopiedQueues:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
     from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import (
+        AttemptProjects,
         AttemptQueues,
         BodyStore,
         Received,
@@ -72,6 +73,9 @@ PROBE_MARGIN_MS = 60_000
 
 LOOKED_UP_MS = 200
 """An attempt that begins later than this after its queue was looked up looks again, milliseconds."""
+
+SUSPENDED_WAIT_MS = 60_000
+"""How long a poll of a suspended project waits before it is looked at again."""
 
 CLOCK_SKEW_MS = 60_000
 """Maximum clock skew between two functions."""
@@ -172,6 +176,9 @@ class Deliver:
         backlog: Holds orders whose subscriber may not be attempted.
         successors: Orders that wait for an earlier delivery with the same ordering key.
         next_queue: Where such an order goes when its turn comes.
+        projects: Say which projects are suspended.
+        internal: Whether the hub itself handles the messages of a queue, by queue name: that goes on while a project is
+            suspended, as nobody outside is asked.
         tells_first_successes: Whether the log tells of attempts that delivered at the first try; records and metrics
             always have them.
     """
@@ -192,10 +199,14 @@ class Deliver:
         backlog: SubscriberBacklog,
         successors: Successors,
         next_queue: WorkQueue,
+        projects: AttemptProjects,
+        internal: Callable[[str], bool],
         tells_first_successes: bool = True,
     ) -> None:
         self._tells_first_successes = tells_first_successes
         self._next_queue = next_queue
+        self._projects = projects
+        self._internal = internal
         self._successors = successors
         self._circuits = circuits
         self._backlog = backlog
@@ -360,15 +371,15 @@ class Deliver:
     def _attempt_if_let(
         self, job: _Job, subscriber: Subscriber, delivery: Delivery, step: Step
     ) -> Delivery | Following:
-        """Make an attempt if the subscriber is not paused, and its circuit and limits allow it; otherwise, say what
-        comes next.
+        """Make an attempt if its project is not suspended, the subscriber is not paused, and its circuit and limits
+        allow it; otherwise, say what comes next.
 
         A manual try ignores pause and circuit: the person who asked knows about them.
         """
         key = job.subscriber_key
-        if subscriber.paused and step is Step.ATTEMPT and delivery.subscriber_id != "*":
-            self._circuits.hold(key)
-            return self._held_back(job, delivery)
+        held = self._held(job, subscriber, delivery, step)
+        if held:
+            return held
         terms = _terms(subscriber, delivery)
         if terms is not None and terms != job.terms:
             return Following(Follow.TURN, terms=terms)
@@ -380,6 +391,21 @@ class Deliver:
         if gate is Gate.WAIT:
             return self._held_back(job, delivery)
         return self._attempt(job, subscriber, delivery, probe=gate is Gate.PROBE)
+
+    def _held(self, job: _Job, subscriber: Subscriber, delivery: Delivery, step: Step) -> Following | None:
+        """Hold a delivery back if its project is suspended or its subscriber paused; None if neither is so."""
+        message = job.message
+        suspended = not self._internal(message.queue) and self._projects.is_suspended(
+            message.project, since=message.accepted_at
+        )
+        if suspended and delivery.update_url is not None:
+            # Its service has the message, and will be asked for the result later.
+            return _look_again(delivery, self._clock.now() + SUSPENDED_WAIT_MS)
+        paused = subscriber.paused and step is Step.ATTEMPT and delivery.subscriber_id != "*"
+        if not (suspended or paused):
+            return None
+        self._circuits.hold(job.subscriber_key)
+        return self._held_back(job, delivery)
 
     def _held_back(self, job: _Job, delivery: Delivery) -> Following:
         """Put an order into its subscriber's backlog, unless it is for an attempt now and another one will come."""

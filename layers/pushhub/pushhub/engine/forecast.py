@@ -296,6 +296,7 @@ class _Run:
         self._turn_planned = False
         self._recover = Recover(
             queues=self._known,
+            is_suspended=lambda _: False,
             healths=self._known,
             backlog=self._known,
             retry_queue=self._known,

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from pushhub.engine.model.subscriber_event import SubscriberEvent
     from pushhub.engine.model.work import WorkOrder
 
+PROJECT_MS = 30_000
+"""How old a copy of a project may be where nothing else is said, milliseconds."""
+
 
 class ProjectStore(Protocol):
     """Projects. Every key starts with the project, here and in all stores."""
@@ -38,8 +41,8 @@ class ProjectStore(Protocol):
         """Store a project; replaces one of the same id."""
         ...
 
-    def project(self, project_id: str) -> Project | None:
-        """The project, or None."""
+    def project(self, project_id: str, *, within_ms: int = PROJECT_MS) -> Project | None:
+        """The project, or None. A copy that was read longer ago than this is not enough; 0 for none at all."""
         ...
 
     def projects(self) -> list[Project]:
@@ -595,6 +598,16 @@ class QueueSource(Protocol):
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """The queue, or None; current if ``fresh``, otherwise possibly slightly out of date."""
+        ...
+
+
+class AttemptProjects(Protocol):
+    """Projects, as attempts go by them."""
+
+    def is_suspended(self, project_id: str, *, since: int) -> bool:
+        """Whether a project is suspended, with every change that was made before the given time (epoch milliseconds) or
+        half a second ago.
+        """
         ...
 
 

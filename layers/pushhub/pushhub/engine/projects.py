@@ -6,10 +6,11 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from pushhub.base.errors import NotFound
+from pushhub.base.errors import Conflict, NotFound
+from pushhub.engine.copies import PROJECT, ChangeNotes
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.reach import Reach, Scope, may_reach
-from pushhub.engine.ports import ProjectStore, TokenStore
+from pushhub.engine.ports import ChangeNoteStore, ProjectStore, TokenStore
 from pushhub.engine.tokens import token_hash
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def allowed_targets(projects: ProjectStore, project_id: str, reach: Reach) -> tu
     return project.allowed_targets if project else ()
 
 
-class _Config(ProjectStore, TokenStore, Protocol):
-    """Projects and their tokens."""
+class _Config(ProjectStore, TokenStore, ChangeNoteStore, Protocol):
+    """Projects, their tokens, and notes of changes."""
 
 
 class Projects:
@@ -45,6 +46,7 @@ class Projects:
 
     def __init__(self, *, config: _Config, clock: Clock) -> None:
         self._config = config
+        self._notes = ChangeNotes(config, clock)
         self._clock = clock
 
     def make(self, name: str = "", *, allowed_targets: Sequence[str] = ()) -> Project:
@@ -90,6 +92,30 @@ class Projects:
             NotFound: No such project.
         """
         return self._changed(replace(self._project(project_id), quota=quota))
+
+    def suspend(self, project_id: str) -> Project:
+        """Suspend a project: within three seconds nothing is accepted from it, and within one no attempt begins for it.
+
+        Raises:
+            NotFound: No such project.
+            Unavailable: It may not be suspended; call again.
+        """
+        project = self._project(project_id)
+        at = self._clock.now() if project.suspended_at is None else project.suspended_at
+        return self._noted(replace(project, suspended_at=at))
+
+    def resume(self, project_id: str) -> Project:
+        """End the suspension of a project. What was held is sent from the next minute on.
+
+        Raises:
+            NotFound: No such project.
+            Conflict: It is being erased.
+            Unavailable: It may still be suspended; call again.
+        """
+        project = self._project(project_id)
+        if project.erased_since is not None:
+            raise Conflict("The project is being erased")
+        return self._noted(replace(project, suspended_at=None))
 
     def make_token(self, project_id: str, label: str = "", *, expires_at: int | None = None) -> str:
         """Create a token for a project. It is returned only this once; the hub keeps its hash.
@@ -155,6 +181,11 @@ class Projects:
         if not found:
             raise NotFound("Token not found")
         return found[0]
+
+    def _noted(self, project: Project) -> Project:
+        """Change a project so that attempts hear of it."""
+        self._notes.note(project.project_id, PROJECT)
+        return self._changed(project)
 
     def _changed(self, project: Project) -> Project:
         self._config.put_project(project)

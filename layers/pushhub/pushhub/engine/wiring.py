@@ -665,10 +665,12 @@ class Engine:
     def recover(self) -> Recover:
         """Handles circuits that are not closed, each minute."""
         from pushhub.engine.circuits import Recover
+        from pushhub.engine.suspension import is_suspended
 
         ports = self.ports
         return Recover(
             queues=ports.config,
+            is_suspended=lambda project_id: is_suspended(ports.config, project_id),
             healths=ports.subscribers,
             backlog=ports.subscribers,
             retry_queue=ports.retry_queue,
@@ -678,7 +680,7 @@ class Engine:
         )
 
     def _deliver(self) -> Deliver:
-        from pushhub.engine.copies import CopiedQueues
+        from pushhub.engine.copies import CopiedProjects, CopiedQueues
         from pushhub.engine.deliver import Deliver
         from pushhub.engine.protocol import AllQueues
 
@@ -698,6 +700,8 @@ class Engine:
             backlog=ports.subscribers,
             successors=ports.subscribers,
             next_queue=ports.retry_queue,
+            projects=CopiedProjects(ports.config, self.changes, ports.clock),
+            internal=self._internal,
             tells_first_successes=ports.tells_first_successes,
         )
 

@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
+from pushhub.engine.suspension import is_suspended
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.schedule import tick_after
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.ports import ProjectStore
     from pushhub.hub.intake import HubIntake
+    from pushhub.hub.model.schedule import Scheduler
     from pushhub.hub.ports import TickingSchedulers
 
 BATCH = 100
@@ -27,14 +30,22 @@ class HubTicks:
 
     Args:
         schedulers: The schedulers of all stores.
+        projects: Say which stores are suspended; their ticks are left out.
         intake: Creates the intake for their messages. Called on the first tick only, as most hubs have no schedulers.
         telemetry: Metrics.
     """
 
     def __init__(
-        self, *, schedulers: TickingSchedulers, intake: Callable[[], HubIntake], clock: Clock, telemetry: Telemetry
+        self,
+        *,
+        schedulers: TickingSchedulers,
+        projects: ProjectStore,
+        intake: Callable[[], HubIntake],
+        clock: Clock,
+        telemetry: Telemetry,
     ) -> None:
         self._schedulers = schedulers
+        self._projects = projects
         self._intake = intake
         self._clock = clock
         self._telemetry = telemetry
@@ -70,14 +81,8 @@ class HubTicks:
                 current = self._schedulers.scheduler(scheduler.project, scheduler.scheduler_id)
                 if current is None or current.next_at > now:
                     continue
-                self._intake().derive(
-                    current.project,
-                    HubMessage(type=current.key, payload={}, origin="scheduler"),
-                    cause=f"tick/{current.scheduler_id}/{current.next_at}",
-                    at=current.next_at,
-                    parent_id=None,
-                    hops=0,
-                )
+                if not is_suspended(self._projects, current.project):
+                    self._tick(current)
                 moved = replace(current, next_at=tick_after(current.next_at, current.period_ms, now))
                 try:
                     self._schedulers.put_scheduler(moved)
@@ -85,3 +90,13 @@ class HubTicks:
                     continue  # it was changed concurrently, or another run made this tick
         self._telemetry.count("SchedulersTicked", len(made))
         return len(made)
+
+    def _tick(self, scheduler: Scheduler) -> None:
+        self._intake().derive(
+            scheduler.project,
+            HubMessage(type=scheduler.key, payload={}, origin="scheduler"),
+            cause=f"tick/{scheduler.scheduler_id}/{scheduler.next_at}",
+            at=scheduler.next_at,
+            parent_id=None,
+            hops=0,
+        )

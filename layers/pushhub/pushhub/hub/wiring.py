@@ -205,6 +205,7 @@ class Hub:
         outside = self._outside
         return HubTicks(
             schedulers=self.ports.schedulers,
+            projects=outside.config,
             intake=lambda: self.intake,
             clock=outside.clock,
             telemetry=outside.telemetry,

@@ -7,11 +7,13 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Overdue, Unanswerable, Unavailable
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.keys import MessageKey
+from pushhub.engine.ports import ProjectStore, QueueSource
+from pushhub.engine.suspension import is_suspended
 from pushhub.ironmq.wire.messages import RESERVATION_REQUIRED, Deletion, ReserveRequest, render_message
 from pushhub.web.answer_size import ResponseBudget
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.ports import BodyStore, QueueSource, Waits
+    from pushhub.engine.ports import BodyStore, Waits
     from pushhub.ironmq.ports import PulledMessages, PullMessage
     from pushhub.ironmq.post import Post
 
@@ -67,6 +69,10 @@ class ReadMessage:
         )
 
 
+class _Config(QueueSource, ProjectStore, Protocol):
+    """Projects and their queues."""
+
+
 class PullQueues:
     """Operations on the messages of pull queues.
 
@@ -79,7 +85,7 @@ class PullQueues:
     """
 
     def __init__(
-        self, *, config: QueueSource, pull: PulledMessages, bodies: BodyStore, post: Post, waits: Waits, clock: Clock
+        self, *, config: _Config, pull: PulledMessages, bodies: BodyStore, post: Post, waits: Waits, clock: Clock
     ) -> None:
         self._config = config
         self._pull = pull
@@ -136,6 +142,8 @@ class PullQueues:
                     return []
                 self._clock.sleep(min(pause_s, (deadline - now) / 1000))
                 pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+                if is_suspended(self._config, queue.project):
+                    return []
                 queue = self._config.queue(queue.project, queue.name) or queue
         finally:
             if place is not None:

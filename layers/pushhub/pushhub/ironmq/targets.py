@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from pushhub.base.errors import Invalid, RequestRefused
+from pushhub.base.errors import Invalid, ProjectSuspended, RequestRefused
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, iron_verdict
 from pushhub.engine.model.message import MAX_HOPS, NewMessage
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
+from pushhub.engine.suspension import is_suspended
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.engine.tokens import token_hash
 from pushhub.ironmq.wire.headers import WEBHOOK_PREFIX, trail_headers
@@ -183,6 +184,8 @@ class IronMqQueueTarget:
         """Post to a queue of this hub; returns (status code, reason) when that is refused."""
         if project is not None and not self._tokens.has_token(project, token_hash(token or "")):
             return 401, "Invalid project/token combination"
+        if project is not None and is_suspended(self._projects, project):
+            return 403, ProjectSuspended().message
         try:
             self._post.post_caused(
                 project or order.queue.project,

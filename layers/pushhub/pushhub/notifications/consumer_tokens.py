@@ -6,11 +6,12 @@ import uuid
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unauthorized
+from pushhub.engine.suspension import refuse_suspended
 from pushhub.notifications.wire.tokens import Claims, Tokens
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
-    from pushhub.notifications.ports import Projects
+    from pushhub.engine.ports import Projects
     from pushhub.notifications.wire.requests import TokenRequest
 
 LONGEST_MINUTES = 525_600
@@ -55,9 +56,11 @@ class ConsumerTokens:
         Raises:
             Unauthorized: The token is invalid or has expired, or its project, or the project's token it was issued
                 with, no longer exists.
+            ProjectSuspended: Its project is suspended.
         """
         claims = self._tokens.check(token, self._clock.now() / 1000)
         project = claims.topic.project
         if self._projects.project(project) is None or self._projects.project_of(claims.issued_by) != project:
             raise Unauthorized("Invalid token")
+        refuse_suspended(self._projects, project)
         return claims

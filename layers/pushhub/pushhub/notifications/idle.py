@@ -7,11 +7,13 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.suspension import is_suspended
 from pushhub.notifications.consumers import IDLE_MS, Disconnects, known_dead
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, Projects, Sockets
+    from pushhub.engine.ports import Projects
+    from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, Sockets
     from pushhub.notifications.waker import Waker
 
 _MOST = 10_000
@@ -25,7 +27,8 @@ _REVOKED_MARGIN_MS = 7_000
 
 
 class IdleConnections:
-    """Checks each connection about every five minutes, and closes those whose project's token was revoked.
+    """Checks each connection about every five minutes, and closes those whose project's token was revoked, and those of
+    suspended projects.
 
     Args:
         backlogs: The subscribers' backlogs.
@@ -33,7 +36,7 @@ class IdleConnections:
         sockets: Tells when a client was last active.
         disconnects: Removes consumers from backlogs.
         waker: Wakes subscribers whose wake-up was lost.
-        projects: Tells which project tokens are still valid.
+        projects: Tells which projects are suspended, and which of their tokens are still valid.
         telemetry: Wide events.
         executor: Checks connections in parallel.
     """
@@ -88,7 +91,7 @@ class IdleConnections:
 
     def _close_revoked(self, remaining_ms: Callable[[], int]) -> None:
         """Close connections of consumers whose token became invalid because the project's token it was issued with was
-        revoked.
+        revoked, or whose project is suspended.
         """
         good: dict[tuple[str, str], bool] = {}
         closed = 0
@@ -98,9 +101,10 @@ class IdleConnections:
                     # The others come earlier in a later run, as connections are read in the order they are due.
                     break
                 project, issued_by = connection.topic.project, connection.issued_by
-                if issued_by and (project, issued_by) not in good:
-                    good[project, issued_by] = self._projects.project_of(issued_by) == project
-                if issued_by and not good[project, issued_by]:
+                if (project, issued_by) not in good:
+                    valid = not issued_by or self._projects.project_of(issued_by) == project
+                    good[project, issued_by] = valid and not is_suspended(self._projects, project)
+                if not good[project, issued_by]:
                     self._sockets.close(connection.connection_id)
                     self._disconnects.drop(connection.topic, connection.subscriber, connection.connection_id)
                     closed += 1

@@ -341,18 +341,6 @@ class WakeQueue(Protocol):
         ...
 
 
-class Projects(Protocol):
-    """The projects and their tokens."""
-
-    def project(self, project_id: str) -> object | None:
-        """A project, or None when there is none."""
-        ...
-
-    def project_of(self, token_hash: str) -> str | None:
-        """The project a token currently acts for, or None."""
-        ...
-
-
 class SigningKeys(Protocol):
     """The secrets used for tokens and ack ids."""
 

@@ -82,6 +82,7 @@ class Route(Generic[UseCasesT_contra, CallT_contra]):
         body: How the body is read.
         query: Names of the query fields that are read.
         status: HTTP status on success.
+        takes: Whether a GET hands messages to a consumer, so that it is more than a look.
     """
 
     method: str
@@ -94,6 +95,12 @@ class Route(Generic[UseCasesT_contra, CallT_contra]):
     body: Body = Body.NONE
     query: tuple[str, ...] = ()
     status: int = 200
+    takes: bool = False
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether its requests change nothing, and hand nothing over."""
+        return self.method == "GET" and not self.takes
 
 
 class Dialect(ABC, Generic[CallT]):

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 OPENAPI = "3.1.0"
 FORM_TYPE = "application/x-www-form-urlencoded"
+FORBIDDEN = 403
+SUSPENDED = "The project is suspended"
+"""What every route may answer that does more than look."""
 UNAUTHORIZED = HTTPStatus.UNAUTHORIZED.value
 
 
@@ -129,7 +132,10 @@ def _responses(route: Route[Any, Any], api: ApiDescription, described: Described
         good["content"] = {described.answer_type: {"schema": described.answer, **shown}}
     responses = {str(route.status): good}
     responses |= {str(status): {**good, "description": HTTPStatus(status).phrase} for status in described.also}
-    for status, reason in sorted({**api.refusals, **described.refusals}.items()):
+    refusals = {**api.refusals, **described.refusals}
+    if route.auth is Auth.CAPABILITY or (route.auth is not Auth.NONE and not route.only_looks):
+        refusals[FORBIDDEN] = "; or ".join(filter(None, [refusals.get(FORBIDDEN), SUSPENDED]))
+    for status, reason in sorted(refusals.items()):
         if (status == UNAUTHORIZED and route.auth is Auth.NONE) or status == route.status:
             continue
         shape = api.refusal_shapes.get(status, api.refusal)

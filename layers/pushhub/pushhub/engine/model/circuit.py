@@ -84,7 +84,7 @@ class CircuitState(StrEnum):
     OPEN = "open"
     RAMPING = "ramping"
     PAUSED = "paused"
-    """Not a matter of failures: its owner paused the subscriber, and deliveries wait in its backlog."""
+    """Not a matter of failures: the subscriber is paused or its project suspended; deliveries wait in its backlog."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ class Project:
         created_at: Epoch milliseconds.
         allowed_targets: Hosts or networks that this project may push to although the egress guard blocks them.
         quota: How many messages its producers may post; None for as many as the stack allows each project.
+        suspended_at: Since when it is suspended, epoch milliseconds; None when it is not.
+        erased_since: Since when it is being erased, epoch milliseconds; it is suspended then, for good.
     """
 
     project_id: str
@@ -26,6 +28,13 @@ class Project:
     created_at: int
     allowed_targets: tuple[str, ...] = ()
     quota: Quota | None = None
+    suspended_at: int | None = None
+    erased_since: int | None = None
+
+    @property
+    def suspended(self) -> bool:
+        """Whether it may only be looked at: nothing is accepted from it, sent for it, or handed to its consumers."""
+        return self.suspended_at is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

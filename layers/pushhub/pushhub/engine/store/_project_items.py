@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pushhub.cloud.table import Item, number, text, texts
+from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
 
@@ -11,6 +11,9 @@ def encode_project(project: Project) -> Item:
     """All attributes of a project except its keys."""
     quota = project.quota
     own = {} if quota is None else {"quota": number(quota.per_second), "quota_burst": number(quota.burst)}
+    for name, at in (("suspended_at", project.suspended_at), ("erased_since", project.erased_since)):
+        if at is not None:
+            own[name] = number(at)
     return own | {
         "name": text(project.name),
         "created_at": number(project.created_at),
@@ -26,6 +29,8 @@ def decode_project(item: Item, project_id: str) -> Project:
         created_at=int(item["created_at"]["N"]),
         allowed_targets=tuple(each["S"] for each in item["allowed_targets"]["L"]),
         quota=_quota(item),
+        suspended_at=numbers(item, "suspended_at"),
+        erased_since=numbers(item, "erased_since"),
     )
 
 

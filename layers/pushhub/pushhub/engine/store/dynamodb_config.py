@@ -15,6 +15,7 @@ from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.quota import Mark
+from pushhub.engine.ports import PROJECT_MS
 from pushhub.engine.store._project_items import decode_project, encode_project
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class DynamoDBConfigStore:
         self._project_reads = SharedReads[Project | None]()
         self._token_reads = SharedReads[ProjectToken | None]()
         self._queue_reads: SharedReads[Queue | None] = SharedReads()
-        self._projects = ExpiringCache[Project](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
+        self._projects = ExpiringCache[tuple[Project, int]](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
         self._clock = clock
         self._tokens = ExpiringCache[ProjectToken](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
         self._owners = ExpiringCache[str](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
@@ -85,20 +86,25 @@ class DynamoDBConfigStore:
     def put_project(self, project: Project) -> None:
         self._projects.drop(project.project_id)
         self._table.put(_key(project.project_id, "PROJECT") | encode_project(project))
-        self._projects.put(project.project_id, project)
+        self._projects.put(project.project_id, (project, self._clock.now()))
 
-    def project(self, project_id: str) -> Project | None:
+    def project(self, project_id: str, *, within_ms: int = PROJECT_MS) -> Project | None:
         """Cached."""
-        if cached := self._projects.get(project_id):
-            return cached
+        if not within_ms:
+            return self._read_project(project_id)
+        cached = self._projects.get(project_id)
+        if cached is not None and 0 <= self._clock.now() - cached[1] < within_ms:
+            return cached[0]
         return self._project_reads.read(project_id, lambda: self._read_project(project_id))[0]
 
     def _read_project(self, project_id: str) -> Project | None:
+        read_at = self._clock.now()
         item = self._table.get(_key(project_id, "PROJECT"))
         if item is None:
+            self._projects.drop(project_id)
             return None
         project = decode_project(item, project_id)
-        self._projects.put(project_id, project)
+        self._projects.put(project_id, (project, read_at))
         return project
 
     def projects(self) -> list[Project]:

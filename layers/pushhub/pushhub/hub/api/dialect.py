@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import (
     Conflict,
+    Forbidden,
     NotFound,
     Overloaded,
     RequestRefused,
@@ -16,6 +17,7 @@ from pushhub.base.errors import (
     Unanswerable,
     Unauthorized,
 )
+from pushhub.engine.suspension import refuse_suspended
 from pushhub.engine.tokens import Tokens
 from pushhub.hub.api.call import HubCall
 from pushhub.hub.wire.fields import InvalidObject
@@ -23,7 +25,7 @@ from pushhub.web.api import Dialect, Route
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import TokenStore
+    from pushhub.engine.ports import Projects
 
 MAX_REQUEST_BYTES = 2_097_152
 """The largest request body accepted, in bytes (2 MiB): a message and its result must fit into one response."""
@@ -38,6 +40,7 @@ class ChangedMeanwhile(RequestRefused):
 
 _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
     (Unauthorized, 401),
+    (Forbidden, 403),
     (NotFound, 404),
     (MethodNotAllowed, 405),
     (Unanswerable, 406),
@@ -58,7 +61,8 @@ class HubDialect(Dialect[HubCall]):
 
     max_request_bytes = MAX_REQUEST_BYTES
 
-    def __init__(self, config: TokenStore) -> None:
+    def __init__(self, config: Projects) -> None:
+        self._config = config
         self._tokens = Tokens(config)
 
     def path(self, request: Request) -> str:
@@ -67,10 +71,11 @@ class HubDialect(Dialect[HubCall]):
 
     def admit(self, route: Route[Any, HubCall], request: Request, names: Mapping[str, str]) -> HubCall:
         """Every route belongs to a store. An unknown store gets the same refusal as a wrong token."""
-        del route
         call = HubCall(request=request, names=names, bare=request.path.rstrip("/").endswith(".json"))
         if not self._tokens.allow(call.store, request.headers.get("x-augury-token", "")):
             raise Unauthorized("Token is invalid.")
+        if not route.only_looks:
+            refuse_suspended(self._config, call.store)
         return call
 
     def refused(self, error: RequestRefused) -> Response:

@@ -13,7 +13,7 @@ from pushhub.web.api import Api, Body, Function, Route
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import TokenStore
+    from pushhub.engine.ports import Projects
 
 MESSAGES = STORE + "/messages"
 
@@ -47,5 +47,5 @@ class HubPostingApi(Api[HubPosting, HubCall]):
         use_cases: Handed to every handler.
     """
 
-    def __init__(self, *, config: TokenStore, use_cases: HubPosting) -> None:
+    def __init__(self, *, config: Projects, use_cases: HubPosting) -> None:
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=HubDialect(config))

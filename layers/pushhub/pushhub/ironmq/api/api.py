@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.engine.queue_copies import QuietQueues
+from pushhub.engine.suspension import refuse_suspended
 from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api import alerts as alert_routes
@@ -33,7 +34,16 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.activity import ProjectActivity
     from pushhub.engine.credentials import Credentials
-    from pushhub.engine.ports import BodyStore, ConfigStore, Finder, MessageStore, SearchIndex, SubscriberBacklog, Waits
+    from pushhub.engine.ports import (
+        BodyStore,
+        ConfigStore,
+        Finder,
+        MessageStore,
+        Projects,
+        SearchIndex,
+        SubscriberBacklog,
+        Waits,
+    )
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.resend import Resend
     from pushhub.engine.signing import Signing
@@ -72,13 +82,14 @@ class IronDialect(Dialect[IronCall]):
     """IronMQ v3: a token in the header, the query or the body, and errors as ``{"msg": ...}``.
 
     Args:
-        tokens: Checks tokens.
+        config: Projects and their tokens.
     """
 
     max_request_bytes = MAX_REQUEST_BYTES
 
-    def __init__(self, tokens: Tokens) -> None:
-        self._tokens = tokens
+    def __init__(self, config: Projects) -> None:
+        self._config = config
+        self._tokens = Tokens(config)
 
     def admit(self, route: Route[Any, IronCall], request: Request, names: Mapping[str, str]) -> IronCall:
         """Require a token of the project, or the capability that the handler accepts instead."""
@@ -88,6 +99,8 @@ class IronDialect(Dialect[IronCall]):
         call.authorized = self._tokens.allow(call.project, call.token())
         if not (call.authorized or route.auth is Auth.PROJECT_OR_CAPABILITY):
             raise Unauthorized
+        if call.authorized and not route.only_looks:
+            refuse_suspended(self._config, call.project)
         return call
 
     def refused(self, error: RequestRefused) -> Response:
@@ -191,4 +204,4 @@ class IronApi(Api[IronUseCases, IronCall]):
             history=history,
             alerts=alerts,
         )
-        super().__init__(routes=routes, use_cases=use_cases, dialect=IronDialect(Tokens(config)))
+        super().__init__(routes=routes, use_cases=use_cases, dialect=IronDialect(config))

@@ -11,7 +11,7 @@ from pushhub.notifications.api.use_cases import NotificationsUseCases
 from pushhub.web.api import Api, Route
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import TokenStore
+    from pushhub.engine.ports import Projects
 
 ROUTES: tuple[Route[NotificationsUseCases, NotificationsCall], ...] = (
     *subscriptions.ROUTES,
@@ -29,5 +29,5 @@ class NotificationsApi(Api[NotificationsUseCases, NotificationsCall]):
         use_cases: Handed to every handler.
     """
 
-    def __init__(self, *, config: TokenStore, use_cases: NotificationsUseCases) -> None:
+    def __init__(self, *, config: Projects, use_cases: NotificationsUseCases) -> None:
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=NotificationsDialect(config))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
+from pushhub.engine.suspension import refuse_suspended
 from pushhub.engine.tokens import Tokens, token_hash
 from pushhub.notifications.api.call import NotificationsCall
 from pushhub.notifications.wire.errors import (
@@ -23,7 +24,7 @@ from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import TokenStore
+    from pushhub.engine.ports import Projects
 
 
 class BadCredentials(Unauthorized):
@@ -42,7 +43,7 @@ class NotificationsDialect(Dialect[NotificationsCall]):
 
     max_request_bytes = MAX_REQUEST_BYTES
 
-    def __init__(self, config: TokenStore) -> None:
+    def __init__(self, config: Projects) -> None:
         self._config = config
         self._tokens = Tokens(config)
 
@@ -57,6 +58,8 @@ class NotificationsDialect(Dialect[NotificationsCall]):
         if route.auth is not Auth.PROJECT:
             return NotificationsCall(request=request, names=names, project="")
         project, issued_by = self._tenant(request.headers.get("authorization", ""))
+        if not route.only_looks:
+            refuse_suspended(self._config, project)
         return NotificationsCall(request=request, names=names, project=project, issued_by=issued_by)
 
     def _tenant(self, authorization: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from pushhub.web.api import Api, Body, Function, Route
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import TokenStore
+    from pushhub.engine.ports import Projects
 
 
 def _publish(hub: Publishing, call: NotificationsCall) -> Response:
@@ -44,5 +44,5 @@ class PublishingApi(Api[Publishing, NotificationsCall]):
         use_cases: Handed to every handler.
     """
 
-    def __init__(self, *, config: TokenStore, use_cases: Publishing) -> None:
+    def __init__(self, *, config: Projects, use_cases: Publishing) -> None:
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=NotificationsDialect(config))

@@ -11,12 +11,14 @@ from pushhub.base.errors import (
     Invalid,
     NotFound,
     Overloaded,
+    ProjectSuspended,
     RequestRefused,
     TooLarge,
     TryLater,
     Unanswerable,
     Unauthorized,
 )
+from pushhub.engine.suspension import refuse_suspended
 from pushhub.engine.tokens import token_hash
 from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
@@ -26,7 +28,7 @@ from pushhub.webhooks.model.refusals import Refused, Unprocessable, insufficient
 from pushhub.webhooks.wire.fields import NAME
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import TokenStore
+    from pushhub.engine.ports import Projects
     from pushhub.engine.target import Targets
     from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
 
@@ -35,6 +37,7 @@ MAX_REQUEST_BYTES = 2_097_152
 
 CODES: tuple[tuple[type[RequestRefused], int, str], ...] = (
     (Unauthorized, 401, "authentication_failed"),
+    (ProjectSuspended, 403, "project_suspended"),
     (NotFound, 404, "not_found"),
     (MethodNotAllowed, 405, "method_not_allowed"),
     (Unanswerable, 406, "not_acceptable"),
@@ -58,7 +61,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
     """Svix API v1: Bearer tokens, errors as ``{"code", "detail"}``, and callers in browsers.
 
     Args:
-        tokens: Tokens of projects.
+        tokens: Projects and their tokens.
         portal: Tokens of application owners; created when the first such token is presented.
         applications: Finds the application in the path, for callers limited to one.
         endpoints: Finds the endpoint in the path, for the same callers.
@@ -70,7 +73,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
     def __init__(
         self,
         *,
-        tokens: TokenStore,
+        tokens: Projects,
         portal: Callable[[], FindAccess],
         applications: ReadApplications,
         endpoints: ReadEndpoints,
@@ -91,6 +94,8 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         if route.auth is Auth.NONE:
             return WebhooksCall(request=request, names=names, caller=Caller(project=""))
         caller = self._caller(request.headers.get("authorization", ""))
+        if not route.only_looks:
+            refuse_suspended(self._tokens, caller.project)
         if caller.app_id is not None:
             self._admit_application(caller, caller.app_id, route, request.method, names)
         return WebhooksCall(request=request, names=names, caller=caller)

@@ -61,6 +61,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         name="webhooks.poll",
         summary="Read messages in order, with an iterator",
         query=("limit", "iterator", "event_type", "channel", "after"),
+        takes=True,
     ),
     Route(
         "GET",
@@ -69,6 +70,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         name="webhooks.consume",
         summary="Read messages in order, from a consumer's stored place",
         query=("limit", "iterator"),
+        takes=True,
     ),
     Route(
         "POST",
