@@ -216,6 +216,7 @@ def stack_table(runs: Sequence[tuple[int, int, int]]) -> str:
     for consumers, messages, others in runs:
         with busy(others):
             pace = on_the_stack(local, consumers, messages)
+            load = os.getloadavg()[0]
         rate = pace.messages / pace.seconds
         alone = alone or rate
         rows.append(
@@ -229,6 +230,7 @@ def stack_table(runs: Sequence[tuple[int, int, int]]) -> str:
                 f"{pace.longest_s:.1f}",
                 f"{pace.empty_after_s:.1f}",
                 f"{rate / alone:.2f}",
+                f"{load:.0f}",
             ]
         )
         print(rows[-1], flush=True)
@@ -243,6 +245,7 @@ def stack_table(runs: Sequence[tuple[int, int, int]]) -> str:
             "longest call, s",
             "size 0 after, s",
             "pace to one consumer's",
+            "load at its end",
         ],
         rows,
     )

@@ -153,11 +153,16 @@ class Bench:
             post = partial(self.account.http, "POST", path, body, token=self._token)
             self.account.scheduler.spawn(post, after=round(after * SECOND) + first * 1_000)
 
-    def kills(self, function: str, *, seconds: float, rate: float) -> None:
-        """From now on, environments of a function die at this share of their calls."""
+    def kills(self, function: str, *, seconds: float, rate: float, repeats: float = 0.0) -> None:
+        """From now on, environments of a function die at this share of their calls; this share of SQS messages comes
+        twice.
+        """
         now = self.account.scheduler.now
-        storm = Storm("kills", Kind.CRASH, function, now, now + round(seconds * SECOND), rate)
-        self.account.weather = Weather((storm,), self.account.seed)
+        ends = now + round(seconds * SECOND)
+        storms = [Storm("kills", Kind.CRASH, function, now, ends, rate)]
+        if repeats:
+            storms.append(Storm("repeats", Kind.DUPLICATES, "", now, ends, repeats))
+        self.account.weather = Weather(tuple(storms), self.account.seed)
 
     def goes_on(self, seconds: float) -> None:
         """Let time go by."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -19,8 +19,8 @@ from pushhub.engine.model.flow import Limits, Pace
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 
 CHANCE = Random("flow/1")
-RATES = [0.1, 150.0, *(round(10 ** CHANCE.uniform(-1, 2), 3) for _ in range(4))]
-"""From one in ten seconds to 150 a second, most of them drawn. (500 a second takes minutes.)"""
+RATES = [0.1, *(round(10 ** CHANCE.uniform(-1, 2), 3) for _ in range(4))]
+"""From one in ten seconds to a hundred a second, most of them drawn."""
 
 WINDOW_S = 30
 
@@ -37,14 +37,14 @@ def out_of_rate(bench: Bench, rate: float, window_s: float) -> list[int]:
     return [each for each in windows(bench.receiver.begun, window_s) if not 0.95 * due - 1 <= each <= 1.02 * due + 1]
 
 
-@pytest.mark.parametrize("runs", [1, 50])
-@pytest.mark.parametrize("rate", RATES)
+# (500 a second in a single run, which takes as much CPU again: 99.6 to 101.6 % on 2026-11-23)
+@pytest.mark.parametrize(("rate", "runs"), [*product(RATES, [1, 50]), (500.0, 50)])
 def test_a_rate_is_kept_to_the_percent(rate: float, runs: int) -> None:
     # Given more messages than a subscriber's rate lets through, posted together and later
-    seconds = 40.0 if rate > 10 else 120.0
+    seconds = 120.0 if rate <= 10 else 40.0 if rate <= 100 else 33.0
     bench = Bench(f"rate/{rate}/{runs}", limits=Limits(rate_per_s=rate), runs=runs)
     with bench.running():
-        bench.post(round(rate * seconds * 0.7) + 5)
+        bench.post(round(rate * seconds * 0.6) + 5)
         bench.post(round(rate * seconds * 0.5), after=seconds / 3)
         bench.goes_on(seconds)
     # Then in any half minute it is sent as many as it wants, in any second no more than that and a second's more
@@ -95,13 +95,13 @@ def test_concurrent_requests_are_as_many_as_may_be_and_never_one_more(places: in
     assert len({*receiver.ids}) == len(receiver.ids)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_place_whose_run_was_killed_is_free_again_and_never_used_twice(seed: int) -> None:
-    # Given three places, and runs of push that are killed all the time
+@pytest.mark.parametrize(("seed", "repeats"), [(1, 0.0), (2, 0.2)])
+def test_a_place_whose_run_was_killed_is_free_again_and_never_used_twice(seed: int, repeats: float) -> None:
+    # Given three places, and runs of push that are killed all the time; and messages that SQS hands out twice
     bench = Bench(f"kills/{seed}", limits=Limits(concurrency=3), takes_ms=lambda _: 1_500, runs=10, timeout_s=5)
     with bench.running():
         bench.post(400)
-        bench.kills("push", seconds=300, rate=0.01)
+        bench.kills("push", seconds=300, rate=0.01, repeats=repeats)
         bench.goes_on(360)
     receiver = bench.receiver
     assert receiver.most_at_once == 3
