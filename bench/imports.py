@@ -37,6 +37,7 @@ CLIENTS = {
     "records": ["dynamodb", "s3"],
     "consumers": ["dynamodb", "sqs", "secretsmanager", "apigatewaymanagementapi"],
     "notify": ["dynamodb", "sqs", "secretsmanager", "apigatewaymanagementapi"],
+    "past": ["dynamodb"],
     "console": [],
 }
 """The clients that each function makes at its start (tests/functions/test_cold_start.py); boto3 alone where there are
@@ -44,7 +45,7 @@ none.
 """
 
 
-VALUES = ("https://sqs.us-east-1.amazonaws.com/1/queue", "100000", "1000", "36", "1", "all")
+VALUES = ("https://sqs.us-east-1.amazonaws.com/1/queue", "100000", "1000", "36", "1", "all", "off")
 """Candidate values for settings: each setting gets the first one that it can read."""
 
 

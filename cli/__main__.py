@@ -39,6 +39,7 @@ COMMANDS = {
     "resume": ("commands.pause:resume", "Resume a paused subscriber"),
     "alerts": ("commands.alerts:alerts", "Alerts of the project"),
     "post": ("commands.post:post", "Post a message, or one for each line of a file"),
+    "search": ("commands.search:search", "Find messages, now or in the past"),
     "tail": ("commands.tail:tail", "Show what is happening (for operators)"),
     "listen": ("commands.listen:listen", "Forward the messages of a topic to a program"),
     "topics": ("commands.topics:topics", "What waits for the subscribers of topics"),

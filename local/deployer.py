@@ -54,6 +54,8 @@ def parameters(place: Place) -> dict[str, str]:
         "AttemptEvents": "all",
         "AllowedTargets": ",".join(allowed),
         "RefusedTargetHint": "; to allow it on this machine: PUSHHUB_ALLOWED_TARGETS=<host or network> make up",
+        # There is no Athena.
+        "PastSearch": "objects",
         # Each run is a process of 40 MB.
         "PushMaximumConcurrency": "4",
         # Each request that waits holds a process, and starting one takes a core for a second.

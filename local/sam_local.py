@@ -45,6 +45,7 @@ ROUTES = {
         ("POST", "/3/projects/{project}/queues/{queue}/messages"),
         ("POST", "/3/projects/{project}/queues/{queue}/webhook"),
     ),
+    "PastFunction": (("POST", "/3/projects/{project}/past"), ("GET", "/3/projects/{project}/past/{search}")),
     "ConsoleFunction": (("ANY", "/console"), ("ANY", "/console/{proxy+}")),
     "ControlFunction": (("ANY", "/{proxy+}"),),
 }

@@ -438,6 +438,8 @@ def _events_of_requests(result: Seeded, own: Description) -> None:
             f"/shop/messages/{result.message_ids['retry']}",
         ),
         ("control-http-reserve-messages", "/orders-errors/", "/inbox/"),
+        ("past-http-start-search", "", ""),
+        ("past-http-show-search", "", ""),
         ("ingest-http-post-messages", "/orders/", "/shop/"),
         ("ingest-url-post-messages", "", ""),
         ("ingest-http-webhook", "", ""),

@@ -12,6 +12,7 @@ from tests.template.test_functions import routes_of
 
 from pushhub.hub.api.posting import ROUTES as HUB_POSTING
 from pushhub.ironmq.api.api import POSTING as IRON_POSTING
+from pushhub.ironmq.api.past import ROUTES as PAST
 from pushhub.notifications.api.publishing import ROUTES as PUBLISHING
 from pushhub.runtime.apis import handle
 from pushhub.runtime.routes import all_routes
@@ -90,14 +91,19 @@ def test_what_svix_clients_ask_for_elsewhere_is_refused_in_their_words() -> None
     assert owner("/ingest/x", "apis") == "ironmq"
 
 
-def test_the_gateway_sends_producers_to_ingest_and_everyone_else_to_control() -> None:
-    # Given the routes that producers ask for
+def test_the_gateway_sends_producers_to_ingest_searches_of_records_to_past_and_everyone_else_to_control() -> None:
+    # Given the routes that producers ask for, and those for which records are read
     producers = {f"{each.method} {each.path}" for each in ROUTES if each.function is Function.INGEST}
+    past = {f"{each.method} {each.path}" for each in ROUTES if each.function is Function.PAST}
     # Then the template's API has exactly those and the console's files, and all else is control's
     console = dict.fromkeys(("ANY /console", "ANY /console/{proxy+}"), "ConsoleFunction")
-    assert routes_of("HttpApi") == dict.fromkeys(producers, "IngestFunction") | console | {
-        "$default": "ControlFunction"
-    }
+    assert routes_of("HttpApi") == (
+        dict.fromkeys(producers, "IngestFunction")
+        | dict.fromkeys(past, "PastFunction")
+        | console
+        | {"$default": "ControlFunction"}
+    )
+    assert {each.name for each in PAST} == {each.name for each in ROUTES if each.function is Function.PAST}
     assert {each.method for each in ROUTES if each.function is Function.INGEST} == {"POST"}
 
 

@@ -27,6 +27,7 @@ READS = {
     "queues show": "gets",
     "alerts list": "gets",
     "topics": "gets",
+    "search": "reads the index, or the records: its POST starts a query that changes nothing",
     "tail": "reads the records",
     "verify": "computes",
     "simulate policy": "computes, or reads records",

@@ -14,6 +14,7 @@ from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageSt
 from tests.fakes.activity import FakeActivity, FakeAttemptCounts
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.credentials import credentials
+from tests.fakes.past import FakePastSearches
 from tests.fakes.search import FakeSearchIndex
 from tests.fakes.subscribers import FakeSubscribers
 from tests.notifications.store import aws_notifications
@@ -24,6 +25,7 @@ from pushhub.engine.ports import (
     BodyStore,
     ConfigStore,
     MessageStore,
+    PastSearchStore,
     Schedule,
     SearchIndex,
     SubscriberStore,
@@ -33,6 +35,7 @@ from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
 from pushhub.engine.store.dynamodb_attempt_counts import DynamoDBAttemptCounts
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
+from pushhub.engine.store.dynamodb_past import DynamoDBPastSearches
 from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 from pushhub.engine.store.dynamodb_search import DynamoDBSearchIndex
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
@@ -129,6 +132,15 @@ def search_index(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[S
         return
     with aws.dynamodb() as client:
         yield DynamoDBSearchIndex(client, aws.SCHEDULE_TABLE, clock)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def past_search_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[PastSearchStore]:
+    if request.param == "fake":
+        yield FakePastSearches()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBPastSearches(client, aws.SCHEDULE_TABLE, clock)
 
 
 @pytest.fixture(params=["fake", "dynamodb"])

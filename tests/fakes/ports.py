@@ -25,6 +25,7 @@ from tests.fakes.notification_stores import (
     FakeSubscriptionStore,
     FakeTopicStore,
 )
+from tests.fakes.past import FakePastRecords, FakePastSearches
 from tests.fakes.patterns import re_matches
 from tests.fakes.pull_store import FakePullStore
 from tests.fakes.schedule import FakeSchedule, FakeShardRuns
@@ -120,6 +121,8 @@ class FakePorts:
         self.schedule = FakeSchedule(self.clock)
         self.shard_runs = FakeShardRuns()
         self.search_index = FakeSearchIndex()
+        self.past_records = FakePastRecords()
+        self.past_searches = FakePastSearches()
         self.messages = FakeMessageStore(self.schedule)
         self.pull = FakePullStore()
         self.subscribers = FakeSubscribers()

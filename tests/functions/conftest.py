@@ -158,6 +158,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "HUB_TABLE": aws.HUB_TABLE,
         "BODIES_BUCKET": aws.BUCKET,
         "RECORDS_BUCKET": RECORDS_BUCKET,
+        "PAST_SEARCH": "objects",
         "BACKLOGS_TABLE": aws_notifications.BACKLOGS_TABLE,
         "PUBLIC_BASE_URL": "https://hub.example",
         "DESCENDANTS_LIMIT": "10000",

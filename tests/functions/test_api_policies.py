@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 import boto3
 import pytest
 from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, turn_clock, whole
 from tests.functions.test_engine import PROJECT
-from tests.functions.test_policies import lambdas_own, missing_rights
+from tests.functions.test_policies import Right, allowed, lambdas_own, missing_rights
 
+from pushhub.base.times import iso_time
 from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 
@@ -194,6 +197,37 @@ def test_control_may_do_everything_else(caller: Caller, sink: Sink) -> None:
     caller.call("control", "GET", "", below="/report")
     caller.call("control", "GET", "", below="/report/queues")
     assert caller.missing == []
+
+
+def test_past_may_search_records_and_is_the_only_one_that_may(caller: Caller) -> None:
+    # Given a record of this hour
+    now = whole().engine.ports.clock.now()
+    at = iso_time(now - 1_000)
+    record = {"project": PROJECT, "queue": "orders", "message_id": "1", "kind": "accepted", "at": at}
+    key = f"records/dt={at[:10]}/hour={at[11:13]}/messages-1-1-1.json.gz"
+    boto3.client("s3").put_object(Bucket=RECORDS_BUCKET, Key=key, Body=gzip.compress(json.dumps(record).encode()))
+    # When it is searched, then the function may make every call
+    started = caller.call("past", "POST", "", {"queue": "orders"}, below="/past")
+    told = caller.call("past", "GET", f"/{started['id']}", below="/past")
+    assert (told["state"], [each["at"] for each in told["found"]]) == ("done", [at])
+    assert caller.missing == []
+    # And of all that serve requests, it alone may read records
+    wanted = Right("s3:GetObject", f"RecordsBucket/{key}")
+    readers = [
+        role
+        for role in ("IngestRole", "ControlRole", "ConsoleRole", "ConsumersRole", "PastRole")
+        if any(each.action == wanted.action and fnmatchcase(wanted.resource, each.resource) for each in allowed(role))
+    ]
+    assert readers == ["PastRole"]
+    # And control, which gets what the gateway does not know, searches nothing
+    event = {
+        "rawPath": f"/3/projects/{PROJECT}/past/",
+        "headers": {"authorization": f"OAuth {caller.token}"},
+        "requestContext": {"stage": "$default", "http": {"method": "POST", "sourceIp": "203.0.113.9"}},
+        "body": '{"queue": "orders"}',
+        "isBase64Encoded": False,
+    }
+    assert caller.functions.invoke("control", event)["statusCode"] == 404
 
 
 def test_records_may_keep_records_and_what_it_cannot_read(functions: Functions) -> None:

@@ -18,6 +18,7 @@ PARTS = {
     "ingest": {"ironmq", "web"},
     "control": {"ironmq", "web"},
     "console": {"web"},
+    "past": {"ironmq", "web"},
     "dispatch": set(),
     "push": {"ironmq", "egress"},
     "poll": {"hub", "egress"},

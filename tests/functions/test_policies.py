@@ -52,6 +52,7 @@ IAM_ACTIONS = {
     "ChangeMessageVisibilityBatch": ["sqs:ChangeMessageVisibility"],
     "TransactWriteItems": ["dynamodb:PutItem"],
     "HeadBucket": ["s3:ListBucket"],
+    "ListObjectsV2": ["s3:ListBucket"],
 }
 """Operations whose IAM action has another name."""
 
@@ -118,7 +119,8 @@ def places(parameters: dict[str, Any]) -> set[str]:
     if parameters.keys() & {"KeyId", "CiphertextBlob"}:
         return {"WebhooksKey"}
     if "Bucket" in parameters:
-        return {f"{RESOURCES[parameters['Bucket']]}/{parameters['Key']}"}
+        below = f"/{parameters['Key']}" if "Key" in parameters else ""
+        return {RESOURCES[parameters["Bucket"]] + below}
     return {RESOURCES[parameters["QueueUrl"].rpartition("/")[2]]}
 
 

@@ -144,6 +144,8 @@ async def play(own: RunningStack) -> Seeded:
             assert [each["name"] for each in (await body("control-http-list-queues", 200))["queues"]] == ["shop"]
             assert len((await body("control-http-push-statuses", 200))["subscribers"]) == 2
             assert len((await body("control-http-reserve-messages", 200))["messages"]) == 3
+            assert len((await body("past-http-start-search", 202))["id"]) == 32
+            await body("past-http-show-search", 404)
             assert len((await body("ingest-http-post-messages", 201))["ids"]) == 2
             assert len((await body("ingest-url-post-messages", 201))["ids"]) == 2
             assert len(await hub.reserve("zamówienia 2026", 10, 30)) == 1

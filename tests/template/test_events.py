@@ -107,6 +107,7 @@ def test_requests_can_be_read(path: Path) -> None:
     project = "5b6c2f1d9e8a4c7b3d2e1f0a"
     of_project = (
         f"/3/projects/{project}/queues",
+        f"/3/projects/{project}/past",
         f"/api/stores/{project}/",
         "/notification2/",
         "/api/v1/app/",

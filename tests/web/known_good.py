@@ -144,6 +144,10 @@ def _no_alert(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {}, {}
 
 
+def _past_search(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    return {"search": ask(api, "ironmq.start_past_search", {"queue": "p"}).body["id"]}, {}
+
+
 def _alert(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     _no_alert(api)
     made = ask(api, "ironmq.create_project_alert", {"alert": ALERT}).body["alert"]
@@ -200,6 +204,17 @@ IRONMQ = {
     "ironmq.change_project_alert": Good(_alert, {"alert": ALERT}),
     "ironmq.delete_project_alert": Good(_alert),
     "ironmq.test_project_alert": Good(_alert),
+    "ironmq.start_past_search": Good(
+        body={
+            "message_id": "6112035678239908289",
+            "queue": "p",
+            "subscriber": "shop",
+            "state": "exhausted",
+            "since": iso_time(_HOUR),
+            "until": iso_time(_HOUR + HOUR_MS),
+        }
+    ),
+    "ironmq.show_past_search": Good(_past_search, query={"after": ""}),
     "ironmq.search": Good(query={"value": "4711", "after": ""}),
     "ironmq.show_report": Good(),
     "ironmq.show_report_table": Good(lambda _: ({"table": "queues"}, {})),

@@ -98,7 +98,14 @@ class Served:
             "secret": "s",
         }
         path = route.path.format(
-            **{**filled, "subscription": "1", "table": "queues", "alert": "0123456789ab", **(names or {})}
+            **{
+                **filled,
+                "subscription": "1",
+                "table": "queues",
+                "alert": "0123456789ab",
+                "search": "0" * 32,
+                **(names or {}),
+            }
         )
         return self.send(route.method, path, body, project=project, token=token, query=query, headers=headers)
 

@@ -31,6 +31,10 @@ export const givenUp = async (name, signal) => {
 };
 /** Messages of all queues with a value in a field that their queue's owner has named: {found, after}. */
 export const find = (value, after, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "search")}`, { query: { value, after }, signal });
+/** Starts a search of the delivery records: {id, first_day, last_day}. */
+export const startPast = (wanted) => call("ironmq", "POST", `/3/projects/${path(session().project, "past")}`, { body: wanted });
+/** What it has found until now: {state, reason, scanned_bytes, hours_left, found, after}. */
+export const showPast = (id, after, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "past", id)}`, { query: { after }, signal });
 export const attempts = (name, id, signal) => call("ironmq", "GET", queues(name, "messages", id, "attempts"), { signal });
 export const pause = (name, subscriber) => call("ironmq", "POST", queues(name, "pause"), { body: { subscriber } });
 export const resume = (name, subscriber) => call("ironmq", "POST", queues(name, "resume"), { body: { subscriber } });

@@ -55,6 +55,7 @@ export function Search({ query }) {
       </form>
     <//>
     ${result(query, turn)}
+    ${(query.id || query.queue || query.subscriber || STATES[query.state]?.queue) && html`<${InThePast} query=${query} key=${`p${JSON.stringify(query)}${turn}`} />`}
   <//>`;
 }
 
@@ -213,6 +214,49 @@ function InBodies({ text, queue }) {
       ${progress && html`<p class="hint" role="status">${progress}</p>`}
     </div>
     ${rows && html`<${Table} label="In the text of messages" rows=${rows} empty="No message that waits or was given up has this text." columns=${FOUND} />`}
+  <//>`;
+}
+
+const LOOK_AGAIN_MS = 1000;
+
+/** What happened, from the delivery records: on demand, because it reads all of those days, and costs where Athena does it. */
+function InThePast({ query }) {
+  const [rows, setRows] = useState(null);
+  const [progress, setProgress] = useState("");
+  const look = async () => {
+    const time = (text) => (text ? new Date(text).toISOString() : undefined);
+    const started = await ironmq.startPast({
+      message_id: query.id?.trim(), queue: query.queue, subscriber: query.subscriber, state: STATES[query.state]?.queue, since: time(query.from), until: time(query.to),
+    });
+    const found = [];
+    for (let after = ""; ; ) {
+      const told = await ironmq.showPast(started.id, after);
+      found.push(...told.found);
+      if (told.state === "failed") throw new Refused(0, told.reason ?? "The search failed.");
+      if (told.state !== "running" && told.after === null) break;
+      const left = told.hours_left === null ? "" : `, ${told.hours_left} hours of records left`;
+      setProgress(`Reading ${started.first_day} to ${started.last_day}: ${(told.scanned_bytes / 1e6).toFixed(1)} MB read${left}, ${found.length} found.`);
+      after = told.after ?? "";
+      if (!after) await new Promise((later) => setTimeout(later, LOOK_AGAIN_MS));
+    }
+    setProgress("");
+    setRows(found.sort((a, b) => b.at.localeCompare(a.at)));
+  };
+  return html`<${Card} title="In the past" flush>
+    <div class="inside">
+      <p class="hint">Reads the delivery records of ${query.from || query.to ? "that time (31 days at most)" : "the last day; From and To choose another time"}. They tell what happened to messages that are long gone, by id, queue, subscriber and state, and hold no contents.</p>
+      <div class="actions"><${Doing} name="Search the past" onDo=${look} /></div>
+      ${progress && html`<p class="hint" role="status">${progress}</p>`}
+    </div>
+    ${rows && html`<${Table} label="In the past" rows=${rows} empty="No record of that time fits." columns=${[
+      ["When", (row) => html`<${Time} at=${row.at} />`],
+      ["What happened", (row) => `${row.event}${row.attempt ? ` ${row.attempt}` : ""}`],
+      ["Message", (row) => html`<a class="name" href=${LINK[row.kind](row)}>${row.message_id}</a>`],
+      ["Of", (row) => html`<span class="name">${OF[row.kind](row)}</span>`],
+      ["To", (row) => shorten(row.subscriber ?? "–", 40)],
+      ["Answer", (row) => row.error ?? (row.status_code ? `HTTP ${row.status_code}` : "–")],
+      ["State", (row) => (row.state ? html`<${Badge} state=${row.state} />` : "–")],
+    ]} />`}
   <//>`;
 }
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.flow import FlowKey, FlowState, InLine, Terms
     from pushhub.engine.model.keys import DeliveryKey, MessageKey
     from pushhub.engine.model.message import BodyRef, Message
+    from pushhub.engine.model.past import PastPage, PastQuery
     from pushhub.engine.model.project import Project, ProjectToken
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.quota import Mark
@@ -860,6 +861,63 @@ class Finder(Protocol):
 
     def found(self, entry: IndexEntry) -> Found | None:
         """The message; None when it is gone, or may not be found by that field."""
+        ...
+
+
+class PastRecords(Protocol):
+    """Looks through the delivery records of all projects for those of one."""
+
+    def check(self) -> None:
+        """Do nothing, where records are searched.
+
+        Raises:
+            NotFound: They are not, in this hub.
+        """
+        ...
+
+    def start(self, query: PastQuery, search_id: str) -> str:
+        """Start looking.
+
+        Args:
+            query: What for.
+            search_id: An id of 32 characters; the same starts nothing twice.
+
+        Returns:
+            What the service behind it calls it.
+
+        Raises:
+            TryLater: That service is busy.
+        """
+        ...
+
+    def look(self, query: PastQuery, run: str, after: str | None) -> PastPage:
+        """What was found.
+
+        Args:
+            query: As it was started.
+            run: What starting it returned.
+            after: From the page before; None to begin.
+
+        Raises:
+            NotFound: The service does not know it any more.
+            Invalid: ``after`` is not from this search.
+        """
+        ...
+
+
+class PastSearchStore(Protocol):
+    """Searches of the past by project; they go after a day."""
+
+    def put(self, project_id: str, search_id: str, query: PastQuery, run: str, now: int) -> None:
+        """Remember a search."""
+        ...
+
+    def get(self, project_id: str, search_id: str) -> tuple[PastQuery, str] | None:
+        """A search of this project: what it looks for, and what starting it returned."""
+        ...
+
+    def count(self, project_id: str, hour: int) -> int:
+        """Count one more search in an hour (its start, epoch milliseconds); how many there are now."""
         ...
 
 

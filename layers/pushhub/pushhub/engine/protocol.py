@@ -94,6 +94,23 @@ class TargetOffer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OwnIds:
+    """How a protocol names the messages of its internal queues.
+
+    Attributes:
+        kind: What such a message belongs to, in a word (``application``).
+        has_owner: Whether the rest of the queue's name is the id of that; otherwise a project has only one.
+        to_engine: The engine's id in a protocol's id; None when no message can have it.
+        from_engine: The protocol's id for an engine's id.
+    """
+
+    kind: str
+    has_owner: bool
+    to_engine: Callable[[str], str | None]
+    from_engine: Callable[[str], str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Protocol:
     """What a protocol contributes.
 
@@ -109,6 +126,7 @@ class Protocol:
         ticks: Tasks that run every minute.
         project_work: Work for one project, done when a run of ``wake`` is started for it.
         finder: Shows messages of its internal queues that a search has found.
+        own_ids: How it names the messages of its internal queues, if not as the engine does.
         exhausted: Handles deliveries that were given up.
         change_readers: For each of its own tables, by name: makes delivery records of changes in it.
         apis: Its APIs by path prefix: ``/api/`` and the like. The API with the empty prefix handles everything else.
@@ -125,6 +143,7 @@ class Protocol:
     ticks: Sequence[Callable[[], Tick]] = ()
     project_work: Sequence[Callable[[], ProjectWork]] = ()
     finder: Callable[[], Finder] | None = None
+    own_ids: Callable[[], OwnIds] | None = None
     exhausted: Callable[[], ExhaustedHandler] | None = None
     change_readers: Callable[[], Mapping[str, ReadChange]] = dict
     apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pushhub.engine.first_orders import FirstOrders
     from pushhub.engine.in_hand import HandNotes
     from pushhub.engine.model.queue import Queue
+    from pushhub.engine.past import PastSearches
     from pushhub.engine.ports import (
         ActivityStore,
         AttemptCountStore,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
         ConfigStore,
         Finder,
         MessageStore,
+        PastRecords,
+        PastSearchStore,
         RecordStore,
         ReportStore,
         Schedule,
@@ -85,6 +88,12 @@ PROJECT_QUOTA = number("PROJECT_QUOTA", least=0, most=1_000_000)
 """Messages per second that a project without a quota of its own may post; 0 for no bound."""
 ATTEMPT_EVENTS = one_of("ATTEMPT_EVENTS", "all", "exceptions")
 """Which attempts are told in the log: all, or those that did not deliver at the first try."""
+PAST_SEARCH = one_of("PAST_SEARCH", "athena", "objects", "off")
+"""How delivery records are searched: with Athena, by reading the objects (on one machine), or not at all."""
+PAST_WORKGROUP = optional_text("PAST_WORKGROUP")
+"""Name of Athena's workgroup."""
+PAST_DATABASE = optional_text("PAST_DATABASE")
+"""Name of the Glue database that describes the records."""
 
 _ATTEMPTS: tuple[Setting[Any], ...] = (
     *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
@@ -117,6 +126,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "consumers": (CONFIG_TABLE,),
     "notify": (CONFIG_TABLE,),
     "records": (RECORDS_BUCKET, SCHEDULE_TABLE),
+    "past": (CONFIG_TABLE, SCHEDULE_TABLE, RECORDS_BUCKET, PAST_SEARCH, PAST_WORKGROUP, PAST_DATABASE),
 }
 """Each function's settings for the engine, by its folder; protocols add their own."""
 
@@ -262,6 +272,16 @@ class EnginePorts(Protocol):
     @property
     def reports(self) -> ReportStore:
         """Delivery reports."""
+        ...
+
+    @property
+    def past_records(self) -> PastRecords:
+        """Searches delivery records."""
+        ...
+
+    @property
+    def past_searches(self) -> PastSearchStore:
+        """Whose such searches are."""
         ...
 
     @property
@@ -480,6 +500,30 @@ class AwsEnginePorts:
 
         return S3Reports(self.clients.of("s3"), self.settings[RECORDS_BUCKET])
 
+    @cached_property
+    def past_records(self) -> PastRecords:
+        """As the setting says; functions that do not have it search nothing."""
+        how = self.settings.get(PAST_SEARCH, "off")
+        if how == "athena":
+            from pushhub.engine.store.athena_past import AthenaPastRecords
+
+            settings = self.settings
+            return AthenaPastRecords(
+                self.clients.of("athena"), workgroup=settings[PAST_WORKGROUP], database=settings[PAST_DATABASE]
+            )
+        from pushhub.engine.store.s3_past import NoPastRecords, S3PastRecords
+
+        if how == "off":
+            return NoPastRecords()
+        return S3PastRecords(self.clients.of("s3"), self.settings[RECORDS_BUCKET], self.clock)
+
+    @cached_property
+    def past_searches(self) -> PastSearchStore:
+        """On DynamoDB, in the table of the schedule."""
+        from pushhub.engine.store.dynamodb_past import DynamoDBPastSearches
+
+        return DynamoDBPastSearches(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+
     def set_aside(self, text: str) -> None:
         """In the queue of dispatch failures."""
         from pushhub.engine.store.sqs_aside import send_aside
@@ -636,6 +680,23 @@ class Engine:
         from pushhub.engine.protocol import ByQueue
 
         return ByQueue({each.name: (each.finder,) for each in self.protocols if each.finder})
+
+    @cached_property
+    def past_searches(self) -> PastSearches:
+        """Searches of the past."""
+        from pushhub.engine.past import PastSearches
+        from pushhub.engine.protocol import ByQueue
+
+        made = {each.name: each.own_ids for each in self.protocols if each.own_ids}
+        by_queue = ByQueue({name: (make,) for name, make in made.items()})
+        ports = self.ports
+        return PastSearches(
+            records=ports.past_records,
+            store=ports.past_searches,
+            own_ids=by_queue.of,
+            all_own_ids=lambda: [make() for make in made.values()],
+            clock=ports.clock,
+        )
 
     @cached_property
     def _subscriber_events(self) -> ByQueue[SubscriberEvents]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.model.reach import Scope
+from pushhub.engine.protocol import OwnIds, TargetOffer
 from pushhub.engine.protocol import Protocol as WireProtocol
-from pushhub.engine.protocol import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
 from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE
 
@@ -174,6 +174,7 @@ class Hub:
             internal=lambda queue: queue == INCOMING_QUEUE,
             watchers=(self._watch,),
             finder=self._finder,
+            own_ids=self._own_ids,
             ticks=(lambda: self.ticks,),
             apis={"/api/": lambda: self.api},
             producer_apis={"/api/": lambda: self.posting_api},
@@ -263,6 +264,13 @@ class Hub:
         from pushhub.hub.queues import HubQueues
 
         return HubQueues(settings=self.ports.settings)
+
+    @staticmethod
+    def _own_ids() -> OwnIds:
+        from pushhub.hub.model.object_ids import from_object_id, to_object_id
+        from pushhub.hub.search import KIND
+
+        return OwnIds(kind=KIND, has_owner=False, to_engine=from_object_id, from_engine=to_object_id)
 
     def _finder(self) -> HubFinder:
         from pushhub.hub.search import HubFinder

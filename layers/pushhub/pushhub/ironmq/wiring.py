@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.api.api import IronApi
     from pushhub.ironmq.api.call import IronCall
+    from pushhub.ironmq.api.past import PastApi
     from pushhub.ironmq.api.use_cases import IronUseCases
     from pushhub.ironmq.check_alerts import AlertPost, AlertQueues, CheckAlerts
     from pushhub.ironmq.error_queue import ErrorQueuePost
@@ -303,7 +304,15 @@ class Ironmq:
             index=lambda: outside.search_index,
             finders=self._engine.finders.of,
             alerts=lambda: self.project_alerts,
+            past=lambda: self._engine.past_searches,
         )
+
+    @cached_property
+    def past_api(self) -> PastApi:
+        """The part of the queue API that searches the past."""
+        from pushhub.ironmq.api.past import PastApi
+
+        return PastApi(config=self._outside.config, past=lambda: self._engine.past_searches)
 
     @cached_property
     def activity(self) -> ProjectActivity:

@@ -84,6 +84,7 @@ WARM: dict[str, Callable[[Pushhub], object]] = {
     "errors": lambda hub: hub.part(Ironmq).error_queue_post,
     "consumers": lambda hub: hub.part(Notifications).consumers,
     "notify": lambda hub: (hub.part(Notifications).sender_batch, hub.part(Notifications).idle_connections),
+    "past": lambda hub: hub.part(Ironmq).past_api,
     "records": lambda hub: (
         hub.engine.ports.records,
         hub.engine.ports.activity,

@@ -30,6 +30,8 @@ class Function(StrEnum):
     """Producers."""
     CONTROL = "control"
     """Operators and consumers; it serves the routes of ``ingest`` too, for spellings that the gateway does not know."""
+    PAST = "past"
+    """Searches of the past: only this function may read delivery records."""
 
 
 class Auth(StrEnum):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.model.reach import Scope
+from pushhub.engine.protocol import OwnIds, TargetOffer
 from pushhub.engine.protocol import Protocol as WireProtocol
-from pushhub.engine.protocol import TargetOffer
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
 from pushhub.webhooks.model.internal_queues import CONSENT_SCHEME, PROTOCOL, queue_of, queue_uid
 
@@ -285,6 +285,7 @@ class Webhooks:
             ),
             queue_source=self._queues,
             finder=self._finder,
+            own_ids=self._own_ids,
             subscriber_events=self._disabling,
             watchers=(lambda: self.operational,),
             ticks=(lambda: self.tasks,),
@@ -492,6 +493,13 @@ class Webhooks:
         from pushhub.webhooks.search import WebhooksFields
 
         return WebhooksFields(lambda: self._outside.search_index)
+
+    @staticmethod
+    def _own_ids() -> OwnIds:
+        from pushhub.webhooks.model.ids import engine_id, message_id
+        from pushhub.webhooks.search import KIND
+
+        return OwnIds(kind=KIND, has_owner=True, to_engine=engine_id, from_engine=message_id)
 
     def _finder(self) -> WebhooksFinder:
         from pushhub.webhooks.search import WebhooksFinder

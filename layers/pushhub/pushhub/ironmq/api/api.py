@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.engine.queue_copies import QuietQueues
-from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import Tokens
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api import alerts as alert_routes
 from pushhub.ironmq.api import messages as message_routes
+from pushhub.ironmq.api import past as past_routes
 from pushhub.ironmq.api import policies as policy_routes
 from pushhub.ironmq.api import project as project_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api.call import IronCall
+from pushhub.ironmq.api.dialect import IronDialect
 from pushhub.ironmq.api.use_cases import IronUseCases
 from pushhub.ironmq.conversion import Conversion
 from pushhub.ironmq.pull import PullQueues
@@ -23,23 +22,21 @@ from pushhub.ironmq.queues import Queues
 from pushhub.ironmq.replay import Replay
 from pushhub.ironmq.search import Search
 from pushhub.ironmq.subscribers import Registration, Subscribers
-from pushhub.ironmq.wire.errors import FAULT_MESSAGE, status_of
-from pushhub.web.api import Api, Auth, Body, Dialect, Function, Route
-from pushhub.web.http import Request, Response
-from pushhub.web.json import MAX_REQUEST_BYTES
+from pushhub.web.api import Api, Auth, Function, Route
+from pushhub.web.http import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pushhub.base.ports import Clock
     from pushhub.engine.activity import ProjectActivity
     from pushhub.engine.credentials import Credentials
+    from pushhub.engine.past import PastSearches
     from pushhub.engine.ports import (
         BodyStore,
         ConfigStore,
         Finder,
         MessageStore,
-        Projects,
         SearchIndex,
         SubscriberBacklog,
         Waits,
@@ -67,6 +64,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     *queue_routes.ROUTES,
     *message_routes.ROUTES,
     *project_routes.ROUTES,
+    *past_routes.ROUTES,
     *policy_routes.ROUTES,
     *alert_routes.ROUTES,
 )
@@ -76,49 +74,6 @@ POSTING = tuple(
     each for each in ROUTES if each.path in {posted.path for posted in ROUTES if posted.function is Function.INGEST}
 )
 """The paths that producers post to, with their other methods: a POST reaches those with a method override."""
-
-
-class IronDialect(Dialect[IronCall]):
-    """IronMQ v3: a token in the header, the query or the body, and errors as ``{"msg": ...}``.
-
-    Args:
-        config: Projects and their tokens.
-    """
-
-    max_request_bytes = MAX_REQUEST_BYTES
-
-    def __init__(self, config: Projects) -> None:
-        self._config = config
-        self._tokens = Tokens(config)
-
-    def admit(self, route: Route[Any, IronCall], request: Request, names: Mapping[str, str]) -> IronCall:
-        """Require a token of the project, or the capability that the handler accepts instead."""
-        call = IronCall(request=request, names=names, json_body=route.body is Body.JSON)
-        if route.auth is Auth.NONE:
-            return call
-        call.authorized = self._tokens.allow(call.project, call.token())
-        if not (call.authorized or route.auth is Auth.PROJECT_OR_CAPABILITY):
-            raise Unauthorized
-        if call.authorized and not route.only_looks:
-            refuse_suspended(self._config, call.project)
-        return call
-
-    def refused(self, error: RequestRefused) -> Response:
-        """Answer with a status and ``msg``."""
-        return Response(status=status_of(error), body={"msg": error.message})
-
-    def challenge(self, request: Request, error: Unauthorized) -> str:
-        """IronMQ's own scheme, followed by the one that most clients know."""
-        del request, error
-        return 'OAuth realm="pushhub", Bearer realm="pushhub"'
-
-    def failed(self) -> Response:
-        """Always 500: clients take 503 and 504 as an invitation to repeat the request."""
-        return Response(status=500, body={"msg": FAULT_MESSAGE})
-
-    def options(self) -> Response:
-        """Answered without a token, too."""
-        return Response(status=200, body={"msg": "OK"})
 
 
 class IronApi(Api[IronUseCases, IronCall]):
@@ -145,6 +100,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         finders: Show what it finds in internal queues.
         backlog: Provides what waits for paused subscribers, on first use.
         alerts: Makes the use case for alerts of projects on first use.
+        past: Makes the use case for searches of the past on first use.
     """
 
     def __init__(
@@ -171,6 +127,7 @@ class IronApi(Api[IronUseCases, IronCall]):
         index: Callable[[], SearchIndex],
         finders: Callable[[str], Sequence[Finder]],
         alerts: Callable[[], ProjectAlerts],
+        past: Callable[[], PastSearches],
     ) -> None:
         registration = Registration(
             targets=targets, config=config, calls=calls, signing=signing, credentials=credentials
@@ -203,5 +160,6 @@ class IronApi(Api[IronUseCases, IronCall]):
             report=report,
             history=history,
             alerts=alerts,
+            past=past,
         )
         super().__init__(routes=routes, use_cases=use_cases, dialect=IronDialect(config))

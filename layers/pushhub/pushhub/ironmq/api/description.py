@@ -11,6 +11,7 @@ from pushhub.engine.model.outage import Trouble
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
 from pushhub.engine.report import TABLES
 from pushhub.ironmq.api.alert_description import ALERT_ID, ALERTS
+from pushhub.ironmq.api.past_description import PAST, SEARCH_ID
 from pushhub.ironmq.wire import policies
 from pushhub.ironmq.wire.cursors import MAX_CURSOR, MAX_LOOKED_AT
 from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
@@ -422,6 +423,7 @@ DESCRIPTION = ApiDescription(
             schema=text(minLength=1, maxLength=MAX_QUEUE_NAME_BYTES),
             example="orders",
         ),
+        "search": Named(means="The search's id.", schema=text(pattern="^[0-9a-f]{32}$"), example=SEARCH_ID),
         "alert": Named(means="The alert's id.", schema=text(pattern="^[0-9a-f]{12}$"), example=ALERT_ID),
         "table": Named(means="The table of the delivery report.", schema=text(enum=list(TABLES)), example="queues"),
         "message": Named(means="The message's id.", schema=text(pattern=r"^[0-9]{1,19}$"), example=_MESSAGE_ID),
@@ -844,6 +846,7 @@ DESCRIPTION = ApiDescription(
             },
         ),
         **ALERTS,
+        **PAST,
         "ironmq.search": Described(
             means="Finds messages of the queues, applications and the store of the project whose named fields have this"
             " value, newest first."

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.engine.activity import ProjectActivity
+    from pushhub.engine.past import PastSearches
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.acknowledge import Acknowledge
@@ -41,6 +42,7 @@ class IronUseCases:
         report: The project's part of the delivery report; likewise.
         history: Recent failures of a subscriber; likewise.
         alerts: Alerts of the project; likewise.
+        past: Searches of the past; likewise.
     """
 
     queues: Queues
@@ -56,3 +58,4 @@ class IronUseCases:
     report: Callable[[], ProjectReport]
     history: Callable[[], SubscriberHistory]
     alerts: Callable[[], ProjectAlerts]
+    past: Callable[[], PastSearches]

@@ -1,0 +1,136 @@
+"""``pushhub search``."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from ..answers import Odd, fields, number, sections, text
+from ..durations import Duration
+from ..framework import Command
+from ..hub import HubOptions
+from .queues import complete
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..rest import Rest
+
+MOST_PAGES = 1_000
+WAIT_S = 1.0
+"""Between two looks at a search that still runs."""
+
+LONGEST_S = 1_800
+"""A search that runs longer is not waited for."""
+
+
+@click.command(cls=Command)
+@click.argument("value", required=False)
+@click.option("--past", is_flag=True, help="Search the delivery records instead: by id, queue, subscriber, state.")
+@click.option("--queue", help="With --past: the message's queue or topic.", shell_complete=complete)
+@click.option("--subscriber", help="With --past: name or id of a subscriber.")
+@click.option("--state", help="With --past: the delivery's state after the event, such as exhausted.")
+@click.option("--since", type=Duration(), help="With --past: from how far back: 2h, 7d; a day by default.")
+@click.option("--until", type=Duration(), help="With --past: until how long ago; now by default.")
+@click.pass_obj
+def search(
+    hub: HubOptions,
+    *,
+    value: str | None,
+    past: bool,
+    queue: str | None,
+    subscriber: str | None,
+    state: str | None,
+    since: int | None,
+    until: int | None,
+) -> None:
+    """Find messages by the VALUE of a field that their queue, application or mapping names, such as an order's number.
+
+    With --past, VALUE is a message's id, and what happened to it is shown from the delivery records, which hold no
+    contents, also when the message is long gone.
+    """
+    rest = hub.rest()
+    if past:
+        if not (value or queue or subscriber or state):
+            raise click.UsageError("with --past, give a message's id, --queue, --subscriber or --state")
+        now = datetime.now(UTC)
+        end = now - timedelta(milliseconds=until or 0)
+        begin = now - timedelta(milliseconds=since) if since else end - timedelta(days=1)
+        wanted = {"message_id": value, "queue": queue, "subscriber": subscriber, "state": state}
+        asked = {name: each for name, each in wanted.items() if each}
+        hub.show(_in_the_past(hub, rest, asked | {"since": begin.isoformat(), "until": end.isoformat()}))
+        return
+    if not value or queue or subscriber or state or since or until:
+        raise click.UsageError("give a VALUE alone, or --past")
+    hub.show(_found(rest, value))
+
+
+def _found(rest: Rest, value: str) -> Iterator[dict[str, Any]]:
+    after: str | None = ""
+    for _ in range(MOST_PAGES):
+        answer = rest.call("GET", f"{_project(rest)}/search", query={"value": value, "after": after or ""})
+        for each in sections(answer, "found"):
+            deliveries = sections(each, "deliveries")
+            yield {
+                "message": text(each, "message_id"),
+                "of": _owner(each),
+                "field": text(each, "field"),
+                "state": ", ".join(f"{one.get('subscriber_name')} {one.get('state')}" for one in deliveries),
+            }
+        after = fields(answer).get("after")
+        if after is None:
+            return
+    raise Odd("its pages do not end")
+
+
+def _in_the_past(hub: HubOptions, rest: Rest, asked: dict[str, str]) -> list[dict[str, Any]]:
+    # Starts something, but changes nothing.
+    started = rest.call("POST", f"{_project(rest)}/past", asked, reads=True)
+    path = f"{_project(rest)}/past/{quote(text(started, 'id'), safe='')}"
+    hub.note(f"reading the delivery records of {text(started, 'first_day')} to {text(started, 'last_day')}")
+    rows: list[dict[str, Any]] = []
+    after, ends = "", time.monotonic() + LONGEST_S
+    while time.monotonic() < ends:
+        answer = rest.call("GET", path, query={"after": after})
+        rows += [_event(each) for each in sections(answer, "found")]
+        state, following = text(answer, "state"), fields(answer).get("after")
+        if state == "failed":
+            raise click.ClickException(f"the search failed: {fields(answer).get('reason')}")
+        if state != "running" and not following:
+            return sorted(rows, key=lambda each: str(each["at"]), reverse=True)
+        if state == "running":
+            left = fields(answer).get("hours_left")
+            rest_of = f", {left} hours left" if isinstance(left, int) else ""
+            hub.note(f"{number(answer, 'scanned_bytes') / 1e6:.1f} MB read{rest_of}, {len(rows)} found")
+        if following:
+            after = text(answer, "after")
+        else:
+            time.sleep(WAIT_S)
+    raise Odd("its search does not end")
+
+
+def _event(each: dict[str, Any]) -> dict[str, Any]:
+    outcome = each.get("error") or each.get("status_code")
+    return {
+        "at": text(each, "at"),
+        "event": text(each, "event"),
+        "of": _owner(each),
+        "message": text(each, "message_id"),
+        "subscriber": each.get("subscriber"),
+        "state": each.get("state"),
+        "attempt": each.get("attempt"),
+        "answer": outcome,
+        "ms": each.get("duration_ms"),
+    }
+
+
+def _owner(each: dict[str, Any]) -> str:
+    return str(each.get("queue") or each.get("application") or each.get("kind"))
+
+
+def _project(rest: Rest) -> str:
+    return f"/3/projects/{quote(rest.project, safe='')}"

@@ -1,0 +1,101 @@
+"""Searches a project's past in the delivery records. The records of all projects lie together: see decision 0098."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import NotFound, TryLater
+from pushhub.engine.model.past import HOUR_MS, MOST_AN_HOUR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pushhub.base.ports import Clock
+    from pushhub.engine.model.past import PastPage, PastQuery
+    from pushhub.engine.ports import PastRecords, PastSearchStore
+    from pushhub.engine.protocol import OwnIds
+
+_SEARCH_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class PastSearches:
+    """Starts searches, and shows what they have found.
+
+    Args:
+        records: Looks through delivery records.
+        store: Remembers whose each search is.
+        own_ids: How protocols name the messages of their internal queues, by the queue's name.
+        all_own_ids: The same of every protocol.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        records: PastRecords,
+        store: PastSearchStore,
+        own_ids: Callable[[str], Iterable[OwnIds]],
+        all_own_ids: Callable[[], Iterable[OwnIds]],
+        clock: Clock,
+    ) -> None:
+        self._records = records
+        self._store = store
+        self._own_ids = own_ids
+        self._all_own_ids = all_own_ids
+        self._clock = clock
+
+    def now(self) -> int:
+        """Epoch milliseconds."""
+        return self._clock.now()
+
+    def start(self, query: PastQuery) -> str:
+        """Start a search; its id.
+
+        Raises:
+            NotFound: This hub searches no records.
+            TryLater: The project has started too many in this hour.
+        """
+        self._records.check()
+        now = self._clock.now()
+        hour = now // HOUR_MS * HOUR_MS
+        if self._store.count(query.project, hour) > MOST_AN_HOUR:
+            raise TryLater(
+                f"A project may search its past {MOST_AN_HOUR} times an hour",
+                retry_after_s=(hour + HOUR_MS - now) // 1000 + 1,
+            )
+        engine_ids = (each.to_engine(query.message_id) for each in self._all_own_ids())
+        wanted = replace(query, message_id=next(filter(None, engine_ids), query.message_id))
+        search_id = secrets.token_hex(16)
+        # Started first: a search that nobody remembers is read by nobody.
+        self._store.put(query.project, search_id, wanted, self._records.start(wanted, search_id), now)
+        return search_id
+
+    def look(self, project_id: str, search_id: str, after: str | None) -> PastPage:
+        """What a search has found.
+
+        Args:
+            project_id: The project that asks.
+            search_id: The search.
+            after: From the previous look; None to begin.
+
+        Raises:
+            NotFound: The project has started no such search, or not within the last day.
+            Invalid: ``after`` is not from this search.
+        """
+        known = self._store.get(project_id, search_id) if _SEARCH_ID.fullmatch(search_id) else None
+        if known is None:
+            raise NotFound("Search not found")
+        query, run = known
+        return self._records.look(query, run, after)
+
+    def shown(self, queue: str, message_id: str) -> tuple[str, str | None, str]:
+        """A message as clients know it: what it belongs to (``queue``, ``application``, ``store``), the id of that in
+        its protocol, and its own id there.
+        """
+        for each in self._own_ids(queue):
+            of = queue.partition("/")[2] if each.has_owner else ""
+            return each.kind, of or None, each.from_engine(message_id)
+        return "queue", None, message_id

@@ -1,0 +1,62 @@
+"""How the queue API (IronMQ v3) admits callers, and how it answers what it refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pushhub.base.errors import RequestRefused, Unauthorized
+from pushhub.engine.suspension import refuse_suspended
+from pushhub.engine.tokens import Tokens
+from pushhub.ironmq.api.call import IronCall
+from pushhub.ironmq.wire.errors import FAULT_MESSAGE, status_of
+from pushhub.web.api import Auth, Body, Dialect, Route
+from pushhub.web.http import Request, Response
+from pushhub.web.json import MAX_REQUEST_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pushhub.engine.ports import Projects
+
+
+class IronDialect(Dialect[IronCall]):
+    """IronMQ v3: a token in the header, the query or the body, and errors as ``{"msg": ...}``.
+
+    Args:
+        config: Projects and their tokens.
+    """
+
+    max_request_bytes = MAX_REQUEST_BYTES
+
+    def __init__(self, config: Projects) -> None:
+        self._config = config
+        self._tokens = Tokens(config)
+
+    def admit(self, route: Route[Any, IronCall], request: Request, names: Mapping[str, str]) -> IronCall:
+        """Require a token of the project, or the capability that the handler accepts instead."""
+        call = IronCall(request=request, names=names, json_body=route.body is Body.JSON)
+        if route.auth is Auth.NONE:
+            return call
+        call.authorized = self._tokens.allow(call.project, call.token())
+        if not (call.authorized or route.auth is Auth.PROJECT_OR_CAPABILITY):
+            raise Unauthorized
+        if call.authorized and not route.only_looks:
+            refuse_suspended(self._config, call.project)
+        return call
+
+    def refused(self, error: RequestRefused) -> Response:
+        """Answer with a status and ``msg``."""
+        return Response(status=status_of(error), body={"msg": error.message})
+
+    def challenge(self, request: Request, error: Unauthorized) -> str:
+        """IronMQ's own scheme, followed by the one that most clients know."""
+        del request, error
+        return 'OAuth realm="pushhub", Bearer realm="pushhub"'
+
+    def failed(self) -> Response:
+        """Always 500: clients take 503 and 504 as an invitation to repeat the request."""
+        return Response(status=500, body={"msg": FAULT_MESSAGE})
+
+    def options(self) -> Response:
+        """Answered without a token, too."""
+        return Response(status=200, body={"msg": "OK"})
