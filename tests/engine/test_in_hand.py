@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -84,6 +85,33 @@ def test_many_orders_are_hidden_at_once() -> None:
     assert bench.requests == 1
     bench.clock.advance(seconds=HIDDEN_S)
     assert len(bench.queue.receive()) == 10
+
+
+def test_a_run_that_goes_on_receiving_hides_what_is_new_and_not_all_of_it_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given a run that receives a hundred orders, ten messages, ten times a second
+    bench = Bench(messages=0)
+    hidden: list[int] = []
+    real = bench.queue.defer
+
+    def defer(waits: Sequence[tuple[str, int]]) -> set[str]:
+        hidden.append(len(waits))
+        return real(waits)
+
+    monkeypatch.setattr(bench.queue, "defer", defer)
+    for _ in range(10):
+        bench.queue.send([(order(message()), 0) for _ in range(10)])
+        bench.in_hand.take(bench.receive(10))
+        bench.in_hand.keep_hidden(())
+        bench.clock.advance(ms=100)
+    # Then each message is hidden once
+    assert sum(hidden) == 100
+    # And all of them again in time
+    bench.work(AGAIN_MS)
+    assert sum(hidden) == 200
+    bench.clock.advance(seconds=HIDDEN_S - 25)
+    assert bench.queue.receive() == []
 
 
 def test_messages_that_come_later_are_hidden_with_the_others() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pushhub.base.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.ports import Received, WorkQueue
@@ -85,7 +85,8 @@ class InHand:
         self._notes = notes
         self._handles: dict[str, str] = {}
         self._noted: dict[str, str] = {}
-        self._due_at: int | None = None
+        self._first_at: int | None = None
+        self._again_at: int | None = None
 
     def take(self, batch: Sequence[Received]) -> None:
         """Messages were received, for whatever orders of theirs."""
@@ -97,7 +98,7 @@ class InHand:
         now = self._clock.now()
         self._notes.note(LeftBehind(self._source.name, now, [*self._noted.values()]))
         due_at = now + (0 if len(batch) >= MANY_ORDERS else PROMPT_MS)
-        self._due_at = due_at if self._due_at is None else min(self._due_at, due_at)
+        self._first_at = due_at if self._first_at is None else min(self._first_at, due_at)
 
     def let_go(self, sqs_ids: Iterable[str]) -> None:
         """Messages were deleted."""
@@ -118,13 +119,21 @@ class InHand:
             Unavailable: None could.
         """
         now = self._clock.now()
-        if self._due_at is None or now < self._due_at:
-            return set()
-        self._due_at = now + FAILED_MS
-        waits = [(handle, HIDDEN_S) for sqs_id, handle in self._handles.items() if sqs_id not in but]
+        if self._again_at is not None and now >= self._again_at:
+            return self._hide(self._handles, but, now)
+        if self._first_at is not None and now >= self._first_at:
+            # Not all of them each time that some come: a run that receives a thousand orders has a hundred messages.
+            return self._hide(self._noted, but, now)
+        return set()
+
+    def _hide(self, handles: Mapping[str, str], but: Collection[str], now: int) -> set[str]:
+        again_at, all_of_them = self._again_at, handles is self._handles
+        self._first_at = None
+        self._again_at = now + FAILED_MS
+        waits = [(handle, HIDDEN_S) for sqs_id, handle in handles.items() if sqs_id not in but]
         failed = self._source.defer(waits) if waits else set()
         if not failed:
-            self._due_at = now + AGAIN_MS
+            self._again_at = now + AGAIN_MS if all_of_them or again_at is None else again_at
             self._forget()
         return failed
 
