@@ -14,7 +14,7 @@ from itertools import product
 
 from simulation.run import WORLDS, Plan, Result, simulate
 from simulation.shrink import shrunk
-from simulation.totals import Totals
+from simulation.totals import Totals, applied
 
 SHOWN_LINES = 60
 """Maximum number of lines of a trace that are printed."""
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
             break
         worked = time.process_time()
         result = simulate(Plan(seed, world, given.hours, given.rate, only, given.calm), progress=_told)
-        print(_summary(result), flush=True)
+        print(f"{_summary(result)}\n  {applied(result.figures)}", flush=True)
         if result.violations and not given.go_on:
             _explain(result)
             return 1

@@ -26,10 +26,8 @@ from urllib.parse import parse_qsl
 from botocore.exceptions import ClientError
 from greenlet import getcurrent
 
-from pushhub.base import shared_reads
 from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
-from pushhub.engine import finished
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import settings_of
 from pushhub.runtime.routes import all_routes
@@ -37,13 +35,15 @@ from pushhub.web.http import Router
 from simulation.dynamodb import MOST_STALE_MS, Change, DynamoDB, service_error
 from simulation.endpoints import Endpoints
 from simulation.expressions import Item
-from simulation.functions import Environment, Function, QueueSource, RunFailed, StreamSource, ids_in
+from simulation.functions import Environment, Function, RunFailed, ids_in
 from simulation.items import Pace
 from simulation.promises.judgement import Told
 from simulation.scheduler import SECOND, Scheduler, VirtualFuture, current_task
+from simulation.sources import QueueSource, StreamSource
 from simulation.sqs import NO_LINEAGE, Chances, Lineage, Queue, Sqs
 from simulation.storage import S3, Kms, SecretsManager, Sockets
 from simulation.template import Stack
+from simulation.versions import PACKAGE, TODAYS, Version, loaded, released
 from simulation.weather import Kind, Weather
 
 START_MS = 1_795_000_000_000
@@ -194,6 +194,16 @@ class Account:
     def moment(at_ms: int) -> int:
         """A time in microseconds since the start."""
         return (at_ms - START_MS) * 1000
+
+    def version_of(self, function: str) -> Version:
+        """The hub's code that a function has now: the release's, until its turn comes in a deployment."""
+        now = self.scheduler.now
+        for storm in self.weather.under_way(Kind.DEPLOYED, now):
+            share = Random(f"{self.seed}/{storm.name}/{function}").random()
+            if now < storm.begins + share * (storm.ends - storm.begins):
+                self.weather.strike(Kind.DEPLOYED, function, now)
+                return released()
+        return TODAYS
 
     def note(self, line: str) -> None:
         """Tell what happened."""
@@ -407,8 +417,13 @@ class Account:
         if table in WOKEN:
             self._note_waits(before, after)
         if table in self._streams and before != after:
-            number = next(self._sequence)
-            for source in self._streams[table]:
+            number, sources = next(self._sequence), self._streams[table]
+            partition = (after or before or {})["pk"]["S"]
+            if sources[0].may_split(partition) and self.weather.strikes(Kind.SPLIT, table, self.scheduler.now):
+                self.note(f"a shard of {table} splits")
+                for source in sources:
+                    source.split(partition)
+            for source in sources:
                 source.written(change, number)
 
     @contextmanager
@@ -424,15 +439,18 @@ class Account:
         pools = [
             module
             for name, module in sys.modules.items()
-            if name.startswith("pushhub.") and hasattr(module, "ThreadPoolExecutor")
+            if name.startswith(("pushhub.", f"{PACKAGE}.")) and hasattr(module, "ThreadPoolExecutor")
         ]
-        telemetry, log = observability.telemetry, logging.getLogger(observability.logger.name or "")
+        log = logging.getLogger(observability.logger.name or "")
         level = log.level
         with contextmanager(_patched)(
             [(module, "ThreadPoolExecutor", executor) for module in [*pools, futures]]
             + [
-                (shared_reads, "Future", lambda: VirtualFuture(self.scheduler)),
-                (finished, "Future", lambda: VirtualFuture(self.scheduler)),
+                *(
+                    (module, "Future", lambda: VirtualFuture(self.scheduler))
+                    for name in ("base.shared_reads", "engine.finished")
+                    for module in loaded(name)
+                ),
                 (secrets, "token_hex", lambda size=32: random.randbytes(size).hex()),
                 (secrets, "token_bytes", lambda size=32: random.randbytes(size)),
                 (
@@ -441,9 +459,11 @@ class Account:
                     lambda size=32: base64.urlsafe_b64encode(random.randbytes(size)).decode()[:size],
                 ),
                 (uuid, "uuid4", lambda: uuid.UUID(bytes=random.randbytes(16), version=4)),
-                (telemetry, "event", self.telemetry.event),
-                (telemetry, "count", self.telemetry.count),
-                (telemetry, "flush", self.telemetry.flush),
+                *(
+                    (module.telemetry, name, getattr(self.telemetry, name))
+                    for module in loaded("cloud.observability")
+                    for name in ("event", "count", "flush")
+                ),
             ]
         ):
             log.setLevel(logging.CRITICAL + 1)

@@ -1,5 +1,4 @@
-"""A model of Lambda: execution environments that start cold, run one event at a time, die at any call,
-and what calls them.
+"""A model of Lambda: execution environments that start cold, run one event at a time, and die at any call.
 
 Each environment has the hub built anew by the code that :func:`pushhub.runtime.hub.start` runs, on clients of the
 simulated services, and runs the handler that is deployed.
@@ -7,36 +6,26 @@ simulated services, and runs the handler that is deployed.
 
 from __future__ import annotations
 
-import base64
 import itertools
 import re
-import zlib
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, partial
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from random import Random
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 from greenlet import getcurrent, greenlet
 
 from pushhub.base.ports import PushRequest
-from pushhub.base.verdict import Answer
 from pushhub.cloud.clients import CONNECTIONS
-from pushhub.cloud.settings import Settings
 from pushhub.engine.in_hand import LeftBehind
-from pushhub.engine.wiring import AwsEnginePorts
-from pushhub.runtime import hub as runtime_hub
 from pushhub.runtime.hub import Pushhub
-from simulation.dynamodb import THROTTLED, Change, service_error
-from simulation.expressions import Item
-from simulation.items import unpack
+from simulation.dynamodb import THROTTLED, service_error
 from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
-from simulation.sqs import NO_LINEAGE, Lineage, Queue, Stored
-from simulation.template import ROOT, FunctionSettings, QueueEvents, StreamEvents
+from simulation.sqs import NO_LINEAGE, Lineage
+from simulation.template import FunctionSettings
+from simulation.versions import TODAYS, Version
 from simulation.weather import Kind
 
 if TYPE_CHECKING:
@@ -44,9 +33,6 @@ if TYPE_CHECKING:
 
 IDLE_AT_MOST = 420 * SECOND
 """An environment that was not used for so long is gone."""
-
-STREAM_KEEPS_MS = 86_400_000
-"""A stream keeps its records for 24 hours."""
 
 SDK_REPEATS = 3
 """How often the SDK repeats a call that is refused for lack of capacity: ``total_max_attempts`` of
@@ -58,9 +44,6 @@ LONGEST_CHAIN = 16
 unless it allows that. Chains lead through messages of SQS and through calls of Lambda; a table's stream begins a new
 one.
 """
-
-SHARDS = 2
-"""Shards of a table's stream."""
 
 
 class Clock:
@@ -128,7 +111,7 @@ class Sender:
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
 
-    def send(self, request: PushRequest) -> Answer:
+    def send(self, request: PushRequest) -> Any:
         """Send and wait for the answer."""
         environment = self._environment
         account = environment.account
@@ -146,7 +129,7 @@ class Sender:
             return self._answer(request, started, 0, reply.error_class, reply.error_class)
         seen.answered_at = seen.ended_at
         body = reply.body[: request.answer_limit]
-        return Answer(
+        return environment.version.answer(
             status_code=reply.status,
             message=reply.reason,
             body=body,
@@ -157,8 +140,8 @@ class Sender:
             bytes_in=len(body),
         )
 
-    def _answer(self, request: PushRequest, started: int, status: int, message: str, error_class: str) -> Answer:
-        return Answer(
+    def _answer(self, request: PushRequest, started: int, status: int, message: str, error_class: str) -> Any:
+        return self._environment.version.answer(
             status_code=status,
             message=message,
             error_class=error_class,
@@ -168,20 +151,19 @@ class Sender:
         )
 
 
-class Ports(AwsEnginePorts):
+def _ports(environment: Environment) -> Any:
     """The ports that functions have on AWS, on the simulated services; only the machine's own are replaced."""
-
-    def __init__(self, environment: Environment, settings: Settings) -> None:
-        super().__init__(settings, Clients(environment))  # type: ignore[arg-type]
-        self.clock = environment.clock  # type: ignore[assignment]
-        self.sender = Sender(environment)
-        self.executor = environment.executor(CONNECTIONS)
-        self.telemetry = environment.account.telemetry
-        self.hand_notes = environment.sandbox
-
-    def check_url(self, url: str, allowed: Sequence[str]) -> str | None:  # noqa: ARG002 (as the engine's)
-        """Every endpoint of the simulation is allowed."""
-        return None
+    version, settings = environment.version, environment.settings
+    given = version.settings(version.runtime.settings_of(settings.name), settings.environ)
+    ports = version.ports(given, Clients(environment))
+    ports.clock = environment.clock
+    ports.sender = Sender(environment)
+    ports.executor = environment.executor(CONNECTIONS)
+    ports.telemetry = environment.account.telemetry
+    ports.hand_notes = environment.sandbox
+    # Every endpoint of the simulation is allowed.
+    ports.check_url = lambda url, allowed: None
+    return ports
 
 
 @dataclass
@@ -194,12 +176,6 @@ class Context:
     def get_remaining_time_in_millis(self) -> int:
         """Milliseconds until the run is stopped."""
         return self.remaining_ms()
-
-
-@cache
-def _code(function: str) -> CodeType:
-    path = ROOT / "functions" / function / "handler.py"
-    return compile(path.read_text(), str(path), "exec")
 
 
 class Sandbox:
@@ -240,6 +216,7 @@ class Environment:
         settings: Of its function.
         number: Its number.
         sandbox: What outlives it; one of its own unless given.
+        version: The hub's code that it runs.
 
     Attributes:
         reads: When it last read each delivery (message, subscriber), microseconds: its knowledge is no newer.
@@ -247,9 +224,15 @@ class Environment:
     """
 
     def __init__(
-        self, account: Account, settings: FunctionSettings, number: int, sandbox: Sandbox | None = None
+        self,
+        account: Account,
+        settings: FunctionSettings,
+        number: int,
+        sandbox: Sandbox | None = None,
+        version: Version = TODAYS,
     ) -> None:
         self.account = account
+        self.version = version
         self.sandbox = sandbox or Sandbox()
         self.settings = settings
         self.name = f"{settings.name}-{number}"
@@ -272,15 +255,15 @@ class Environment:
         """Build the hub and load the handler, as a cold start does."""
         name = self.settings.name
         getcurrent().environment = self  # type: ignore[attr-defined]
-        ports = Ports(self, Settings(runtime_hub.settings_of(name), self.settings.environ))
-        self.hub = runtime_hub.build(ports, lambda each: each.aws_ports(ports))
-        runtime_hub.WARM[name](self.hub)
+        ports, runtime = _ports(self), self.version.runtime
+        self.hub = runtime.build(ports, lambda each: each.aws_ports(ports))
+        runtime.WARM[name](self.hub)
         namespace: dict[str, Any] = {"__name__": f"functions.{name}.handler"}
-        real, runtime_hub.start = runtime_hub.start, lambda _: self.hub  # type: ignore[assignment]
+        real, runtime.start = runtime.start, lambda _: self.hub
         try:
-            exec(_code(name), namespace)  # noqa: S102 (the deployed handler)
+            exec(self.version.handler(name), namespace)  # noqa: S102 (the deployed handler)
         finally:
-            runtime_hub.start = real
+            runtime.start = real
         self.handler = namespace["handler"]
 
     def executor(self, threads: int) -> VirtualExecutor:
@@ -526,6 +509,8 @@ class Function:
         self._sandboxes: list[Sandbox] = []
         self._random = Random(f"{account.seed}/{settings.name}")
         self._count = itertools.count(1)
+        self._running = 0
+        self._version = TODAYS
 
     def invoke(
         self,
@@ -548,7 +533,7 @@ class Function:
         """
         account, name = self.account, self.settings.name
         now = account.scheduler.now
-        if account.weather.strikes(Kind.THROTTLED, name, now) or account.weather.strikes(Kind.CROWDED, name, now):
+        if self._throttled(now):
             account.note(f"{name} throttled")
             raise RunFailed("throttled")
         if account.weather.strikes(Kind.STOPPED, name, now):
@@ -557,9 +542,29 @@ class Function:
         if self.ends(lineage):
             account.chain_ended(name, str(event))
             raise RunFailed("part of a chain that is too long")
+        self._running += 1
+        try:
+            return self._run(event, instead, lineage, ran)
+        finally:
+            self._running -= 1
+
+    def _throttled(self, now: int) -> bool:
+        """Whether Lambda refuses a run. What is reserved for a function is its limit, and nobody else uses it up."""
+        weather, name, reserved = self.account.weather, self.settings.name, self.settings.reserved
+        if reserved is not None and self._running >= reserved:
+            weather.strike(Kind.RESERVED, name, now)
+            return True
+        return weather.strikes(Kind.THROTTLED, name, now) or (
+            reserved is None and weather.strikes(Kind.CROWDED, name, now)
+        )
+
+    def _run(
+        self, event: Any, instead: Callable[[Pushhub], Any] | None, lineage: Lineage, ran: list[str] | None
+    ) -> Any:
+        name = self.settings.name
         environment = self._environment()
         environment.lineage = {**lineage, name: lineage.get(name, 0) + 1}
-        account.note(f"{environment.name} runs")
+        self.account.note(f"{environment.name} runs")
         if ran is not None:
             ran.append(environment.name)
         try:
@@ -569,7 +574,9 @@ class Function:
         except Exception as error:
             raise RunFailed(repr(error)) from error
         finally:
-            if environment.alive:
+            if environment.version is not self._version:
+                pass
+            elif environment.alive:
                 self._idle.append(environment)
             else:
                 environment.sandbox.died()
@@ -579,8 +586,16 @@ class Function:
         """Whether Lambda would not run it in such a chain."""
         return not self.settings.chains and lineage.get(self.settings.name, 0) >= LONGEST_CHAIN
 
+    def _deploy(self, version: Version) -> None:
+        """New runs begin in environments of this version; those that are under way end in their own."""
+        if version is not self._version:
+            self._version = version
+            self._idle, self._sandboxes = [], []
+            self.account.note(f"{self.settings.name} is deployed anew")
+
     def _environment(self) -> Environment:
         scheduler = self.account.scheduler
+        self._deploy(self.account.version_of(self.settings.name))
         self._idle = [each for each in self._idle if each.alive and scheduler.now - each.used_at < IDLE_AT_MOST]
         if self._idle and self.account.weather.strikes(Kind.RECYCLED, self.settings.name, scheduler.now):
             self._idle.clear()
@@ -588,246 +603,8 @@ class Function:
         if self._idle and not (self._sandboxes and self._random.random() < 0.5):
             return self._idle.pop()
         sandbox = self._sandboxes.pop() if self._sandboxes else Sandbox()
-        environment = Environment(self.account, self.settings, next(self._count), sandbox)
+        environment = Environment(self.account, self.settings, next(self._count), sandbox, self._version)
         scheduler.sleep(self.account.random.randrange(200_000, 900_000))
         environment.start()
         self.account.telemetry.count("ColdStarts")
         return environment
-
-
-class QueueSource:
-    """Calls a function with what a queue holds."""
-
-    def __init__(self, function: Function, queue: Queue, events: QueueEvents) -> None:
-        self._function = function
-        self._account = function.account
-        self._queue = queue
-        self._events = events
-        self._running = 0
-        self._looks_at: int | None = None
-        queue.changed = self._changed
-
-    def _changed(self, at_ms: int) -> None:
-        """Schedule a look for when a message can next be received."""
-        scheduler = self._account.scheduler
-        at = max(scheduler.now, self._account.moment(at_ms))
-        if self._looks_at is None or at < self._looks_at:
-            self._looks_at = at
-            scheduler.at(at + self._account.random.randrange(100, 20_000), lambda: self._look(at))
-
-    def _look(self, at: int) -> None:
-        if self._looks_at != at:
-            return
-        self._looks_at = None
-        while self._running < self._events.concurrency:
-            batch = self._queue.receive(self._account.random.choice((self._events.batch, self._events.batch, 3, 1)))
-            if not batch:
-                break
-            self._running += 1
-            self._account.scheduler.spawn(lambda batch=batch: self._handle(batch))  # type: ignore[misc]
-        if self._running < self._events.concurrency:
-            following = self._queue.next_at()
-            if following is not None:
-                # A queue at its limit, or with all its groups busy, is looked at again soon.
-                self._changed(max(following, self._account.now_ms() + 200))
-
-    def _handle(self, received: Sequence[Stored]) -> None:
-        batch = [each for each in received if not self._function.ends(each.lineage)]
-        for each in received:
-            if each not in batch:
-                self._account.chain_ended(self._function.settings.name, each.body)
-                self._queue.end_chain(each.handle)
-        try:
-            if batch:
-                self._run(batch)
-        finally:
-            self._running -= 1
-            self._changed(self._account.now_ms())
-
-    def _run(self, batch: Sequence[Stored]) -> None:
-        event = {
-            "Records": [
-                {
-                    "messageId": each.message_id,
-                    "receiptHandle": each.handle,
-                    "body": each.body,
-                    "attributes": {
-                        "ApproximateReceiveCount": str(each.receives),
-                        "SentTimestamp": str(each.sent_at),
-                        "MessageGroupId": each.group,
-                    },
-                    "eventSource": "aws:sqs",
-                    "eventSourceARN": f"arn:aws:sqs:us-east-1:000000000000:{self._queue.name}",
-                }
-                for each in batch
-            ]
-        }
-        began_ms = self._account.now_ms()
-        try:
-            result = self._function.invoke(event, lineage=_longest(each.lineage for each in batch))
-        except RunFailed as failed:
-            for each in batch:
-                self._queue.run_failed(each.handle, self._account.now_ms() - began_ms)
-            if str(failed) in {"throttled", "broken"}:
-                # A poller backs off; the messages come back when the queue's own timeout ends.
-                self._account.scheduler.sleep(20 * SECOND)
-        else:
-            kept = {each["itemIdentifier"] for each in (result or {}).get("batchItemFailures", ())}
-            unknown = kept - {each.message_id for each in batch}
-            for each in () if unknown else batch:
-                if each.message_id not in kept and not self._account.weather.strikes(
-                    Kind.DUPLICATES, self._queue.name, self._account.scheduler.now
-                ):
-                    self._queue.delete(each.handle)
-
-
-def _longest(lineages: Iterable[Lineage]) -> Lineage:
-    """The lineage of a run for several messages. AWS does not say whose it is: this one ends chains soonest."""
-    longest: dict[str, int] = {}
-    for each in lineages:
-        for function, runs in each.items():
-            longest[function] = max(runs, longest.get(function, 0))
-    return longest
-
-
-@dataclass(slots=True)
-class Streamed:
-    """A record that a stream keeps.
-
-    Attributes:
-        change: The change it reports, packed only.
-        number: Its number among all.
-        at_ms: When it was written, epoch milliseconds.
-        key: Of the item, both parts.
-    """
-
-    change: Change
-    number: int
-    at_ms: int
-    key: str
-
-    def record(self) -> dict[str, Any]:
-        """As a function gets it: bytes as base64."""
-        change = self.change
-        before, after = (unpack(each) if each else None for each in (change.packed_before, change.packed_after))
-        for image in (before, after):
-            _encode_bytes(image or {})
-        return _record(change, self.number, self.at_ms, before, after)
-
-
-def _record(change: Change, number: int, at_ms: int, before: Item | None, after: Item | None) -> dict[str, Any]:
-    image = after or before or {}
-    stream: dict[str, Any] = {
-        "ApproximateCreationDateTime": at_ms // 1000,
-        "Keys": {"pk": image["pk"], "sk": image["sk"]},
-        "SequenceNumber": f"{number:021d}",
-        "StreamViewType": "NEW_AND_OLD_IMAGES",
-    }
-    if before is not None:
-        stream["OldImage"] = before
-    if after is not None:
-        stream["NewImage"] = after
-    record: dict[str, Any] = {
-        "eventID": stream["SequenceNumber"],
-        "eventName": "INSERT" if before is None else "REMOVE" if after is None else "MODIFY",
-        "eventSource": "aws:dynamodb",
-        "eventSourceARN": (
-            f"arn:aws:dynamodb:us-east-1:000000000000:table/{change.table}/stream/2026-11-20T00:00:00.000"
-        ),
-        "dynamodb": stream,
-    }
-    if change.expired:
-        record["userIdentity"] = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
-    return record
-
-
-@dataclass
-class Shard:
-    """The records of a stream for some partition keys.
-
-    Attributes:
-        records: Stream records not handled yet.
-        working: Whether a batch of it is being handled.
-        tries: Failed tries of the batch at its front.
-        size: Most records in its next batch: halved when a batch fails, until those records are handled.
-    """
-
-    records: deque[Streamed] = field(default_factory=deque)
-    working: bool = False
-    tries: int = 0
-    size: int = 0
-
-
-class StreamSource:
-    """Calls a function with what a table's stream holds, in order for each partition key."""
-
-    def __init__(self, function: Function, events: StreamEvents) -> None:
-        self._function = function
-        self._account = function.account
-        self._events = events
-        self._shards = [Shard() for _ in range(SHARDS * events.parallel)]
-
-    @property
-    def waiting(self) -> int:
-        """Records not handled yet."""
-        return sum(len(each.records) for each in self._shards)
-
-    def unhandled(self) -> Iterator[str]:
-        """Keys of the items, both parts, of the records that are not handled yet."""
-        return (record.key for each in self._shards for record in each.records)
-
-    def written(self, change: Change, number: int) -> None:
-        """A change was written to the stream, as its record of this number."""
-        at_ms, events = self._account.now_ms(), self._events
-        if events.filters and not events.takes(_record(change, number, at_ms, change.before, change.after)):
-            return
-        item = change.after or change.before or {}
-        partition, place = item["pk"]["S"], item["sk"]["S"]
-        record = Streamed(change.packed_only(), number, at_ms, f"{partition} {place}")
-        shard = self._shards[zlib.crc32(partition.encode()) % len(self._shards)]
-        shard.records.append(record)
-        if not shard.working:
-            shard.working = True
-            window = self._events.window_s * SECOND
-            self._account.scheduler.spawn(
-                lambda: self._work(shard), after=self._account.random.randrange(50_000, 500_000) + window
-            )
-
-    def _work(self, shard: Shard) -> None:
-        account = self._account
-        while shard.records:
-            now_ms = account.now_ms()
-            while shard.records and now_ms - shard.records[0].at_ms > STREAM_KEEPS_MS:
-                account.purged.update(ids_in(shard.records.popleft().key))
-                account.telemetry.count("StreamRecordsTrimmed")
-            size = min(len(shard.records), shard.size or self._events.batch)
-            if not size:
-                break
-            batch = [each.record() for each in islice(shard.records, size)]
-            try:
-                self._function.invoke({"Records": batch})
-            except RunFailed:
-                shard.tries += 1
-                # Bisected: the front half comes again by itself.
-                shard.size = max(1, size // 2)
-                account.scheduler.sleep(min(60, 2 ** min(shard.tries, 6)) * SECOND)
-                continue
-            shard.tries, shard.size = 0, 0
-            if account.weather.strikes(Kind.REPLAY, self._function.settings.name, account.scheduler.now):
-                # Done, but the stream's position was not kept.
-                account.note(f"{self._function.settings.name} gets a batch again")
-                continue
-            for _ in range(size):
-                shard.records.popleft()
-        shard.working = False
-
-
-def _encode_bytes(item: Item) -> None:
-    for value in item.values():
-        if "B" in value:
-            value["B"] = base64.b64encode(value["B"]).decode()
-        elif "M" in value:
-            _encode_bytes(value["M"])
-        elif "L" in value:
-            for each in value["L"]:
-                _encode_bytes({"": each})

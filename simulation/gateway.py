@@ -71,7 +71,7 @@ class WebSocketGateway:
     def send(self, connection_id: str, frame: str, done: Callable[[], None] = lambda: None) -> None:
         """A client sends a frame; ``done`` is called when a run of the function has taken it."""
         socket = self._account.sockets.open.get(connection_id)
-        if socket is None:
+        if socket is None or socket.half_open:
             return
         socket.active_at = self._account.now_ms()
         body = base64.b64encode(frame.encode()).decode()
@@ -79,7 +79,18 @@ class WebSocketGateway:
         self._account.scheduler.spawn(lambda: self._asynchronously(event, done), after=self._delay())
 
     def cut(self, connection_id: str) -> None:
-        """A client disconnects. Usually the function is told."""
+        """A client disconnects. Usually the function is told; but one that vanishes leaves its connection half open."""
+        socket = self._account.sockets.open.get(connection_id)
+        if socket is None or socket.half_open:
+            return
+        if self._account.weather.strikes(Kind.HALF_OPEN, "", self._account.scheduler.now):
+            self._account.note(f"{connection_id} is half open")
+            socket.half_open = True
+            return
+        self._end(connection_id)
+
+    def _end(self, connection_id: str) -> None:
+        """A connection ends. Usually the function is told."""
         if self._account.sockets.open.pop(connection_id, None) is None:
             return
         self._account.note(f"{connection_id} is cut")
@@ -96,9 +107,10 @@ class WebSocketGateway:
         while connection_id in sockets.open:
             idle_ms = self._account.now_ms() - sockets.open[connection_id].active_at
             if scheduler.now >= ends or idle_ms >= IDLE_S * 1000:
-                heard = sockets.open[connection_id].closed
-                self.cut(connection_id)
-                heard()
+                ends_here = sockets.open[connection_id]
+                self._end(connection_id)
+                if not ends_here.half_open:
+                    ends_here.closed()
                 return
             scheduler.sleep(60 * SECOND)
 

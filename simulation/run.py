@@ -19,7 +19,8 @@ from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.truth import Truth
-from simulation.weather import HOUR, Storm, Weather, forecast
+from simulation.versions import released
+from simulation.weather import HOUR, Kind, Storm, Weather, chosen, forecast
 from simulation.worlds.hub import HubWorld
 from simulation.worlds.ironmq import IronMqWorld
 from simulation.worlds.notifications import NotificationsWorld
@@ -120,10 +121,12 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
     """
     began = time.perf_counter()
     seed = f"{plan.world}/{plan.seed}"
-    deployed = stack()
-    functions = [each.name for each in deployed.functions]
+    functions = [each.name for each in stack().functions]
     storms = [] if plan.calm else forecast(seed, plan.hours, functions, PURGEABLE)
     storms = [each for each in storms if plan.takes(each.name)]
+    deployed = stack(**chosen(storms))
+    if any(each.kind is Kind.DEPLOYED for each in storms):
+        released()
     weather = Weather((), seed)
     account = Account(seed, deployed, weather)
     if keep_lines:

@@ -97,12 +97,14 @@ class Socket:
         active_at: When it was last used, epoch milliseconds.
         heard: Called with each frame that arrives.
         closed: Called when the hub's side ends it.
+        half_open: Whether the client is gone and nobody knows: what is sent is lost.
     """
 
     opened_at: int
     active_at: int
     heard: Callable[[str], None] = field(default=lambda _: None)
     closed: Callable[[], None] = field(default=lambda: None)
+    half_open: bool = False
 
 
 class Sockets:
@@ -117,17 +119,19 @@ class Sockets:
         self.open: dict[str, Socket] = {}
 
     def post_to_connection(self, *, ConnectionId: str, Data: bytes) -> dict[str, Any]:  # noqa: N803
-        """PostToConnection: the client has the frame when the call returns."""
+        """PostToConnection: the client has the frame when the call returns, unless it vanished without a word."""
         socket = self._socket(ConnectionId, "PostToConnection")
         socket.active_at = self._now_ms()
-        socket.heard(Data.decode("utf-8", "surrogatepass"))
+        if not socket.half_open:
+            socket.heard(Data.decode("utf-8", "surrogatepass"))
         return {}
 
     def delete_connection(self, *, ConnectionId: str) -> dict[str, Any]:  # noqa: N803
         """DeleteConnection."""
         socket = self._socket(ConnectionId, "DeleteConnection")
         del self.open[ConnectionId]
-        socket.closed()
+        if not socket.half_open:
+            socket.closed()
         return {}
 
     def get_connection(self, *, ConnectionId: str) -> dict[str, Any]:  # noqa: N803

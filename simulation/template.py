@@ -30,11 +30,13 @@ class QueueEvents:
         queue: Its name.
         batch: Maximum number of messages in a batch.
         concurrency: Maximum number of concurrent runs.
+        window_s: Seconds for which a batch is gathered.
     """
 
     queue: str
     batch: int
     concurrency: int
+    window_s: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class FunctionSettings:
         queues: Queues that invoke it.
         streams: Streams that invoke it.
         chains: Whether it may run in a chain of its own making (``RecursiveLoop: Allow``); Lambda ends others.
+        reserved: Concurrent runs that are reserved for it, and its limit; None when it takes of what all others have.
     """
 
     name: str
@@ -79,6 +82,7 @@ class FunctionSettings:
     queues: tuple[QueueEvents, ...]
     streams: tuple[StreamEvents, ...]
     chains: bool = False
+    reserved: int | None = None
 
 
 @dataclass(frozen=True)
@@ -218,7 +222,8 @@ def _function(properties: Mapping[str, Any], resolver: _Resolver, common: Mappin
         settings = resolver.value(event["Properties"])
         if event["Type"] == "SQS":
             scaling = settings.get("ScalingConfig", {}).get("MaximumConcurrency", 1000)
-            queues.append(QueueEvents(settings["Queue"], int(settings["BatchSize"]), int(scaling)))
+            window_s = int(settings.get("MaximumBatchingWindowInSeconds", 0))
+            queues.append(QueueEvents(settings["Queue"], int(settings["BatchSize"]), int(scaling), window_s))
         elif event["Type"] == "DynamoDB":
             streams.append(
                 StreamEvents(
@@ -235,7 +240,11 @@ def _function(properties: Mapping[str, Any], resolver: _Resolver, common: Mappin
             raise ValueError(f"{name} is called by {event['Type']}, which the simulator does not have")
     timeout = properties.get("Timeout", common.get("Function", {}).get("Timeout", 3))
     chains = properties.get("RecursiveLoop", "Terminate") == "Allow"
-    return FunctionSettings(name, int(resolver.value(timeout)), environ, tuple(queues), tuple(streams), chains)
+    limit = resolver.value(properties.get("ReservedConcurrentExecutions"))
+    reserved = None if limit in (None, "AWS::NoValue") else int(limit)
+    return FunctionSettings(
+        name, int(resolver.value(timeout)), environ, tuple(queues), tuple(streams), chains, reserved
+    )
 
 
 def _matches(pattern: Any, value: Any) -> bool:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from pushhub.engine.model.circuit import CircuitState
 from pushhub.engine.model.delivery import DeliveryState
 from simulation.run import Result
+from simulation.weather import Kind
 
 MOST = "most "
 """Figures whose names begin with this are the maximum over all runs; the others are summed."""
+
+
+def applied(figures: Mapping[str, int]) -> str:
+    """How often each kind of fault was applied."""
+    return "applied: " + ", ".join(f"{each} {figures.get(f'fault {each}', 0)}" for each in Kind)
 
 
 class Totals:
@@ -50,6 +56,7 @@ class Totals:
         yield f"  {faults} faults; reached: {self._reached('step', DeliveryState, 'deliveries')}; " + self._reached(
             "circuit", CircuitState, "circuits"
         )
+        yield f"  {applied(self.figures)}"
         for name, count in sorted(self.figures.items()):
             yield f"  {name}: {count}"
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
+from types import MappingProxyType
 
 from simulation.scheduler import SECOND, current_task
 
@@ -57,6 +58,16 @@ class Kind(StrEnum):
     """Reads that are not consistent show items as they were up to two seconds ago."""
     TWICE = "twice"
     """The scheduler fires twice."""
+    HALF_OPEN = "half-open"
+    """Clients of WebSockets vanish without a word: their connections stay open, and what is sent on them is lost."""
+    SPLIT = "split"
+    """A shard of a stream closes as a record is written, and two others follow it."""
+    RESERVED = "reserved"
+    """The stack is deployed with little concurrency reserved for functions, which is their limit."""
+    WINDOW = "window"
+    """The stack is deployed with batching windows: messages wait in flight until a batch is full, or its time over."""
+    DEPLOYED = "deployed"
+    """A deployment is under way: until its turn comes, each function runs the code of the last release."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +126,43 @@ DRIZZLE = (
 """What goes wrong all the time."""
 
 
-LATELY = frozenset({Kind.OUTAGE, Kind.CROWDED, Kind.LATE, Kind.CONFLICT, Kind.STALE, Kind.TWICE})
-"""Kinds with random numbers of their own, so that the storms of the others are what they were before these existed."""
+LATELY = (
+    Kind.OUTAGE,
+    Kind.CROWDED,
+    Kind.LATE,
+    Kind.CONFLICT,
+    Kind.STALE,
+    Kind.TWICE,
+    Kind.HALF_OPEN,
+    Kind.SPLIT,
+    Kind.RESERVED,
+    Kind.WINDOW,
+    Kind.DEPLOYED,
+)
+"""Kinds with random numbers of their own, so that the storms of the others are what they were before these existed.
+Each world has each of them in at least one of any ten seeds that follow one another: where chance does not, its turn
+does.
+"""
+
+TURNS = 10
+"""Seeds in which each kind has its turn."""
+
+CHOSEN: Mapping[Kind, Mapping[str, str]] = MappingProxyType(
+    {
+        Kind.RESERVED: {"IngestConcurrency": "10", "DispatchConcurrency": "1", "ControlConcurrency": "8"},
+        Kind.WINDOW: {"BatchSize": "100", "BatchWindowSeconds": "5"},
+    }
+)
+"""Parameters that the stack is deployed with, for kinds that are an operator's choice."""
 
 OUTAGES = (("kms", "secretsmanager"), ("dynamodb",), ("dynamodb", "sqs", "s3"))
 """What is down together."""
+
+
+def _has_turn(seed: str, kind: Kind) -> bool:
+    """Whether it is a seed's turn to have a kind, whatever chance says."""
+    number = seed.rpartition("/")[2]
+    return number.isdigit() and int(number) % TURNS == LATELY.index(kind) % TURNS
 
 
 def _lately(seed: str, end: int) -> list[Storm]:
@@ -131,17 +174,39 @@ def _lately(seed: str, end: int) -> list[Storm]:
         return Storm(name, kind, where, begins, min(end, begins + round(minutes * MINUTE)), rate)
 
     storms = [
-        storm("late", Kind.LATE, random.choice(SERVICES), random.choice((0.02, 0.1)), random.choice((20, 60))),
+        # Not for most of a short run: little could be judged in it.
+        storm(
+            "late",
+            Kind.LATE,
+            random.choice(SERVICES),
+            random.choice((0.02, 0.1)),
+            min(random.choice((20, 60)), end / MINUTE / 6),
+        ),
         storm("conflict", Kind.CONFLICT, "dynamodb", random.choice((0.1, 0.5)), random.choice((60, 240))),
         storm("stale", Kind.STALE, "dynamodb", 0.5, random.choice((240, 600))),
         storm("twice", Kind.TWICE, "", random.choice((0.1, 0.5)), random.choice((30, 240))),
         storm("crowded", Kind.CROWDED, "", random.choice((0.3, 0.9)), random.choice((2, 10, 30))),
     ]
-    storms = [each for each in storms if random.random() < 0.4]
-    if random.random() < 0.4:
+    storms = [each for each in storms if random.random() < 0.4 or _has_turn(seed, each.kind)]
+    if random.random() < 0.4 or _has_turn(seed, Kind.OUTAGE):
         began, together = storm("outage", Kind.OUTAGE, "", 1.0, 20), random.choice(OUTAGES)
         storms += [replace(began, name=f"outage-{where}", where=where) for where in together]
+    random = Random(f"{seed}/weather/connections, shards and parameters")
+    last = [
+        Storm("half-open", Kind.HALF_OPEN, "", 0, end, random.choice((0.2, 0.6))),
+        Storm("split", Kind.SPLIT, "", 0, end, random.choice((0.003, 0.03))),
+        *(Storm(kind.value, kind, "", 0, end, 1.0) for kind in CHOSEN),
+    ]
+    storms += [each for each in last if random.random() < 0.2 or _has_turn(seed, each.kind)]
+    if random.random() < 0.2 or _has_turn(seed, Kind.DEPLOYED):
+        # From the beginning, as everything ran the last release before.
+        storms.append(Storm("deployed", Kind.DEPLOYED, "", 0, round(random.uniform(0.1, 1) * end), 1.0))
     return storms
+
+
+def chosen(storms: Sequence[Storm]) -> dict[str, str]:
+    """Parameters that the stack is deployed with in a run with these storms."""
+    return {name: value for each in storms for name, value in CHOSEN.get(each.kind, {}).items()}
 
 
 def forecast(seed: str, hours: float, functions: Sequence[str], queues: Sequence[str]) -> list[Storm]:
@@ -221,11 +286,19 @@ class Weather:
                 and storm.where in ("", where)
                 and self._random[storm.name].random() < storm.rate
             ):
-                self.struck[kind.value] += 1
-                self.applied.append(Applied(now, kind, where, current_task()))
+                self.strike(kind, where, now)
                 return True
         return False
 
+    def strike(self, kind: Kind, where: str, now: int) -> None:
+        """Something goes wrong at a place now (microseconds), not by chance."""
+        self.struck[kind.value] += 1
+        self.applied.append(Applied(now, kind, where, current_task()))
+
+    def under_way(self, kind: Kind, now: int) -> list[Storm]:
+        """The current storms of a kind."""
+        return [each for each in self._of_kind[kind] if each.begins <= now < each.ends]
+
     def worst(self, kind: Kind, now: int) -> float:
         """The highest rate among the current storms of a kind; 0 when there is none."""
-        return max((each.rate for each in self._of_kind[kind] if each.begins <= now < each.ends), default=0.0)
+        return max((each.rate for each in self.under_way(kind, now)), default=0.0)

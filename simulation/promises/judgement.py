@@ -62,10 +62,10 @@ class Told:
         return bool({*self.struck} - HARMLESS)
 
 
-NOT_BEGUN = frozenset({"throttled", "stopped"})
+NOT_BEGUN = frozenset({"throttled", "stopped", "crowded", "reserved"})
 """Faults that keep a function from running at all."""
 
-HARMLESS = NOT_BEGUN | {"recycled"}
+HARMLESS = NOT_BEGUN | {"recycled", "split", "window", "half-open", "deployed"}
 
 
 class Judgement:

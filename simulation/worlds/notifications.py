@@ -213,8 +213,9 @@ class NotificationsWorld(World):
             self._account.scheduler.spawn(lambda: self._gateway.send(connection, ack_id, noted), after=after)
 
     def _noted(self, subscriber: Subscriber, position: int, connection: str) -> None:
-        # One in progress when its connection ends may or may not count.
-        if connection in self._account.sockets.open:
+        # One in progress when its connection ends, or when its client is gone, may or may not count.
+        socket = self._account.sockets.open.get(connection)
+        if socket is not None and not socket.half_open:
             subscriber.noted.setdefault(position, self._account.scheduler.now)
 
     def open(self) -> int:

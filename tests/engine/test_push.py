@@ -381,7 +381,7 @@ def test_a_day_of_a_broken_store_gives_no_order_up() -> None:
     world.dispatch_only()
     readable = world.messages.deliveries
 
-    def broken(keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
+    def broken(keys: Sequence[DeliveryKey], *, consistent: bool = True) -> dict[DeliveryKey, Delivery]:
         raise Unavailable("dynamodb:BatchGetItem")
 
     world.messages.deliveries = broken  # type: ignore[method-assign]

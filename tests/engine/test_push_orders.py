@@ -20,7 +20,7 @@ from pushhub.engine import push as module
 from pushhub.engine.deliver import Follow, Following
 from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS, ShowAgain
 from pushhub.engine.model.backoff import MAX_DELAY_MS
-from pushhub.engine.model.delivery import Delivery, opening
+from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
 from pushhub.engine.model.flow import FlowKey, Limits, Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message
@@ -79,7 +79,8 @@ class Bench:
         self.stored: dict[DeliveryKey, Delivery] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.looked_at: list[tuple[Received, Delivery | None]] = []
-        self.read: list[int] = []
+        self.before: dict[DeliveryKey, Delivery] | None = None
+        self.read: list[float] = []
         self.subscribers = FakeSubscribers()
         self.remaining_ms = 10**6
         self._takes: dict[str, int] = {}
@@ -106,10 +107,11 @@ class Bench:
             executor=InlineExecutor(),
         )
 
-    def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
-        """As the store of deliveries."""
-        self.read.append(len(keys))
-        return {key: self.stored[key] for key in keys if key in self.stored}
+    def deliveries(self, keys: Sequence[DeliveryKey], *, consistent: bool = True) -> dict[DeliveryKey, Delivery]:
+        """As the store of deliveries; a read that is not consistent shows :attr:`before`, if there is one."""
+        self.read.append(len(keys) if consistent else len(keys) / 2)
+        stored = self.stored if consistent or self.before is None else self.before
+        return {key: stored[key] for key in keys if key in stored}
 
     def run(
         self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int], terms: Terms | None
@@ -404,6 +406,43 @@ def test_an_order_of_a_delivery_that_was_never_stored_is_not_void() -> None:
     bench = Bench()
     bench.work(bench.received("push", an_order(version=3)))
     assert len(bench.looked_at) == 1
+
+
+@pytest.mark.parametrize(
+    ("begun", "shown", "receives", "looked_at", "read"),
+    [
+        (True, True, 1, False, [0.5]),
+        (True, False, 1, False, [0.5, 1]),
+        (False, False, 1, True, [0.5, 1]),
+        (True, True, 2, True, [1]),
+    ],
+)
+def test_the_streams_order_for_what_ingest_had_attempted_costs_half_a_read(
+    begun: bool, shown: bool, receives: int, looked_at: bool, read: list[float]
+) -> None:
+    # Given an attempt that was recorded or not, which a read that is not consistent may not show yet
+    bench = Bench()
+    order = an_order(second=True)
+    now = replace(a_stored(), state=DeliveryState.RETRYING if begun else DeliveryState.PENDING)
+    bench.stored[order.key] = now
+    bench.before = {order.key: now} if shown else {}
+    # When the stream's order comes, then it is void if the attempt was recorded, whatever that read shows
+    assert bench.work(bench.received("push", order, times=receives)) == set()
+    assert bool(bench.looked_at) == looked_at
+    assert bench.read == read
+
+
+def test_orders_beside_the_streams_for_eager_messages_are_read_consistently() -> None:
+    bench = Bench()
+    first, other = an_order("1", second=True), an_order("2", version=3)
+    bench.stored = {
+        first.key: replace(a_stored("1"), state=DeliveryState.DELIVERED),
+        other.key: a_stored("2", version=3),
+    }
+    bench.before = {first.key: bench.stored[first.key], other.key: a_stored("2", version=2)}
+    bench.work(bench.received("push", first, other))
+    assert [each.order.key for each, _ in bench.looked_at] == [other.key]
+    assert bench.read == [0.5, 1]
 
 
 def test_a_void_order_leaves_another_one_of_the_same_delivery() -> None:

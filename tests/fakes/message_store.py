@@ -106,7 +106,8 @@ class FakeMessageStore:
             self._deliveries.clear()
             self._stream.clear()
 
-    def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
+    def deliveries(self, keys: Sequence[DeliveryKey], *, consistent: bool = True) -> dict[DeliveryKey, Delivery]:
+        del consistent
         stored = {key: self.delivery(key) for key in keys}
         return {key: delivery for key, delivery in stored.items() if delivery is not None}
 

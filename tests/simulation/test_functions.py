@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from simulation.dynamodb import Change
-from simulation.functions import Environment, StreamSource
+from simulation.functions import Environment
 from simulation.items import pack
+from simulation.sources import StreamSource
 from simulation.template import StreamEvents, stack
 
 from pushhub.engine.model.keys import DeliveryKey, MessageKey

@@ -7,6 +7,7 @@ from collections import Counter
 from simulation.promises.judgement import Violation
 from simulation.run import Plan, Result
 from simulation.totals import Totals
+from simulation.weather import Kind
 
 
 def result(world: str, seed: int, *violations: Violation, **figures: int) -> Result:
@@ -40,3 +41,13 @@ def test_without_a_broken_promise_all_are_kept() -> None:
     totals = Totals()
     totals.add(result("ironmq", 1), 1.0)
     assert next(totals.lines()).endswith("all promises kept")
+
+
+def test_the_totals_say_how_often_each_fault_was_applied_also_those_that_never_were() -> None:
+    totals = Totals()
+    totals.add(result("ironmq", 1, fault_crash=2, fault_window=3), 1.0)
+    totals.add(result("hub", 1, fault_crash=4), 1.0)
+    (line,) = (each for each in totals.lines() if each.startswith("  applied: "))
+    counts = dict(each.rsplit(" ", 1) for each in line.removeprefix("  applied: ").split(", "))
+    assert counts.keys() == {*Kind}
+    assert (counts["crash"], counts["window"], counts["half-open"]) == ("6", "3", "0")

@@ -10,10 +10,13 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 from simulation.account import SCHEDULES, Account
 from simulation.functions import Environment
+from simulation.gateway import WebSocketGateway
 from simulation.run import WORLDS
 from simulation.scheduler import SECOND
+from simulation.sources import MOST_SPLITS
+from simulation.storage import Socket
 from simulation.template import stack
-from simulation.weather import MINUTE, Kind, Storm, Weather, forecast
+from simulation.weather import LATELY, MINUTE, Kind, Storm, Weather, forecast
 
 DEFAULT_SEEDS, DEFAULT_HOURS = range(1, 11), 6.0
 
@@ -128,3 +131,45 @@ def test_a_schedule_may_fire_twice() -> None:
     account.scheduler.run(9 * MINUTE)
     # Then everything that is done each minute was done twice
     assert fired["wake"] == fired["notify"] == 2 * 9 * 60 // SCHEDULES["wake"]
+
+
+def test_a_client_that_vanished_leaves_its_connection_half_open_until_it_has_been_idle() -> None:
+    # Given an open connection
+    account = environment(Kind.HALF_OPEN, "").account
+    gateway, heard = WebSocketGateway(account), list[str]()
+    closed: list[bool] = []
+    account.sockets.open["c"] = Socket(account.now_ms(), account.now_ms(), heard.append, lambda: closed.append(True))
+    account.scheduler.spawn(lambda: gateway._watch("c"))
+    # When its client vanishes
+    gateway.cut("c")
+    # Then what is sent on it is taken, and lost; and so is what the client's machine would have sent
+    account.sockets.post_to_connection(ConnectionId="c", Data=b"frame")
+    gateway.send("c", "frame", lambda: heard.append("sent"))
+    account.scheduler.run(MINUTE)
+    assert heard == []
+    assert account.weather.struck[Kind.HALF_OPEN] == 1
+    # And it ends after ten idle minutes, of which the client does not hear
+    account.scheduler.run(12 * MINUTE)
+    with pytest.raises(ClientError, match="Gone"):
+        account.sockets.post_to_connection(ConnectionId="c", Data=b"frame")
+    assert closed == []
+
+
+def test_a_shard_splits_as_a_record_is_written_a_few_times_one_after_another() -> None:
+    made = environment(Kind.SPLIT, "")
+    put = partial(made.account.dynamodb.put_item, TableName="MessagesTable")
+    for number in range(200):
+        put(Item={**ITEM, "sk": {"S": f"{number}"}, "kind": {"S": "message"}})
+    # Then each shard was split until the last that followed it was not
+    assert made.account.weather.struck[Kind.SPLIT] == MOST_SPLITS
+
+
+@pytest.mark.parametrize("first", [1, 8, 2026112300])
+@pytest.mark.parametrize("world", WORLDS)
+def test_each_ten_seeds_of_a_world_have_each_of_the_kinds_that_chance_may_leave_out(world: str, first: int) -> None:
+    # Given ten seeds that follow one another, wherever they begin
+    found = Counter[Kind]()
+    for seed in range(first, first + 10):
+        storms = forecast(f"{world}/{seed}", DEFAULT_HOURS, ["push", "ingest"], ["PushQueue"])
+        found.update({each.kind for each in storms if each.rate})
+    assert {each for each in LATELY if not found[each]} == set()

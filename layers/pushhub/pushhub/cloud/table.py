@@ -208,9 +208,9 @@ class Table:
                 return
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
-    def get_many(self, keys: Sequence[Item]) -> list[Item]:
-        """Items by key, read consistently, in no particular order; missing items are left out. Keys must be
-        distinct.
+    def get_many(self, keys: Sequence[Item], *, consistent: bool = True) -> list[Item]:
+        """Items by key, in no particular order; missing items are left out. Keys must be distinct. A read that is not
+        consistent costs half, and may show items as they were seconds ago.
         """
         found: list[Item] = []
         for start in range(0, len(keys), _READS_PER_CALL):
@@ -218,7 +218,7 @@ class Table:
             for round_number in range(1, ROUNDS + 1):
                 with aws_call("dynamodb:BatchGetItem"):
                     answer = self._client.batch_get_item(
-                        RequestItems={self._name: {"Keys": rest, "ConsistentRead": True}}
+                        RequestItems={self._name: {"Keys": rest, "ConsistentRead": consistent}}
                     )
                 found += answer["Responses"].get(self._name, [])
                 undone: Any = answer.get("UnprocessedKeys", {})

@@ -255,8 +255,10 @@ class Messages(Protocol):
 class Deliveries(Protocol):
     """Deliveries, once they have a first outcome."""
 
-    def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
-        """Many stored deliveries at once, read consistently; untried ones are missing."""
+    def deliveries(self, keys: Sequence[DeliveryKey], *, consistent: bool = True) -> dict[DeliveryKey, Delivery]:
+        """Many stored deliveries at once; untried ones are missing. Unless read consistently, at half the price, they
+        may be seconds old.
+        """
         ...
 
     def delivery(self, key: DeliveryKey) -> Delivery | None:

@@ -268,6 +268,7 @@ class Push:
             batch = [each for each, slow in zip(batch, hold_up, strict=True) if not slow]
         self._answer(run, [each for each in batch if each.order.call])
         batch = self._without_lined(run, [each for each in batch if not each.order.call])
+        batch = self._without_done(batch)
         if not batch:
             return
         new = dict.fromkeys(each.order.key for each in batch if each.order.key not in run.keys)
@@ -291,6 +292,20 @@ class Push:
         run.left.update(each.sqs_id for each in firsts.values())
         run.keys |= {key: received.order.manual for key, received in firsts.items()}
         run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
+
+    def _without_done(self, batch: Sequence[Received]) -> Sequence[Received]:
+        """Orders without the stream's for what ingest's order has begun, which are nearly all of those: seconds later,
+        a read at half the price shows that. What it does not show is looked at as everything else is.
+        """
+        seconds = [each.order.key for each in batch if _may_be_second(each)]
+        if not seconds:
+            return batch
+        try:
+            seen = self._messages.deliveries([*dict.fromkeys(seconds)], consistent=False)
+        except Unavailable:
+            return batch
+        begun = {key for key, stored in seen.items() if stored.begun}
+        return [each for each in batch if not (_may_be_second(each) and each.order.key in begun)]
 
     def _begin(self, run: _Run) -> None:
         """Begin every attempt for which there is a thread, and whose turn it is if it needs one.
@@ -815,13 +830,18 @@ def _window_key(order: WorkOrder) -> Key:
     return order.addressee
 
 
+def _may_be_second(received: Received) -> bool:
+    """Whether an order is the stream's for an attempt that ingest has ordered, and was not received before."""
+    return received.order.second and received.receive_count == 1
+
+
 def _is_void(received: Received, stored: Delivery | None) -> bool:
     """Whether an order is for an earlier state of its delivery: the run that changed the state has already arranged the
     next step.
 
     An order received again may be the one that made the change, so it counts.
     """
-    if received.order.second and received.receive_count == 1 and stored is not None and stored.begun:
+    if _may_be_second(received) and stored is not None and stored.begun:
         return True
     version = received.order.version
     return version is not None and received.receive_count == 1 and stored is not None and stored.version != version

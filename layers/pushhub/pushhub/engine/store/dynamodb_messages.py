@@ -169,8 +169,8 @@ class DynamoDBMessageStore:
             with suppress(ConditionRefused):
                 self._table.put(item | {RESTORED: {"BOOL": True}}, ConditionExpression="attribute_not_exists(pk)")
 
-    def deliveries(self, keys: Sequence[DeliveryKey]) -> dict[DeliveryKey, Delivery]:
-        items = self._table.get_many([delivery_key(each) for each in dict.fromkeys(keys)])
+    def deliveries(self, keys: Sequence[DeliveryKey], *, consistent: bool = True) -> dict[DeliveryKey, Delivery]:
+        items = self._table.get_many([delivery_key(each) for each in dict.fromkeys(keys)], consistent=consistent)
         return {each.key: each for each in map(decode_delivery, items)}
 
     def delivery(self, key: DeliveryKey) -> Delivery | None:

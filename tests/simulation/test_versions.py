@@ -1,0 +1,58 @@
+"""A deployment in mid-flight: today's code and the last release's work side by side, on what the other stored and
+sent.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from simulation.account import Account
+from simulation.run import Plan, simulate
+from simulation.template import stack
+from simulation.versions import PACKAGE, TODAYS, loaded, released
+from simulation.weather import MINUTE, Kind, Storm, Weather
+
+
+def test_the_release_is_loaded_beside_todays_code_and_has_nothing_of_it() -> None:
+    release = released()
+    assert release.runtime is not TODAYS.runtime
+    # Given all modules of the release, then none has anything that is defined in today's code
+    for name, module in [*sys.modules.items()]:
+        if name.startswith(f"{PACKAGE}."):
+            of_today = [
+                each
+                for each, value in vars(module).items()
+                if str(getattr(value, "__module__", "")).startswith("pushhub.")
+            ]
+            assert of_today == [], name
+    assert [each.__name__ for each in loaded("engine.finished")] == [
+        "pushhub.engine.finished",
+        f"{PACKAGE}.engine.finished",
+    ]
+    assert release.handler("push").co_filename != TODAYS.handler("push").co_filename
+
+
+def test_each_function_has_the_release_until_its_turn_comes() -> None:
+    storm = Storm("deployed", Kind.DEPLOYED, "", 0, 60 * MINUTE, 1.0)
+    account = Account("versions/1", stack(), Weather([storm], "versions/1"))
+    anew: dict[str, int] = {}
+    for minute in range(61):
+        account.scheduler.run(minute * MINUTE)
+        for name in account.functions:
+            if account.version_of(name) is TODAYS:
+                anew.setdefault(name, minute)
+    # Then all are deployed anew at the end, one after the other, and each only once
+    assert anew.keys() == account.functions.keys()
+    assert len({*anew.values()}) > 5
+    assert account.weather.struck[Kind.DEPLOYED] == sum(anew.values())
+    # And without a deployment all have today's code
+    calm = Account("versions/1", stack(), Weather((), "versions/1"))
+    assert all(calm.version_of(name) is TODAYS for name in calm.functions)
+
+
+def test_promises_are_kept_while_a_deployment_is_under_way() -> None:
+    only = frozenset({"deployed", "producer-0", "producer-1"})
+    result = simulate(Plan(10, "ironmq", hours=0.5, rate=40, only=only))
+    assert result.violations == []
+    assert result.figures["messages"] > 10
+    assert result.figures["fault deployed"] > 10
