@@ -28,6 +28,20 @@ def test_metrics_are_written_into_the_namespace_of_the_environment(
     assert (line["service"], line["AttemptsFailed"]) == ("push", [2.0])
 
 
+def test_functions_that_count_together_have_one_name_for_their_metrics(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given poll, whose metrics are push's
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "poll")
+    monkeypatch.setenv("METRICS_SERVICE", "push")
+    telemetry = PowertoolsTelemetry()
+    # When it counts, then its metric is the one that push's alarm watches
+    telemetry.count("DeliveriesHeld")
+    telemetry.flush()
+    line = json.loads(capsys.readouterr().out)
+    assert (line["service"], line["DeliveriesHeld"]) == ("push", [1.0])
+
+
 def told(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 

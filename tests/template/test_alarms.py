@@ -140,8 +140,18 @@ def test_the_hubs_own_metrics_exist_and_have_the_one_dimension_powertools_gives_
         assert dimension["Value"] in services()
 
 
+def test_no_metric_is_alarmed_about_twice() -> None:
+    # An alarm is billed by metric, and so is a metric by its dimensions: push and poll count together
+    own = [each for each in ALARMS.values() if isinstance(each["Namespace"], dict)]
+    assert len({each["MetricName"] for each in own}) == len(own)
+    named = {name: variables(each).get("METRICS_SERVICE") for name, each in FUNCTIONS.items()}
+    assert {name: service for name, service in named.items() if service} == {"PollFunction": "push"}
+
+
 def services() -> set[str]:
-    return {variables(each)["POWERTOOLS_SERVICE_NAME"] for each in FUNCTIONS.values()}
+    """What the functions' metrics are found by."""
+    of_functions = map(variables, FUNCTIONS.values())
+    return {each.get("METRICS_SERVICE", each["POWERTOOLS_SERVICE_NAME"]) for each in of_functions}
 
 
 def variables(function: Resource) -> dict[str, Any]:

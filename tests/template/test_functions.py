@@ -16,7 +16,8 @@ MADE = of_type("AWS::Lambda::Function")
 FOLDERS = {
     name: each["Properties"]["CodeUri"].strip("/").removeprefix("functions/") for name, each in FUNCTIONS.items()
 }
-OF_POWERTOOLS = {"LOG_LEVEL", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_SERVICE_NAME"}
+OF_POWERTOOLS = {"LOG_LEVEL", "METRICS_SERVICE", "POWERTOOLS_METRICS_NAMESPACE", "POWERTOOLS_SERVICE_NAME"}
+"""What telemetry reads, and Powertools, which it is made with."""
 LONGEST_ENDPOINT_S = 180
 WEBSOCKETS = {"Ref": "WebSocketApi"}
 

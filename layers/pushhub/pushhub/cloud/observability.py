@@ -41,7 +41,11 @@ class PowertoolsTelemetry:
         self._lock = Lock()
         self._request_id = ""
         # The template sets a name per stack, so that the metrics of two hubs in an account stay separate.
-        self._metrics = AmazonCloudWatchEMFProvider(namespace=os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Pushhub"))
+        # Functions with the same name for their metrics share those, and their alarms.
+        self._metrics = AmazonCloudWatchEMFProvider(
+            namespace=os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Pushhub"),
+            service=os.environ.get("METRICS_SERVICE"),
+        )
 
     def start(self, request_id: str) -> None:
         """Put a run's id on the lines that follow."""
