@@ -328,6 +328,7 @@ def set_up(urls: dict[str, str]) -> None:
             "SCHEDULE_TABLE": aws.SCHEDULE_TABLE,
             "WEBHOOKS_TABLE": aws.WEBHOOKS_TABLE,
             "VAULT_KEY": "webhooks",
+            "WAKE_FUNCTION": "wake",
             "IDEMPOTENCY_HOURS": "12",
             "PULL_TABLE": aws.PULL_TABLE,
             "QUEUE_DESCENDANTS": "1000",
