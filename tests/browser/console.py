@@ -53,10 +53,10 @@ class Project:
         url = f"{self.base_url}/3/projects/{self.id}/queues{path}"
         return self._asked(method, url, body, {"Authorization": f"OAuth {self.token}"})
 
-    def ironmq_project(self, path: str) -> Any:
-        """Ask for information about the project; ``path`` is what follows its id."""
+    def ironmq_project(self, path: str, body: Any = None) -> Any:
+        """Ask for information about the project, with a POST if there is a body; ``path`` is what follows its id."""
         url = f"{self.base_url}/3/projects/{self.id}{path}"
-        return self._asked("GET", url, None, {"Authorization": f"OAuth {self.token}"})
+        return self._asked("POST" if body is not None else "GET", url, body, {"Authorization": f"OAuth {self.token}"})
 
     def hub(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the store API; ``path`` is what follows the store's id."""

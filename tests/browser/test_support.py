@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -14,14 +15,14 @@ from tests.stack.endpoints import Endpoint, Recorder
 from tests.stack.project import until
 from tests.stack.running import RunningStack
 
-QUEUES = 120
-MESSAGES = 200
+QUEUES = 200
+MESSAGES = 20_000
 MOST_CLICKS = 8
 
 
 @pytest.fixture(scope="module")
 def crowd(stack: RunningStack) -> Iterator[tuple[Project, Endpoint, Endpoint, str]]:
-    """A project with many queues, three protocols and some hundred messages, one of which was given up at one of two
+    """A project with 200 queues, three protocols and 20,000 messages, one of which was given up at one of two
     subscribers of its queue: the project, the subscriber that has it, the one that gave it up, and its id.
     """
     project = new_project(stack)
@@ -32,17 +33,14 @@ def crowd(stack: RunningStack) -> Iterator[tuple[Project, Endpoint, Endpoint, st
         orders = {"type": "multicast", "push": push, "search_fields": ["order.number"]}
         project.ironmq("PUT", "/orders", {"queue": orders})
         (lost,) = project.post("orders", json.dumps({"order": {"number": 4711}}))
-        list(
-            threads.map(
-                lambda number: project.ironmq(
-                    "PUT", f"/other-{number:03d}", {"queue": {"type": "pull", "search_fields": ["order.number"]}}
-                ),
-                range(QUEUES),
-            )
-        )
-        for first in range(0, MESSAGES, 100):
-            bodies = [json.dumps({"order": {"number": 5000 + first + each}}) for each in range(100)]
-            project.post("other-007", *bodies)
+
+        def fill(number: int) -> None:
+            name, each = f"other-{number:03d}", MESSAGES // QUEUES
+            project.ironmq("PUT", f"/{name}", {"queue": {"type": "pull", "search_fields": ["order.number"]}})
+            first = 10_000 + number * each
+            project.post(name, *[json.dumps({"order": {"number": first + place}}) for place in range(each)])
+
+        list(threads.map(fill, range(QUEUES - 1)))
         app = project.webhooks("POST", "/app", {"name": "acme", "searchFields": ["number"]})["id"]
         project.webhooks("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {"number": 4712}})
         project.hub("POST", "/messages", {"message": "order:new", "payload": {"order": {"number": "4713"}}})
@@ -123,6 +121,39 @@ def test_the_same_on_a_phone_with_a_hub_that_is_busy_for_a_moment(
         # And an order that went to an application is found in the same way
         page.goto(f"{console.link('search')}?id=4712")
         expect(page.get_by_role("region", name="Found")).to_contain_text("Application app_")
+
+
+def test_what_happened_is_found_in_the_records_of_the_past(
+    stack: RunningStack, chromium: Browser, crowd: tuple[Project, Endpoint, Endpoint, str]
+) -> None:
+    project, _, _, lost = crowd
+    found = until_recorded(project, lost)
+    assert found
+    with tab(stack, chromium, project, viewport=PHONE, color_scheme="dark") as console:
+        page = console.page
+        page.goto(f"{console.link('search')}?id={lost}")
+        # When the records are searched, by keyboard, then each attempt is there, with a link to its message
+        page.get_by_role("button", name="Search the past").press("Enter")
+        past = page.get_by_role("region", name="In the past")
+        expect(past.get_by_text("HTTP 404").first).to_be_visible()
+        expect(past.get_by_text("exhausted").first).to_be_visible()
+        expect(past.get_by_role("link", name=lost).first).to_be_visible()
+        assert (console.too_wide(), console.violations()) == (False, [])
+        # And where nothing fits, that is said
+        page.goto(f"{console.link('search')}?subscriber=nobody")
+        page.get_by_role("button", name="Search the past").click()
+        expect(page.get_by_text("No record of that time fits.")).to_be_visible()
+
+
+def until_recorded(project: Project, lost: str) -> Any:
+    """The events of a message in the records, once it is told there that it was given up."""
+
+    search = project.ironmq_project("/past", {"message_id": lost, "state": "exhausted"})["id"]
+
+    def told() -> Any:
+        return project.ironmq_project(f"/past/{search}")["found"] or None
+
+    return until(told, 120, lambda: "it was not recorded")
 
 
 def test_what_no_field_names_is_said_and_found_in_the_text_of_what_waits(
