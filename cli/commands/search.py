@@ -58,11 +58,11 @@ def search(
         if not (value or queue or subscriber or state):
             raise click.UsageError("with --past, give a message's id, --queue, --subscriber or --state")
         now = datetime.now(UTC)
-        end = now - timedelta(milliseconds=until or 0)
-        begin = now - timedelta(milliseconds=since) if since else end - timedelta(days=1)
+        # Without a time the hub decides, by its own clock.
+        times = {name: now - timedelta(milliseconds=ago) for name, ago in (("since", since), ("until", until)) if ago}
         wanted = {"message_id": value, "queue": queue, "subscriber": subscriber, "state": state}
         asked = {name: each for name, each in wanted.items() if each}
-        hub.show(_in_the_past(hub, rest, asked | {"since": begin.isoformat(), "until": end.isoformat()}))
+        hub.show(_in_the_past(hub, rest, asked | {name: each.isoformat() for name, each in times.items()}))
         return
     if not value or queue or subscriber or state or since or until:
         raise click.UsageError("give a VALUE alone, or --past")
