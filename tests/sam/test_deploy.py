@@ -182,13 +182,15 @@ def fetched(deployment: Deployment, place: str) -> bytes:
     return content
 
 
-def test_curated_tables_are_in_the_catalog(deployment: Deployment) -> None:
+def test_tables_are_in_the_catalog(deployment: Deployment) -> None:
     # The database is called as Athena's SQL can say it
     tables = deployment.client("glue").get_tables(DatabaseName=STACK)["TableList"]
-    assert {each["Name"] for each in tables} == {"records", "deliveries", "attempts_hourly"}
+    assert {each["Name"] for each in tables} == {"records", "deliveries", "attempts_hourly", "raw_records"}
     for table in tables:
         bucket = deployment.outputs["RecordsBucketName"]
-        assert table["StorageDescriptor"]["Location"] == f"s3://{bucket}/curated/{table['Name']}/"
+        # The curated ones, and what the function records writes
+        place = "records" if table["Name"] == "raw_records" else f"curated/{table['Name']}"
+        assert table["StorageDescriptor"]["Location"] == f"s3://{bucket}/{place}/"
 
 
 def test_what_an_operator_may_ask_for_is_deployed_too(deployment: Deployment, build: Path) -> None:
