@@ -200,7 +200,7 @@ class Account:
         now = self.scheduler.now
         for storm in self.weather.under_way(Kind.DEPLOYED, now):
             share = Random(f"{self.seed}/{storm.name}/{function}").random()
-            if now < storm.begins + share * (storm.ends - storm.begins):
+            if now < storm.begins + share * (storm.ends - storm.begins) and released().has(function):
                 self.weather.strike(Kind.DEPLOYED, function, now)
                 return released()
         return TODAYS

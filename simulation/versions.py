@@ -53,6 +53,10 @@ class Version:
     answer: type[Any]
     functions: Path
 
+    def has(self, function: str) -> bool:
+        """Whether it has a function: a later version may have more."""
+        return (self.functions / function / "handler.py").is_file()
+
     def handler(self, function: str) -> CodeType:
         """The module that Lambda loads for a function."""
         return _compiled(self.functions / function / "handler.py")

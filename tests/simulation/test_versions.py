@@ -32,6 +32,15 @@ def test_the_release_is_loaded_beside_todays_code_and_has_nothing_of_it() -> Non
     assert release.handler("push").co_filename != TODAYS.handler("push").co_filename
 
 
+def test_a_function_that_the_release_did_not_have_is_todays() -> None:
+    storm = Storm("deployed", Kind.DEPLOYED, "", 0, 60 * MINUTE, 1.0)
+    account = Account("versions/1", stack(), Weather([storm], "versions/1"))
+    # Given the first moment of a deployment, then what the release has is its own
+    assert account.version_of("push") is released()
+    assert account.version_of("no-such-function") is TODAYS
+    assert not account.weather.struck["no-such-function"]
+
+
 def test_each_function_has_the_release_until_its_turn_comes() -> None:
     storm = Storm("deployed", Kind.DEPLOYED, "", 0, 60 * MINUTE, 1.0)
     account = Account("versions/1", stack(), Weather([storm], "versions/1"))
