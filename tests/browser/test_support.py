@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -121,6 +122,40 @@ def test_the_same_on_a_phone_with_a_hub_that_is_busy_for_a_moment(
         # And an order that went to an application is found in the same way
         page.goto(f"{console.link('search')}?id=4712")
         expect(page.get_by_role("region", name="Found")).to_contain_text("Application app_")
+
+
+def test_what_happened_is_found_in_the_records_of_the_past(
+    stack: RunningStack, chromium: Browser, crowd: tuple[Project, Endpoint, Endpoint, str]
+) -> None:
+    project, _, _, lost = crowd
+    found = until_recorded(project, lost)
+    assert found
+    with tab(stack, chromium, project, viewport=PHONE, color_scheme="dark") as console:
+        page = console.page
+        console.open("search")
+        page.goto(f"{console.link('search')}?id={lost}")
+        # When the records are searched, by keyboard, then each attempt is there, with a link to its message
+        page.get_by_role("button", name="Search the past").press("Enter")
+        past = page.get_by_role("region", name="In the past")
+        expect(past.get_by_text("HTTP 404").first).to_be_visible()
+        expect(past.get_by_text("exhausted").first).to_be_visible()
+        expect(past.get_by_role("link", name=lost).first).to_be_visible()
+        assert (console.too_wide(), console.violations()) == (False, [])
+        # And where nothing fits, that is said
+        page.goto(f"{console.link('search')}?subscriber=nobody")
+        page.get_by_role("button", name="Search the past").click()
+        expect(page.get_by_text("No record of that time fits.")).to_be_visible()
+
+
+def until_recorded(project: Project, lost: str) -> Any:
+    """The events of a message in the records, once it is told there that it was given up."""
+
+    search = project.ironmq_project("/past", {"message_id": lost, "state": "exhausted"})["id"]
+
+    def told() -> Any:
+        return project.ironmq_project(f"/past/{search}")["found"] or None
+
+    return until(told, 120, lambda: "it was not recorded")
 
 
 def test_what_no_field_names_is_said_and_found_in_the_text_of_what_waits(
