@@ -54,6 +54,7 @@ PAST: dict[str, Described] = {
                 "last_day": text("The last one.", format="date"),
             }
         ),
+        refusals={429: "The project has started too many in this hour: `Retry-After` says when to try again"},
         answered={
             "id": SEARCH_ID,
             "since": "2026-11-18T00:00:00.000Z",
