@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -35,7 +36,8 @@ from pushhub.web.http import Router
 from simulation.dynamodb import MOST_STALE_MS, Change, DynamoDB, service_error
 from simulation.endpoints import Endpoints
 from simulation.expressions import Item
-from simulation.functions import Environment, Function, RunFailed, ids_in
+from simulation.functions import Environment, Function, RunFailed
+from simulation.ids import ids_in
 from simulation.items import Pace
 from simulation.promises.judgement import Told
 from simulation.scheduler import SECOND, Scheduler, VirtualFuture, current_task
@@ -127,7 +129,7 @@ class Account:
         sweeps: Called with the body of each SQS message that the sweeper is about to send.
         purged: Ids of messages whose orders, or whose place in a stream, were lost by an operator's mistake or because
             they were too old.
-        remembers_reads: Whether environments remember when they read each delivery; some rules allow for a stale read.
+        lost: When orders, or places in a stream, were lost, by what, and those messages.
         unqueued: Messages for which a person asked for a try and got a 5xx each time: the sweeper may find them.
         chains_ended: What Lambda would not run a function for, as it was part of a chain that was too long: the
             function, and the text.
@@ -145,7 +147,6 @@ class Account:
         self.numbers = itertools.count(1)
         self.calls = 0
         self.asked = 0
-        self.remembers_reads = True
         self.troubles: dict[str, list[int]] = defaultdict(list)
         self.hindered: dict[str, list[int]] = defaultdict(list)
         self._circuits = self._waiting = self._tasks = 0
@@ -154,6 +155,7 @@ class Account:
         self.written: list[Callable[[str, Item | None, Item | None], None]] = []
         self.sweeps: list[Callable[[str], None]] = []
         self.purged: set[str] = set()
+        self.lost: list[tuple[int, Kind, list[str]]] = []
         self.unqueued: set[str] = set()
         self.chains_ended: list[tuple[str, str]] = []
         self._streams: dict[str, list[StreamSource]] = {}
@@ -290,10 +292,15 @@ class Account:
     def purge(self, queue: str) -> None:
         """An operator empties a queue by mistake."""
         for body in self.queues[queue].bodies():
-            self.purged.update(ids_in(body))
+            self.lose(Kind.PURGED, ids_in(body))
         count = self.queues[queue].purge()
         self.weather.struck[Kind.PURGED] += count
         self.note(f"{queue} purged of {count}")
+
+    def lose(self, kind: Kind, ids: list[str]) -> None:
+        """The orders of messages, or their places in a stream, are lost."""
+        self.purged.update(ids)
+        self.lost.append((self.scheduler.now, kind, ids))
 
     def begin_schedules(self) -> None:
         """Let the schedules run from now on."""
@@ -358,7 +365,9 @@ class Account:
         queues: dict[str, Queue] = {}
         for settings in self.stack.queues:
             chances = Chances(
-                repeats=lambda name=settings.name: self.weather.strikes(Kind.DUPLICATES, name, self.scheduler.now)  # type: ignore[misc]
+                repeats=lambda body, name=settings.name: self.weather.strikes(  # type: ignore[misc]
+                    Kind.DUPLICATES, name, self.scheduler.now, partial(str, body)
+                )
             )
             random = Random(f"{self.seed}/{settings.name}")
             queues[settings.name] = Queue(

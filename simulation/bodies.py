@@ -14,15 +14,16 @@ CLAIM_CHECKED = 230_000
 """What no SQS message and no item of a table could hold."""
 
 
-def text_body(random: Random, name: str, *, large: float = 0.004) -> str:
+def text_body(random: Random, name: str, *, size: int = 0, large: float = 0.004) -> str:
     """A body: plain text, JSON, one full of control characters, or of signs beyond the basic plane.
 
     Args:
         random: Decides.
         name: What no other body is called.
+        size: Bytes, about; any size if 0.
         large: How often it is larger than what a queue or a table holds.
     """
-    size = CLAIM_CHECKED if random.random() < large else random.choice(SIZES)
+    size = CLAIM_CHECKED if random.random() < large else size or random.choice(SIZES)
     kind = random.randrange(4)
     filling = random.randbytes(min(size, 64)).hex()
     if kind == 0:

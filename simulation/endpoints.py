@@ -81,25 +81,24 @@ class Asked:
         headers: Its headers, names in lower case.
         body: Its body.
         message_id: Which message it is for, by the hub's own id.
-        known_at: When the environment that sent it had last read the delivery; it could not take later changes into
-            account.
         environment: The environment that sent it.
         status: Status of the answer; 0 when there was none, or nothing listened.
         wait_s: What ``Retry-After`` asked for, seconds; 0 for nothing.
         answered_at: When the hub had the whole answer, microseconds; None if it never had.
         ended_at: When the connection ended, microseconds; None while it is open.
+        said: The body of the answer, if it is well and says something.
     """
 
     at: int
     headers: Mapping[str, str]
     body: bytes
     message_id: str
-    known_at: int
     environment: str
     status: int = 0
     wait_s: int = 0
     answered_at: int | None = None
     ended_at: int | None = None
+    said: bytes = b""
 
 
 class Endpoint:
@@ -114,7 +113,7 @@ class Endpoint:
         log: Every request made to it, even while nothing listened.
         about_message: The same, by message.
         later: Told of each request that was answered with 202.
-        about: Finds the delivery of a request from its headers and body: message and subscriber, by the hub's own ids.
+        about: Finds the message of a request from its headers and body, by the hub's own id.
         answers: Makes its answer when it is well; None for any 2xx.
     """
 
@@ -125,10 +124,7 @@ class Endpoint:
         self.log: list[Asked] = []
         self.about_message: defaultdict[str, list[Asked]] = defaultdict(list)
         self.later: Callable[[Asked], None] = lambda _: None
-        self.about: Callable[[Mapping[str, str], bytes], tuple[str, str]] = lambda headers, _: (
-            headers.get("iron-message-id", ""),
-            "",
-        )
+        self.about: Callable[[Mapping[str, str], bytes], str] = lambda headers, _: headers.get("iron-message-id", "")
         self.answers: Callable[[Asked, Random], Reply] | None = None
         self._random = Random(f"{account.seed}/{name}")
 
@@ -149,9 +145,8 @@ class Endpoint:
         mood = self.mood()
         self.account.asked += 1
         headers = {name.lower(): value for name, value in request.headers.items()}
-        message_id, subscriber_id = self.about(headers, request.body)
-        known_at = environment.read_of(message_id, subscriber_id)
-        seen = Asked(now, headers, request.body, message_id, known_at, environment.name)
+        message_id = self.about(headers, request.body)
+        seen = Asked(now, headers, request.body, message_id, environment.name)
         self.log.append(seen)
         self.about_message[message_id].append(seen)
         if mood is Mood.DOWN or (mood is Mood.FLAPPING and now // MINUTE % 2):
@@ -190,6 +185,7 @@ class Endpoint:
             quick = round(min(random.expovariate(1 / (8 * SECOND)), 200 * SECOND))
         if self.answers is not None:
             said = self.answers(seen, random)
+            seen.said = said.body
             return Reply(said.status, max(quick, said.takes), said.error_class, said.body, said.headers, said.reason)
         return Reply(status=random.choice((200, 200, 200, 201, 204)), takes=quick)
 

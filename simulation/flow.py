@@ -50,7 +50,7 @@ class Receiver:
         self.ended.append(now + takes)
         self.ids.append(headers["iron-message-id"])
         self.environments.add(environment.name)
-        return Asked(now, headers, b"", self.ids[-1], 0, environment.name), Reply(takes=takes)
+        return Asked(now, headers, b"", self.ids[-1], environment.name), Reply(takes=takes)
 
     def most_within(self, seconds: float) -> int:
         """The most requests that began within any span of so many seconds."""

@@ -7,8 +7,7 @@ simulated services, and runs the handler that is deployed.
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -22,6 +21,7 @@ from pushhub.cloud.clients import CONNECTIONS
 from pushhub.engine.in_hand import LeftBehind
 from pushhub.runtime.hub import Pushhub
 from simulation.dynamodb import THROTTLED, service_error
+from simulation.ids import ids_in
 from simulation.scheduler import SECOND, Killed, Signal, VirtualExecutor
 from simulation.sqs import NO_LINEAGE, Lineage
 from simulation.template import FunctionSettings
@@ -219,8 +219,8 @@ class Environment:
         version: The hub's code that it runs.
 
     Attributes:
-        reads: When it last read each delivery (message, subscriber), microseconds: its knowledge is no newer.
         lineage: Of its present run, which is that of what it sends.
+        work: What its present run was called with, and what that has sent.
     """
 
     def __init__(
@@ -245,11 +245,11 @@ class Environment:
         self.clock = Clock(
             self, round(self.random.uniform(-off, off)) if off else self.random.randint(-20, 20), self.random
         )
-        self.reads: dict[tuple[str, str], int] = {}
         self._tasks: list[greenlet] = []
         self._ended: Signal | None = None
         self.deadline = 0
         self.lineage: Lineage = NO_LINEAGE
+        self.work: list[Any] = []
 
     def start(self) -> None:
         """Build the hub and load the handler, as a cold start does."""
@@ -295,6 +295,9 @@ class Environment:
         """One call of a service, which may go wrong in every way there is."""
         account, weather = self.account, self.account.weather
         now = account.scheduler.now
+        getcurrent().parameters = parameters  # type: ignore[attr-defined]
+        if operation == "send_message_batch":
+            self.work.append(parameters)
         latency = account.random.randrange(1_000, 9_000)
         if weather.strikes(Kind.SLOW, service, now):
             latency += account.random.randrange(200_000, 4_000_000)
@@ -313,8 +316,6 @@ class Environment:
                 for told in account.sweeps:
                     told(entry["MessageBody"])
         account.scheduler.note(f"{self.name} {operation}", lambda: " ".join(ids_in(str(parameters))))
-        if account.remembers_reads:
-            self._read(operation, parameters)
         for repeat in range(SDK_REPEATS):
             try:
                 return real(**parameters)
@@ -409,23 +410,6 @@ class Environment:
             release()
         return real(**parameters)
 
-    def read_of(self, message_id: str, subscriber_id: str) -> int:
-        """When this environment last read a delivery, microseconds."""
-        return self.reads.get((message_id, subscriber_id), self.reads.get((message_id, "*"), 0))
-
-    def _read(self, operation: str, parameters: Mapping[str, Any]) -> None:
-        keys: Sequence[Any] = ()
-        if operation == "batch_get_item":
-            keys = [key for asked in parameters["RequestItems"].values() for key in asked["Keys"]]
-        elif operation == "get_item":
-            keys = [parameters["Key"]]
-        for key in keys:
-            # Of a queue whose messages are listed the message's id stands there too.
-            listed, is_delivery, subscriber_id = key["sk"]["S"].rpartition("D#")
-            if is_delivery:
-                message_id = listed.removesuffix("#") or key["pk"]["S"].rpartition("#")[2]
-                self.reads[message_id, subscriber_id] = self.account.scheduler.now
-
     def run(self, event: Any, instead: Callable[[Pushhub], Any] | None = None) -> Any:
         """Handle an event in the current task; see :meth:`Function.invoke`.
 
@@ -434,7 +418,7 @@ class Environment:
             Exception: What the handler raised.
         """
         account = self.account
-        self._ended = Signal(account.scheduler)
+        self._ended, self.work = Signal(account.scheduler), [event]
         outcome: list[Any] = []
         self.deadline = account.scheduler.now + self.settings.timeout_s * SECOND
         number = next(account.numbers)
@@ -475,14 +459,6 @@ class Environment:
                 self.account.scheduler.at(self.account.scheduler.now, lambda task=task: _kill(task))  # type: ignore[misc]
         if self._ended is not None:
             self._ended.set()
-
-
-_ID = re.compile(r"\b[0-9]{19}\b")
-
-
-def ids_in(text: str) -> list[str]:
-    """The ids of messages that a text names."""
-    return [*dict.fromkeys(_ID.findall(text))]
 
 
 def _kill(task: greenlet) -> None:
@@ -533,10 +509,11 @@ class Function:
         """
         account, name = self.account, self.settings.name
         now = account.scheduler.now
-        if self._throttled(now):
+        weather, about = account.weather, partial(str, event)
+        if self._throttled(now, about):
             account.note(f"{name} throttled")
             raise RunFailed("throttled")
-        if account.weather.strikes(Kind.STOPPED, name, now):
+        if weather.strikes(Kind.STOPPED, name, now, about):
             account.note(f"{name} is broken")
             raise RunFailed("broken")
         if self.ends(lineage):
@@ -548,14 +525,14 @@ class Function:
         finally:
             self._running -= 1
 
-    def _throttled(self, now: int) -> bool:
+    def _throttled(self, now: int, about: Callable[[], str]) -> bool:
         """Whether Lambda refuses a run. What is reserved for a function is its limit, and nobody else uses it up."""
         weather, name, reserved = self.account.weather, self.settings.name, self.settings.reserved
         if reserved is not None and self._running >= reserved:
-            weather.strike(Kind.RESERVED, name, now)
+            weather.strike(Kind.RESERVED, name, now, about=about)
             return True
-        return weather.strikes(Kind.THROTTLED, name, now) or (
-            reserved is None and weather.strikes(Kind.CROWDED, name, now)
+        return weather.strikes(Kind.THROTTLED, name, now, about) or (
+            reserved is None and weather.strikes(Kind.CROWDED, name, now, about)
         )
 
     def _run(

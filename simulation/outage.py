@@ -129,7 +129,7 @@ class Everywhere:
             late[max(0, (now_ms - due) // 1000)] += 1
         else:
             watch.first[(now_ms - watch.accepted_at[message_id]) // 1000] += 1
-        seen = Asked(now, {}, b"", message_id, 0, environment.name)
+        seen = Asked(now, {}, b"", message_id, environment.name)
         if after_ms < 0:
             watch.tries["down"] += 1
             return seen, Reply(error_class="connect", takes=20_000)
@@ -156,7 +156,6 @@ def endure(
         What was counted, the account, and when the endpoints came back, microseconds.
     """
     account = Account(seed, stack(), Weather((), seed))
-    account.remembers_reads = False
     watch = Watch()
     names = [f"s{number}" for number in range(outage.subscribers)]
     deliveries = outage.messages * outage.subscribers

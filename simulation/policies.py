@@ -1,7 +1,6 @@
 """Rules for subscribers with a circuit, with limits, or whose answers are obeyed, and for messages with ordering keys.
 
-They are checked against what endpoints received and what was written; ``known_at`` of a request excuses a sender that
-could not know better.
+They are checked against what endpoints received and what was written.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from simulation.account import START_MS
 from simulation.endpoints import Asked, Endpoint
 from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.truth import Truth, Written
+from simulation.truth import Truth
 
 UNDER_WAY = FRESH_MS * 1000 + 30 * SECOND
 """A request may begin this long (microseconds) after its sender read that the circuit is closed: cached state is used
@@ -38,7 +37,7 @@ def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_
     count.
     """
     history = truth.circuits.get(subscriber_id, [])
-    log = [each for each in endpoint.log if not truth.asked_by_hand((each.message_id, subscriber_id), each.known_at)]
+    log = [each for each in endpoint.log if not truth.asked_by_hand((each.message_id, subscriber_id), each.at)]
     for (_, before), (at, after) in pairwise(history):
         if _claims(before, after) and START_MS + at // 1000 < before.probe_at - clocks_off_ms:
             told = f"{endpoint.name} at {_told(at)}, {(before.probe_at - START_MS - at // 1000) / 1000:.1f} s too soon"
@@ -140,36 +139,6 @@ def in_order(
     for (queue_uid, key, sequence), message_id in places.items():
         if sequence > 1 and (queue_uid, key, sequence - 1) not in places:
             yield Violation("a place left out", message_id, f"{key} has no {sequence - 1}")
-
-
-def waits_obeyed(
-    endpoint: Endpoint, histories: Mapping[str, Sequence[Written]], clocks_off_ms: int
-) -> Iterator[Violation]:
-    """The wait requested by ``Retry-After`` is respected once the answer with it was written.
-
-    Args:
-        endpoint: The endpoint that asked.
-        histories: What was written about each delivery to it, by message.
-        clocks_off_ms: The most by which clocks may differ.
-    """
-    for message_id, asked in endpoint.about_message.items():
-        history = histories.get(message_id, ())
-        # A manual try does not move the automatic ones, whatever its answer.
-        by_hand = {after.attempts for before, after in pairwise(history) if before.asked and not after.asked}
-        for place, (earlier, later) in enumerate(pairwise(asked)):
-            answered = earlier.answered_at
-            if answered is None or not earlier.wait_s or later.known_at < answered or place + 1 in by_hand:
-                continue
-            known = [each for each in history if each.at <= later.known_at]
-            # Each answer was written before the sender of the next request looked, so none is missing or mixed up.
-            if not known or known[-1].asked or known[-1].attempts != place + 1 or known[-1].at < answered:
-                continue
-            if later.at < answered + earlier.wait_s * SECOND - clocks_off_ms * 1000:
-                told = (
-                    f"{endpoint.name} asked for {earlier.wait_s} s at {_told(answered)}, asked again at "
-                    f"{_told(later.at)}"
-                )
-                yield Violation("Retry-After not waited", message_id, told)
 
 
 def within_limits(endpoint: Endpoint, limits: Limits, *, window: int = RATE_WINDOW) -> Iterator[Violation]:

@@ -336,7 +336,7 @@ LOST = ("lost without a reason", "never ended")
 
 ORDER = ("out of order", "a place left out", "two at one place")
 
-BEGAN_ANEW = ("began anew", "ended twice", "error queue")
+BEGAN_ANEW = ("began anew", "ended twice", "an error message too many", "an error message is missing")
 
 ALL: tuple[Sabotage, ...] = (
     Sabotage(
@@ -375,7 +375,7 @@ ALL: tuple[Sabotage, ...] = (
         lambda: [(error_queue, "GIVEN_UP", frozenset({DeliveryState.EXHAUSTED}))],
         "ironmq",
         4,
-        ("error queue",),
+        ("an error message is missing",),
     ),
     Sabotage(
         "an acknowledgement is lost",
@@ -383,7 +383,7 @@ ALL: tuple[Sabotage, ...] = (
         _acknowledgement_lost,
         "ironmq",
         272,
-        ("asked after its acknowledgement", "acknowledged and not so"),
+        ("asked after its end",),
     ),
     Sabotage(
         "writes without condition",
@@ -396,7 +396,6 @@ ALL: tuple[Sabotage, ...] = (
             "ended twice",
             "record missing",
             "record told twice differently",
-            "asked after its acknowledgement",
         ),
     ),
     Sabotage(
@@ -477,7 +476,7 @@ ALL: tuple[Sabotage, ...] = (
         lambda: [(DynamoDBSubscribers, "take", lambda *_, **__: True)],
         "policies",
         1,
-        ("asked twice while nothing failed",),
+        ("asked twice at once", "asked after its end", "asked before its time"),
         calm=True,
     ),
     Sabotage(
@@ -486,7 +485,7 @@ ALL: tuple[Sabotage, ...] = (
         lambda: [(dispatch, "first_order", WorkOrder.carrying)],
         "ironmq",
         1,
-        ("asked twice while nothing failed",),
+        ("asked twice at once", "asked after its end", "asked before its time"),
         rate=60.0,
         calm=True,
         hours=0.25,
@@ -553,7 +552,7 @@ ALL: tuple[Sabotage, ...] = (
         lambda: [(AnswerRules, "_retry_after_ms", lambda *_: 0)],
         "policies",
         29,
-        ("Retry-After not waited",),
+        ("asked before its time",),
     ),
     Sabotage(
         "limits of one's own",

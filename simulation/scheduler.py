@@ -26,6 +26,15 @@ def current_task() -> tuple[str, str]:
     return str(id(task)), getattr(getattr(task, "environment", None), "name", "")
 
 
+def current_work() -> str:
+    """What the current task works on, as far as it belongs to an execution environment: the event of its run, what that
+    has sent, and the call that it makes.
+    """
+    task = getcurrent()
+    work = getattr(getattr(task, "environment", None), "work", None)
+    return f"{work} {getattr(task, 'parameters', None)}"
+
+
 class Killed(BaseException):
     """The process this task belongs to is gone. No handler in the hub may catch this."""
 

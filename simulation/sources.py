@@ -7,12 +7,14 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from simulation.dynamodb import Change
 from simulation.expressions import Item
-from simulation.functions import Function, RunFailed, ids_in
+from simulation.functions import Function, RunFailed
+from simulation.ids import ids_in
 from simulation.items import unpack
 from simulation.scheduler import SECOND
 from simulation.sqs import Lineage, Queue, Stored
@@ -147,7 +149,7 @@ class QueueSource:
             unknown = kept - {each.message_id for each in batch}
             for each in () if unknown else batch:
                 if each.message_id not in kept and not self._account.weather.strikes(
-                    Kind.DUPLICATES, self._queue.name, self._account.scheduler.now
+                    Kind.DUPLICATES, self._queue.name, self._account.scheduler.now, partial(str, each.body)
                 ):
                     self._queue.delete(each.handle)
 
@@ -329,7 +331,7 @@ class StreamSource:
         while lane.records:
             now_ms = account.now_ms()
             while lane.records and now_ms - lane.records[0].at_ms > STREAM_KEEPS_MS:
-                account.purged.update(ids_in(lane.records.popleft().key))
+                account.lose(Kind.STOPPED, ids_in(lane.records.popleft().key))
                 account.telemetry.count("StreamRecordsTrimmed")
             size = min(len(lane.records), lane.size or self._events.batch)
             if not size:
@@ -345,9 +347,10 @@ class StreamSource:
                 account.scheduler.sleep(min(60, 2 ** min(lane.tries, 6)) * SECOND)
                 continue
             lane.tries, lane.size = 0, 0
-            if account.weather.strikes(Kind.REPLAY, self._function.settings.name, account.scheduler.now):
+            name = self._function.settings.name
+            if account.weather.strikes(Kind.REPLAY, name, account.scheduler.now, partial(str, batch)):
                 # Done, but the stream's position was not kept.
-                account.note(f"{self._function.settings.name} gets a batch again")
+                account.note(f"{name} gets a batch again")
                 continue
             for _ in range(size):
                 lane.records.popleft()

@@ -132,11 +132,11 @@ class Chances:
     """How a service misbehaves; called for each message or entry.
 
     Attributes:
-        repeats: Whether a message that is received is kept for another receiver as well.
+        repeats: Whether a message (its body) that is received is kept for another receiver as well.
         undone: Whether an entry of a batch fails.
     """
 
-    repeats: Callable[[], bool] = lambda: False
+    repeats: Callable[[str], bool] = lambda _: False
     undone: Callable[[], bool] = lambda: False
 
 
@@ -279,7 +279,7 @@ class Queue:
         self._ready.remove(each)
         if each.wanted_at > now:
             self.early += 1
-        if not self.settings.fifo and self._chances.repeats():
+        if not self.settings.fifo and self._chances.repeats(each.body):
             copy = each.copy()
             copy.visible_at = now + round(self._random.expovariate(1 / 20_000))
             self._hide(copy)

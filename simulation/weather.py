@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 from types import MappingProxyType
 
-from simulation.scheduler import SECOND, current_task
+from simulation.ids import ids_in
+from simulation.scheduler import SECOND, current_task, current_work
 
 HOUR = 3_600 * SECOND
 MINUTE = 60 * SECOND
@@ -104,12 +105,16 @@ class Applied:
         kind: What went wrong.
         where: The service, function or queue.
         who: The task and the environment that it struck.
+        storm: The storm that it belongs to, if it struck by chance.
+        ids: The messages that were being worked on.
     """
 
     at: int
     kind: Kind
     where: str
     who: tuple[str, str]
+    storm: Storm | None
+    ids: tuple[str, ...]
 
 
 SERVICES = ("dynamodb", "sqs", "s3")
@@ -276,8 +281,15 @@ class Weather:
         for each in storms:
             self._of_kind[each.kind].append(each)
 
-    def strikes(self, kind: Kind, where: str, now: int) -> bool:
-        """Whether something of a kind goes wrong at a place now (microseconds)."""
+    def strikes(self, kind: Kind, where: str, now: int, about: Callable[[], str] = current_work) -> bool:
+        """Whether something of a kind goes wrong at a place now (microseconds).
+
+        Args:
+            kind: What may go wrong.
+            where: Service, function or queue.
+            now: Microseconds since the start.
+            about: Tells, if it does, in a text that names the messages, what is being worked on.
+        """
         if now >= self.over:
             return False
         for storm in self._of_kind[kind]:
@@ -286,14 +298,16 @@ class Weather:
                 and storm.where in ("", where)
                 and self._random[storm.name].random() < storm.rate
             ):
-                self.strike(kind, where, now)
+                self.strike(kind, where, now, storm, about)
                 return True
         return False
 
-    def strike(self, kind: Kind, where: str, now: int) -> None:
-        """Something goes wrong at a place now (microseconds), not by chance."""
+    def strike(
+        self, kind: Kind, where: str, now: int, storm: Storm | None = None, about: Callable[[], str] = current_work
+    ) -> None:
+        """Something goes wrong at a place now (microseconds), by chance in a storm, or not; see :meth:`strikes`."""
         self.struck[kind.value] += 1
-        self.applied.append(Applied(now, kind, where, current_task()))
+        self.applied.append(Applied(now, kind, where, current_task(), storm, tuple(ids_in(about()))))
 
     def under_way(self, kind: Kind, now: int) -> list[Storm]:
         """The current storms of a kind."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import bisect
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -62,6 +63,76 @@ class Told:
         return bool({*self.struck} - HARMLESS)
 
 
+@dataclass(frozen=True)
+class Fault:
+    """Something that the fault plan did to the hub while it worked on messages.
+
+    Attributes:
+        kind: What went wrong.
+        name: Which one it was. A storm in which hardly anything works is one fault, however many runs and calls it
+            struck; in a drizzle each stroke is one.
+        at: When it struck, microseconds.
+        ends: When it was over.
+    """
+
+    kind: str
+    name: str
+    at: int
+    ends: int
+
+    @property
+    def struck(self) -> tuple[str, ...]:
+        """Its kind, as :attr:`Told.struck`."""
+        return (self.kind,)
+
+
+Because = Told | Fault
+
+
+class Faults:
+    """What the fault plan did, by the messages that were being worked on."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, list[int]] = defaultdict(list)
+        self._faults: dict[str, list[Fault]] = defaultdict(list)
+        self._storms: list[Fault] = []
+
+    def struck(self, fault: Fault, at: int, message_ids: Iterable[str]) -> None:
+        """A fault struck, at this time, while these messages were worked on; in order of time."""
+        for each in message_ids:
+            self._times[each].append(at)
+            self._faults[each].append(fault)
+
+    def everywhere(self, fault: Fault) -> None:
+        """While this fault lasts, nothing is in time."""
+        self._storms.append(fault)
+
+    def same(self, message_id: str, other: str) -> None:
+        """What struck another message struck this one, which was made of it."""
+        if other and other != message_id and other in self._times:
+            pairs = zip(
+                [*self._times[message_id], *self._times[other]],
+                [*self._faults[message_id], *self._faults[other]],
+                strict=True,
+            )
+            ordered = sorted(pairs, key=lambda pair: pair[0])
+            self._times[message_id] = [at for at, _ in ordered]
+            self._faults[message_id] = [fault for _, fault in ordered]
+
+    def on(self, message_id: str, begins: int, ends: int) -> list[Fault]:
+        """What struck while a message was worked on, between two moments."""
+        times = self._times.get(message_id, ())
+        found = self._faults[message_id] if times else []
+        return found[bisect.bisect_left(times, begins) : bisect.bisect_right(times, ends)]
+
+    def delaying(self, message_id: str, begins: int, ends: int) -> list[Fault]:
+        """The same, and the storms of that time."""
+        return [
+            *self.on(message_id, begins, ends),
+            *(each for each in self._storms if each.at <= ends and begins <= each.ends),
+        ]
+
+
 NOT_BEGUN = frozenset({"throttled", "stopped", "crowded", "reserved"})
 """Faults that keep a function from running at all."""
 
@@ -82,9 +153,9 @@ class Judgement:
         self.violations: list[Violation] = []
         self.judged = 0
         self.excused: Counter[str] = Counter()
-        self._known: set[tuple[str, frozenset[Told]]] = set()
+        self._known: set[tuple[str, frozenset[Because]]] = set()
 
-    def fact(self, kept: bool, rule: str, about: str, told: str, because: Iterable[Told] = ()) -> bool:
+    def fact(self, kept: bool, rule: str, about: str, told: str, because: Iterable[Because] = ()) -> bool:
         """Judge one fact.
 
         Args:
@@ -92,7 +163,7 @@ class Judgement:
             rule: The rule.
             about: Its subject.
             told: What happened.
-            because: Requests that explain it, if faults were applied to them.
+            because: Faults that explain it, and requests that do, if faults were applied to them.
 
         Returns:
             Whether it was kept.

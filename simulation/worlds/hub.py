@@ -5,7 +5,7 @@ promises made to it.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,8 +14,12 @@ from typing import Any
 
 from pushhub.engine.model.message import Message
 from pushhub.hub.model.object_ids import from_object_id
+from simulation.account import HttpAnswer
+from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
-from simulation.promises.judgement import Violation
+from simulation.promises.hub import Hub, Pushed, Request
+from simulation.promises.hub import Service as MadeService
+from simulation.promises.judgement import Told, Violation
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
 from simulation.weather import HOUR
@@ -70,6 +74,9 @@ class HubWorld(PushWorld):
         """Make the store and its mappings, before any weather."""
         self.services: list[Service] = []
         self.pushed: list[str] = []
+        self._pushed: list[Pushed] = []
+        self._by_hand: dict[str, list[Told]] = defaultdict(list)
+        self._bodies = self._chance("bodies")
         self._markers = 0
         self._make_project()
         self._in_good_weather(*(self._make_service(number) for number in range(SERVICES)))
@@ -93,7 +100,7 @@ class HubWorld(PushWorld):
             "options": options,
         }
         service = Service(name, settings, endpoint, behaviour)
-        endpoint.about = lambda _, body: (_decimal(body), service.mapping_id)
+        endpoint.about = lambda _, body: _decimal(body)
         endpoint.answers = lambda seen, chance: self._answer(service, seen, chance)
         self.services.append(service)
 
@@ -141,9 +148,17 @@ class HubWorld(PushWorld):
 
     def _push(self, kind: str, random: Random) -> None:
         self._markers += 1
-        padding = "x" * random.choice((10, 10, 9_000))
-        message = {"message": kind, "payload": {"marker": self._markers, "padding": padding}}
-        answer = self._until(201, lambda: self._ask("POST", "/messages", message))
+        padding = text_body(self._bodies, f"message-{self._markers}", size=random.choice((10, 10, 9_000)), large=0)
+        payload = {"marker": self._markers, "padding": padding, "list": [1.5, None, True, {"é": []}]}
+        message = {"message": kind, "payload": payload}
+
+        def ask() -> HttpAnswer:
+            answer: HttpAnswer = self._ask("POST", "/messages", message)
+            object_id = answer.body["message_id"] if answer.status == 201 else ""
+            self._pushed.append(Pushed(kind, payload, answer.told, from_object_id(object_id) or ""))
+            return answer
+
+        answer = self._until(201, ask)
         if answer is not None:
             self.pushed.append(answer.body["message_id"])
 
@@ -178,7 +193,8 @@ class HubWorld(PushWorld):
                 for each in answer.body:
                     choice = "attempt_now" if random.random() < 0.8 else "archive"
                     self._account.note(f"person: {choice} {from_object_id(each['message_id'])}")
-                    self._ask("PUT", f"/messages/{each['message_id']}", {choice: True})
+                    answer = self._ask("PUT", f"/messages/{each['message_id']}", {choice: True})
+                    self._by_hand[from_object_id(each["message_id"]) or ""].append(answer.told)
 
     def _is_own(self, message: Message) -> bool:
         return message.queue.startswith("hub/")
@@ -189,9 +205,28 @@ class HubWorld(PushWorld):
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""
-        for object_id, count in Counter(self.pushed).items():
-            if count > 1:
-                yield Violation("an identifier twice", object_id, f"told {count} producers")
+        model = Hub(
+            {each.name: _as_made(each) for each in self.services},
+            self.judgement,
+            self._faults(),
+            clocks_s=self._clocks_off_s,
+            ends=self._account.scheduler.now,
+        )
+        requests = [
+            Request(
+                seen.at,
+                seen.at if seen.ended_at is None else seen.ended_at,
+                service.name,
+                seen.message_id,
+                seen.body,
+                0 if seen.answered_at is None else seen.status,
+                b"" if seen.answered_at is None else seen.said,
+            )
+            for service in self.services
+            for seen in service.endpoint.log
+        ]
+        model.judge(self._pushed, requests, self._by_hand)
+        yield from self.judgement.total()
         incoming = {each.message.message_id: each for each, _ in self._owed() if each.message.queue == "hub/incoming"}
         for object_id in self.pushed:
             if from_object_id(object_id) not in incoming:
@@ -212,16 +247,10 @@ class HubWorld(PushWorld):
                 yield Violation("not routed", message_id, history[-1].state)
             return
         service = next(each for each in self.services if each.mapping_id == owed[1])
-        asked = service.endpoint.about_message.get(message_id, [])
-        if history[-1].state == "delivered" and not any(each.status == 200 for each in asked):
-            told = f"{service.name} answered {[each.status for each in asked]}"
-            yield Violation("delivered to nobody", message_id, told)
         if history[-1].state == HELD and "max_attempts" not in service.settings["options"]:
             yield Violation("held without a reason", message_id, service.name)
         if history[-1].state in {"exhausted", "expired"}:
             yield Violation("given up", message_id, f"{service.name}: {history[-1].state}")
-        yield from self._asked_after_its_end(owed, asked, service.name)
-        yield from self._asked_twice(owed, asked, service.name)
 
     def _copies(self, incoming: Mapping[str, Accepted]) -> Iterator[Violation]:
         """One copy for each mapping that wants the type, and no other."""
@@ -262,6 +291,18 @@ class HubWorld(PushWorld):
         for object_id, message_id in owed.items():
             if not made[object_id]:
                 yield Violation("a child is missing", message_id, "its answer is recorded and the message completed")
+
+
+def _as_made(service: Service) -> MadeService:
+    """A service as the model knows it."""
+    options = service.settings["options"]
+    return MadeService(
+        frozenset(service.settings["messages"]),
+        options["retry_base"],
+        options["retry_cap"],
+        options.get("max_attempts"),
+        [(begins, ends) for begins, ends in service.off],
+    )
 
 
 def _decimal(body: bytes) -> str:

@@ -4,22 +4,27 @@ made to them.
 
 from __future__ import annotations
 
+import base64
+import itertools
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import pairwise
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from pushhub.engine.model.message import Message
-from pushhub.engine.model.queue import PushSettings, Queue
-from simulation.account import START_MS, HttpAnswer
+from pushhub.engine.model.queue import Queue
+from simulation.account import HttpAnswer
+from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, life
+from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues, Request
+from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
-from simulation.truth import Accepted, Written
+from simulation.truth import Accepted
+from simulation.weather import HOUR
 from simulation.worlds.world import Owed, PushWorld, moment
 
 EARLY_MS = 1_100
@@ -80,21 +85,6 @@ class Posted:
     key: str = ""
 
 
-@dataclass
-class Acknowledged:
-    """An acknowledgement that was answered.
-
-    Attributes:
-        message_id: The acknowledged message.
-        subscriber: The subscriber that acknowledged it.
-        at: When the answer came, microseconds.
-    """
-
-    message_id: str
-    subscriber: str
-    at: int
-
-
 class IronMqWorld(PushWorld):
     """A project with push queues."""
 
@@ -105,7 +95,12 @@ class IronMqWorld(PushWorld):
         """Make the project and its queues, before any weather."""
         self._make_project()
         self.posted: list[Posted] = []
-        self.acknowledged: list[Acknowledged] = []
+        self._posts: list[Post] = []
+        self._acts: list[Act] = []
+        self._acknowledged: list[Acknowledgement] = []
+        self._errors: dict[str, ErrorMessage] = {}
+        self._bodies = self._chance("bodies")
+        self._numbers = itertools.count(1)
         self.queues = [self._queue(number) for number in range(self.producers)]
         self._in_good_weather(*(partial(self._make, each) for each in self.queues))
         assert all(self._truth.queues[each.name] for each in self.queues)
@@ -138,7 +133,6 @@ class IronMqWorld(PushWorld):
         if name.startswith(f"s{RACING}-"):
             endpoint.moods = [(0, Mood.RACES)]
         endpoint.later = partial(self._acknowledge_later, endpoint)
-        endpoint.about = lambda headers, _: self._delivery_of(headers["iron-message-id"], name)
         queue.endpoints[name] = endpoint
         return {"name": name, "url": f"https://{name}.example/in", "timeout": self._random.choice((5, 10, 30, 60))}
 
@@ -149,13 +143,6 @@ class IronMqWorld(PushWorld):
     def _ask(self, method: str, queue: PushQueue, path: str, body: object = None) -> HttpAnswer:
         whole = f"/3/projects/{self._project}/queues/{queue.name}{path}"
         return self._account.http(method, whole, body, token=self._token)
-
-    def _delivery_of(self, message_id: str, name: str) -> Owed:
-        """The delivery of a message to the subscriber that had this name when the message was accepted."""
-        message = self._truth.pushed[message_id]
-        return message_id, next(
-            (each for each in message.delivery_subscribers if self._name(message.queue, each) == name), "*"
-        )
 
     def _name(self, queue: str, subscriber_id: str) -> str:
         """The owner's name for a subscriber, even a removed one; ``*`` for any one of several."""
@@ -172,6 +159,37 @@ class IronMqWorld(PushWorld):
         }
         return acts | {"owner": partial(self._own, self._chance("owner"))}
 
+    def begin(self, names: Collection[str]) -> None:
+        """Let all actors act from now on; somebody reads the error queue once the traffic is over."""
+        super().begin(names)
+        self._account.scheduler.spawn(self._read_errors, after=round(self._hours * HOUR))
+
+    def _read_errors(self) -> None:
+        """Read error messages, and delete what was read."""
+        queue = PushQueue("errors", "pull", {})
+        while True:
+            answer = self._ask("POST", queue, "/reservations", {"n": 100, "timeout": 600})
+            got = answer.body["messages"] if answer.status == 200 else []
+            for each in got:
+                self._errors[each["id"]] = _error(json.loads(each["body"]))
+            if got:
+                ids = [{"id": each["id"], "reservation_id": each["reservation_id"]} for each in got]
+                self._ask("DELETE", queue, "/messages", {"ids": ids})
+            self._account.scheduler.sleep((1 if len(got) == 100 else 1_500) * SECOND)
+
+    def _acts_on(
+        self,
+        queue: PushQueue,
+        kind: Literal["retries", "remove", "add", "clear", "delete", "make", "forget"],
+        ask: Callable[[], HttpAnswer],
+        **what: Any,
+    ) -> HttpAnswer:
+        """The owner does something, which is noted for the model."""
+        answer = ask()
+        self._acts.append(Act(kind, queue.name, answer.told, **what))
+        self._note(f"{kind} {what.get('subject', '')} in", queue, answer)
+        return answer
+
     def _produce(self, queue: PushQueue, random: Random) -> None:
         post = partial(self._post, queue, random)
         self._each_while_traffic(random, post, an_hour=self._rate)
@@ -179,11 +197,26 @@ class IronMqWorld(PushWorld):
     def _post(self, queue: PushQueue, random: Random) -> None:
         began, messages = self._account.scheduler.now, []
         for _ in range(random.choice((1, 1, 1, 2, 5))):
-            message: dict[str, Any] = {"body": "x" * random.choice((10, 10, 200, 9_000))}
+            message: dict[str, Any] = {"body": self._text(random.choice((10, 10, 200, 9_000)))}
             if random.random() < 0.1:
                 message["delay"] = random.choice((1, 60, 1_000, 7_200))
             messages.append(message)
-        answer = self._until(201, lambda: self._ask("POST", queue, "/messages", {"messages": messages}))
+        self._post_all(queue, messages, began)
+
+    def _text(self, size: int) -> str:
+        """A body of about that size, unlike any other; now and then a very large one."""
+        return text_body(self._bodies, f"message-{next(self._numbers)}", size=size)
+
+    def _post_all(self, queue: PushQueue, messages: list[dict[str, Any]], began: int) -> None:
+        bodies, delays = [each["body"].encode() for each in messages], [each.get("delay", 0) for each in messages]
+
+        def ask() -> HttpAnswer:
+            answer = self._ask("POST", queue, "/messages", {"messages": messages})
+            ids = answer.body["ids"] if answer.status == 201 else ()
+            self._posts.append(Post(queue.name, answer.told, bodies, delays, ids))
+            return answer
+
+        answer = self._until(201, ask)
         for message_id in answer.body["ids"] if answer else ():
             self.posted.append(Posted(queue.name, message_id, began, self._account.scheduler.now))
 
@@ -209,7 +242,8 @@ class IronMqWorld(PushWorld):
 
     def _change_retries(self, queue: PushQueue, random: Random) -> None:
         push = {"retries": random.choice((0, 3, 10)), "retries_delay": random.choice((3, 60, 2000))}
-        self._note("changes", queue, self._ask("PATCH", queue, "", {"queue": {"push": push}}))
+        change = partial(self._ask, "PATCH", queue, "", {"queue": {"push": push}})
+        self._acts_on(queue, "retries", change, retries=push["retries"], delay_s=push["retries_delay"])
 
     def _change_headers(self, queue: PushQueue, random: Random) -> None:
         given = random.choice(queue.settings["push"]["subscribers"])
@@ -222,26 +256,29 @@ class IronMqWorld(PushWorld):
         """Remove a subscriber, and add it again later: it is then a different one."""
         given = random.choice(queue.settings["push"]["subscribers"])
         gone = {"subscribers": [{"name": given["name"]}]}
-        self._note(f"removes {given['name']} from", queue, self._ask("DELETE", queue, "/subscribers", gone))
+        remove = partial(self._ask, "DELETE", queue, "/subscribers", gone)
+        self._acts_on(queue, "remove", remove, subject=given["name"])
         self._account.scheduler.sleep(random.choice((5, 600, 4_000)) * SECOND)
-        self._until(200, lambda: self._ask("POST", queue, "/subscribers", {"subscribers": [given]}))
+        add = partial(self._ask, "POST", queue, "/subscribers", {"subscribers": [given]})
+        self._until(200, lambda: self._acts_on(queue, "add", add, subject=given["name"]))
 
     def _clear(self, queue: PushQueue, random: Random) -> None:  # noqa: ARG002 (as the others)
-        self._note("clears", queue, self._ask("DELETE", queue, "/messages", {}))
+        self._acts_on(queue, "clear", partial(self._ask, "DELETE", queue, "/messages", {}))
 
     def _delete_message(self, queue: PushQueue, random: Random) -> None:
         own = [each for each in self.posted if each.queue == queue.name][-20:]
         if own:
             message_id = random.choice(own).message_id
-            self._note(f"deletes {message_id} in", queue, self._ask("DELETE", queue, f"/messages/{message_id}", {}))
+            forget = partial(self._ask, "DELETE", queue, f"/messages/{message_id}", {})
+            self._acts_on(queue, "forget", forget, subject=message_id)
 
     def _delete_queue(self, queue: PushQueue, random: Random) -> None:
         """Delete a queue, and create it again under its name: the new one must show nothing of the old one."""
-        self._note("deletes", queue, self._ask("DELETE", queue, ""))
+        self._acts_on(queue, "delete", partial(self._ask, "DELETE", queue, ""))
         self._account.scheduler.sleep(random.choice((0, 5, 300)) * SECOND)
 
         def make() -> HttpAnswer:
-            answer = self._ask("PUT", queue, "", {"queue": queue.settings})
+            answer = self._acts_on(queue, "make", partial(self._ask, "PUT", queue, "", {"queue": queue.settings}))
             if answer.status == 403:
                 # A post in between created a pull queue.
                 self._ask("DELETE", queue, "")
@@ -260,10 +297,8 @@ class IronMqWorld(PushWorld):
     def _acknowledge(self, seen: Asked) -> None:
         path = seen.headers["iron-subscriber-message-url"].removeprefix("https://hub.example")
         for _ in range(3):
-            answer = self._account.http("DELETE", path)
-            if answer.status == 200:
-                who, now = seen.headers["iron-subscriber-name"], self._account.scheduler.now
-                self.acknowledged.append(Acknowledged(seen.message_id, who, now))
+            answer, who = self._account.http("DELETE", path), seen.headers["iron-subscriber-name"]
+            self._acknowledged.append(Acknowledgement(seen.message_id, who, answer.told))
             if answer.status not in (0, 500, 503):
                 return
             self._account.scheduler.sleep(self._random.randrange(1, 20) * SECOND)
@@ -277,37 +312,46 @@ class IronMqWorld(PushWorld):
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""
-        yield from self._accepted_once()
-        errors = self._errors()
+        model = PushQueues(
+            {each.name: self._as_made(each) for each in self.queues},
+            self.judgement,
+            self._faults(),
+            clocks_s=self._clocks_off_s,
+            ends=self._account.scheduler.now,
+        )
+        requests = [
+            Request(
+                seen.at,
+                seen.at if seen.ended_at is None else seen.ended_at,
+                queue.name,
+                name,
+                seen.message_id,
+                seen.body,
+                0 if seen.answered_at is None else seen.status,
+                seen.wait_s,
+            )
+            for queue in self.queues
+            for name, endpoint in queue.endpoints.items()
+            for seen in endpoint.log
+        ]
+        model.judge(self._posts, self._acts, requests, self._acknowledged, [*self._errors.values()])
+        yield from self.judgement.total()
         for accepted, owed in self._owed():
-            yield from self._delivery(accepted, owed, errors)
-        yield from self._acknowledgements()
+            yield from self._delivery(accepted, owed)
         for key in self._truth.removed_early:
             yield Violation("removed before its end", key[0], f"{key} was removed by its time to live")
 
-    def _accepted_once(self) -> Iterator[Violation]:
-        for message_id, count in Counter(each.message_id for each in self.posted).items():
-            if count > 1:
-                yield Violation("an identifier twice", message_id, f"told {count} producers")
-        for each in self.posted:
-            # A producer may post to a queue that was just deleted; the post then creates it as a pull queue.
-            stored = self._truth.pushed.get(each.message_id)
-            if stored is None and not any(key[1] == each.message_id for key in self._truth.accepted):
-                yield Violation("accepted and not stored", each.message_id, f"{each.queue} at {moment(each.at)}")
-            void = None if stored is None else self._void_since(stored)
-            if void is not None and each.began > void + self._clocks_off * 1000:
-                told = f"posted to {each.queue} at {moment(each.began)}, void since {moment(void)}"
-                yield Violation("taken back before it was posted", each.message_id, told)
-
-    def _errors(self) -> Counter[Owed]:
-        """Messages in the error queue, by the message they are about and the subscriber's name (unicast: ``*``)."""
-        found: Counter[Owed] = Counter()
-        for accepted in self._truth.accepted.values():
-            if accepted.pull and accepted.message.queue == "errors":
-                told = json.loads(self._body(accepted.message))
-                unicast = self._by_name[told["queue"]].kind == "unicast"
-                found[told["source_msg_id"], "*" if unicast else told["subscribers"][0]["name"]] += 1
-        return found
+    def _as_made(self, queue: PushQueue) -> MadeQueue:
+        """A queue as the model knows it."""
+        push = queue.settings["push"]
+        return MadeQueue(
+            queue.kind == "unicast",
+            [each["name"] for each in push["subscribers"]],
+            push["retries"],
+            push["retries_delay"],
+            queue.settings["message_expiration"],
+            push["error_queue"],
+        )
 
     def _asked(self, message: Message, name: str) -> list[Asked]:
         """Every request for a delivery, in order."""
@@ -316,55 +360,19 @@ class IronMqWorld(PushWorld):
         found = [seen for each in chosen for seen in each.about_message.get(message.message_id, ())]
         return sorted(found, key=lambda seen: seen.at)
 
-    def _settings_of(self, message: Message, until: int) -> list[PushSettings]:
-        """The settings that a message may have been delivered with, up to a time (microseconds)."""
-        return [
-            each.push
-            for at, each in self._truth.queues[message.queue]
-            if each is not None and each.push is not None and each.uid == message.queue_uid and at <= until
-        ]
-
-    def _void_since(self, message: Message) -> int | None:
-        """When its owner cleared or deleted a message's queue, microseconds."""
-        history = self._truth.queues[message.queue]
-        own = [place for place, (_, queue) in enumerate(history) if queue and queue.uid == message.queue_uid]
-        for at, queue in history[own[0] :]:
-            if queue is None or queue.uid != message.queue_uid or message.accepted_at <= queue.cleared_at:
-                return at
-        return None
-
-    def _delivery(self, accepted: Accepted, owed: Owed, errors: Counter[Owed]) -> Iterator[Violation]:
+    def _delivery(self, accepted: Accepted, owed: Owed) -> Iterator[Violation]:
         message, (message_id, subscriber_id) = accepted.message, owed
         name = self._name(message.queue, subscriber_id)
         where = f"{message.queue} to {name}"
         if not self._has_ended(owed):
             yield self._never_ended(owed, where)
             return
-        history, asked = self._truth.deliveries[owed], self._asked(message, name)
-        last, void = history[-1], self._void_since(message)
-        yield from self._as_promised(accepted, owed, name, last, asked)
+        history = self._truth.deliveries[owed]
         if sum(each.settled for each in history) > 1 and len({each.state for each in history if each.settled}) > 1:
             yield Violation("ended twice", message_id, str([each.state for each in history]))
         if any(later.version <= earlier.version for earlier, later in pairwise(history)):
             yield Violation("began anew", message_id, str([(each.version, each.state) for each in history]))
-        wanted = any(each.error_queue for each in self._settings_of(message, last.at))
-        wanted = wanted and last.state in {"exhausted", "expired"}
-        # A subscriber that was removed before any attempt was recorded has no name in the error message.
-        nameless = wanted and not last.attempts and errors[message_id, ""] > 0
-        told = errors[message_id, name] or int(nameless)
-        # The environment that wrote the end may have died before it queued the error message, and the order that would
-        # have made up for it may have been purged.
-        forgiven = accepted.deleted or void is not None or message_id in self._account.purged
-        if told != wanted and not (told < wanted and forgiven):
-            yield Violation("error queue", message_id, f"{told} error messages about {name}, which is {last.state}")
-        yield from self._asked_after_its_end(owed, asked, where)
-        yield from self._asked_twice(owed, asked, where)
-        for seen in asked:
-            if void is not None and seen.at > void + IN_FORCE:
-                told_at = f"{where} at {moment(seen.at)}, void since {moment(void)}"
-                yield Violation("asked after its owner took it back", message_id, told_at)
         yield from self._as_it_was_set(message, owed, where)
-        yield from self._not_early(message_id, history, asked)
 
     def _as_it_was_set(self, message: Message, owed: Owed, where: str) -> Iterator[Violation]:
         """Every request goes to a subscriber, with its headers, as its owner had set it a second before or since."""
@@ -381,56 +389,11 @@ class IronMqWorld(PushWorld):
                     told = f"{where} ({asked}) at {moment(seen.at)}, version {seen.headers.get(VERSION, 'none')}"
                     yield Violation("asked the old way", message.message_id, told)
 
-    def _as_promised(
-        self, accepted: Accepted, owed: Owed, name: str, last: Written, asked: list[Asked]
-    ) -> Iterator[Violation]:
-        message, message_id = accepted.message, owed[0]
-        statuses = [each.status for each in asked]
-        settings = self._settings_of(message, last.at)
-        if last.tries > max(each.retries for each in settings) + 1:
-            yield Violation("more tries than allowed", message_id, f"{last.tries} at {name}")
-        if last.state == "delivered" and not any(200 <= each < 300 and each != 202 for each in statuses):
-            yield Violation("delivered to nobody", message_id, f"{name} answered {statuses}")
-        here = [each for each in message.subscriber_ids if owed[1] in ("*", each) and settings[-1].subscriber(each)]
-        if last.state == "exhausted" and here and last.tries <= min(each.retries for each in settings):
-            yield Violation("given up too soon", message_id, f"{name}: {last.tries} tries, answers {statuses}")
-        if last.state == "expired" and START_MS + last.at // 1000 < message.expires_at - self._clocks_off:
-            yield Violation("expired too soon", message_id, f"{name}: expires at {message.expires_at}")
-        if last.state == "cancelled" and not accepted.deleted and self._void_since(message) is None:
-            yield Violation("cancelled by nobody", message_id, name)
-        if last.state not in {"delivered", "acknowledged", "exhausted", "expired", "cancelled"}:
-            yield Violation("ended otherwise", message_id, f"{name}: {last.state}")
-
     @property
     def _clocks_off(self) -> int:
         """The most by which two clocks may differ, milliseconds."""
         worst = max((each.rate for each in self._account.weather.storms if each.kind == "clocks"), default=0)
         return EARLY_MS + round(2_000 * worst)
-
-    def _not_early(self, message_id: str, history: list[Written], asked: list[Asked]) -> Iterator[Violation]:
-        for seen in asked:
-            known = [each for each in history if each.at <= seen.known_at]
-            if not known or known[-1].due_at is None:
-                continue
-            at_ms = START_MS + seen.at // 1000
-            if at_ms < known[-1].due_at - self._clocks_off:
-                told = f"at {moment(seen.at)}, due {(known[-1].due_at - at_ms) / 1000:.1f} s later"
-                yield Violation("asked before its time", message_id, told)
-
-    def _acknowledgements(self) -> Iterator[Violation]:
-        unicast = {name for each in self.queues if each.kind == "unicast" for name in each.endpoints}
-        for each in self.acknowledged:
-            message = self._truth.pushed[each.message_id]
-            who = "*" if each.subscriber in unicast else each.subscriber
-            history = self._truth.deliveries.get(self._delivery_of(each.message_id, who), [])
-            states = {written.state for written in history[-1:]}
-            if not {"acknowledged", "delivered"} & states:
-                told = f"{each.subscriber}: {sorted(states)}"
-                yield Violation("acknowledged and not so", each.message_id, told)
-            for seen in self._asked(message, who):
-                if seen.known_at > each.at:
-                    told = f"at {moment(seen.at)}, acknowledged at {moment(each.at)}"
-                    yield Violation("asked after its acknowledgement", each.message_id, told)
 
 
 def _is_so(queue: Queue | None, message: Message, subscriber_id: str, name: str, seen: Asked) -> bool:
@@ -441,6 +404,14 @@ def _is_so(queue: Queue | None, message: Message, subscriber_id: str, name: str,
         each for each in queue.push.subscribers if name == each.name and subscriber_id in ("*", each.subscriber_id)
     )
     return any(each.headers.get(VERSION) == seen.headers.get(VERSION) for each in wanted)
+
+
+def _error(told: Mapping[str, Any]) -> ErrorMessage:
+    exact = told.get("body_base64")
+    text = told.get("body")
+    body = base64.b64decode(exact) if exact is not None else None if text is None else text.encode()
+    names = tuple(each["name"] for each in told["subscribers"])
+    return ErrorMessage(told["queue"], told["source_msg_id"], names, body)
 
 
 __all__ = ["IronMqWorld", "Posted", "PushQueue"]

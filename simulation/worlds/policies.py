@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -23,8 +24,10 @@ from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.hub import Pushhub
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.functions import RunFailed
-from simulation.policies import in_order, left_alone, waits_obeyed, within_limits
-from simulation.promises.judgement import Violation
+from simulation.policies import in_order, left_alone, within_limits
+from simulation.promises.ironmq import Post
+from simulation.promises.ironmq import Queue as MadeQueue
+from simulation.promises.judgement import Told, Violation
 from simulation.scheduler import SECOND
 from simulation.weather import MINUTE, Kind
 from simulation.worlds.ironmq import IronMqWorld, Posted, PushQueue
@@ -43,7 +46,8 @@ FASTER = 4
 """Producers post this many times as often as those of other worlds: a circuit needs traffic."""
 
 CIRCUIT = Circuit(failures=3, share=0.6, least=6, window_s=60, probe_s=60, most_probe_s=900, disable_after_s=None)
-RULES = AnswerRules(retry_after=True, slow_down_s=20)
+SLOW_DOWN_S = 20
+RULES = AnswerRules(retry_after=True, slow_down_s=SLOW_DOWN_S)
 LIMITS = (Limits(concurrency=2), Limits(rate_per_s=0.1))
 
 PROMPT = 15 * MINUTE
@@ -117,6 +121,11 @@ class PoliciesWorld(IronMqWorld):
             endpoint.answers = _takes_its_time
         return given
 
+    def _as_made(self, queue: PushQueue) -> MadeQueue:
+        """Keys, circuits and limits hold messages up; two queues obey what endpoints ask for."""
+        made = replace(super()._as_made(queue), prompt=False)
+        return replace(made, obeys=True, slow_down_s=SLOW_DOWN_S) if self.queues.index(queue) in (1, 2) else made
+
     def actors(self) -> Mapping[str, Callable[[], object]]:
         """A producer for each queue, and the owner."""
         acts = dict(super().actors())
@@ -140,10 +149,7 @@ class PoliciesWorld(IronMqWorld):
             self._post(queue, random)
             return
         began = self._account.scheduler.now
-        messages = [{"body": "x"} for _ in range(BURST)]
-        answer = self._until(201, lambda: self._ask("POST", queue, "/messages", {"messages": messages}))
-        for message_id in answer.body["ids"] if answer else ():
-            self.posted.append(Posted(queue.name, message_id, began, self._account.scheduler.now))
+        self._post_all(queue, [{"body": self._text(10)} for _ in range(BURST)], began)
 
     def _post_ordered(self, queue: PushQueue, random: Random) -> None:
         """Post messages of one key, as a program inside the hub in an environment of ingest.
@@ -151,19 +157,22 @@ class PoliciesWorld(IronMqWorld):
         Repeats until they are known to be stored.
         """
         key, count = random.choice(KEYS), random.choice((1, 1, 2, 4))
-        new = [NewMessage(body=json.dumps({"key": key}).encode(), order_key=key) for _ in range(count)]
+        bodies = [json.dumps({"key": key, "number": next(self._numbers)}).encode() for _ in range(count)]
+        new = [NewMessage(body=each, order_key=key) for each in bodies]
         began = self._account.scheduler.now
 
         def post(hub: Pushhub) -> list[str]:
             return hub.part(Ironmq).post.post(self._project, queue.name, new)
 
         for again in range(6):
-            try:
+            asked, ids = self._account.scheduler.now, []
+            with suppress(RunFailed):
                 ids = self._account.functions["ingest"].invoke({}, instead=post)
-            except RunFailed:
+            now = self._account.scheduler.now
+            self._posts.append(Post(queue.name, Told(asked, now, 201 if ids else 0), bodies, [0] * count, ids))
+            if not ids:
                 self._account.scheduler.sleep(2**again * SECOND)
                 continue
-            now = self._account.scheduler.now
             self.posted += [Posted(queue.name, each, began, now, key) for each in ids]
             return
 
@@ -195,8 +204,6 @@ class PoliciesWorld(IronMqWorld):
                 # them can be judged by it.
                 if len(ids) == 1:
                     yield from left_alone(self._truth, endpoint, subscriber_id, clocks_off)
-            histories = {owed[0]: each for owed, each in self._truth.deliveries.items() if owed[1] in ids}
-            yield from waits_obeyed(endpoint, histories, clocks_off)
         off = any(each.kind == "clocks" for each in self._account.weather.storms)
         if number >= 3 and not off:
             yield from within_limits(endpoint, LIMITS[number - 3])

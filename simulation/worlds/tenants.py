@@ -166,7 +166,7 @@ class TenantsWorld(World):
             key = f"{tenant.name}-{number}"
             endpoint = self._account.endpoints.add(f"{key}.example", [(0, Mood.WELL)])
             tenant.begun[key] = endpoint, self._account.scheduler.now
-            endpoint.about = lambda headers, _: (engine_id(headers["webhook-id"]) or "", "")
+            endpoint.about = lambda headers, _: engine_id(headers["webhook-id"]) or ""
             fields = {"url": f"https://{key}.example/in", "uid": key}
             made = self._until(
                 201, partial(self._ask, tenant, "POST", f"/app/{tenant.app}/endpoint", fields, f"{key} made")

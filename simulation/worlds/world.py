@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import pairwise
 from random import Random
 from typing import ClassVar
 
 from pushhub.engine.model.message import Message
 from pushhub.engine.projects import Projects
 from simulation.account import Account, HttpAnswer, Operator
-from simulation.endpoints import Asked
-from simulation.promises.judgement import Judgement, Violation
+from simulation.promises.judgement import HARMLESS, Fault, Faults, Judgement, Violation
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted, Truth
 from simulation.weather import HOUR, Kind
+
+HARDLY_ANYTHING = 0.1
+"""A storm that strikes at this rate is one fault for all that it strikes."""
+
+ALL_OR_NOTHING = frozenset(
+    {Kind.STOPPED, Kind.THROTTLED, Kind.CROWDED, Kind.OUTAGE, Kind.RESERVED, Kind.WINDOW, Kind.HALF_OPEN}
+)
+DELAYING = frozenset({Kind.REFUSED, Kind.LOST, Kind.SLOW, Kind.UNDONE, Kind.LATE, Kind.CONFLICT, Kind.CRASH})
+FOR_ALL = ("wake-", "sweep-")
+"""Environments that work on whatever is due, not on what they were called with."""
 
 Owed = tuple[str, str]
 """A delivery: message and subscriber, by the hub's own ids."""
@@ -50,6 +58,32 @@ class World(ABC):
     def _clocks_off_s(self) -> float:
         """The most by which two clocks of the hub differ in this run, seconds."""
         return 2 * max((each.rate for each in self._account.weather.storms if each.kind is Kind.CLOCKS), default=0.0)
+
+    def _faults(self) -> Faults:
+        """What the fault plan did in this run, for the models."""
+        faults, strokes = Faults(), list[tuple[int, Fault, list[str]]]()
+        for each in self._account.weather.applied:
+            storm, kind = each.storm, each.kind
+            if kind.value in HARMLESS or kind is Kind.TWICE:
+                continue
+            if storm is None:
+                fault = Fault(kind.value, kind.value, 0, self._account.weather.over)
+            elif kind in ALL_OR_NOTHING or storm.rate >= HARDLY_ANYTHING:
+                fault = Fault(kind.value, storm.name, storm.begins, storm.ends)
+            else:
+                fault = Fault(kind.value, f"{storm.name} at {each.at}", each.at, each.at)
+            strokes.append((each.at, fault, list(each.ids)))
+            if each.who[1].startswith(FOR_ALL):
+                faults.everywhere(fault)
+        for at, kind, ids in self._account.lost:
+            strokes.append((at, Fault(kind.value, f"lost at {at}", at, at), ids))
+        for storm in self._account.weather.storms:
+            heavy = storm.kind in ALL_OR_NOTHING or (storm.kind in DELAYING and storm.rate >= HARDLY_ANYTHING)
+            if heavy:
+                faults.everywhere(Fault(storm.kind.value, storm.name, storm.begins, storm.ends))
+        for at, fault, ids in sorted(strokes, key=lambda stroke: stroke[0]):
+            faults.struck(fault, at, ids)
+        return faults
 
     def _chance(self, who: str) -> Random:
         """Random numbers for one actor, so that leaving out others changes nothing for it."""
@@ -152,31 +186,6 @@ class PushWorld(World):
     def _never_ended(self, owed: Owed, where: str) -> Violation:
         history = self._truth.deliveries.get(owed)
         return Violation("never ended", owed[0], f"{where}: {history[-1].state if history else 'never looked at'}")
-
-    def _asked_after_its_end(self, owed: Owed, asked: Iterable[Asked], where: str) -> Iterator[Violation]:
-        """Requests whose sender could have known that the delivery had ended."""
-        settled_at = self._truth.settled_at(*owed)
-        for seen in asked:
-            after = settled_at is not None and seen.known_at > settled_at
-            if after and not self._truth.asked_by_hand(owed, seen.known_at):
-                told = f"{where} at {moment(seen.at)}, ended at {moment(settled_at or 0)}"
-                yield Violation("asked after its end", owed[0], told)
-
-    def _asked_twice(self, owed: Owed, asked: Iterable[Asked], where: str) -> Iterator[Violation]:
-        """While nothing fails: requests whose sender did not know of the one before. A repeat is allowed only where a
-        failure may have kept the first from being known.
-        """
-        if self._account.weather.struck:
-            return
-        written = [each.at for each in self._truth.deliveries[owed]]
-        for earlier, later in pairwise(sorted(asked, key=lambda each: each.at)):
-            ended_at = later.at if earlier.ended_at is None else earlier.ended_at
-            noted_at = next((at for at in written if at >= ended_at), later.at)
-            # One of several subscribers is asked after the other, without another look at the delivery.
-            next_of_round = owed[1] == "*" and later.environment == earlier.environment
-            if (later.at if next_of_round else later.known_at) < noted_at:
-                told = f"{where} at {moment(earlier.at)} and {moment(later.at)}"
-                yield Violation("asked twice while nothing failed", owed[0], told)
 
 
 def moment(at: int) -> str:

@@ -182,7 +182,6 @@ class RandomCallers:
         self._requests = requests
         self._random = Random(f"callers/{seed}")
         self._gateway = WebSocketGateway(self.account)
-        self.account.remembers_reads = False
         self.account.endpoints.known = Hosts(self.account, self._answer)
         self._tenants: list[Tenant] = []
         self._consents: list[str] = []

@@ -47,4 +47,4 @@ def test_quotas_and_tasks_that_are_not_as_promised_are_found_out() -> None:
 def test_a_hub_that_posts_twice_is_found_out(defect: str) -> None:
     run = ran("simulation.sabotage", "--only", defect, "--most", "2")
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "asked twice while nothing failed" in run.stdout
+    assert any(rule in run.stdout for rule in ("asked twice at once", "asked after its end"))

@@ -36,7 +36,7 @@ class FailsUntil:
         now = self._account.scheduler.now
         self.asked_at.append(now // SECOND)
         status = 200 if len(self.asked_at) >= self._tries else 500
-        return Asked(now, {}, b"", request.headers["Iron-Message-Id"], 0, environment.name), Reply(status=status)
+        return Asked(now, {}, b"", request.headers["Iron-Message-Id"], environment.name), Reply(status=status)
 
 
 def posted(

@@ -7,27 +7,12 @@ from typing import Any
 
 import pytest
 from simulation.dynamodb import Change
-from simulation.functions import Environment
 from simulation.items import pack
 from simulation.sources import StreamSource
 from simulation.template import StreamEvents, stack
 
-from pushhub.engine.model.keys import DeliveryKey, MessageKey
-from pushhub.engine.store._keys import delivery_key, message_key
-
-
-@pytest.mark.parametrize("queue_uid", ["u", "~app_1"])
-@pytest.mark.parametrize("operation", ["get_item", "batch_get_item"])
-def test_it_remembers_when_it_read_a_delivery_wherever_that_lies(operation: str, queue_uid: str) -> None:
-    # Given an environment that reads deliveries, one of them of a listed queue
-    environment: Any = Environment.__new__(Environment)
-    environment.account, environment.reads = SimpleNamespace(scheduler=SimpleNamespace(now=7)), {}
-    key = delivery_key(DeliveryKey("p", queue_uid, "1910849223729873408", "s"))
-    parameters = {"Key": key} if operation == "get_item" else {"RequestItems": {"MessagesTable": {"Keys": [key]}}}
-    environment._read(operation, parameters)
-    # Then the time is known, and nothing about others
-    assert environment.read_of("1910849223729873408", "s") == 7
-    assert environment.read_of("1910849223729873408", "other") == 0
+from pushhub.engine.model.keys import MessageKey
+from pushhub.engine.store._keys import message_key
 
 
 @pytest.mark.parametrize("queue_uid", ["u", "~app_1"])

@@ -10,7 +10,7 @@ import pytest
 from simulation.account import START_MS
 from simulation.endpoints import Asked, Endpoint
 from simulation.lost import Lost
-from simulation.policies import UNDER_WAY, in_order, left_alone, waits_obeyed, within_limits
+from simulation.policies import UNDER_WAY, in_order, left_alone, within_limits
 from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
 from simulation.truth import Truth, Written
@@ -36,7 +36,7 @@ def endpoint(*asked: Asked) -> Endpoint:
 
 
 def request(at: int, message_id: str = "1", *, lasts: int = SECOND, **more: Any) -> Asked:
-    return Asked(at, {}, b"", message_id, at, "push-1", ended_at=at + lasts, **more)
+    return Asked(at, {}, b"", message_id, "push-1", ended_at=at + lasts, **more)
 
 
 def opened() -> Health:
@@ -105,19 +105,6 @@ def test_requests_at_a_time_and_in_a_minute_are_counted() -> None:
     assert rules(within_limits(asked, Limits(concurrency=1))) == ["too many at a time", "too many at a time"]
     assert rules(within_limits(asked, Limits(rate_per_s=1 / 60))) == []
     assert rules(within_limits(asked, Limits(rate_per_s=1 / 120))) == ["too often"]
-
-
-def test_what_retry_after_asked_for_is_waited() -> None:
-    # Given an answer that asks for a minute, written a second later, and a next request
-    first = request(0, answered_at=SECOND, wait_s=60)
-    written = Written(2 * SECOND, "retrying", settled=False, due_at=0, tries=1, attempts=1, version=1)
-    early, late = request(31 * SECOND), request(61 * SECOND)
-    assert rules(waits_obeyed(endpoint(first, early), {"1": [written]}, 0)) == ["Retry-After not waited"]
-    assert rules(waits_obeyed(endpoint(first, late), {"1": [written]}, 0)) == []
-    # And an answer that was never written does not count, nor does one to a manual try
-    wanted = replace(written, at=0, attempts=0, asked=True)
-    assert rules(waits_obeyed(endpoint(first, early), {"1": [wanted, written]}, 0)) == []
-    assert rules(waits_obeyed(endpoint(first, early), {"1": []}, 0)) == []
 
 
 def message(number: int, before: str | None) -> Message:

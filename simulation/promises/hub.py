@@ -1,0 +1,173 @@
+"""The hub protocol: what each service is sent of the messages of its types, from what was pushed and answered, what the
+owner and the person who looks after held messages did, and what services saw and answered.
+
+A service that fails is asked again without an end, unless its mapping says how often: then the message waits for a
+person. An answer with ``delay`` and ``update_url`` means that it works on the message: from then on that address is
+asked, and earlier failures no longer count. ``delay`` alone puts the message off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulation.promises.judgement import SECOND, Faults, Judgement, Told, moment
+from simulation.promises.push import FOREVER, Doubling, Meaning, Owed, Pushes, Seen, Terms
+
+SPREAD = 0.2
+MADE_OF = "of"
+"""What services have made names its origin in this field."""
+
+FOR_EVER_S = 10**9
+NOT_WANTED, NEVER_PUSHED, TWO_PUSHES = "sent and not wanted", "sent and never pushed", "an identifier twice"
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service, as the owner set it up.
+
+    Attributes:
+        types: The types of messages that it wants.
+        base_s: The first wait; it doubles.
+        cap_s: The longest one.
+        most_attempts: Failed tries until a person is needed; None for no limit.
+        off: When its owner had it off, or may have had, microseconds.
+    """
+
+    types: frozenset[str]
+    base_s: float
+    cap_s: float
+    most_attempts: int | None = None
+    off: Sequence[tuple[int, int]] = ()
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """A producer's request; ``message_id`` if it was answered."""
+
+    kind: str
+    payload: Mapping[str, Any]
+    told: Told
+    message_id: str = ""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as a service saw it; ``said`` is the body of its answer if the hub got one."""
+
+    at: int
+    ended: int
+    service: str
+    message_id: str
+    body: bytes
+    status: int
+    said: bytes = b""
+
+
+@dataclass
+class _Known:
+    """What was pushed with one payload: the requests, and who saw it under which ids."""
+
+    pushes: list[Pushed] = field(default_factory=list)
+    asked: dict[str, dict[str, list[Request]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+
+
+class Hub:
+    """Judges a run; arguments as :class:`simulation.promises.push.Pushes`."""
+
+    def __init__(
+        self, services: Mapping[str, Service], judgement: Judgement, faults: Faults, *, clocks_s: float, ends: int
+    ) -> None:
+        self._services = services
+        self._judgement = judgement
+        self._faults = faults
+        self._pushes = Pushes(judgement, faults, clocks_s=clocks_s, ends=ends)
+
+    def judge(
+        self, pushed: Sequence[Pushed], requests: Sequence[Request], by_hand: Mapping[str, Sequence[Told]]
+    ) -> None:
+        """Judge each message at each service.
+
+        Args:
+            pushed: All requests of producers.
+            requests: All requests that services saw.
+            by_hand: What the person decided, by message.
+        """
+        known: dict[str, _Known] = defaultdict(_Known)
+        ids: set[str] = set()
+        for each in pushed:
+            if each.message_id:
+                self._judgement.fact(each.message_id not in ids, TWO_PUSHES, each.message_id, each.kind)
+                ids.add(each.message_id)
+            known[json.dumps(each.payload)].pushes.append(each)
+        for request in sorted(requests, key=lambda each: each.at):
+            content = json.loads(request.body)
+            payload = content.get("payload", {})
+            key = json.dumps(payload)
+            if key not in known and MADE_OF in payload:
+                # A message that a service had made.
+                known[key].pushes.append(Pushed(content["message"], payload, Told(0, request.at, 0)))
+            told = f"{request.service} at {moment(request.at)}: {request.body[:60]!r}"
+            if self._judgement.fact(key in known, NEVER_PUSHED, request.message_id, told):
+                known[key].asked[request.service][request.message_id].append(request)
+        for message in known.values():
+            for name in self._services:
+                copies = message.asked[name]
+                if not copies and message.pushes[-1].message_id:
+                    copies[message.pushes[-1].message_id] = []
+                for message_id, asked in copies.items():
+                    hands = by_hand.get(message_id, ())
+                    self._delivery(message_id, message.pushes, asked, name, by_hand=hands)
+
+    def _delivery(
+        self,
+        message_id: str,
+        pushes: Sequence[Pushed],
+        asked: Sequence[Request],
+        name: str,
+        *,
+        by_hand: Sequence[Told],
+    ) -> None:
+        pushed, service = pushes[-1], self._services[name]
+        told = Told(pushes[0].told.asked, pushed.told.answered, pushed.told.status)
+        wanted = pushed.kind in service.types
+        for each in asked:
+            self._judgement.fact(wanted, NOT_WANTED, message_id, f"{name} at {moment(each.at)}")
+        if not wanted:
+            return
+        self._faults.same(message_id, pushed.message_id)
+        waits = Doubling(service.base_s, service.cap_s, SPREAD, service.most_attempts)
+        # The store's messages have no end; whether a type is for a service may be a minute old where it was turned off.
+        owed = Owed(message_id, name, frozenset({name}), told, 0, FOR_EVER_S, [Terms(0, FOREVER, waits)])
+        owed.by_hand = list(by_hand)
+        last = asked[-1].ended if asked else told.answered
+        off = [begins for begins, ends in service.off if begins <= last + 60 * SECOND and told.asked <= ends]
+        if off:
+            owed.disturbed = max(told.asked, min(off))
+        if len(pushes) > 1 or not told.done:
+            owed.disturbed = told.asked
+        polls = False
+        seen: list[Seen] = []
+        for each in asked:
+            one = self._seen(each, pushed, polls=polls)
+            polls = polls or one.meaning is Meaning.WORKING
+            seen.append(one)
+        self._pushes.judge(owed, seen)
+
+    @staticmethod
+    def _seen(each: Request, pushed: Pushed, *, polls: bool) -> Seen:
+        content = json.loads(each.body)
+        exact = content.get("payload") == pushed.payload and content.get("message") == pushed.kind
+        meaning, wait_s = Meaning.FAILED, 0.0
+        if each.status == 200 and each.said:
+            said = json.loads(each.said)
+            meaning, wait_s = Meaning.TAKEN, float(max(1, said.get("delay", 0)))
+            if "update_url" in said or ("delay" in said and polls):
+                meaning = Meaning.WORKING
+            elif "delay" in said:
+                meaning = Meaning.POSTPONED
+        of = "" if exact else f"{each.body[:60]!r} for {json.dumps(pushed.payload)[:60]}"
+        return Seen(each.at, each.ended, each.service, exact, meaning, wait_s, of)

@@ -1,0 +1,290 @@
+"""IronMQ's push queues: which subscribers each message is owed to, and under which settings, from what producers and
+owners asked and were answered; and what must stand in the error queues.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from simulation.promises.judgement import SECOND, Faults, Judgement, Told, moment
+from simulation.promises.push import FOREVER, Came, Fixed, Meaning, Owed, Pushes, Seen, Terms
+
+RESERVED = 202
+TOO_MANY = 429
+TOO_MANY_TOLD, NOT_TOLD = "an error message too many", "an error message is missing"
+NOT_OWED, NEVER_POSTED, TWO_POSTS = "pushed and not owed", "pushed and never posted", "an identifier twice"
+ERROR_OF_OTHERS = "an error message with other bytes"
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A push queue, as its owner made it.
+
+    Attributes:
+        unicast: Whether each message is owed to one of the subscribers, not to each.
+        subscribers: Their names.
+        retries: Tries after the first.
+        delay_s: From one to the next.
+        expires_s: How long its messages live.
+        error_queue: Where what is given up is told of; empty for nowhere.
+        prompt: Whether nothing but the schedule holds up a message.
+        obeys: Whether ``Retry-After`` is obeyed.
+        slow_down_s: How long it waits at least after 429.
+    """
+
+    unicast: bool
+    subscribers: Sequence[str]
+    retries: int
+    delay_s: int
+    expires_s: int
+    error_queue: str = ""
+    prompt: bool = True
+    obeys: bool = False
+    slow_down_s: float = 0
+
+
+@dataclass(frozen=True)
+class Post:
+    """A producer's request; ``ids`` if they were answered."""
+
+    queue: str
+    told: Told
+    bodies: Sequence[bytes]
+    delays_s: Sequence[int]
+    ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Act:
+    """What an owner does.
+
+    Attributes:
+        kind: What: change the retries; remove or add a subscriber; clear, delete, or make the queue; delete a message.
+        queue: The queue.
+        told: The request.
+        subject: The subscriber, or the message.
+        retries: The new number of retries.
+        delay_s: The new wait.
+    """
+
+    kind: Literal["retries", "remove", "add", "clear", "delete", "make", "forget"]
+    queue: str
+    told: Told
+    subject: str = ""
+    retries: int = 0
+    delay_s: int = 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as a subscriber's endpoint saw it.
+
+    Attributes:
+        at: When it came, microseconds.
+        ended: When the connection ended.
+        queue: The subscriber's queue.
+        name: The subscriber's name.
+        message_id: The message that it says it has.
+        body: Its body.
+        status: The answer; 0 if the hub got none.
+        wait_s: What ``Retry-After`` asked for.
+    """
+
+    at: int
+    ended: int
+    queue: str
+    name: str
+    message_id: str
+    body: bytes
+    status: int
+    wait_s: int = 0
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """What a subscriber acknowledged."""
+
+    message_id: str
+    name: str
+    told: Told
+
+
+@dataclass(frozen=True)
+class ErrorMessage:
+    """What was found in an error queue; ``body`` is None if it was left out."""
+
+    queue: str
+    message_id: str
+    names: tuple[str, ...]
+    body: bytes | None
+
+
+class PushQueues:
+    """Judges a run.
+
+    Args:
+        queues: The queues, by name.
+        judgement: Where the facts go.
+        faults: What the fault plan did.
+        clocks_s: The most by which two clocks of the hub differ, by the fault plan, in seconds.
+        ends: When the run ended, microseconds.
+    """
+
+    def __init__(
+        self, queues: Mapping[str, Queue], judgement: Judgement, faults: Faults, *, clocks_s: float, ends: int
+    ) -> None:
+        self._queues = queues
+        self._judgement = judgement
+        self._faults = faults
+        self._ends = ends
+        self._pushes = Pushes(judgement, faults, clocks_s=clocks_s, ends=ends)
+
+    def judge(
+        self,
+        posts: Sequence[Post],
+        acts: Sequence[Act],
+        requests: Sequence[Request],
+        acknowledged: Sequence[Acknowledgement],
+        errors: Sequence[ErrorMessage],
+    ) -> None:
+        """Judge each message at each of its subscribers."""
+        self._acts: dict[str, list[Act]] = defaultdict(list)
+        for act in sorted(acts, key=lambda each: each.told.asked):
+            if act.told.done or act.told.unsure:
+                self._acts[act.queue].append(act)
+        self._terms = {name: list(self._terms_of(name)) for name in self._queues}
+        self._asked: dict[str, list[Request]] = defaultdict(list)
+        for request in sorted(requests, key=lambda each: each.at):
+            self._asked[request.message_id].append(request)
+        self._acknowledged: dict[str, list[Acknowledgement]] = defaultdict(list)
+        for each in acknowledged:
+            self._acknowledged[each.message_id].append(each)
+        self._errors: dict[str, list[ErrorMessage]] = defaultdict(list)
+        for error in errors:
+            self._errors[error.message_id].append(error)
+        known: set[str] = set()
+        for post in posts:
+            for message_id, body, delay_s in zip(post.ids, post.bodies, post.delays_s, strict=False):
+                self._judgement.fact(message_id not in known, TWO_POSTS, message_id, post.queue)
+                known.add(message_id)
+                self._message(post, message_id, body, delay_s)
+        self._strangers(posts, known)
+
+    def _terms_of(self, name: str) -> Iterator[Terms]:
+        queue = self._queues[name]
+        first = Fixed(queue.retries, queue.delay_s)
+        versions = [(0, first, True)]
+        ends: list[int] = []
+        for act in self._acts[name]:
+            if act.kind in {"retries", "make"}:
+                waits = Fixed(act.retries, act.delay_s) if act.kind == "retries" else first
+                versions.append((act.told.asked, waits, act.told.done))
+                ends.append(act.told.answered)
+        for place, (since, waits, _) in enumerate(versions):
+            until = next(
+                (end for end, (_, _, sure) in zip(ends[place:], versions[place + 1 :], strict=True) if sure), FOREVER
+            )
+            yield Terms(since, until, waits)
+
+    def _there(self, queue: str, kinds: Mapping[str, bool], begins: int, ends: int, subject: str = "") -> set[bool]:
+        """What may have been so between two moments, by acts that say what is so from then on; at first it was so."""
+        may = {True}
+        for act in self._acts[queue]:
+            if act.kind in kinds and act.subject == subject and act.told.asked <= ends:
+                sure = act.told.done and not act.told.unsure and act.told.answered <= begins
+                may = {kinds[act.kind]} if sure else may | {kinds[act.kind]}
+        return may
+
+    def _message(self, post: Post, message_id: str, body: bytes, delay_s: int) -> None:
+        queue, told = self._queues[post.queue], post.told
+        exists = self._there(post.queue, {"delete": False, "make": True}, told.asked, told.answered)
+        if exists == {False}:
+            # The post made a queue of its own.
+            return
+        there = {
+            name: self._there(post.queue, {"remove": False, "add": True}, told.asked, told.answered, name)
+            for name in queue.subscribers
+        }
+        groups = [tuple(queue.subscribers)] if queue.unicast else [(name,) for name in queue.subscribers]
+        for names in groups:
+            receivers = frozenset(name for name in names if True in there[name])
+            asked = [each for each in self._asked.get(message_id, ()) if each.name in names]
+            for each in asked:
+                told_of = f"{post.queue}, by {each.name} at {moment(each.at)}"
+                self._judgement.fact(each.name in receivers, NOT_OWED, message_id, told_of)
+            if not receivers:
+                continue
+            where = f"{post.queue} to {'/'.join(names)}"
+            owed = Owed(message_id, where, receivers, told, delay_s, queue.expires_s, self._terms[post.queue])
+            owed.prompt = queue.prompt
+            owed.acknowledged = [each.told for each in self._acknowledged.get(message_id, ()) if each.name in names]
+            self._acted(owed, post, names)
+            if False in exists or any(False in there[name] for name in names):
+                owed.disturbed = told.asked
+            seen = [self._seen(queue, each, body) for each in asked]
+            came = self._pushes.judge(owed, seen)
+            self._told_of(owed, came, post, body, names)
+
+    def _acted(self, owed: Owed, post: Post, names: Sequence[str]) -> None:
+        """What its owner did to a message, or to its subscribers, since."""
+        for act in self._acts[post.queue]:
+            concerns = act.kind in {"clear", "delete", "make"} or act.subject in {owed.message_id, *names}
+            if not concerns or act.kind in {"retries", "add"} or act.told.answered < post.told.asked:
+                continue
+            owed.disturbed = min(owed.disturbed, act.told.asked)
+            certainly = act.told.asked > post.told.answered
+            if certainly and act.kind != "make" and not (act.kind == "remove" and len(names) > 1):
+                owed.back.append(act.told)
+
+    @staticmethod
+    def _seen(queue: Queue, each: Request, body: bytes) -> Seen:
+        meaning = Meaning.FAILED
+        if each.status == RESERVED:
+            meaning = Meaning.PROMISED
+        elif 200 <= each.status < 300:
+            meaning = Meaning.TAKEN
+        wait_s = float(each.wait_s if queue.obeys else 0)
+        if queue.obeys and each.status == TOO_MANY:
+            wait_s = max(wait_s, queue.slow_down_s)
+        of = "" if each.body == body else f"{len(each.body)} bytes {each.body[:40]!r} for {len(body)} {body[:40]!r}"
+        return Seen(each.at, each.ended, each.name, each.body == body, meaning, wait_s, of)
+
+    def _told_of(self, owed: Owed, came: Came, post: Post, body: bytes, names: Sequence[str]) -> None:
+        """One error message for what was given up or has expired, and none for what was not."""
+        queue, about = self._queues[post.queue], owed.message_id
+        found = [
+            each
+            for each in self._errors.get(about, ())
+            # A subscriber that was removed before it was ever asked has no name there.
+            if queue.unicast or not {*each.names, ""}.isdisjoint(names) or each.names == ("",)
+        ]
+        because = self._faults.on(about, owed.posted.asked, self._ends)[-1:]
+        for each in found:
+            fact = each.body is None or each.body == body
+            self._judgement.fact(fact, ERROR_OF_OTHERS, about, f"{len(each.body or b'')} bytes for {len(body)}")
+        taken = came.over is not None or any(each.done for each in owed.acknowledged)
+        most = int(bool(queue.error_queue) and not taken)
+        told = f"{owed.where}: {len(found)}, {came.why or 'not taken'}, after {came.most} tries"
+        self._judgement.fact(len(found) <= most or owed.disturbed < FOREVER, TOO_MANY_TOLD, about, told, because)
+        doubtful = owed.disturbed < FOREVER or any(each.unsure for each in owed.acknowledged)
+        expires = post.told.answered + round((owed.delay_s + queue.expires_s) * SECOND)
+        due = (came.may_end and came.latest < self._ends) or expires + 26 * 3_600 * SECOND < self._ends
+        if most and not doubtful and due:
+            self._judgement.fact(len(found) >= 1, NOT_TOLD, about, told, because)
+
+    def _strangers(self, posts: Sequence[Post], known: set[str]) -> None:
+        """Messages whose post was not answered: they exist at most once for each such post, with its bytes."""
+        open_posts: Counter[tuple[str, bytes]] = Counter()
+        for post in posts:
+            if not post.ids:
+                open_posts.update((post.queue, body) for body in post.bodies)
+        for message_id, asked in self._asked.items():
+            if message_id in known:
+                continue
+            key = asked[0].queue, asked[0].body
+            told = f"{asked[0].queue} at {moment(asked[0].at)}: {asked[0].body[:40]!r}"
+            self._judgement.fact(open_posts[key] > 0, NEVER_POSTED, message_id, told)
+            open_posts[key] -= 1

@@ -1,0 +1,221 @@
+"""What the models of pushes find, and what they leave alone, in a few lines of what endpoints saw."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from simulation.promises import hub, webhooks
+from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues, Queue, Request
+from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told
+from simulation.promises.push import Doubling, Listed
+
+QUEUE = Queue(False, ["s"], retries=1, delay_s=60, expires_s=86_400, error_queue="errors")
+ROUND = Queue(True, ["s", "t"], retries=1, delay_s=60, expires_s=86_400, error_queue="errors")
+FAULT = Fault("crash", "storm-1", 100 * SECOND, 100 * SECOND)
+
+Thing = Post | Act | Request | Acknowledgement | ErrorMessage
+
+
+def told(at: float, status: int = 200, *struck: str) -> Told:
+    return Told(round(at * SECOND), round(at * SECOND) + 50_000, status, struck)
+
+
+def asked(at: float, status: int = 200, name: str = "s", body: bytes = b"bytes", wait_s: int = 0) -> Request:
+    return Request(round(at * SECOND), round(at * SECOND) + 100_000, "q", name, "1", body, status, wait_s)
+
+
+POST = Post("q", told(0, 201), [b"bytes"], [0], ["1"])
+ERROR = ErrorMessage("q", "1", ("s",), b"bytes")
+CLEAR = Act("clear", "q", told(30))
+
+
+def judged(*things: Thing, queue: Queue = QUEUE, faults: Faults | None = None) -> Judgement:
+    judgement = Judgement()
+    model = PushQueues({"q": queue}, judgement, faults or Faults(), clocks_s=0, ends=200_000 * SECOND)
+    model.judge(
+        [each for each in things if isinstance(each, Post)],
+        [each for each in things if isinstance(each, Act)],
+        [each for each in things if isinstance(each, Request)],
+        [each for each in things if isinstance(each, Acknowledgement)],
+        [each for each in things if isinstance(each, ErrorMessage)],
+    )
+    return judgement
+
+
+def rules(*things: Thing, queue: Queue = QUEUE) -> list[str]:
+    return [each.rule for each in judged(*things, queue=queue).violations]
+
+
+@pytest.mark.parametrize(
+    "things",
+    [
+        [POST, asked(1)],
+        [POST, asked(1, 500), asked(62)],
+        [POST, asked(1, 500), asked(62, 500), ERROR],
+        [POST, asked(1, 202), Acknowledgement("1", "s", told(20))],
+        [POST, asked(1, 202), asked(62)],
+        [POST, asked(1, 500), CLEAR],
+        [replace(POST, delays_s=[300]), asked(301)],
+        # The owner has it tried more often, and sooner.
+        [POST, Act("retries", "q", told(30), retries=2, delay_s=5), asked(1, 500), asked(62, 500), asked(68)],
+        # Its subscriber was removed, and is another one since.
+        [POST, asked(1, 500), Act("remove", "q", told(30), "s"), Act("add", "q", told(60), "s")],
+        [replace(POST, told=told(0, 0, "lost"), ids=[]), asked(1)],
+    ],
+)
+def test_what_is_as_promised_breaks_nothing(things: list[Thing]) -> None:
+    assert rules(*things) == []
+
+
+@pytest.mark.parametrize(
+    ("things", "rule"),
+    [
+        ([POST], "given up too soon"),
+        ([POST, asked(1, body=b"byte")], "other bytes than were posted"),
+        ([POST, asked(1), asked(3)], "asked after its end"),
+        ([POST, asked(1, 500), asked(30)], "asked before its time"),
+        ([POST, asked(1, 500), asked(400)], "asked after its time"),
+        ([POST, asked(400)], "asked after its time"),
+        ([POST, asked(1, 500)], "given up too soon"),
+        ([POST, asked(1, 500), asked(62, 500), asked(123), ERROR], "more tries than allowed"),
+        ([POST, asked(1, 500), asked(62, 500)], "an error message is missing"),
+        ([POST, asked(1, 500), asked(62, 500), ERROR, ERROR], "an error message too many"),
+        ([POST, asked(1), ERROR], "an error message too many"),
+        (
+            [POST, asked(1, 500), asked(62, 500), replace(ERROR, body=b"byte")],
+            "an error message with other bytes",
+        ),
+        ([POST, asked(1, 202), asked(30)], "asked before its time"),
+        ([POST, asked(1, 202), Acknowledgement("1", "s", told(20)), asked(62)], "asked after its end"),
+        ([replace(POST, delays_s=[300]), asked(1)], "asked before its time"),
+        ([POST, CLEAR, asked(90)], "asked after its owner took it back"),
+        ([replace(POST, told=told(60, 201)), CLEAR], "given up too soon"),
+        ([POST, asked(1, 500), Act("remove", "q", told(30), "s"), asked(62)], "asked after its owner took it back"),
+        ([Act("remove", "q", told(-9), "s"), POST, asked(1)], "pushed and not owed"),
+        ([asked(1)], "pushed and never posted"),
+        ([POST, POST, asked(1)], "an identifier twice"),
+        ([POST, asked(1), asked(1.05)], "asked twice at once"),
+        ([POST, asked(100_000)], "asked after it expired"),
+        (
+            [POST, Act("retries", "q", told(0.5), retries=2, delay_s=5), asked(10, 500), asked(71), ERROR],
+            "an error message too many",
+        ),
+    ],
+)
+def test_a_promise_that_is_not_kept_is_told(things: list[Thing], rule: str) -> None:
+    assert rule in rules(*things)
+
+
+def test_of_several_each_is_asked_at_once_and_then_all_again() -> None:
+    # Given a message for one of two, who both fail
+    first = [asked(1, 500), asked(1.2, 500, "t")]
+    assert rules(POST, *first, asked(62, 500, "t"), asked(62.2, 500), replace(ERROR, names=("t",)), queue=ROUND) == []
+    # Then one of them does not come twice in a round, and the round is not over before both were asked
+    assert "asked out of turn" in rules(POST, asked(1, 500), asked(1.2), queue=ROUND)
+    assert "asked after its time" in rules(POST, asked(1, 500), asked(90, 200, "t"), queue=ROUND)
+    assert "asked before its time" in rules(POST, *first, asked(2), queue=ROUND)
+
+
+def test_what_an_endpoint_asks_for_is_obeyed_where_that_is_so() -> None:
+    obeys = replace(QUEUE, obeys=True, slow_down_s=90)
+    assert rules(POST, asked(1, 503, wait_s=300), asked(302), queue=obeys) == []
+    assert "asked before its time" in rules(POST, asked(1, 503, wait_s=300), asked(92), queue=obeys)
+    assert "asked before its time" in rules(POST, asked(1, 429), asked(62), queue=obeys)
+
+
+def test_a_fault_that_struck_this_message_excuses_and_no_other() -> None:
+    # Given a second request though the first was answered, after a run died with the message in hand, or with another
+    own, others = Faults(), Faults()
+    own.struck(FAULT, 2 * SECOND, ["1"])
+    others.struck(FAULT, 2 * SECOND, ["2"])
+    seen = [POST, asked(1), asked(3)]
+    excused = judged(*seen, faults=own)
+    assert (excused.violations, excused.excused) == ([], {"asked after its end, for crash": 1})
+    assert [each.rule for each in judged(*seen, faults=others).violations] == ["asked after its end"]
+
+
+def test_a_storm_excuses_what_is_late_until_it_is_found_again_and_nothing_else() -> None:
+    # Given a function that was broken for ten minutes
+    faults = Faults()
+    faults.everywhere(Fault("throttled", "storm-2", 0, 600 * SECOND))
+    assert judged(POST, asked(700), faults=faults).violations == []
+    assert judged(POST, asked(9_000), faults=faults).violations != []
+    assert judged(POST, asked(1), asked(3), faults=faults).violations != []
+
+
+def test_waits_that_double_and_waits_of_a_list() -> None:
+    doubling, listed = Doubling(5, 60, 0.2, most=6), Listed((5, 300), (0.8, 1.2))
+    waits = [doubling.after(tries) for tries in range(1, 7)]
+    assert waits == [(5, 6), (10, 12), (20, 24), (40, 48), (60, 60), None]
+    assert [listed.after(tries) for tries in (1, 2, 3)] == [(4, 6), (240, 360), None]
+
+
+def hub_rules(*requests: hub.Request, pushed: bool = True, service: hub.Service | None = None) -> list[str]:
+    judgement = Judgement()
+    services = {"s": service or hub.Service(frozenset({"t"}), 30, 3_600, 3)}
+    model = hub.Hub(services, judgement, Faults(), clocks_s=0, ends=200_000 * SECOND)
+    model.judge([hub.Pushed("t", {"n": 1}, told(0, 201), "1")] if pushed else [], requests, {})
+    return [each.rule for each in judgement.violations]
+
+
+def sent(at: float, said: dict[str, object] | None = None, status: int = 200, n: object = 1) -> hub.Request:
+    body = json.dumps({"message": "t", "payload": {"n": n}}).encode()
+    begins = round(at * SECOND)
+    answer = json.dumps({} if said is None else said).encode()
+    return hub.Request(begins, begins + 100_000, "s", "1", body, status, answer if status == 200 else b"")
+
+
+LATER = {"delay": 300, "update_url": "/status"}
+
+
+@pytest.mark.parametrize(
+    ("requests", "rule"),
+    [
+        ([sent(1)], ""),
+        ([sent(1, status=500), sent(34), sent(40)], "asked after its end"),
+        ([sent(1, status=500), sent(34)], ""),
+        ([sent(1, status=500), sent(20)], "asked before its time"),
+        ([sent(1, status=500), sent(150)], "asked after its time"),
+        ([sent(1, status=500), sent(34, status=500), sent(70)], "asked before its time"),
+        ([sent(1, LATER), sent(302)], ""),
+        ([sent(1, LATER), sent(32)], "asked before its time"),
+        # Failures before it worked on the message no longer count.
+        ([sent(1, status=500), sent(34, LATER), sent(335, status=500), sent(366)], ""),
+        ([sent(1, {"delay": 600}), sent(602)], ""),
+        ([sent(1, {"delay": 600})], "given up too soon"),
+        # The third failure leaves it to a person.
+        ([sent(1, status=500), sent(34, status=500), sent(97, status=500)], ""),
+        ([sent(1, status=500), sent(34, status=500), sent(97, status=500), sent(220)], "more tries than allowed"),
+        ([sent(1, n=2)], "sent and never pushed"),
+    ],
+)
+def test_a_service_is_asked_as_the_hub_protocol_says(requests: list[hub.Request], rule: str) -> None:
+    assert rule in hub_rules(*requests) if rule else hub_rules(*requests) == []
+
+
+def test_a_service_gets_what_it_wants_and_nothing_else() -> None:
+    assert hub_rules(sent(1), service=hub.Service(frozenset({"u"}), 30, 3_600)) == ["sent and not wanted"]
+    # What was made by a service is nobody's push
+    assert hub_rules(replace(sent(1), body=b'{"message": "t", "payload": {"of": "0"}}'), pushed=False) == []
+
+
+def webhook_rules(*requests: tuple[float, int], wait_s: int = 0, body: bytes = b'{"n":1}') -> list[str]:
+    judgement = Judgement()
+    model = webhooks.Webhooks({"e": webhooks.Endpoint(0, [])}, judgement, Faults(), clocks_s=0, ends=200_000 * SECOND)
+    seen = [
+        webhooks.Request(round(at * SECOND), round(at * SECOND) + 100_000, "e", "1", body, status, wait_s)
+        for at, status in requests
+    ]
+    model.judge([webhooks.Posted(0, {"n": 1}, told(0, 202), "1")], seen, {})
+    return [each.rule for each in judgement.violations]
+
+
+def test_an_endpoint_is_asked_by_the_published_schedule() -> None:
+    assert webhook_rules((1, 500), (6, 500), (306, 200)) == []
+    assert webhook_rules((1, 500), (6, 500), (206, 200)) == ["asked before its time"]
+    assert webhook_rules((1, 500), (30, 200), wait_s=60) == ["asked before its time"]
+    assert webhook_rules((1, 410), (306, 200)) == ["asked after its end"]
+    assert webhook_rules((1, 500), (6, 500)) == ["given up too soon"]
+    assert webhook_rules((1, 200), body=b'{"n":2}') == ["other bytes than were posted"]
