@@ -139,7 +139,7 @@ def test_a_fifo_queue_drops_what_it_was_sent_within_five_minutes(clock: FakeCloc
 
 
 def test_a_duplicate_has_the_same_id_and_a_handle_of_its_own(clock: FakeClock) -> None:
-    waiting = queue(clock, Chances(repeats=lambda: True), visibility_s=1_000_000)
+    waiting = queue(clock, Chances(repeats=lambda _: True), visibility_s=1_000_000)
     waiting.send("x")
     [first] = waiting.receive(10)
     clock.advance(seconds=900)
