@@ -14,8 +14,11 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from simulation.bodies import text_body
 from simulation.gateway import WebSocketGateway
 from simulation.promises.judgement import Violation
+from simulation.promises.notifications import Connection, Notifications
+from simulation.promises.notifications import Frame as SeenFrame
 from simulation.scheduler import SECOND
 from simulation.weather import HOUR
 from simulation.worlds.world import World
@@ -25,6 +28,9 @@ SOURCES = ("111", "222", "333")
 PUBLISHERS = 3
 CONSUMERS = 3
 """Consumers of the shared subscriber."""
+
+SENDERS = ("notify-", "consumers-")
+"""Environments that send frames, and hear of connections and acknowledgements."""
 
 FASTER = 6
 """Publishers post this many times as often as producers of other worlds."""
@@ -56,18 +62,22 @@ class Frame:
     Attributes:
         at: When it arrived, microseconds.
         connection: The connection.
-        opened: When that connection was opened, microseconds.
         position: Position in the topic.
         key: Publisher and number.
         source: The object it is about.
+        content: Its data, as JSON.
+        acknowledged: When its consumer sent the acknowledgement, microseconds.
+        noted: When the hub had certainly heard it.
     """
 
     at: int
     connection: str
-    opened: int
     position: int
     key: tuple[int, int]
     source: str
+    content: str
+    acknowledged: int | None = None
+    noted: int | None = None
 
 
 @dataclass
@@ -80,7 +90,7 @@ class Subscriber:
         shared: Whether it has several consumers.
         since: When its first connection was open, microseconds.
         frames: All frames of all its connections, in order.
-        noted: When the hub had each acknowledgement, by position, microseconds.
+        connections: Its connections.
         token: The token of its consumers.
     """
 
@@ -89,7 +99,7 @@ class Subscriber:
     shared: bool = False
     since: int | None = None
     frames: list[Frame] = field(default_factory=list)
-    noted: dict[int, int] = field(default_factory=dict)
+    connections: list[Connection] = field(default_factory=list)
     token: str = ""
 
 
@@ -108,7 +118,8 @@ class NotificationsWorld(World):
             Subscriber("machine", "machines"),
             Subscriber("team", "machines", shared=True),
         ]
-        self._opened: dict[str, int] = {}
+        self._contents: dict[tuple[int, int], str] = {}
+        self._bodies = self._chance("bodies")
         self._make_project()
         basic = base64.b64encode(f"{self._project}/me:{self._token}".encode()).decode()
         self._headers = {"authorization": f"Basic {basic}"}
@@ -165,7 +176,12 @@ class NotificationsWorld(World):
             for _ in range(random.choice((1, 1, 3, 10))):
                 number += 1
                 source = random.choice(SOURCES)
-                drafts.append({"api": _api(topic), "source": source, "data": {"p": publisher, "n": number}})
+                text = text_body(
+                    self._bodies, f"p{publisher}n{number}", size=self._bodies.choice((40, 40, 300)), large=0
+                )
+                data = {"p": publisher, "n": number, "text": text, "list": [1.5, None, {"é": True}]}
+                self._contents[publisher, number] = json.dumps(data)
+                drafts.append({"api": _api(topic), "source": source, "data": data})
                 told.append(Published(publisher, number, topic, source, began))
             post = partial(
                 self._ask, "/notification2/notifications", drafts, **{"idempotency-key": f"{publisher}-{request}"}
@@ -182,7 +198,7 @@ class NotificationsWorld(World):
             if status != 200:
                 scheduler.sleep(random.randrange(2, 30) * SECOND)
                 continue
-            self._opened[connection] = scheduler.now
+            opened = scheduler.now
             if subscriber.since is None:
                 subscriber.since = scheduler.now
             stays = scheduler.now + round(random.expovariate(1 / 2_000) * SECOND)
@@ -193,6 +209,7 @@ class NotificationsWorld(World):
                     # A ping.
                     socket.active_at = self._account.now_ms()
             self._gateway.cut(connection)
+            subscriber.connections.append(Connection(connection, opened, scheduler.now))
             scheduler.sleep(round(random.expovariate(1 / 60) * SECOND))
 
     def _heard(self, subscriber: Subscriber, random: Random, connection: str, frame: str) -> None:
@@ -203,20 +220,24 @@ class NotificationsWorld(World):
         told = json.loads(body)
         position = int.from_bytes(base64.b64decode(ack_id)[:8])
         now = self._account.scheduler.now
-        opened = self._opened.get(connection, now)
         source = description.rpartition("/")[2]
-        subscriber.frames.append(Frame(now, connection, opened, position, (told["p"], told["n"]), source))
+        came = Frame(now, connection, position, (told["p"], told["n"]), source, json.dumps(told))
+        subscriber.frames.append(came)
         self._account.note(f"{subscriber.name} on {connection} gets p{told['p']}n{told['n']} at {position}")
         if random.random() < 0.97:
             after = round(random.expovariate(1 / 2) * SECOND)
-            noted = partial(self._noted, subscriber, position, connection)
-            self._account.scheduler.spawn(lambda: self._gateway.send(connection, ack_id, noted), after=after)
+            self._account.scheduler.spawn(partial(self._acknowledge, came, ack_id), after=after)
 
-    def _noted(self, subscriber: Subscriber, position: int, connection: str) -> None:
+    def _acknowledge(self, came: Frame, ack_id: str) -> None:
+        if came.connection in self._account.sockets.open:
+            came.acknowledged = self._account.scheduler.now
+            self._gateway.send(came.connection, ack_id, partial(self._noted, came))
+
+    def _noted(self, came: Frame) -> None:
         # One in progress when its connection ends, or when its client is gone, may or may not count.
-        socket = self._account.sockets.open.get(connection)
+        socket = self._account.sockets.open.get(came.connection)
         if socket is not None and not socket.half_open:
-            subscriber.noted.setdefault(position, self._account.scheduler.now)
+            came.noted = self._account.scheduler.now
 
     def open(self) -> int:
         """Number of notifications that have not reached a subscriber."""
@@ -239,8 +260,9 @@ class NotificationsWorld(World):
         for subscriber in self.subscribers:
             yield from self._everything_arrived(subscriber)
             yield from self._in_order(subscriber)
-            yield from self._once_acknowledged(subscriber)
         yield from self._one_order()
+        self._judge()
+        yield from self.judgement.total()
 
     def _everything_arrived(self, subscriber: Subscriber) -> Iterator[Violation]:
         got = {each.key for each in subscriber.frames}
@@ -267,16 +289,23 @@ class NotificationsWorld(World):
             seen[each.connection, each.position] = each
             highest[key] = max(highest.get(key, 0), each.position)
 
-    def _once_acknowledged(self, subscriber: Subscriber) -> Iterator[Violation]:
-        """A notification whose acknowledgement the hub had before a connection was opened does not arrive on it."""
-        for each in subscriber.frames:
-            noted = subscriber.noted.get(each.position)
-            if noted is not None and noted < each.opened - SECOND:
-                told = (
-                    f"{subscriber.name} on {each.connection} at {each.at / SECOND:.1f} s, noted at "
-                    f"{noted / SECOND:.1f} s"
+    def _judge(self) -> None:
+        now = self._account.scheduler.now
+        model = Notifications(self.judgement, self._faults(SENDERS), ends=now)
+        for subscriber in self.subscribers:
+            frames = [
+                SeenFrame(
+                    each.at,
+                    each.connection,
+                    each.position,
+                    each.key,
+                    each.content,
+                    each.acknowledged,
+                    None if each.noted is None else each.noted + SECOND,
                 )
-                yield Violation("sent after its acknowledgement", f"p{each.key[0]}n{each.key[1]}", told)
+                for each in subscriber.frames
+            ]
+            model.judge(self._contents, frames, subscriber.connections, shared=subscriber.shared)
 
     def _one_order(self) -> Iterator[Violation]:
         """A topic has one order, the same for all, which keeps the order of each publisher's requests."""

@@ -59,8 +59,10 @@ class World(ABC):
         """The most by which two clocks of the hub differ in this run, seconds."""
         return 2 * max((each.rate for each in self._account.weather.storms if each.kind is Kind.CLOCKS), default=0.0)
 
-    def _faults(self) -> Faults:
-        """What the fault plan did in this run, for the models."""
+    def _faults(self, of: tuple[str, ...] = ()) -> Faults:
+        """What the fault plan did in this run, for the models; what struck environments whose names begin with one of
+        ``of`` also under the name "".
+        """
         faults, strokes = Faults(), list[tuple[int, Fault, list[str]]]()
         for each in self._account.weather.applied:
             storm, kind = each.storm, each.kind
@@ -72,7 +74,7 @@ class World(ABC):
                 fault = Fault(kind.value, storm.name, storm.begins, storm.ends)
             else:
                 fault = Fault(kind.value, f"{storm.name} at {each.at}", each.at, each.at)
-            strokes.append((each.at, fault, list(each.ids)))
+            strokes.append((each.at, fault, [*each.ids, *([""] if each.who[1].startswith(of) and of else [])]))
             if each.who[1].startswith(FOR_ALL):
                 faults.everywhere(fault)
         for at, kind, ids in self._account.lost:

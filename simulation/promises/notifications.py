@@ -1,0 +1,167 @@
+"""Notifications: what each subscriber's consumers must be sent, from what was published and answered, which connections
+they had, what came on them, and what they acknowledged.
+
+A notification comes with its bytes. After a reconnect, exactly what was not acknowledged comes again, in order and
+before anything new, and what was acknowledged never; of a shared subscriber, whoever is connected gets it. No more than
+a window of them is unacknowledged on one connection.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from simulation.promises.judgement import SECOND, Faults, Judgement, moment
+
+WINDOW = 1_000
+AGAIN_S = 90
+"""A connection that lasts so long has been sent what was not acknowledged."""
+
+NOTED_S = 5
+"""So long after it was sent, an acknowledgement on a connection that stays open has certainly been heard."""
+
+OTHER_BYTES, NOT_AGAIN, AGAIN = "other bytes than were published", "not sent again", "sent after its acknowledgement"
+OUT_OF_ORDER, TOO_MANY = "sent again out of order", "more than its window"
+NEVER_PUBLISHED = "sent and never published"
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A consumer's connection.
+
+    Attributes:
+        name: Its name.
+        opened: When its consumer knew that it is open, microseconds.
+        ended: When it ended; the end of the run if it did not.
+    """
+
+    name: str
+    opened: int
+    ended: int
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What came on a connection.
+
+    Attributes:
+        at: When, microseconds.
+        connection: Where.
+        position: Its place in the topic.
+        key: Which notification it says it is.
+        content: What it holds.
+        acknowledged: When its consumer sent the acknowledgement, or None.
+        noted: When that was certainly heard; None if it was not, or nobody knows.
+    """
+
+    at: int
+    connection: str
+    position: int
+    key: tuple[int, int]
+    content: str
+    acknowledged: int | None = None
+    noted: int | None = None
+
+
+class Notifications:
+    """Judges a run.
+
+    Args:
+        judgement: Where the facts go.
+        faults: What the fault plan did, under the name "" where it struck what sends and hears.
+        ends: When the run ended, microseconds.
+    """
+
+    def __init__(self, judgement: Judgement, faults: Faults, *, ends: int) -> None:
+        self._judgement = judgement
+        self._faults = faults
+        self._ends = ends
+
+    def judge(
+        self,
+        contents: Mapping[tuple[int, int], str],
+        frames: Sequence[Frame],
+        connections: Sequence[Connection],
+        *,
+        shared: bool,
+    ) -> None:
+        """Judge a subscriber.
+
+        Args:
+            contents: What was posted, whether that was answered or not.
+            frames: What came, in order of time.
+            connections: All of its connections.
+            shared: Whether it has several consumers.
+        """
+        by_name = {each.name: each for each in connections}
+        by_position: dict[int, list[Frame]] = defaultdict(list)
+        for each in frames:
+            about = f"p{each.key[0]}n{each.key[1]}"
+            known = contents.get(each.key)
+            self._judgement.fact(known is not None, NEVER_PUBLISHED, about, f"on {each.connection}")
+            told = f"on {each.connection} at {moment(each.at)}: {each.content[:60]!r}"
+            self._judgement.fact(known == each.content, OTHER_BYTES, about, told)
+            by_position[each.position].append(each)
+        for came in by_position.values():
+            self._never_again(came)
+            self._again(came, connections, by_name)
+        for connection in connections:
+            own = [each for each in frames if each.connection == connection.name]
+            self._window(connection, own)
+            if not shared:
+                self._in_order(connection, own, by_position)
+
+    def _never_again(self, came: Sequence[Frame]) -> None:
+        """Once an acknowledgement was heard, it never comes again."""
+        noted = min((each.noted for each in came if each.noted is not None), default=None)
+        for each in came if noted is not None else ():
+            late = noted is not None and each.at > noted
+            because = self._faults.on("", (noted or 0) - 60 * SECOND, each.at)[-1:]
+            about = f"p{each.key[0]}n{each.key[1]}"
+            told = f"on {each.connection} at {moment(each.at)}, noted at {moment(noted or 0)}"
+            self._judgement.fact(not late, AGAIN, about, told, because)
+
+    def _again(
+        self, came: Sequence[Frame], connections: Sequence[Connection], by_name: Mapping[str, Connection]
+    ) -> None:
+        """What nobody acknowledged comes again on the next connection that lasts long enough."""
+        for place, last in enumerate(came):
+            if last.acknowledged is not None:
+                return
+            following = came[place + 1].at if place + 1 < len(came) else self._ends
+            ended = by_name[last.connection].ended if last.connection in by_name else self._ends
+            about = f"p{last.key[0]}n{last.key[1]}"
+            for each in connections:
+                begins = max(each.opened, ended)
+                due = begins + AGAIN_S * SECOND
+                if each.name == last.connection or each.ended < due:
+                    continue
+                because = self._faults.delaying("", last.at, max(due, last.at))[-1:]
+                told = f"came on {last.connection} until {moment(ended)}, not on {each.name}, since {moment(begins)}"
+                self._judgement.fact(following <= due, NOT_AGAIN, about, told, because)
+                break
+
+    def _window(self, connection: Connection, own: Sequence[Frame]) -> None:
+        times = [(each.at, 1) for each in own]
+        times += [(each.acknowledged, -1) for each in own if each.acknowledged is not None]
+        count = most = 0
+        for _, step in sorted(times):
+            count += step
+            most = max(most, count)
+        self._judgement.fact(most <= WINDOW, TOO_MANY, connection.name, f"{most} unacknowledged")
+
+    def _in_order(self, connection: Connection, own: Sequence[Frame], came: Mapping[int, Sequence[Frame]]) -> None:
+        """What comes again comes before what is new."""
+        new_at: Frame | None = None
+        for each in own:
+            old = came[each.position][0].connection != connection.name
+            if old and new_at is not None and new_at.position < each.position:
+                # A later one that is new to this subscriber came first: both are in order all the same.
+                continue
+            kept = not old or new_at is None
+            told = f"on {connection.name}: {each.position} after {new_at.position if new_at else 0}, which was new"
+            because = self._faults.on("", connection.opened - 60 * SECOND, each.at)[-1:]
+            self._judgement.fact(kept, OUT_OF_ORDER, f"p{each.key[0]}n{each.key[1]}", told, because)
+            if not old and new_at is None:
+                new_at = each
