@@ -48,7 +48,7 @@ class Prompt:
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.at.setdefault(headers["iron-message-id"], now)
         self.times += 1
-        seen = Asked(now, headers, b"", headers["iron-message-id"], 0, environment.name)
+        seen = Asked(now, headers, b"", headers["iron-message-id"], environment.name)
         return seen, Reply(takes=20_000)
 
 

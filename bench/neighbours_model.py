@@ -53,7 +53,7 @@ class Seen:
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.at.setdefault(headers["iron-message-id"], now)
         self.times += 1
-        seen = Asked(now, headers, b"", headers["iron-message-id"], 0, environment.name)
+        seen = Asked(now, headers, b"", headers["iron-message-id"], environment.name)
         return seen, Reply(takes=10_000 * SECOND if self.hangs else self.takes_ms * 1_000)
 
 

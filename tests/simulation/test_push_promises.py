@@ -130,7 +130,7 @@ def test_a_fault_that_struck_this_message_excuses_and_no_other() -> None:
     own, others = Faults(), Faults()
     own.struck(FAULT, 2 * SECOND, ["1"])
     others.struck(FAULT, 2 * SECOND, ["2"])
-    seen = [POST, asked(1), asked(3)]
+    seen: list[Thing] = [POST, asked(1), asked(3)]
     excused = judged(*seen, faults=own)
     assert (excused.violations, excused.excused) == ([], {"asked after its end, for crash": 1})
     assert [each.rule for each in judged(*seen, faults=others).violations] == ["asked after its end"]
