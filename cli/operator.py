@@ -11,12 +11,15 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pushhub.cloud.clock import SystemClock
+from pushhub.cloud.table import Table
 from pushhub.engine.projects import Projects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.suspension import KNOWN_WITHIN_MS
 
 from .answers import section, text
 from .dry import NotDone
+from .erasing import Erasing
+from .holdings import TABLES
 from .hub import HubOptions, NoHub, local_description
 from .settings import Profile
 
@@ -144,3 +147,19 @@ def close_consumers(hub: HubOptions) -> None:
             client.invoke(FunctionName=found.outputs[CLOSES_CONSUMERS], Payload=b"{}")
         except (BotoCoreError, ClientError) as error:
             raise click.ClickException(f"suspended, but the consumers stay for up to a minute: {error}") from error
+
+
+def erasing_of(hub: HubOptions) -> Erasing:
+    """What erases projects of the hub.
+
+    Raises:
+        click.ClickException: The hub cannot be found.
+    """
+    found = deployment(hub)
+    dynamodb, clock = found.client("dynamodb"), SystemClock()
+    return Erasing(
+        tables={name: Table(dynamodb, found.outputs[f"{name}Name"], clock) for name in TABLES},
+        s3=found.client("s3"),
+        bodies=found.outputs["BodiesBucketName"],
+        records=found.outputs["RecordsBucketName"],
+    )

@@ -6,14 +6,18 @@ from typing import Any
 
 import click
 
+from pushhub.base.errors import NotFound
 from pushhub.base.times import iso_time
+from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
 
 from ..dry import changes
-from ..framework import Group
+from ..erasing import SETTLED_MS
+from ..framework import Group, ask, destructive
+from ..holdings import PROJECT_ID
 from ..hub import HubOptions
-from ..operator import close_consumers, projects_of
+from ..operator import close_consumers, erasing_of, projects_of
 
 MOST_PER_SECOND = 1_000_000
 
@@ -118,6 +122,56 @@ def suspend_project(hub: HubOptions, project: str) -> None:
 def resume_project(hub: HubOptions, project: str) -> None:
     """End the suspension of a project: what was held is sent from the next minute on, oldest first."""
     hub.show([_shown(projects_of(hub).resume(project))])
+
+
+@projects.command("delete")
+@click.argument("project")
+@destructive
+@changes
+@click.pass_obj
+def delete_project(hub: HubOptions, project: str, yes: bool) -> int:
+    """Delete a project and everything that is its, and show what was removed and what is left: a proof of erasure.
+
+    It is suspended first, for good. The command may be interrupted and repeated; it has to be run again a quarter of an
+    hour after the first time, when nothing can be written for the project any more, and says so. Exit code 1: something
+    is left, or may still come.
+    """
+    if not PROJECT_ID.fullmatch(project):
+        raise click.UsageError(f"{project} is no project's id")
+    ask(f"Delete the project {project} with all its data? This cannot be undone.", yes=yes)
+    service, erasing = projects_of(hub), erasing_of(hub)
+    try:
+        known: Project | None = service.begin_erasure(project)
+    except NotFound:
+        known = None
+    if known is not None and known.erased_since is not None and not _is_silent(known.erased_since):
+        close_consumers(hub)
+    erased = erasing.run(project, known.created_at if known else 0)
+    places = {**erased.removed, **erased.left}
+    hub.show([{"place": each, "removed": erased.removed[each], "left": erased.left[each]} for each in sorted(places)])
+    for table, keys in erased.unknown.items():
+        click.echo(f"{table}: names the project and is of no known kind: {', '.join(keys[:3])}", err=True)
+    if erased.days:
+        click.echo(
+            f"curated files and reports of {len(erased.days)} days were made from records that are gone now: run the "
+            f"report's job with --date-from {erased.days[0]}, then this command again",
+            err=True,
+        )
+    if known is None or known.erased_since is None:
+        return 0 if erased.nothing_left else 1
+    if not _is_silent(known.erased_since):
+        at = iso_time(known.erased_since + SETTLED_MS)
+        click.echo(f"something may still be written for it until {at}: run this command again after that", err=True)
+        return 1
+    if not erased.nothing_left:
+        click.echo("something is left: run this command again", err=True)
+        return 1
+    erasing.finish(project)
+    return 0
+
+
+def _is_silent(since: int) -> bool:
+    return SystemClock().now() - since >= SETTLED_MS
 
 
 def _shown(project: Project) -> dict[str, Any]:

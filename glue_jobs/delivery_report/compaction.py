@@ -7,6 +7,7 @@ what was written.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from pyspark.sql import Column, GroupedData, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from .files import Stored, as_json, listed, remove
+from .files import Stored, as_json, listed, read_text, remove
 from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
 from .manifest import Manifest, files_of, read_manifest, write_manifest
 from .schema import CORRUPT, RAW
@@ -116,7 +117,9 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
             )
         rejected = _reasons(spark, f"{layout.rejected}/dt={intake.day}") if intake.rejected else {}
         names = {_below_day(intake.day, name) for name in raw}
-        whole = replace(intake, incomplete=incomplete_objects(names, counted, rejected))
+        whole = replace(
+            intake, incomplete=incomplete_objects(names, counted, rejected, left_by_erasures(records, intake.day))
+        )
         write_manifest(
             f"{layout.records}/dt={intake.day}",
             Manifest(
@@ -130,6 +133,17 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         )
         finished.append(_digested(whole, raw))
     return finished
+
+
+def left_by_erasures(records: str, day: date) -> dict[str, int]:
+    """How many records the erasure of projects has left in the objects of a day from which it took some out.
+
+    Args:
+        records: Folder that holds ``dt=...``.
+        day: The day.
+    """
+    text = read_text(f"{records}/erased/dt={day}.json")
+    return {str(name): int(count) for name, count in json.loads(text).items()} if text else {}
 
 
 def note_duplicates(

@@ -90,7 +90,10 @@ def expected_records(source: str) -> int | None:
 
 
 def incomplete_objects(
-    sources: Iterable[str], used: Mapping[str, int], rejected: Mapping[str, Mapping[str, int]]
+    sources: Iterable[str],
+    used: Mapping[str, int],
+    rejected: Mapping[str, Mapping[str, int]],
+    left: Mapping[str, int] | None = None,
 ) -> tuple[IncompleteObject, ...]:
     """The objects of which not every record could be used, by name.
 
@@ -101,10 +104,12 @@ def incomplete_objects(
         sources: All objects of a day.
         used: Records used, by object.
         rejected: Lines rejected, by object and reason.
+        left: How many records the erasure of a project has left in an object, where it took some out.
     """
     found = []
     for source in sorted(sources):
-        expected, kept, reasons = expected_records(source), used.get(source, 0), rejected.get(source, {})
+        expected = (left or {}).get(source, expected_records(source))
+        kept, reasons = used.get(source, 0), rejected.get(source, {})
         if expected != kept or reasons:
             why = ", ".join(f"{lines} {reason}" for reason, lines in sorted(reasons.items()))
             found.append(IncompleteObject(source=source, expected=expected, used=kept, rejected=why))

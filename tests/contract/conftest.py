@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
+from cli.holdings import NOBODY, owner
 from tests.cloud import aws_services as aws
 from tests.contract.mortal import Mortal
+from tests.contract.samples import OTHER_PROJECT, PROJECT
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore, FakeSchedule
 from tests.fakes.activity import FakeActivity, FakeAttemptCounts
 from tests.fakes.alerts import FakeAlerts
@@ -18,6 +21,7 @@ from tests.fakes.past import FakePastSearches
 from tests.fakes.search import FakeSearchIndex
 from tests.fakes.subscribers import FakeSubscribers
 from tests.notifications.store import aws_notifications
+from tests.notifications.world import PROJECT as TENANT
 
 from pushhub.engine.ports import (
     ActivityStore,
@@ -44,6 +48,18 @@ from pushhub.ironmq.ports import AlertStore, PullStore
 from pushhub.ironmq.store.dynamodb_alerts import DynamoDBAlerts
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
+OWNERS = {PROJECT, OTHER_PROJECT, TENANT, NOBODY}
+TABLES_HERE = {
+    aws.CONFIG_TABLE: "ConfigTable",
+    aws.MESSAGES_TABLE: "MessagesTable",
+    aws.SCHEDULE_TABLE: "ScheduleTable",
+    aws.PULL_TABLE: "PullTable",
+    aws.HUB_TABLE: "HubTable",
+    aws.WEBHOOKS_TABLE: "WebhooksTable",
+    aws_notifications.BACKLOGS_TABLE: "BacklogsTable",
+}
+"""What the tables of the template are called here."""
+
 
 @pytest.fixture(autouse=True)
 def _services(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +72,25 @@ def _services(monkeypatch: pytest.MonkeyPatch) -> None:
         for service in ("dynamodb", "s3", "sqs"):
             monkeypatch.setattr(aws, service, getattr(simulated_services, service))
         monkeypatch.setattr(aws_notifications, "dynamodb", simulated_services.dynamodb)
+
+
+@pytest.fixture(autouse=True)
+def _known_kinds(_services: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a store writes is of a kind that an erasure knows, and its owner's."""
+    for module in (aws, aws_notifications):
+        monkeypatch.setattr(module, "dynamodb", _checked(module.dynamodb))
+
+
+def _checked(real: Callable[[], AbstractContextManager[Any]]) -> Callable[[], AbstractContextManager[Any]]:
+    @contextmanager
+    def checked() -> Iterator[Any]:
+        with real() as client:
+            yield client
+            for name in client.list_tables()["TableNames"]:
+                for item in client.scan(TableName=name)["Items"]:
+                    assert owner(TABLES_HERE[name], item) in OWNERS, item
+
+    return checked
 
 
 @pytest.fixture

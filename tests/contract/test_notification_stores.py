@@ -20,6 +20,7 @@ from tests.contract.notification_samples import (
     a_connection,
     a_subscription,
 )
+from tests.contract.samples import OTHER_PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.notification_stores import (
     FakeBacklogStore,
@@ -135,7 +136,7 @@ def test_a_key_stands_for_its_first_request_for_a_day(stores: Stores) -> None:
     assert stores.requests.note(a_request(taken=taken), NOW) == a_request(taken=taken)
     assert stores.requests.note(a_request(digest="other"), NOW + REPEATABLE_MS - 1) == a_request(taken=taken)
     # In another project, it is a different key
-    assert stores.requests.note(a_request(project="elsewhere"), NOW) == a_request(project="elsewhere")
+    assert stores.requests.note(a_request(project=OTHER_PROJECT), NOW) == a_request(project=OTHER_PROJECT)
     later = a_request(digest="other", ids=())
     assert stores.requests.note(later, NOW + REPEATABLE_MS) == later
 
@@ -350,7 +351,7 @@ def test_a_subscription_is_unique_by_source_context_and_name(stores: Stores) -> 
     stores.subscriptions.create(a_subscription("4", source="11"))
     stores.subscriptions.create(a_subscription("5", context=Context.TENANT, source=""))
     assert stores.subscriptions.subscription(TOPIC.project, "1") == rule
-    assert stores.subscriptions.subscription("elsewhere", "1") is None
+    assert stores.subscriptions.subscription(OTHER_PROJECT, "1") is None
     assert [each.subscription_id for each in stores.subscriptions.subscriptions(TOPIC.project)] == ["1", "3", "4", "5"]
 
 
@@ -359,7 +360,7 @@ def test_subscriptions_concerning_a_source_are_its_own_and_the_tenant_s(stores: 
     stores.subscriptions.create(a_subscription("2", source="a#b"))
     stores.subscriptions.create(a_subscription("3", source="a#"))
     stores.subscriptions.create(a_subscription("10", context=Context.TENANT, source=""))
-    stores.subscriptions.create(a_subscription("11", project="elsewhere", source="a"))
+    stores.subscriptions.create(a_subscription("11", project=OTHER_PROJECT, source="a"))
 
     def concerning(source: str) -> list[str]:
         return [each.subscription_id for each in stores.subscriptions.concerning(TOPIC.project, source)]

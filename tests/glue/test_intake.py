@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from glue_jobs.delivery_report.compaction import left_by_erasures
 from glue_jobs.delivery_report.intake import (
     IncompleteObject,
     expected_records,
@@ -102,3 +103,18 @@ def test_objects_that_gave_less_than_their_key_says_are_named() -> None:
         IncompleteObject(source="c-1-2-5.json.gz", expected=5, used=0, rejected=""),
         IncompleteObject(source="stray.txt", expected=None, used=0, rejected=""),
     )
+
+
+def test_records_that_an_erasure_took_out_are_not_missed(tmp_path: Path) -> None:
+    # Given a note of the erasure of a project: two of an object's five records are left
+    assert left_by_erasures(str(tmp_path), date(2026, 11, 20)) == {}
+    (tmp_path / "erased").mkdir()
+    (tmp_path / "erased/dt=2026-11-20.json").write_text('{"hour=05/a-1-2-5.json.gz": 2}')
+    left = left_by_erasures(str(tmp_path), date(2026, 11, 20))
+    # Then the object is complete with them, and another one that lacks records still is not
+    sources = ["hour=05/a-1-2-5.json.gz", "hour=05/b-1-2-5.json.gz"]
+    found = incomplete_objects(sources, dict.fromkeys(sources, 2), {}, left)
+    assert [each.source for each in found] == sources[1:]
+    # And one record less than that is missed
+    [found_less, _] = incomplete_objects(sources, dict.fromkeys(sources, 1), {}, left)
+    assert (found_less.expected, found_less.used) == (2, 1)

@@ -117,6 +117,19 @@ class Projects:
             raise Conflict("The project is being erased")
         return self._noted(replace(project, suspended_at=None))
 
+    def begin_erasure(self, project_id: str) -> Project:
+        """Suspend a project for good, because everything that is its is about to be removed.
+
+        Raises:
+            NotFound: No such project.
+            Unavailable: It may not be suspended; call again.
+        """
+        project = self._project(project_id)
+        if project.erased_since is not None:
+            return project
+        now = self._clock.now()
+        return self._noted(replace(project, suspended_at=project.suspended_at or now, erased_since=now))
+
     def make_token(self, project_id: str, label: str = "", *, expires_at: int | None = None) -> str:
         """Create a token for a project. It is returned only this once; the hub keeps its hash.
 

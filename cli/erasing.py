@@ -1,0 +1,254 @@
+"""Erases a project: everything that is its, from every table and bucket, with a proof that nothing is left.
+
+Nothing depends on where a run was cut off: each looks for what is there, removes it, and then looks again. What an
+erasure took out of the delivery records is noted first, so that the nightly report does not miss it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pushhub.base.errors import Unavailable
+from pushhub.base.times import iso_time
+from pushhub.cloud.calls import aws_call
+from pushhub.cloud.table import Item, Table, text
+
+from .holdings import BODIES, TABLES, owner
+
+SETTLED_MS = 900_000
+"""How long after the project was silenced something may still be written for it, milliseconds: no function runs
+longer.
+"""
+
+NOTES = "records/erased"
+"""Where it is noted, by day, how many records are left in objects from which some were taken."""
+
+PROJECT = "PROJECT"
+"""Sort key of the project's own item."""
+
+_BATCH = 500
+_MOST_DELETED = 1_000
+_MISSING = ("NoSuchKey", "404")
+
+
+@dataclass(slots=True)
+class Erased:
+    """What a run removed, and what it then found.
+
+    Attributes:
+        removed: Items, objects or records, by place.
+        left: The same, afterwards.
+        unknown: Keys that name the project and are of no known kind, by place.
+        days: Days whose curated files and reports hold the project until they are made again.
+    """
+
+    removed: Counter[str] = field(default_factory=Counter)
+    left: Counter[str] = field(default_factory=Counter)
+    unknown: dict[str, list[str]] = field(default_factory=dict)
+    days: list[str] = field(default_factory=list)
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether the second look found nothing."""
+        return not (+self.left or self.unknown or self.days)
+
+
+class Erasing:
+    """Erases projects.
+
+    Args:
+        tables: All tables, by their names in the template.
+        s3: S3 client.
+        bodies: Name of the bodies bucket.
+        records: Name of the records bucket.
+    """
+
+    def __init__(self, *, tables: Mapping[str, Table], s3: Any, bodies: str, records: str) -> None:
+        self._tables = tables
+        self._s3 = s3
+        self._bodies = bodies
+        self._records = records
+
+    def run(self, project_id: str, created_at: int) -> Erased:
+        """Remove what is there, and look again. The project's own item stays.
+
+        Args:
+            project_id: The project.
+            created_at: When it was made, epoch milliseconds: older records are not looked at.
+
+        Raises:
+            Unavailable: Something could not be read or removed; run it again.
+        """
+        erased = Erased()
+        for name in TABLES:
+            self._remove_items(name, project_id, erased)
+        for area in BODIES:
+            versions = list(self._versions(self._bodies, f"{area}/{project_id}/"))
+            self._delete(self._bodies, versions)
+            erased.removed[f"bodies bucket, {area}/"] += len(versions)
+        first = iso_time(created_at)[:10]
+        self._take_out(project_id, first, erased)
+        self._look_again(project_id, first, erased)
+        return erased
+
+    def finish(self, project_id: str) -> None:
+        """Remove the project's own item, when nothing else is left."""
+        self._tables["ConfigTable"].delete({"pk": text(f"P#{project_id}"), "sk": text(PROJECT)})
+
+    def _mentioning(self, name: str, project_id: str, *, consistent: bool) -> Iterator[Item]:
+        """The items of a table whose keys, or attributes that name an owner, hold the project's id."""
+        yield from self._tables[name].scan(
+            consistent=consistent,
+            FilterExpression="contains(pk, :id) OR contains(sk, :id) OR #project = :id OR begins_with(#topic, :id)",
+            ProjectionExpression="pk, sk, #project, #topic",
+            ExpressionAttributeNames={"#project": "project", "#topic": "topic"},
+            ExpressionAttributeValues={":id": {"S": project_id}},
+        )
+
+    def _remove_items(self, name: str, project_id: str, erased: Erased) -> None:
+        waiting: list[Item] = []
+        for item in self._mentioning(name, project_id, consistent=False):
+            if owner(name, item) == project_id and not _is_project(name, item):
+                waiting.append({key: item[key] for key in ("pk", "sk")})
+            if len(waiting) >= _BATCH:
+                erased.removed[name] += self._deleted(name, waiting)
+                waiting = []
+        erased.removed[name] += self._deleted(name, waiting)
+
+    def _deleted(self, name: str, keys: list[Item]) -> int:
+        self._tables[name].delete_many(keys)
+        return len(keys)
+
+    def _take_out(self, project_id: str, first: str, erased: Erased) -> None:
+        """Take the project's records out of the objects that hold them, and remove former versions of these."""
+        place = "delivery records"
+        for key in self._keys("records/quarantine/"):
+            if project_id.encode() in self._read(key):
+                self._delete(self._records, self._versions(self._records, key))
+                erased.removed[place] += 1
+        by_day: dict[str, list[str]] = {}
+        for key in self._keys("records/dt=", after=f"records/dt={first}"):
+            by_day.setdefault(_day(key), []).append(key)
+        for day, keys in by_day.items():
+            read = {key: self._lines(key) for key in keys}
+            kept = {key: [each for each in lines if not _is_of(each, project_id)] for key, lines in read.items()}
+            rest = {key: lines for key, lines in kept.items() if len(lines) < len(read[key])}
+            noted = self._noted(day)
+            if rest:
+                noted |= {_below_day(key): len(lines) for key, lines in rest.items()}
+                self._write(f"{NOTES}/dt={day}.json", json.dumps(noted, sort_keys=True).encode())
+            for key, lines in rest.items():
+                self._write(key, gzip.compress(b"".join(each + b"\n" for each in lines), mtime=0))
+                erased.removed[place] += len(read[key]) - len(lines)
+            # A run that was cut off may have left former versions of what it has rewritten.
+            for name in noted:
+                key = f"records/dt={day}/{name}"
+                former = [each for each in self._versions(self._records, key) if not each["IsLatest"]]
+                self._delete(self._records, former)
+
+    def _look_again(self, project_id: str, first: str, erased: Erased) -> None:
+        for name in TABLES:
+            for item in self._mentioning(name, project_id, consistent=True):
+                whose = owner(name, item)
+                if whose is None:
+                    erased.unknown.setdefault(name, []).append(f"{item['pk']['S']} {item['sk']['S']}")
+                elif whose == project_id and not _is_project(name, item):
+                    erased.left[name] += 1
+        for area in BODIES:
+            found = sum(1 for _ in self._versions(self._bodies, f"{area}/{project_id}/"))
+            erased.left[f"bodies bucket, {area}/"] += found
+        for key in self._keys("records/dt=", after=f"records/dt={first}"):
+            erased.left["delivery records"] += sum(_is_of(each, project_id) for each in self._lines(key))
+        days = {_day(key) for key in self._keys(f"{NOTES}/dt=", after=f"{NOTES}/dt={first}")}
+        erased.days = sorted(day for day in days if self._is_outdated(day))
+
+    def _is_outdated(self, day: str) -> bool:
+        """Whether what is kept of a day was made from records as they were before."""
+        try:
+            manifest = json.loads(self._read(f"curated/records/dt={day}/_manifest.json"))
+        except KeyError:
+            return False
+        pages = self._pages("list_objects_v2", Bucket=self._records, Prefix=f"records/dt={day}/")
+        now = {each["Key"]: each["ETag"].strip('"') for page in pages for each in page.get("Contents", [])}
+        made_from = {name: mark for name, (_, mark) in manifest["raw"].items()}
+        return any(made_from.get(name) != now.get(f"records/dt={day}/{name}") for name in self._noted(day))
+
+    def _noted(self, day: str) -> dict[str, int]:
+        try:
+            noted: dict[str, int] = json.loads(self._read(f"{NOTES}/dt={day}.json"))
+        except KeyError:
+            return {}
+        return noted
+
+    def _lines(self, key: str) -> list[bytes]:
+        return gzip.decompress(self._read(key)).splitlines() if key.endswith(".json.gz") else []
+
+    def _read(self, key: str) -> bytes:
+        """An object of the records bucket.
+
+        Raises:
+            KeyError: There is none.
+        """
+        try:
+            with aws_call("s3:GetObject"):
+                content: bytes = self._s3.get_object(Bucket=self._records, Key=key)["Body"].read()
+        except Unavailable as error:
+            if error.reason in _MISSING:
+                raise KeyError(key) from error
+            raise
+        return content
+
+    def _write(self, key: str, body: bytes) -> None:
+        with aws_call("s3:PutObject"):
+            self._s3.put_object(Bucket=self._records, Key=key, Body=body)
+
+    def _keys(self, prefix: str, after: str = "") -> Iterator[str]:
+        more = {"StartAfter": after} if after else {}
+        for page in self._pages("list_objects_v2", Bucket=self._records, Prefix=prefix, **more):
+            yield from (each["Key"] for each in page.get("Contents", []))
+
+    def _versions(self, bucket: str, prefix: str) -> Iterator[dict[str, Any]]:
+        for page in self._pages("list_object_versions", Bucket=bucket, Prefix=prefix):
+            yield from (*page.get("Versions", []), *page.get("DeleteMarkers", []))
+
+    def _pages(self, operation: str, **query: Any) -> Iterator[dict[str, Any]]:
+        pages = iter(self._s3.get_paginator(operation).paginate(**query))
+        while True:
+            with aws_call(f"s3:{operation}"):
+                page = next(pages, None)
+            if page is None:
+                return
+            yield page
+
+    def _delete(self, bucket: str, versions: Iterable[Mapping[str, Any]]) -> None:
+        named = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in versions]
+        for start in range(0, len(named), _MOST_DELETED):
+            some = named[start : start + _MOST_DELETED]
+            with aws_call("s3:DeleteObjects"):
+                answer = self._s3.delete_objects(Bucket=bucket, Delete={"Objects": some, "Quiet": True})
+            if answer.get("Errors"):
+                raise Unavailable("s3:DeleteObjects", str(answer["Errors"][0].get("Code", "")))
+
+
+def _is_project(name: str, item: Item) -> bool:
+    """Whether it is the project's own item, which says that it is being erased until everything else is gone."""
+    return name == "ConfigTable" and item["sk"]["S"] == PROJECT
+
+
+def _is_of(line: bytes, project_id: str) -> bool:
+    """Whether a record is a project's."""
+    return project_id.encode() in line and json.loads(line).get("project") == project_id
+
+
+def _day(key: str) -> str:
+    return key.partition("dt=")[2][:10]
+
+
+def _below_day(key: str) -> str:
+    """A key below its day: ``hour=05/messages-...json.gz``."""
+    return key.partition("dt=")[2].partition("/")[2]

@@ -1,0 +1,100 @@
+"""Where a project's data lies: every kind of item in every table, and every folder of the buckets.
+
+A kind that is missing here would stay when a project is erased. So an item that names a project and is of no kind known
+here stops an erasure from being complete, and tests compare the kinds with what the stores write.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_PROJECT = "(?P<project>[0-9a-f]{24})"
+_OWN, _BELOW = f"P#{_PROJECT}", f"{_PROJECT}#.*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """Items of one kind.
+
+    Attributes:
+        what: What they are.
+        pk: Pattern of their partition keys; the group ``project`` is the owner.
+        sk: Pattern of their sort keys, likewise.
+        named: The attribute that begins with the owner, if neither key does; empty if nobody owns them.
+    """
+
+    what: str
+    pk: str
+    sk: str = ".*"
+    named: str = ""
+
+
+TABLES: dict[str, tuple[Kind, ...]] = {
+    "ConfigTable": (
+        Kind(what="project, tokens, queues, totals, places, quota", pk=_OWN),
+        Kind(what="owner of a token", pk="T#[0-9a-f]{64}", sk="TOKEN", named="project"),
+        Kind(what="alerts", pk="ALERTS", sk=_BELOW),
+        Kind(what="the hub's own", pk="WORKERS|CHANGES"),
+    ),
+    "MessagesTable": (Kind(what="messages, deliveries, ordering keys, marks", pk=_BELOW),),
+    "ScheduleTable": (
+        Kind(
+            what="health, turns, lines, backlogs, successors, statistics, search",
+            pk=f"(HEALTH|FLOW|LINE|WAITING|BEHIND|ATTEMPTS|FOUND|ACTIVITY)#{_PROJECT}(#.*)?",
+        ),
+        Kind(what="lists of lines and circuits", pk="(LINES|CIRCUITS)#[0-9]+", sk=_BELOW),
+        Kind(what="slow subscribers", pk="SLOW", sk=f"[0-9]+#{_BELOW}"),
+        Kind(what="waits", pk="[0-9]+#[0-9]+", sk=f"[0-9]+#{_BELOW}"),
+        Kind(what="the hub's own", pk="POSITION#[0-9]+"),
+    ),
+    "PullTable": (Kind(what="messages of pull queues and their places", pk=_BELOW),),
+    "HubTable": (Kind(what="settings of a store", pk=_OWN), Kind(what="its log", pk=_BELOW)),
+    "BacklogsTable": (
+        Kind(what="topics, backlogs, subscriptions, requests", pk=_BELOW),
+        Kind(what="connections", pk="C#.*", sk="C", named="topic"),
+    ),
+    "WebhooksTable": (
+        Kind(what="applications, event types, tasks", pk=_OWN),
+        Kind(what="endpoints, lists, keys, attempts, portals, counts", pk=f"(A|I|L|T|TOLD)#{_PROJECT}(#.*)?"),
+        Kind(what="running tasks and their turns", pk="RUNNING(-TURNS)?", sk=f"{_PROJECT}(#.*)?"),
+    ),
+}
+"""By the table's name in the template."""
+
+BODIES = ("bodies", "webhooks", "hub")
+"""The folders of the bodies bucket. Each has a folder for each project."""
+
+RECORDS = {
+    "records": "delivery records: what is the project's is taken out",
+    "curated": "made from the records again",
+    "reports": "made from the records again",
+    "quarantine": "made from the records again",
+    "work": "gone within two days",
+    "searches": "gone within a day",
+    "settled": "findings, by their ids",
+    "jobs": "the hub's own",
+}
+"""The folders of the records bucket, and what becomes of a project's data there."""
+
+PROJECT_ID = re.compile("[0-9a-f]{24}")
+"""Ids of projects, as they are made."""
+
+NOBODY = ""
+"""The owner of the hub's own items."""
+
+
+def owner(table: str, item: dict[str, Any]) -> str | None:
+    """The project that an item belongs to, :data:`NOBODY` for the hub's own, None if it is of no known kind."""
+    pk, sk = item["pk"]["S"], item["sk"]["S"]
+    for kind in TABLES[table]:
+        found = re.fullmatch(kind.pk, pk, re.DOTALL), re.fullmatch(kind.sk, sk, re.DOTALL)
+        if not all(found):
+            continue
+        named = re.match(_PROJECT, item.get(kind.named, {}).get("S", ""))
+        for each in (*found, named):
+            if each is not None and "project" in each.re.groupindex:
+                return str(each["project"])
+        return NOBODY
+    return None

@@ -1,0 +1,283 @@
+"""``pushhub projects delete``: everything of a project goes, nothing of another, whatever cuts it off."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import boto3
+import botocore.client
+import pytest
+from cli.__main__ import run
+from cli.erasing import NOTES, SETTLED_MS
+from cli.holdings import BODIES, NOBODY, RECORDS, TABLES, owner
+from tests.cloud import aws_services as aws
+from tests.notifications.store import aws_notifications
+
+from pushhub.base.times import iso_time
+from pushhub.cloud.clock import SystemClock
+from pushhub.engine.projects import Projects
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.store.s3_bodies import S3BodyStore
+
+OTHER = "ffffffffffffffffffffffff"
+NOW = 1_795_000_000_000
+RECORDS_BUCKET, DAY = "records", iso_time(NOW)[:10]
+NAMES = {
+    "ConfigTable": aws.CONFIG_TABLE,
+    "MessagesTable": aws.MESSAGES_TABLE,
+    "ScheduleTable": aws.SCHEDULE_TABLE,
+    "PullTable": aws.PULL_TABLE,
+    "HubTable": aws.HUB_TABLE,
+    "BacklogsTable": aws_notifications.BACKLOGS_TABLE,
+    "WebhooksTable": aws.WEBHOOKS_TABLE,
+}
+OUTPUTS = {f"{name}Name": table for name, table in NAMES.items()} | {
+    "BodiesBucketName": aws.BUCKET,
+    "RecordsBucketName": RECORDS_BUCKET,
+    "NotifyFunctionName": "notify",
+}
+ITEMS = [
+    ("ConfigTable", "P#{p}", "QUEUE#q", {}),
+    ("ConfigTable", "T#{h}", "TOKEN", {"project": "{p}"}),
+    ("ConfigTable", "ALERTS", "{p}#0123456789ab", {}),
+    ("MessagesTable", "{p}#uid#1", "M", {}),
+    ("MessagesTable", "{p}#uid#1", "D#s0", {}),
+    ("ScheduleTable", "HEALTH#{p}#uid#s0", "HEALTH", {}),
+    ("ScheduleTable", "ACTIVITY#{p}", "2026-11-20T05:00:00Z", {}),
+    ("ScheduleTable", "CIRCUITS#3", "{p}#uid#s0", {}),
+    ("ScheduleTable", "SLOW", "001795000000000#{p}#uid#s0", {}),
+    ("ScheduleTable", "29916666#7", "001795000000000#{p}#uid#1#s0#1", {}),
+    ("PullTable", "{p}#uid#~0", "0#1", {}),
+    ("HubTable", "P#{p}", "MAPPING#1", {}),
+    ("HubTable", "{p}#M#1", "ENTRY", {}),
+    ("BacklogsTable", "{p}#T#p#orders", "HEAD", {}),
+    ("BacklogsTable", "C#a1b2-{p}", "C", {"topic": "{p}#T#p#orders"}),
+    ("WebhooksTable", "P#{p}", "APP#app_1", {}),
+    ("WebhooksTable", "T#{p}#ep_1", "T#1", {}),
+    ("WebhooksTable", "RUNNING", "{p}#qtask_1", {}),
+    ("WebhooksTable", "RUNNING-TURNS", "{p}", {}),
+]
+"""An item of each kind, with the project as ``{p}``."""
+SHARED = [
+    ("ConfigTable", "WORKERS", "COUNTER"),
+    ("ConfigTable", "CHANGES", "NOTES"),
+    ("ScheduleTable", "POSITION#03", "POSITION"),
+]
+
+
+def item(pk: str, sk: str, attributes: dict[str, str], project: str) -> dict[str, Any]:
+    made = {"pk": pk, "sk": sk, **attributes}
+    return {name: {"S": value.replace("{p}", project).replace("{h}", project[:1] * 64)} for name, value in made.items()}
+
+
+class Hub:
+    """A stack whose tables and buckets hold the same for two projects; each also names the other one."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.now = NOW
+        self.calls: list[str] = []
+        self.dies_after: int | None = None
+        self.dynamodb: Any = boto3.client("dynamodb")
+        self.s3: Any = boto3.client("s3")
+        for bucket in (aws.BUCKET, RECORDS_BUCKET):
+            self.s3.create_bucket(Bucket=bucket)
+        self.s3.put_bucket_versioning(Bucket=RECORDS_BUCKET, VersioningConfiguration={"Status": "Enabled"})
+        store = DynamoDBConfigStore(self.dynamodb, aws.CONFIG_TABLE, SystemClock())
+        projects = Projects(config=store, clock=SystemClock())
+        self.project = projects.make("Acme").project_id
+        projects.make_token(self.project)
+        for project, neighbour in ((self.project, OTHER), (OTHER, self.project)):
+            for name, pk, sk, attributes in ITEMS:
+                self.dynamodb.put_item(TableName=NAMES[name], Item=item(pk, sk, attributes, project))
+            self.put("MessagesTable", f"{project}#{neighbour}#1", "M")
+            for area in BODIES:
+                S3BodyStore(self.s3, aws.BUCKET, area).put(project, [b"secret"], self.now)
+        for name, pk, sk in SHARED:
+            self.put(name, pk, sk)
+        self.raw = "hour=05/messages-1-2-4.json.gz"
+        self.write_records(f"records/dt={DAY}/{self.raw}", [self.project, OTHER, OTHER, self.project])
+        self.write_records(f"records/dt={DAY}/hour=06/messages-3-4-1.json.gz", [OTHER])
+
+    def put(self, name: str, pk: str, sk: str) -> None:
+        self.dynamodb.put_item(TableName=NAMES[name], Item={"pk": {"S": pk}, "sk": {"S": sk}})
+
+    def write_records(self, key: str, projects: list[str]) -> None:
+        lines = "".join(json.dumps({"project": each, "queue": self.project}) + "\n" for each in projects)
+        self.s3.put_object(Bucket=RECORDS_BUCKET, Key=key, Body=gzip.compress(lines.encode()))
+
+    def make_curated(self) -> None:
+        """As the report's job does."""
+        found = self.s3.list_objects_v2(Bucket=RECORDS_BUCKET, Prefix=f"records/dt={DAY}/")["Contents"]
+        raw = {each["Key"].split(f"dt={DAY}/")[1]: [each["Size"], each["ETag"].strip('"')] for each in found}
+        key = f"curated/records/dt={DAY}/_manifest.json"
+        self.s3.put_object(Bucket=RECORDS_BUCKET, Key=key, Body=json.dumps({"raw": raw}).encode())
+
+    def items(self, project: str) -> list[tuple[str, str, str]]:
+        """All items of a project, by the lists of this test and not by those of the command."""
+        own = {(name, *(item(pk, sk, {}, project)[key]["S"] for key in ("pk", "sk"))) for name, pk, sk, _ in ITEMS}
+        neighbour = OTHER if project == self.project else self.project
+        own.add(("MessagesTable", f"{project}#{neighbour}#1", "M"))
+        return sorted(own & {(name, each["pk"]["S"], each["sk"]["S"]) for name in NAMES for each in self.all(name)})
+
+    def all(self, name: str) -> list[dict[str, Any]]:
+        return list(self.dynamodb.scan(TableName=NAMES[name])["Items"])
+
+    def stored(self, bucket: str) -> dict[str, list[bytes]]:
+        """The contents of all versions, by key."""
+        found: dict[str, list[bytes]] = {}
+        for each in self.s3.list_object_versions(Bucket=bucket).get("Versions", []):
+            body = self.s3.get_object(Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"])["Body"].read()
+            found.setdefault(each["Key"], []).append(gzip.decompress(body) if each["Key"].endswith(".gz") else body)
+        return found
+
+    def delete(self, *, code: int = 1) -> tuple[dict[str, tuple[int, int]], str]:
+        """What was removed and what is left, by place; and what else was said."""
+        assert run(["--stack", "acme", "--json", "projects", "delete", self.project, "--yes"]) == code
+        said = self._capsys.readouterr()
+        return {each["place"]: (each["removed"], each["left"]) for each in json.loads(said.out)}, said.err
+
+
+class Killed(BaseException):
+    """The command was killed."""
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Hub]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+    made: list[Hub] = []
+
+    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation == "DescribeStacks":
+            outputs = [{"OutputKey": key, "OutputValue": value} for key, value in OUTPUTS.items()]
+            return {"Stacks": [{"Outputs": outputs}]}
+        if operation == "Invoke":
+            return {"StatusCode": 200}
+        hub = made[0] if made else None
+        if hub is not None and operation.startswith(("BatchWrite", "Delete", "Put")):
+            hub.calls.append(operation)
+            if hub.dies_after is not None and len(hub.calls) > hub.dies_after:
+                raise Killed
+        return real(client, operation, parameters)
+
+    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    monkeypatch.setattr(SystemClock, "sleep", lambda _, __: None)
+    monkeypatch.setattr(SystemClock, "now", lambda _: made[0].now if made else NOW)
+    with ExitStack() as services:
+        services.enter_context(aws.dynamodb())
+        services.enter_context(aws_notifications.dynamodb())
+        hub = Hub(capsys)
+        made.append(hub)
+        yield hub
+
+
+def test_every_table_and_folder_of_the_template_is_in_the_list() -> None:
+    template = (Path(__file__).parents[2] / "template.yaml").read_text()
+    assert set(re.findall(r"^  (\w+):\n    Type: AWS::DynamoDB::Table$", template, re.MULTILINE)) == {*TABLES}
+    folders = set(re.findall(r"\$\{BodiesBucket\.Arn\}/(\w+)/", template))
+    assert folders == {*BODIES}
+    used = set(re.findall(r"\$\{RecordsBucket(?:\.Arn)?\}/(\w+)", template))
+    assert used - {*RECORDS} == set()
+
+
+def test_every_kind_has_an_example_here_and_its_owner_is_found() -> None:
+    kinds: dict[str, set[int]] = {name: set() for name in TABLES}
+    samples = [(name, item(pk, sk, more, OTHER), OTHER) for name, pk, sk, more in ITEMS]
+    samples += [(name, item(pk, sk, {}, OTHER), NOBODY) for name, pk, sk in SHARED]
+    for name, sample, whose in samples:
+        assert owner(name, sample) == whose
+        pk, sk = sample["pk"]["S"], sample["sk"]["S"]
+        fits = (re.fullmatch(each.pk, pk) and re.fullmatch(each.sk, sk) for each in TABLES[name])
+        kinds[name].add([bool(each) for each in fits].index(True))
+    assert kinds == {name: set(range(len(each))) for name, each in TABLES.items()}
+    assert owner("ScheduleTable", item("NEW#{p}", "x", {}, OTHER)) is None
+
+
+def test_everything_of_a_project_goes_and_nothing_of_another(hub: Hub) -> None:
+    others = hub.items(OTHER)
+    hub.make_curated()
+    # When it is deleted
+    places, said = hub.delete()
+    # Then everything of it is gone, what was removed is listed, and it is said what has to be done yet
+    assert hub.items(hub.project) == []
+    assert {place: left for place, (_, left) in places.items() if left} == {}
+    assert all(places[name][0] > 0 for name in TABLES)
+    assert {place: removed for place, (removed, _) in places.items() if "bodies bucket" in place} == {
+        f"bodies bucket, {area}/": 1 for area in BODIES
+    }
+    assert places["delivery records"] == (2, 0)
+    assert f"--date-from {DAY}" in said
+    assert "run this command again after" in said
+    # And neither a former version of a record nor a body of it is there, and everything of the other project is
+    assert hub.items(OTHER) == others
+    assert all(hub.project not in key for key in hub.stored(aws.BUCKET))
+    assert len(hub.stored(aws.BUCKET)) == len(BODIES)
+    records = hub.stored(RECORDS_BUCKET)
+    [left] = records[f"records/dt={DAY}/{hub.raw}"]
+    assert [json.loads(each)["project"] for each in left.splitlines()] == [OTHER, OTHER]
+    # And the nightly report is told how many records are left in that object, and of no other object
+    assert [json.loads(each) for each in records[f"{NOTES}/dt={DAY}.json"]][-1] == {hub.raw: 2}
+    # When the report's job has run, and nothing can be written for the project any more
+    hub.make_curated()
+    hub.now += SETTLED_MS
+    places, said = hub.delete(code=0)
+    # Then nothing was left to remove, and its own item is gone, too
+    assert {*places.values()} == {(0, 0)}
+    assert said == ""
+    keys = {(each["pk"]["S"], each["sk"]["S"]) for each in hub.all("ConfigTable")}
+    assert (f"P#{hub.project}", "PROJECT") not in keys
+    # And whoever asks again is told the same
+    assert {*hub.delete(code=0)[0].values()} == {(0, 0)}
+
+
+def test_what_is_written_late_is_found_by_the_next_run(hub: Hub) -> None:
+    hub.delete()
+    hub.put("MessagesTable", f"{hub.project}#uid#2", "D#s0")
+    hub.now += SETTLED_MS
+    places, _ = hub.delete(code=0)
+    assert places["MessagesTable"] == (1, 0)
+
+
+def test_an_item_of_an_unknown_kind_that_names_the_project_is_told_and_not_removed(hub: Hub) -> None:
+    hub.put("ScheduleTable", f"NEW#{hub.project}", "x")
+    hub.now += SETTLED_MS
+    for _ in range(2):
+        _, said = hub.delete()
+        assert f"NEW#{hub.project} x" in said
+        hub.now += SETTLED_MS
+    assert [each["pk"]["S"] for each in hub.all("ScheduleTable") if each["pk"]["S"].startswith("NEW")] != []
+
+
+def test_wherever_it_is_killed_the_next_run_goes_on(hub: Hub) -> None:
+    others = hub.items(OTHER)
+    # Given a command that is killed again and again, after one, two or three writes
+    killed = 0
+    for number in range(100):
+        hub.calls.clear()
+        hub.dies_after = 1 + number % 3
+        try:
+            hub.delete()
+        except Killed:
+            killed += 1
+            continue
+        break
+    assert killed > 5
+    # Then the run that is not killed leaves nothing
+    hub.dies_after = None
+    hub.now += SETTLED_MS
+    assert {left for _, left in hub.delete(code=0)[0].values()} == {0}
+    assert (hub.items(hub.project), hub.items(OTHER)) == ([], others)
+    assert len(hub.stored(RECORDS_BUCKET)[f"records/dt={DAY}/{hub.raw}"]) == 1
+
+
+def test_what_is_no_project_is_refused(hub: Hub) -> None:
+    assert run(["--stack", "acme", "projects", "delete", "acme", "--yes"]) == 2
