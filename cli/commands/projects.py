@@ -138,8 +138,12 @@ def delete_project(hub: HubOptions, project: str, yes: bool) -> int:
     """
     if not PROJECT_ID.fullmatch(project):
         raise click.UsageError(f"{project} is no project's id")
-    ask(f"Delete the project {project} with all its data? This cannot be undone.", yes=yes)
     service, erasing = projects_of(hub), erasing_of(hub)
+    if hub.dry_run:
+        there = erasing.look(project, 0).left
+        hub.show([{"place": each, "would remove": there[each]} for each in sorted(there)])
+        return 0
+    ask(f"Delete the project {project} with all its data? This cannot be undone.", yes=yes)
     try:
         known: Project | None = service.begin_erasure(project)
     except NotFound:

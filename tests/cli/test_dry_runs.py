@@ -103,6 +103,8 @@ BY_OPERATORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "projects make": (("new", "--allow", "10.0.0.0/8"),),
     "projects rename": (("PROJECT", "other"),),
     "projects allow": (("PROJECT", "10.0.0.0/8"),),
+    "projects suspend": (("PROJECT",),),
+    "projects resume": (("PROJECT",),),
     "projects quota": (("PROJECT", "5"), ("PROJECT", "none")),
     "tokens make": (("PROJECT", "--label", "x"),),
     "tokens revoke": (("PROJECT", "TOKEN"),),
@@ -110,6 +112,7 @@ BY_OPERATORS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """The same for what operators change."""
 ELSEWHERE = {
+    "projects delete": "compares the tables and buckets: test_erasing.py",
     "rebuild": "compares the table: test_rebuild.py",
     "reseal": "compares the tables: test_reseal.py",
     "report": "starts a job: test_report.py",

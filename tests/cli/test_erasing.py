@@ -281,3 +281,14 @@ def test_wherever_it_is_killed_the_next_run_goes_on(hub: Hub) -> None:
 
 def test_what_is_no_project_is_refused(hub: Hub) -> None:
     assert run(["--stack", "acme", "projects", "delete", "acme", "--yes"]) == 2
+
+
+def test_a_dry_run_counts_what_is_there_and_removes_nothing(hub: Hub, capsys: pytest.CaptureFixture[str]) -> None:
+    before = hub.items(hub.project), hub.stored(aws.BUCKET), hub.stored(RECORDS_BUCKET)
+    assert run(["--stack", "acme", "--json", "projects", "delete", hub.project, "--dry-run"]) == 0
+    told = {each["place"]: each["would remove"] for each in json.loads(capsys.readouterr().out)}
+    assert (told["MessagesTable"], told["delivery records"]) == (3, 2)
+    assert (hub.items(hub.project), hub.stored(aws.BUCKET), hub.stored(RECORDS_BUCKET)) == before
+    # And without it, that is what is removed
+    removed = {place: count for place, (count, _) in hub.delete()[0].items()}
+    assert removed == told

@@ -15,6 +15,7 @@ WILDCARDS = {
     "${BodiesBucket.Arn}/webhooks/*": "each object has a key of its own",
     "${BodiesBucket.Arn}/hub/*": "each object has a key of its own",
     "${RecordsBucket.Arn}/records/*": "each object has a key of its own",
+    "${RecordsBucket.Arn}/records/erased/*": "a note for each day",
     "${RecordsBucket.Arn}/records/dt=*": (
         "each object has a key of its own; quarantined ones, which may hold bodies, are not among them"
     ),
