@@ -29,6 +29,7 @@ class Arguments:
         baseline_days: Days before an hour that it is compared with.
         tables: Names of the tables to compare with, by ``messages``, ``lines`` and ``topics``; empty compares with
             none.
+        keep_days: After how many days the bucket takes files away; 0 for never.
     """
 
     input: str
@@ -40,6 +41,7 @@ class Arguments:
     grace: timedelta = timedelta(hours=1)
     baseline_days: int = 28
     tables: Mapping[str, str] = field(default_factory=dict)
+    keep_days: int = 0
 
     @property
     def days(self) -> list[date]:
@@ -77,13 +79,14 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
     parser.add_argument(
         "--tables", type=_tables, default={}, help="tables to compare with: messages=NAME,lines=NAME,topics=NAME"
     )
+    parser.add_argument("--keep-days", type=int, default=0, help="after how many days the bucket takes files away")
     parsed, unknown = parser.parse_known_args([each for each in argv if each])
     if unknown and "--JOB_NAME" not in argv:
         raise BadInput(f"unknown arguments: {' '.join(unknown)}")
     if parsed.date_from > parsed.date_to:
         raise BadInput(f"--date-from {parsed.date_from} is after --date-to {parsed.date_to}")
-    if parsed.grace_minutes < 0 or parsed.baseline_days < 0:
-        raise BadInput("--grace-minutes and --baseline-days must not be negative")
+    if min(parsed.grace_minutes, parsed.baseline_days, parsed.keep_days) < 0:
+        raise BadInput("--grace-minutes, --baseline-days and --keep-days must not be negative")
     return Arguments(
         input=parsed.input.rstrip("/"),
         output=parsed.output.rstrip("/"),
@@ -94,6 +97,7 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
         grace=timedelta(minutes=parsed.grace_minutes),
         baseline_days=parsed.baseline_days,
         tables=parsed.tables,
+        keep_days=parsed.keep_days,
     )
 
 

@@ -94,6 +94,9 @@ numbers of attempts, but of notifications'. ``wins``: records that say "delivere
 end. From ``steps`` on: what :func:`suspicious` needs.
 """
 
+KEPT_DELIVERY: Final = StructType([*DELIVERY.fields, StructField("standing", StringType())])
+"""Columns of the table that is kept by day: also how the delivery stands, as the night judged it."""
+
 
 def delivery_events(records: DataFrame) -> DataFrame:
     """One row per record and delivery it is about: an acceptance is about each delivery owed.

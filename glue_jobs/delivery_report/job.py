@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput, parse
 from .cells import HOURLY, attempt_cells, attempt_levels, hourly
+from .days import forget_days, read_replaced, replace_days
 from .page import render
 from .progress import Steps
 from .proof import prove
@@ -24,7 +25,7 @@ from .results import Results, write_results
 from .retries import advised, failed_at_first, try_cells
 from .rhythm import slots_of
 from .session import open_session
-from .storage import Layout, kept, kept_small, read_days, write_days
+from .storage import Layout, kept, kept_small, read_records
 from .tables import Sources, billed, sickest, tables
 from .traffic import fate_cells, fate_levels
 
@@ -73,13 +74,15 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     with steps("Counting attempts"):
         within = proof.records.where(F.col("dt") <= F.lit(arguments.date_to))
         cells = kept(attempt_cells(within), f"{layout.work}/attempt_cells")
-        hours = hourly(cells).withColumn("dt", F.to_date("hour"))
-        write_days(hours.repartition("dt"), layout.hours, arguments.days)
+        _keep_hours(cells, arguments.days, layout)
+        if proof.missed:
+            records = read_records(spark, layout, proof.missed[0], proof.missed[-1])
+            _keep_hours(attempt_cells(records), proof.missed, layout)
     with steps("Reporting"):
         chosen = _only(arguments.projects)
         since_midnight = datetime.combine(arguments.date_from, time(), UTC)
         since = arguments.date_from - timedelta(days=arguments.baseline_days)
-        known = read_days(spark, layout.hours, HOURLY, since, arguments.date_to).drop("dt")
+        known = read_replaced(spark, layout.hours, HOURLY, since, arguments.date_to).drop("dt")
         deliveries = chosen(proof.deliveries)
         attempts = chosen(cells)
         became = kept(fate_cells(deliveries), f"{layout.work}/fate_cells")
@@ -105,9 +108,18 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             until=arguments.until,
         )
         results = write_results(spark, tables(sources), layout, arguments, proof)
+    if arguments.keep_days:
+        for table in (layout.hours, layout.deliveries, layout.findings):
+            forget_days(table, arguments.now.date() - timedelta(days=arguments.keep_days))
     with steps("Drawing the report"):
         results.publish(render)
     return results
+
+
+def _keep_hours(cells: DataFrame, days: Sequence[date], layout: Layout) -> None:
+    """Replace the days of the table of attempts by hour."""
+    hours = hourly(cells).withColumn("dt", F.to_date("hour"))
+    replace_days(hours.where(F.col("dt").isin(*days)).repartition("dt"), layout.hours, days)
 
 
 def _only(projects: Sequence[str]) -> Any:

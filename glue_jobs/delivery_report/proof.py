@@ -26,7 +26,8 @@ from .conservation import (
     with_standing,
     without_settled,
 )
-from .deliveries import DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
+from .days import replace_days
+from .deliveries import DELIVERY, KEPT_DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
 from .files import listed
 from .ledger import compared
@@ -34,7 +35,7 @@ from .manifest import read_manifest
 from .progress import Steps
 from .schema import CURATED, STORED, in_todays_words
 from .sightings import Sightings, is_open, look_up
-from .storage import Layout, kept, newest_day, read_days, read_records, small_table, write_days
+from .storage import Layout, kept, newest_day, read_records, small_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,7 @@ class Proof:
         carried: The same of deliveries accepted before, and open when the report's days began.
         findings: Everything that is wrong.
         intakes: What became of the raw objects of the report's days.
+        missed: Days before the report's that no run has kept, as nights were missed: from the last that was carried on.
         as_of: When deliveries were judged.
         since: Deliveries accepted from this day on were judged.
         set_aside: Stream records that the records function could not turn into delivery records.
@@ -57,6 +59,7 @@ class Proof:
     carried: DataFrame
     findings: DataFrame
     intakes: Sequence[DayIntake]
+    missed: Sequence[date]
     as_of: datetime
     since: date
     set_aside: int
@@ -141,6 +144,12 @@ def prove(
         # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
         findings = kept(without_settled(found, settled).repartition(1), f"{layout.work}/findings")
         set_aside = len(listed(f"{arguments.input}/quarantine"))
+    deliveries, carried = (
+        with_standing(each, as_of, arguments.grace, settled, sighted) for each in (rebuilt.deliveries, rebuilt.carried)
+    )
+    with steps("Keeping deliveries by day"):
+        # Before they are carried over: a run that is killed in between makes these days again.
+        _keep(deliveries, carried, findings, days, layout)
     with steps("Carrying open deliveries over"):
         named = findings.where((F.col("severity") == "breach") & F.col("delivery_id").isNotNull())
         advance(
@@ -155,10 +164,11 @@ def prove(
         )
     return Proof(
         records=records,
-        deliveries=with_standing(rebuilt.deliveries, as_of, arguments.grace, settled, sighted),
-        carried=with_standing(rebuilt.carried, as_of, arguments.grace, settled, sighted),
+        deliveries=deliveries,
+        carried=carried,
         findings=findings,
         intakes=[each for each in intakes if each.day >= arguments.date_from],
+        missed=[day for day in days if day < arguments.date_from],
         as_of=as_of,
         since=start.since,
         set_aside=set_aside,
@@ -242,7 +252,7 @@ def _read(spark: SparkSession, layout: Layout, first: date) -> DataFrame:
 
 
 def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: Layout, since: date) -> _Rebuilt:
-    """Write the deliveries accepted on the report's days, and those carried to them."""
+    """The deliveries accepted on the report's days, and those carried to them; both lie in the work folder."""
     begin, from_then = (F.lit(datetime.combine(day, datetime.min.time(), UTC)) for day in (since, arguments.date_from))
     accepted = F.col("accepted_at")
     rows = with_standing(delivery_rows(records.where(accepted >= from_then)), as_of, arguments.grace)
@@ -257,9 +267,8 @@ def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: 
         "repeated_elsewhere": ~in_report & is_repeated(),
     }
     watched = rows.observe(seen, *(F.count(F.when(when, 1)).alias(name) for name, when in conditions.items()))
-    write_days(watched.where(in_report).select(*DELIVERY.fieldNames(), "dt"), layout.deliveries, arguments.days)
+    lives = kept(watched.where(in_report).select(*DELIVERY.fieldNames(), "dt"), f"{layout.work}/deliveries")
     counted = Counter(dict(seen.get))
-    lives = read_days(records.sparkSession, layout.deliveries, DELIVERY, arguments.date_from, arguments.date_to)
     carried = small_table(records.sparkSession, [], DELIVERY)
     if since < arguments.date_from:
         earlier = delivery_rows(records.where((accepted >= begin) & (accepted < from_then)))
@@ -269,6 +278,15 @@ def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: 
         sums = standing.agg(*(F.count(F.when(when, 1)).alias(name) for name, when in there.items())).first()
         counted.update(sums.asDict() if sums else {})
     return _Rebuilt(lives, carried, counted)
+
+
+def _keep(deliveries: DataFrame, carried: DataFrame, findings: DataFrame, days: Sequence[date], layout: Layout) -> None:
+    """Replace the days of the tables that Athena sees, those of missed nights too; findings are those of the night."""
+    missed = carried.where(F.to_date("accepted_at") >= F.lit(days[0]))
+    columns = KEPT_DELIVERY.fieldNames()
+    rows = deliveries.select(*columns).unionByName(missed.select(*columns))
+    replace_days(rows.withColumn("dt", F.to_date("accepted_at")), layout.deliveries, days)
+    replace_days(findings.withColumn("dt", F.lit(days[-1])), layout.findings, days[-1:])
 
 
 def _without_duplicates(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Final
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DateType, StructField, StructType
 
-from .files import listed, remove, write_text
+from .files import listed, write_text
 from .schema import STORED, in_todays_words
 
 SMALL_BYTES: Final = 16 * 1024 * 1024
@@ -33,6 +33,7 @@ class Layout:
         self.work = f"{output}/work"
         self.hours = f"{output}/curated/attempts_hourly"
         self.deliveries = f"{output}/curated/deliveries"
+        self.findings = f"{output}/curated/findings"
         self.open = f"{output}/curated/open"
         self.settled = f"{output}/settled"
         self.rejected = f"{output}/quarantine"
@@ -96,31 +97,6 @@ def kept_small(table: DataFrame, path: str) -> DataFrame:
     stored = kept(table, path)
     size = sum(each.size for each in listed(path).values())
     return stored.coalesce(1) if size <= SMALL_BYTES else stored
-
-
-def write_days(table: DataFrame, root: str, days: Iterable[date]) -> None:
-    """Replace days of a table kept by day, whole; other days are left alone.
-
-    Days are removed and then appended to. Spark's own way, dynamic partition overwrite, leaves the old files where they
-    are under some committers (SPARK-56588), so that a day would be there twice: see decision 0012.
-
-    Args:
-        table: Rows of these days, with their ``dt``.
-        root: Folder of the table.
-        days: Which days; one without rows is gone afterwards.
-
-    Raises:
-        OSError: What is read back differs from what was written.
-    """
-    folders = [f"{root}/dt={day}" for day in days]
-    for each in folders:
-        remove(each)
-    written = Observation("days written")
-    table.observe(written, F.count(F.lit(1)).alias("rows")).write.mode("append").partitionBy("dt").parquet(root)
-    there = [each for each in folders if listed(each)]
-    found = table.sparkSession.read.parquet(*there).count() if there else 0
-    if found != written.get["rows"]:
-        raise OSError(f"{root}: {written.get['rows']} rows were written, {found} can be read")
 
 
 def write_json(path: str, content: dict[str, Any] | Sequence[dict[str, Any]]) -> None:

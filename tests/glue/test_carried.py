@@ -6,12 +6,20 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report.arguments import BadInput
+from glue_jobs.delivery_report import job
+from glue_jobs.delivery_report.arguments import Arguments, BadInput
+from glue_jobs.delivery_report.cells import HOURLY
+from glue_jobs.delivery_report.days import read_replaced
+from glue_jobs.delivery_report.deliveries import KEPT_DELIVERY
+from glue_jobs.delivery_report.findings import FINDING
+from glue_jobs.delivery_report.storage import Layout
 from pyspark.sql import SparkSession
+from tests.glue.frames import rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 from tests.glue.runs import Proved, asked, proved
 
@@ -25,9 +33,14 @@ FIRST = date(2026, 11, 18)
 
 def night(spark: SparkSession, folder: Path, day: int, *, window: int = 2) -> Proved:
     """The report on the days up to the given one (0 is the first), made half past one on the day after."""
+    return proved(spark, asked_at_night(folder, day, window=window))
+
+
+def asked_at_night(folder: Path, day: int, *, window: int = 2) -> Arguments:
+    """What is asked for in that night."""
     last = FIRST + timedelta(days=day)
     first = max(FIRST, last - timedelta(days=window - 1))
-    return proved(spark, asked(folder, first=first, last=last, now=f"{last + timedelta(days=1)}T01:30:00"))
+    return asked(folder, first=first, last=last, now=f"{last + timedelta(days=1)}T01:30:00")
 
 
 def every_day(lives: Lives, days: int) -> None:
@@ -108,7 +121,18 @@ def test_the_same_night_again_changes_nothing_and_a_missed_night_loses_nothing(
     assert night(spark, tmp_path, 2).named == [("overdue", lost.delivery_id)]
     assert states(tmp_path) == before
     # When three nights are missed, the next one reads the days between
-    assert night(spark, tmp_path, 6).named == [("overdue", lost.delivery_id)]
+    whole = job.run(spark, asked_at_night(tmp_path, 6))
+    assert [(row["finding"], row["delivery_id"]) for row in whole.rows["findings"]] == [("overdue", lost.delivery_id)]
+    # And then the tables that Athena sees have every day, and what was lost by its standing and as a finding
+    layout, week = Layout(f"file://{tmp_path}/out", "any"), (FIRST, FIRST + timedelta(days=6))
+    rows = rows_of(read_replaced(spark, layout.deliveries, KEPT_DELIVERY, *week))
+    assert Counter((row["dt"] - FIRST).days for row in rows) == {0: 2, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1}
+    assert [row["delivery_id"] for row in rows if row["standing"] == "missing"] == [lost.delivery_id]
+    attempts = Counter((row["dt"] - FIRST).days for row in rows_of(read_replaced(spark, layout.hours, HOURLY, *week)))
+    assert attempts.keys() == {2, 3, 4, 5, 6}  # the nights before ran up to the proof only
+    assert [row["delivery_id"] for row in rows_of(read_replaced(spark, layout.findings, FINDING, *week))] == (
+        [lost.delivery_id] * 3
+    )
     # And its state is the same as that of a run over all days
     at_once = tmp_path / "at_once"
     shutil.copytree(tmp_path / "records", at_once / "records")

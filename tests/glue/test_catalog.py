@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from glue_jobs.delivery_report.cells import HOURLY
-from glue_jobs.delivery_report.deliveries import DELIVERY
+from glue_jobs.delivery_report.deliveries import KEPT_DELIVERY
+from glue_jobs.delivery_report.findings import FINDING
 from glue_jobs.delivery_report.schema import CURATED, SETTLED, STATES
 from pyspark.sql.types import StructType
 
@@ -17,7 +18,8 @@ TEMPLATE = (Path(__file__).parents[2] / "template.yaml").read_text(encoding="utf
 
 
 @pytest.mark.parametrize(
-    ("table", "schema"), [("records", CURATED), ("deliveries", DELIVERY), ("attempts_hourly", HOURLY)]
+    ("table", "schema"),
+    [("records", CURATED), ("deliveries", KEPT_DELIVERY), ("attempts_hourly", HOURLY), ("findings", FINDING)],
 )
 def test_a_table_has_the_columns_of_its_schema_in_their_order(table: str, schema: StructType) -> None:
     (section,) = re.findall(rf"TableInput:\n +Name: {table}\n.*?Columns: \[\n(.*?)\n +\]\n", TEMPLATE, re.DOTALL)

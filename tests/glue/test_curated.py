@@ -10,10 +10,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from glue_jobs.delivery_report import storage
 from glue_jobs.delivery_report.schema import CURATED
-from glue_jobs.delivery_report.storage import Layout, read_days, read_records, write_days
-from pyspark.sql import DataFrame, SparkSession
+from glue_jobs.delivery_report.storage import Layout, read_days, read_records
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from tests.glue.frames import records_frame, rows_of
 from tests.glue.lives import DAY, NOON, Lives
@@ -49,7 +48,7 @@ def test_a_day_kept_before_schema_version_2_is_read_in_its_words(spark: SparkSes
     lives.attempt(lives.post()[0], 503, schedule=True)
     kept = records_frame(spark, lives.records).withColumnRenamed("scheduled", "parked")
     former = kept.withColumn("state", F.when(F.col("kind") == "attempt", "parked"))
-    write_days(former, f"{tmp_path}/out/curated/records", [LAST])
+    former.write.partitionBy("dt").parquet(f"{tmp_path}/out/curated/records")
     # When it is read
     rows = rows_of(read_records(spark, Layout(f"{tmp_path}/out", "x"), FIRST))
     # Then it uses the words of version 2
@@ -181,38 +180,3 @@ def test_what_the_job_wrote_itself_is_read_whole_or_not_at_all(spark: SparkSessi
     # When it is read, that fails
     with pytest.raises(Exception, match=r"is not a Parquet file|Could not read"):
         spark.read.parquet(f"file://{tmp_path}/out/curated/deliveries").count()
-
-
-def a_table(spark: SparkSession, messages: int) -> DataFrame:
-    lives = Lives()
-    for n in range(messages):
-        lives.post(NOON + n * DAY // 2)
-    return records_frame(spark, lives.records)
-
-
-def test_days_are_replaced_whole_and_others_left_alone(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a table of two days (noon of the 18th to noon of the 19th), and one of the day before
-    root = f"file://{tmp_path}/table"
-    days = [date(2026, 11, 18), date(2026, 11, 19)]
-    write_days(a_table(spark, 1).withColumn("dt", F.lit(date(2026, 11, 17))), root, [date(2026, 11, 17)])
-    write_days(a_table(spark, 3), root, days)
-    # When they are written again, with fewer rows, and none on the second day
-    write_days(a_table(spark, 1), root, days)
-    # Then the rows are these and no others, and nothing relies on dynamic partition overwrite (SPARK-56588)
-    assert sorted((row["dt"], row["count"]) for row in spark.read.parquet(root).groupBy("dt").count().collect()) == [
-        (date(2026, 11, 17), 1),
-        (date(2026, 11, 18), 1),
-    ]
-    assert spark.conf.get("spark.sql.sources.partitionOverwriteMode") == "STATIC"
-
-
-def test_a_platform_that_leaves_old_files_is_found_out(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given an existing day, and a store that cannot remove files
-    root, days = f"file://{tmp_path}/table", [date(2026, 11, 18)]
-    write_days(a_table(spark, 1), root, days)
-    monkeypatch.setattr(storage, "remove", lambda path: None)
-    # When it is written again, the duplicated rows do not count as the day
-    with pytest.raises(OSError, match="1 rows were written, 2 can be read"):
-        write_days(a_table(spark, 1), root, days)

@@ -93,14 +93,19 @@ def test_athena_finds_the_days_by_their_names() -> None:
     for table in of_type("AWS::Glue::Table").values():
         described = table["TableInput"]
         assert described["Parameters"]["projection.enabled"] == "true"
-        location = described["StorageDescriptor"]["Location"]["Fn::Sub"]
+        stored = described["StorageDescriptor"]
+        location = stored["Location"]["Fn::Sub"]
         if described["Name"] == "raw_records":
             # As the function records writes them, by hour; what is quarantined lies beside the days.
             assert [each["Name"] for each in described["PartitionKeys"]] == ["dt", "hour"]
             assert location == "s3://${RecordsBucket}/records/"
             continue
         assert described["PartitionKeys"] == [{"Name": "dt", "Type": "string"}]
-        assert location == f"s3://${{RecordsBucket}}/curated/{described['Name']}/"
+        # Of the records' table each day is its folder, of the others what its list names.
+        by_lists = stored["InputFormat"] == "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"
+        assert by_lists == (described["Name"] != "records")
+        lists = "days/" if by_lists else ""
+        assert location == f"s3://${{RecordsBucket}}/curated/{lists}{described['Name']}/"
 
 
 def test_what_the_job_writes_leaves_by_lifecycle() -> None:

@@ -1,0 +1,149 @@
+"""Tables kept by day, of which each day is replaced in one step.
+
+The files of a table lie in its folder by day, ``deliveries/dt=2026-11-18/``. Which of them are the day, its list says,
+``days/deliveries/dt=2026-11-18/files.txt``, one URI a line. Athena reads the files by these lists (a table of Hive's
+``SymlinkTextInputFormat`` over Parquet, as the inventories of S3 are). So a day changes when its list does: a query
+sees what was there before or what came after, and a run that is killed leaves what was there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+from typing import Final
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, StructField, StructType
+
+from .files import listed, read_text, remove_file, write_text
+from .storage import small_table
+
+_LIST: Final = "files.txt"
+_ADOPTED: Final = "_adopted.txt"
+
+LOOKED_BACK: Final = 7
+"""Files that no list names are removed from so many days before those that are replaced, too: a night replaces seven
+days, so a day that has left them is tidied by the nights that follow.
+"""
+
+
+def replace_days(table: DataFrame, root: str, days: Iterable[date]) -> None:
+    """Replace days of a table, each whole and in one step; other days are left alone.
+
+    The files that were the day stay until it is replaced again, for queries that are reading them.
+
+    Args:
+        table: Rows of these days, with their ``dt``.
+        root: Folder of the table.
+        days: Which days; one without rows is gone afterwards.
+
+    Raises:
+        OSError: What is read back differs from what was written; the days are as they were.
+    """
+    wanted = sorted(days)
+    _adopt(root)
+    before = {day: _tidied(root, day) for day in _with_those_before(wanted)}
+    written = Observation("days written")
+    # Not by dynamic partition overwrite, see decision 0012.
+    table.observe(written, F.count(F.lit(1)).alias("rows")).write.mode("append").partitionBy("dt").parquet(root)
+    new = {day: sorted(f"{_folder(root, day)}/{name}" for name in _files(root, day) - before[day]) for day in wanted}
+    files = [file for of_day in new.values() for file in of_day]
+    found = table.sparkSession.read.parquet(*files).count() if files else 0
+    if found != written.get["rows"]:
+        raise OSError(f"{root}: {written.get['rows']} rows were written, {found} can be read")
+    for day in wanted:
+        _name_files(root, day, new[day])
+
+
+def read_replaced(spark: SparkSession, root: str, schema: StructType, date_from: date, date_to: date) -> DataFrame:
+    """Days of a table, as their lists have them; empty when none was written yet.
+
+    Args:
+        spark: Session.
+        root: Folder of the table.
+        schema: Its columns, without ``dt``.
+        date_from: First day.
+        date_to: Last day.
+    """
+    whole = StructType([*schema.fields, StructField("dt", DateType())])
+    days = (date_from + timedelta(days=n) for n in range((date_to - date_from).days + 1))
+    files = [file for day in days for file in named_files(root, day)]
+    if not files:
+        return small_table(spark, [], whole)
+    return spark.read.schema(whole).option("basePath", root).parquet(*files)
+
+
+def named_files(root: str, day: date) -> list[str]:
+    """The files that are a day of a table, by their URIs.
+
+    Args:
+        root: Folder of the table.
+        day: The day.
+    """
+    return (read_text(_list_of(root, day)) or "").splitlines()
+
+
+def forget_days(root: str, before: date) -> None:
+    """Take away the lists of days that are about to expire, so that no query looks for files that are gone.
+
+    Args:
+        root: Folder of the table.
+        before: The first day that is kept.
+    """
+    lists = _lists(root)
+    for name in listed(lists):
+        day = name.split("/", 1)[0].removeprefix("dt=")
+        if day < before.isoformat():
+            remove_file(f"{lists}/{name}")
+
+
+def _adopt(root: str) -> None:
+    """Make lists for days that were kept before there were any; done once, before anything is written."""
+    done = f"{_lists(root)}/{_ADOPTED}"
+    if read_text(done) is None:
+        found: dict[str, list[str]] = {}
+        for name in listed(root):
+            folder, _, _ = name.partition("/")
+            found.setdefault(folder, []).append(f"{root}/{name}")
+        for folder, files in found.items():
+            if folder.startswith("dt="):
+                _name_files(root, date.fromisoformat(folder.removeprefix("dt=")), sorted(files))
+    # Each time, so that it never gets as old as what the bucket takes away.
+    write_text(done, "", "text/plain")
+
+
+def _with_those_before(days: list[date]) -> list[date]:
+    return [] if not days else [*(days[0] - timedelta(days=n) for n in range(LOOKED_BACK, 0, -1)), *days]
+
+
+def _tidied(root: str, day: date) -> set[str]:
+    """The names of the files that are a day, after all others were removed."""
+    named = {file.rpartition("/")[2] for file in named_files(root, day)}
+    for name in _files(root, day) - named:
+        remove_file(f"{_folder(root, day)}/{name}")
+    return named
+
+
+def _name_files(root: str, day: date, files: list[str]) -> None:
+    if files:
+        write_text(_list_of(root, day), "".join(f"{each}\n" for each in files), "text/plain")
+    else:
+        remove_file(_list_of(root, day))
+
+
+def _files(root: str, day: date) -> set[str]:
+    return set(listed(_folder(root, day)))
+
+
+def _folder(root: str, day: date) -> str:
+    return f"{root}/dt={day}"
+
+
+def _list_of(root: str, day: date) -> str:
+    return f"{_lists(root)}/dt={day}/{_LIST}"
+
+
+def _lists(root: str) -> str:
+    above, _, name = root.rpartition("/")
+    return f"{above}/days/{name}"
