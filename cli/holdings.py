@@ -41,8 +41,8 @@ TABLES: dict[str, tuple[Kind, ...]] = {
     "MessagesTable": (Kind(what="messages, deliveries, ordering keys, marks", pk=_BELOW),),
     "ScheduleTable": (
         Kind(
-            what="health, turns, lines, backlogs, successors, statistics, search",
-            pk=f"(HEALTH|FLOW|LINE|WAITING|BEHIND|ATTEMPTS|FOUND|ACTIVITY)#{_PROJECT}(#.*)?",
+            what="health, turns, lines, backlogs, successors, statistics, search, searches of the past",
+            pk=f"(HEALTH|FLOW|LINE|WAITING|BEHIND|ATTEMPTS|FOUND|PAST|ACTIVITY)#{_PROJECT}(#.*)?",
         ),
         Kind(what="lists of lines and circuits", pk="(LINES|CIRCUITS)#[0-9]+", sk=_BELOW),
         Kind(what="slow subscribers", pk="SLOW", sk=f"[0-9]+#{_BELOW}"),

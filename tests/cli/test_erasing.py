@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ ITEMS = [
     ("WebhooksTable", "T#{p}#ep_1", "T#1", {}),
     ("WebhooksTable", "RUNNING", "{p}#qtask_1", {}),
     ("WebhooksTable", "RUNNING-TURNS", "{p}", {}),
+    ("ScheduleTable", "PAST#{p}", "S#1", {}),
 ]
 """An item of each kind, with the project as ``{p}``."""
 SHARED = [
@@ -73,7 +75,10 @@ SHARED = [
 
 def item(pk: str, sk: str, attributes: dict[str, str], project: str) -> dict[str, Any]:
     made = {"pk": pk, "sk": sk, **attributes}
-    return {name: {"S": value.replace("{p}", project).replace("{h}", project[:1] * 64)} for name, value in made.items()}
+    return {
+        name: {"S": value.replace("{p}", project).replace("{h}", sha256(project.encode()).hexdigest())}
+        for name, value in made.items()
+    }
 
 
 class Hub:

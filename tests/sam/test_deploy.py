@@ -185,11 +185,18 @@ def fetched(deployment: Deployment, place: str) -> bytes:
 def test_tables_are_in_the_catalog(deployment: Deployment) -> None:
     # The database is called as Athena's SQL can say it
     tables = deployment.client("glue").get_tables(DatabaseName=STACK)["TableList"]
-    assert {each["Name"] for each in tables} == {"records", "deliveries", "attempts_hourly", "raw_records"}
+    assert {each["Name"] for each in tables} == {
+        "records",
+        "deliveries",
+        "findings",
+        "attempts_hourly",
+        "raw_records",
+    }
     for table in tables:
         bucket = deployment.outputs["RecordsBucketName"]
-        # The curated ones, and what the function records writes
-        place = "records" if table["Name"] == "raw_records" else f"curated/{table['Name']}"
+        # What the function records writes, the report's records, and the lists of its other tables' files
+        places = {"raw_records": "records", "records": "curated/records"}
+        place = places.get(table["Name"], f"curated/days/{table['Name']}")
         assert table["StorageDescriptor"]["Location"] == f"s3://{bucket}/{place}/"
 
 

@@ -10,9 +10,10 @@ from simulation.truth import Truth
 from simulation.weather import Weather
 from simulation.worlds.tenants import TenantsWorld
 
-MOST_CALLS = 9
+MOST_CALLS = 10
 """Who asks (a token, and its project), an endpoint (its application and itself), the note of its key, the task (one
-transaction), whether its project is being worked on, and a run; and once in a while a copy that is read anew.
+transaction), whether its project is being worked on, and a run; and once in a while copies that are read anew: of
+settings, and of the project, which may be suspended.
 """
 
 
