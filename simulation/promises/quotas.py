@@ -104,20 +104,24 @@ class Quotas:
             self._judgement.fact(total <= most, TOO_MUCH, project, f"{total} from {moment(begins)}, {most:.0f} may be")
 
     def _too_little(self, project: str, quota: Quota, posts: Sequence[Posted]) -> None:
-        """Minutes in which somebody waits at each moment; counted is what was accepted, or may have been."""
+        """Minutes in which somebody waits at each moment; counted is what was accepted in them, or may have been: a
+        post at any time between its request and its answer.
+        """
         answered = sorted(posts, key=lambda each: each.told.answered)
         times = [each.told.answered for each in answered]
         sums = [0, *accumulate(_perhaps(each) for each in answered)]
+        asked = [each.told.asked for each in posts]
+        begun = [0, *accumulate(_perhaps(each) for each in posts)]
         doubts = [0, *accumulate(_perhaps(each) if each.told.unsure else 0 for each in answered)]
         largest = max(each.messages for each in posts)
         least = quota.per_second * (MINUTE_S * (1 - TOLERANCE) - 2 * self._clocks_s) - largest
         for begins, ends in _waited(posts):
             for start in range(begins, ends - MINUTE_S * SECOND, SECOND):
                 first = bisect.bisect_left(times, start)
-                last = bisect.bisect_right(times, start + MINUTE_S * SECOND)
+                last = bisect.bisect_right(asked, start + MINUTE_S * SECOND)
                 # What was perhaps taken in the minute before, unknown to whoever sent it, may be paid for in this one.
                 owed = doubts[first] - doubts[bisect.bisect_left(times, start - MINUTE_S * SECOND)]
-                total = sums[last] - sums[first] + owed
+                total = begun[last] - sums[first] + owed
                 told = f"{total} from {moment(start)}, {least:.0f} are promised"
                 self._judgement.fact(total >= least, TOO_LITTLE, project, told)
 

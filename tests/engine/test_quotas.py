@@ -87,6 +87,25 @@ def test_a_burst_is_accepted_and_then_the_rate() -> None:
     assert hub.accepted(100, 50) == pytest.approx(1000, rel=0.02)
 
 
+def test_who_is_refused_by_a_call_that_took_long_waits_from_its_end_on() -> None:
+    # Given calls of eight seconds, at whose end there is room for a post in a second and a half
+    quota, clock = Quota.of(2), FakeClock()
+
+    class Slow(FakeConfigStore):
+        def move_mark(self, project_id: str, by_us: int, *, now: int, most_us: int, ahead: bool) -> Mark:
+            clock.advance(seconds=8)
+            return Mark(until=clock.now() * 1000 + quota.room_us(1) + 1_500_000, moved=False)
+
+    store = Slow(clock)
+    store.put_project(Project(project_id=PROJECT, created_at=0, quota=quota))
+    quotas = Quotas(projects=store, marks=store, default=lambda: 0, clock=clock, telemetry=FakeTelemetry())
+    # When a post is refused, then it waits for what it lacks, not for the time that the call took, too
+    for _ in range(2):
+        with pytest.raises(QuotaExceeded) as refused:
+            quotas.take(PROJECT, 1)
+        assert refused.value.retry_after_s == 2
+
+
 MINUTE_MS = 60_000
 
 

@@ -113,3 +113,13 @@ def test_a_task_that_is_not_as_promised_is_told(
     judgement = Judgement()
     Tasks(judgement).judge(seen, {"p": listed}, [replay])
     assert {each.rule for each in judgement.total()} == rule
+
+
+def test_a_post_without_an_answer_may_have_been_accepted_at_any_time_since_it_was_made() -> None:
+    # Given posts of 50, always as soon as they are paid for, of which one fails after 20 seconds
+    failed = Posted("p", Told(50 * SECOND, 70 * SECOND, 500, ("lost",)), 50)
+    seen = [posted(0.5, 50), *map(refused, range(120)), posted(25, 50), failed, posted(76, 50), posted(101, 50)]
+    # Then the minutes before its answer have it, too
+    assert rules(*seen) == set()
+    # But it is no excuse for minutes long after it
+    assert rules(*seen, *map(refused, range(120, 230))) == {quotas.TOO_LITTLE}

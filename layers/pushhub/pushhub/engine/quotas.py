@@ -155,7 +155,9 @@ class Quotas:
         mark = self._marks.move_mark(project_id, by_us, now=now, most_us=room_us + by_us, ahead=account.mark > now)
         account.mark = mark.until
         if not mark.moved:
-            self._refuse(project_id, quota, account, count, wait_ms=-((now + room_us - mark.until) // 1000))
+            # From now on: the call may have taken seconds, and the mark is as it was at its end.
+            answered = self._clock.now() * 1000
+            self._refuse(project_id, quota, account, count, wait_ms=-((answered + room_us - mark.until) // 1000))
         account.accept(count, owed=0)
         account.refusals = 0
 
