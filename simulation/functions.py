@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 IDLE_AT_MOST = 420 * SECOND
 """An environment that was not used for so long is gone."""
 
+TAKES_UP = frozenset({"receive_message", "query"})
+"""What a run of push takes up orders with, besides those of its event: from their queues, and from the lines of
+subscribers with limits.
+"""
+
 SDK_REPEATS = 3
 """How often the SDK repeats a call that is refused for lack of capacity: ``total_max_attempts`` of
 :mod:`pushhub.cloud.clients`, less the first. It waits up to 1, 2 and 4 seconds.
@@ -318,12 +323,18 @@ class Environment:
         account.scheduler.note(f"{self.name} {operation}", lambda: " ".join(ids_in(str(parameters))))
         for repeat in range(SDK_REPEATS):
             try:
-                return real(**parameters)
+                return self._taken_up(operation, real(**parameters))
             except ClientError as error:
                 if error.response["Error"]["Code"] != THROTTLED:
                     raise
             self.pause(round(account.random.random() * 2**repeat * SECOND))
-        return real(**parameters)
+        return self._taken_up(operation, real(**parameters))
+
+    def _taken_up(self, operation: str, answer: Any) -> Any:
+        """An answer; a run of push that receives orders itself, or reads them from a line, has them in hand since."""
+        if self.settings.name == "push" and operation in TAKES_UP:
+            self.work.append(answer)
+        return answer
 
     def _in_weather(self, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
         account, weather = self.account, self.account.weather

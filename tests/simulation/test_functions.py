@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from simulation.dynamodb import Change
+from simulation.functions import Environment
+from simulation.ids import ids_in
 from simulation.items import pack
 from simulation.sources import StreamSource
 from simulation.template import StreamEvents, stack
@@ -58,3 +60,24 @@ def test_every_filter_of_the_stack_can_be_tried_on_every_record(event: str, kind
     assert filtered
     for each in filtered:
         each.takes(record)
+
+
+@pytest.mark.parametrize(
+    ("function", "operation", "in_hand"),
+    [("push", "receive_message", True), ("push", "query", True), ("push", "get_item", False), ("wake", "query", False)],
+)
+def test_a_run_of_push_has_in_hand_what_it_received_or_read_from_a_line(
+    function: str, operation: str, in_hand: bool
+) -> None:
+    # Given an environment whose event names no message
+    message_id = "1910849223729873408"
+    scheduler = SimpleNamespace(now=0, sleep=lambda _: None, note=lambda *_: None)
+    weather = SimpleNamespace(worst=lambda *_: 0, strikes=lambda *_: False, over=0)
+    random = SimpleNamespace(randrange=lambda *_: 0)
+    account: Any = SimpleNamespace(seed="s", scheduler=scheduler, weather=weather, random=random, calls=0)
+    settings: Any = SimpleNamespace(name=function)
+    environment = Environment(account, settings, 1)
+    # When it is answered with an order
+    environment.call("a service", operation, lambda: {"Messages": [message_id]}, {})
+    # Then what strikes it from here on strikes that message, if the order is now its own
+    assert (message_id in ids_in(str(environment.work))) == in_hand
