@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simulation.promises.judgement import SECOND, Faults, Judgement, Told, moment
-from simulation.promises.push import FOREVER, Doubling, Meaning, Owed, Pushes, Seen, Terms
+from simulation.promises.push import FOREVER, Doubling, Meaning, Owed, Pushes, Request, Seen, Terms
 
 SPREAD = 0.2
 MADE_OF = "of"
@@ -52,19 +52,6 @@ class Pushed:
     payload: Mapping[str, Any]
     told: Told
     message_id: str = ""
-
-
-@dataclass(frozen=True)
-class Request:
-    """A request as a service saw it; ``said`` is the body of its answer if the hub got one."""
-
-    at: int
-    ended: int
-    service: str
-    message_id: str
-    body: bytes
-    status: int
-    said: bytes = b""
 
 
 @dataclass
@@ -110,9 +97,9 @@ class Hub:
             if key not in known and MADE_OF in payload:
                 # A message that a service had made.
                 known[key].pushes.append(Pushed(content["message"], payload, Told(0, request.at, 0)))
-            told = f"{request.service} at {moment(request.at)}: {request.body[:60]!r}"
+            told = f"{request.receiver} at {moment(request.at)}: {request.body[:60]!r}"
             if self._judgement.fact(key in known, NEVER_PUSHED, request.message_id, told):
-                known[key].asked[request.service][request.message_id].append(request)
+                known[key].asked[request.receiver][request.message_id].append(request)
         for message in known.values():
             for name in self._services:
                 copies = message.asked[name]
@@ -170,4 +157,4 @@ class Hub:
             elif "delay" in said:
                 meaning = Meaning.POSTPONED
         of = "" if exact else f"{each.body[:60]!r} for {json.dumps(pushed.payload)[:60]}"
-        return Seen(each.at, each.ended, each.service, exact, meaning, wait_s, of)
+        return Seen(each.at, each.ended, each.receiver, exact, meaning, wait_s, of)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from simulation.promises.judgement import SECOND, Faults, Judgement, Told, moment
-from simulation.promises.push import FOREVER, Came, Fixed, Meaning, Owed, Pushes, Seen, Terms
+from simulation.promises.push import FOREVER, Came, Fixed, Meaning, Owed, Pushes, Request, Seen, Terms
 
 RESERVED = 202
 TOO_MANY = 429
@@ -76,31 +76,6 @@ class Act:
     subject: str = ""
     retries: int = 0
     delay_s: int = 0
-
-
-@dataclass(frozen=True)
-class Request:
-    """A request as a subscriber's endpoint saw it.
-
-    Attributes:
-        at: When it came, microseconds.
-        ended: When the connection ended.
-        queue: The subscriber's queue.
-        name: The subscriber's name.
-        message_id: The message that it says it has.
-        body: Its body.
-        status: The answer; 0 if the hub got none.
-        wait_s: What ``Retry-After`` asked for.
-    """
-
-    at: int
-    ended: int
-    queue: str
-    name: str
-    message_id: str
-    body: bytes
-    status: int
-    wait_s: int = 0
 
 
 @dataclass(frozen=True)
@@ -211,10 +186,10 @@ class PushQueues:
         groups = [tuple(queue.subscribers)] if queue.unicast else [(name,) for name in queue.subscribers]
         for names in groups:
             receivers = frozenset(name for name in names if True in there[name])
-            asked = [each for each in self._asked.get(message_id, ()) if each.name in names]
+            asked = [each for each in self._asked.get(message_id, ()) if each.receiver in names]
             for each in asked:
-                told_of = f"{post.queue}, by {each.name} at {moment(each.at)}"
-                self._judgement.fact(each.name in receivers, NOT_OWED, message_id, told_of)
+                told_of = f"{post.queue}, by {each.receiver} at {moment(each.at)}"
+                self._judgement.fact(each.receiver in receivers, NOT_OWED, message_id, told_of)
             if not receivers:
                 continue
             where = f"{post.queue} to {'/'.join(names)}"
@@ -250,7 +225,7 @@ class PushQueues:
         if queue.obeys and each.status == TOO_MANY:
             wait_s = max(wait_s, queue.slow_down_s)
         of = "" if each.body == body else f"{len(each.body)} bytes {each.body[:40]!r} for {len(body)} {body[:40]!r}"
-        return Seen(each.at, each.ended, each.name, each.body == body, meaning, wait_s, of)
+        return Seen(each.at, each.ended, each.receiver, each.body == body, meaning, wait_s, of)
 
     def _told_of(self, owed: Owed, came: Came, post: Post, body: bytes, names: Sequence[str]) -> None:
         """One error message for what was given up or has expired, and none for what was not."""

@@ -52,6 +52,33 @@ class Meaning(Enum):
 
 
 @dataclass(frozen=True)
+class Request:
+    """A request as a receiver's endpoint saw it, in any protocol.
+
+    Attributes:
+        at: When it came, microseconds.
+        ended: When the connection ended.
+        receiver: Who got it, by name.
+        message_id: The message that it says it has.
+        body: Its body.
+        status: The answer; 0 if the hub got none.
+        wait_s: What ``Retry-After`` asked for.
+        said: The body of the answer if the hub got one.
+        queue: Whose receiver it is, where names are given by queue.
+    """
+
+    at: int
+    ended: int
+    receiver: str
+    message_id: str
+    body: bytes
+    status: int
+    wait_s: float = 0
+    said: bytes = b""
+    queue: str = ""
+
+
+@dataclass(frozen=True)
 class Seen:
     """A request as its receiver saw it.
 

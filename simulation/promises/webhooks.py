@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulation.promises.judgement import SECOND, Faults, Judgement, Told, moment
-from simulation.promises.push import FOREVER, Listed, Meaning, Owed, Pushes, Seen, Terms
+from simulation.promises.push import FOREVER, Listed, Meaning, Owed, Pushes, Request, Seen, Terms
 
 SCHEDULE = Listed((5, 300, 1_800, 7_200, 18_000, 36_000, 36_000), (0.8, 1.2))
 """Waits after each failed try, seconds, each up to a fifth shorter or longer."""
@@ -41,19 +41,6 @@ class Endpoint:
 
     app: int
     changed: Sequence[int]
-
-
-@dataclass(frozen=True)
-class Request:
-    """A request as an endpoint saw it."""
-
-    at: int
-    ended: int
-    endpoint: str
-    message_id: str
-    body: bytes
-    status: int
-    wait_s: int = 0
 
 
 class Webhooks:
@@ -88,9 +75,9 @@ class Webhooks:
         asked: dict[tuple[str, str], list[Request]] = defaultdict(list)
         gone: dict[str, list[int]] = defaultdict(list)
         for request in sorted(requests, key=lambda each: each.at):
-            asked[request.message_id, request.endpoint].append(request)
+            asked[request.message_id, request.receiver].append(request)
             if request.status == GONE:
-                gone[request.endpoint].append(request.at)
+                gone[request.receiver].append(request.at)
         for (message_id, name), own in asked.items():
             endpoint, message = self._endpoints[name], known.get(message_id)
             if message is None:
@@ -124,4 +111,4 @@ class Webhooks:
             meaning = Meaning.ENDED
         wait_s = max(each.wait_s, SLOW_DOWN_S) if each.status == TOO_MANY else each.wait_s
         of = "" if exact else f"{each.body[:60]!r} for {json.dumps(message.payload)[:60]}"
-        return Seen(each.at, each.ended, each.endpoint, exact, meaning, wait_s if each.status else 0, of)
+        return Seen(each.at, each.ended, each.receiver, exact, meaning, wait_s if each.status else 0, of)

@@ -17,7 +17,7 @@ from pushhub.hub.model.object_ids import from_object_id
 from simulation.account import HttpAnswer
 from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
-from simulation.promises.hub import Hub, Pushed, Request
+from simulation.promises.hub import Hub, Pushed
 from simulation.promises.hub import Service as MadeService
 from simulation.promises.judgement import Told, Violation
 from simulation.scheduler import SECOND
@@ -212,19 +212,7 @@ class HubWorld(PushWorld):
             clocks_s=self._clocks_off_s,
             ends=self._account.scheduler.now,
         )
-        requests = [
-            Request(
-                seen.at,
-                seen.at if seen.ended_at is None else seen.ended_at,
-                service.name,
-                seen.message_id,
-                seen.body,
-                0 if seen.answered_at is None else seen.status,
-                b"" if seen.answered_at is None else seen.said,
-            )
-            for service in self.services
-            for seen in service.endpoint.log
-        ]
+        requests = [seen for each in self.services for seen in self._requests(each.name, each.endpoint)]
         model.judge(self._pushed, requests, self._by_hand)
         yield from self.judgement.total()
         incoming = {each.message.message_id: each for each, _ in self._owed() if each.message.queue == "hub/incoming"}

@@ -19,7 +19,7 @@ from pushhub.engine.model.queue import Queue
 from simulation.account import HttpAnswer
 from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, life
-from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues, Request
+from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
@@ -320,19 +320,10 @@ class IronMqWorld(PushWorld):
             ends=self._account.scheduler.now,
         )
         requests = [
-            Request(
-                seen.at,
-                seen.at if seen.ended_at is None else seen.ended_at,
-                queue.name,
-                name,
-                seen.message_id,
-                seen.body,
-                0 if seen.answered_at is None else seen.status,
-                seen.wait_s,
-            )
+            seen
             for queue in self.queues
             for name, endpoint in queue.endpoints.items()
-            for seen in endpoint.log
+            for seen in self._requests(name, endpoint, queue.name)
         ]
         model.judge(self._posts, self._acts, requests, self._acknowledged, [*self._errors.values()])
         yield from self.judgement.total()

@@ -31,7 +31,7 @@ from simulation.expressions import Item
 from simulation.policies import in_order, left_alone, within_limits
 from simulation.promises.judgement import Told, Violation
 from simulation.promises.webhooks import Endpoint as MadeEndpoint
-from simulation.promises.webhooks import Posted, Request, Webhooks
+from simulation.promises.webhooks import Posted, Webhooks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
 from simulation.weather import HOUR
@@ -392,19 +392,7 @@ class WebhooksWorld(PushWorld):
             clocks_s=self._clocks_off_s,
             ends=self._account.scheduler.now,
         )
-        requests = [
-            Request(
-                seen.at,
-                seen.at if seen.ended_at is None else seen.ended_at,
-                customer.endpoint.name,
-                seen.message_id,
-                seen.body,
-                0 if seen.answered_at is None else seen.status,
-                seen.wait_s,
-            )
-            for customer in self.customers
-            for seen in customer.endpoint.log
-        ]
+        requests = [seen for each in self.customers for seen in self._requests(each.endpoint.name, each.endpoint)]
         model.judge(self._posts, requests, self._by_hand)
 
     def _ordered(self) -> Iterator[Violation]:

@@ -10,7 +10,9 @@ from typing import ClassVar
 from pushhub.engine.model.message import Message
 from pushhub.engine.projects import Projects
 from simulation.account import Account, HttpAnswer, Operator
+from simulation.endpoints import Endpoint
 from simulation.promises.judgement import HARMLESS, Fault, Faults, Judgement, Violation
+from simulation.promises.push import Request
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted, Truth
 from simulation.weather import HOUR, Kind
@@ -53,6 +55,24 @@ class World(ABC):
         self._operator = Operator(account)
         self._project = self._token = ""
         self.judgement = Judgement()
+
+    @staticmethod
+    def _requests(receiver: str, endpoint: Endpoint, queue: str = "") -> list[Request]:
+        """What an endpoint saw, for the models; one that had no answer may have ended when it came."""
+        return [
+            Request(
+                seen.at,
+                seen.at if seen.ended_at is None else seen.ended_at,
+                receiver,
+                seen.message_id,
+                seen.body,
+                0 if seen.answered_at is None else seen.status,
+                seen.wait_s,
+                b"" if seen.answered_at is None else seen.said,
+                queue,
+            )
+            for seen in endpoint.log
+        ]
 
     @property
     def _clocks_off_s(self) -> float:

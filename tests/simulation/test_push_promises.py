@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 from simulation.promises import hub, webhooks
-from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues, Queue, Request
+from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues, Queue
 from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told
-from simulation.promises.push import Doubling, Listed
+from simulation.promises.push import Doubling, Listed, Request
 
 QUEUE = Queue(False, ["s"], retries=1, delay_s=60, expires_s=86_400, error_queue="errors")
 ROUND = Queue(True, ["s", "t"], retries=1, delay_s=60, expires_s=86_400, error_queue="errors")
@@ -23,7 +23,7 @@ def told(at: float, status: int = 200, *struck: str) -> Told:
 
 
 def asked(at: float, status: int = 200, name: str = "s", body: bytes = b"bytes", wait_s: int = 0) -> Request:
-    return Request(round(at * SECOND), round(at * SECOND) + 100_000, "q", name, "1", body, status, wait_s)
+    return Request(round(at * SECOND), round(at * SECOND) + 100_000, name, "1", body, status, wait_s, queue="q")
 
 
 POST = Post("q", told(0, 201), [b"bytes"], [0], ["1"])
@@ -152,7 +152,7 @@ def test_waits_that_double_and_waits_of_a_list() -> None:
     assert [listed.after(tries) for tries in (1, 2, 3)] == [(4, 6), (240, 360), None]
 
 
-def hub_rules(*requests: hub.Request, pushed: bool = True, service: hub.Service | None = None) -> list[str]:
+def hub_rules(*requests: Request, pushed: bool = True, service: hub.Service | None = None) -> list[str]:
     judgement = Judgement()
     services = {"s": service or hub.Service(frozenset({"t"}), 30, 3_600, 3)}
     model = hub.Hub(services, judgement, Faults(), clocks_s=0, ends=200_000 * SECOND)
@@ -160,11 +160,11 @@ def hub_rules(*requests: hub.Request, pushed: bool = True, service: hub.Service 
     return [each.rule for each in judgement.violations]
 
 
-def sent(at: float, said: dict[str, object] | None = None, status: int = 200, n: object = 1) -> hub.Request:
+def sent(at: float, said: dict[str, object] | None = None, status: int = 200, n: object = 1) -> Request:
     body = json.dumps({"message": "t", "payload": {"n": n}}).encode()
     begins = round(at * SECOND)
     answer = json.dumps({} if said is None else said).encode()
-    return hub.Request(begins, begins + 100_000, "s", "1", body, status, answer if status == 200 else b"")
+    return Request(begins, begins + 100_000, "s", "1", body, status, said=answer if status == 200 else b"")
 
 
 LATER = {"delay": 300, "update_url": "/status"}
@@ -191,7 +191,7 @@ LATER = {"delay": 300, "update_url": "/status"}
         ([sent(1, n=2)], "sent and never pushed"),
     ],
 )
-def test_a_service_is_asked_as_the_hub_protocol_says(requests: list[hub.Request], rule: str) -> None:
+def test_a_service_is_asked_as_the_hub_protocol_says(requests: list[Request], rule: str) -> None:
     assert rule in hub_rules(*requests) if rule else hub_rules(*requests) == []
 
 
@@ -205,7 +205,7 @@ def webhook_rules(*requests: tuple[float, int], wait_s: int = 0, body: bytes = b
     judgement = Judgement()
     model = webhooks.Webhooks({"e": webhooks.Endpoint(0, [])}, judgement, Faults(), clocks_s=0, ends=200_000 * SECOND)
     seen = [
-        webhooks.Request(round(at * SECOND), round(at * SECOND) + 100_000, "e", "1", body, status, wait_s)
+        Request(round(at * SECOND), round(at * SECOND) + 100_000, "e", "1", body, status, wait_s)
         for at, status in requests
     ]
     model.judge([webhooks.Posted(0, {"n": 1}, told(0, 202), "1")], seen, {})
