@@ -19,12 +19,14 @@ from pushhub.engine.model.queue import Queue
 from simulation.account import HttpAnswer
 from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, life
-from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues
+from simulation.promises.ironmq import RESERVED, Acknowledgement, Act, ErrorMessage, Post, PushQueues
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Violation
+from simulation.promises.shown import Shown, ShownPushes
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
 from simulation.weather import HOUR
+from simulation.worlds import shown
 from simulation.worlds.world import Owed, PushWorld, moment
 
 EARLY_MS = 1_100
@@ -42,6 +44,9 @@ VERSION = "accept-language"
 """The header that tells for which version of its settings a subscriber was asked: one that is not sealed, so that the
 judge can read it in what is stored.
 """
+
+LOOKED_UP = 60
+"""How many of the last messages of each queue are looked up."""
 
 QUEUES = 6
 MOODS = (*Mood, Mood.LATER, Mood.LATER)
@@ -99,6 +104,7 @@ class IronMqWorld(PushWorld):
         self._acts: list[Act] = []
         self._acknowledged: list[Acknowledgement] = []
         self._errors: dict[str, ErrorMessage] = {}
+        self._shown: list[Shown] = []
         self._bodies = self._chance("bodies")
         self._numbers = itertools.count(1)
         self.queues = [self._queue(number) for number in range(self.producers)]
@@ -160,12 +166,38 @@ class IronMqWorld(PushWorld):
         return acts | {"owner": partial(self._own, self._chance("owner"))}
 
     def begin(self, names: Collection[str]) -> None:
-        """Let all actors act from now on; somebody reads the error queue once the traffic is over."""
+        """Let all actors act from now on; once the traffic is over, somebody reads the error queue, and looks up what
+        became of messages.
+        """
         super().begin(names)
         self._account.scheduler.spawn(self._read_errors, after=round(self._hours * HOUR))
 
+    def _look_up(self) -> None:
+        """Messages that nobody deleted, and whose queues and subscribers are what they were."""
+        for queue in self.queues:
+            changed = max(
+                (each.told.answered for each in self._acts if each.queue == queue.name and each.kind != "forget"),
+                default=0,
+            )
+            forgotten = {each.subject for each in self._acts if each.kind == "forget"}
+            lives = (queue.settings["message_expiration"] + shown.LONGEST_READ_S) * SECOND
+            for each in [each for each in self.posted if each.queue == queue.name][-LOOKED_UP:]:
+                lasts = each.began + lives > self._account.scheduler.now
+                if not lasts or each.began <= changed or each.message_id in forgotten:
+                    continue
+                ask = partial(self._ask, "GET", queue)
+                acknowledged = [
+                    (done.name, done.told) for done in self._acknowledged if done.message_id == each.message_id
+                ]
+                unicast = queue.kind == "unicast"
+                self._shown.append(shown.pushed(ask, each.message_id, each.began, acknowledged, unicast=unicast))
+
     def _read_errors(self) -> None:
-        """Read error messages, and delete what was read."""
+        """Read error messages, and delete what was read.
+
+        Who looks up messages begins here, not with the others: until then the runs are what they were without them.
+        """
+        self._account.scheduler.spawn(self._look_up, after=shown.AFTER_S * SECOND)
         queue = PushQueue("errors", "pull", {})
         while True:
             answer = self._ask("POST", queue, "/reservations", {"n": 100, "timeout": 600})
@@ -326,6 +358,9 @@ class IronMqWorld(PushWorld):
             for seen in self._requests(name, endpoint, queue.name)
         ]
         model.judge(self._posts, self._acts, requests, self._acknowledged, [*self._errors.values()])
+        told = ShownPushes(requests, self.judgement, self._faults(), clocks_s=self._clocks_off_s, reserved=RESERVED)
+        for each in self._shown:
+            told.judge(each)
         yield from self.judgement.total()
         for accepted, owed in self._owed():
             yield from self._delivery(accepted, owed)

@@ -1,0 +1,190 @@
+"""What people are shown of what was sent: the requests that receivers saw, with their answers, what became of each
+message, and the list of messages as they were posted. Protocols say in their own words what stands here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told, moment
+from simulation.promises.push import Request
+
+NOTED_S = 60
+"""A request is shown so long after its end at the latest."""
+
+NEVER_MADE, NOT_SHOWN = "an attempt is shown that was never made", "an attempt is not shown"
+OTHER_END, NOT_FOUND = "another end is shown than it had", "a message is not found"
+LISTED_TWICE, NOT_LISTED = "a message is listed twice", "a message is not listed"
+NEVER_POSTED, OTHER_CONTENT = "a message is listed that was never posted", "a message is shown otherwise"
+OUT_OF_ORDER = "messages are listed out of order"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt as it is shown.
+
+    Attributes:
+        receiver: Who was asked, by name.
+        status: The answer; 0 for none.
+        at: When it began, microseconds.
+        by_hand: Whether a person is said to have asked for it; None where that is not told.
+    """
+
+    receiver: str
+    status: int
+    at: int
+    by_hand: bool | None = None
+
+
+@dataclass(frozen=True)
+class End:
+    """What is shown of a message at a receiver.
+
+    Attributes:
+        receiver: The receiver.
+        taken: Whether it is said to have taken it.
+        status: Its last answer; None where that is not told.
+        any_of: All to whom it is owed as one; just the receiver if empty.
+    """
+
+    receiver: str
+    taken: bool
+    status: int | None = None
+    any_of: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of one message.
+
+    Attributes:
+        message_id: The message.
+        told: The request for it.
+        posted: When it was posted, microseconds.
+        attempts: All that are told one by one.
+        forgotten: How many more are said to have been made.
+        ends: What is shown of it at each receiver that has been asked.
+        acknowledged: Acknowledgements of it, by receiver.
+    """
+
+    message_id: str
+    told: Told
+    posted: int
+    attempts: Sequence[Attempt]
+    forgotten: int = 0
+    ends: Sequence[End] = ()
+    acknowledged: Sequence[tuple[str, Told]] = ()
+
+
+@dataclass(frozen=True)
+class Item:
+    """A message, as it was posted or as it is listed; ``at`` is when it came in, microseconds."""
+
+    message_id: str
+    content: object
+    at: int
+
+
+class ShownPushes:
+    """Judges what was shown.
+
+    Args:
+        requests: All requests that receivers saw.
+        judgement: Where the facts go.
+        faults: What the fault plan did.
+        clocks_s: The most by which two clocks of the hub differ, by the fault plan, in seconds.
+        reserved: The status that only promises an acknowledgement; 0 where none does.
+    """
+
+    def __init__(
+        self,
+        requests: Iterable[Request],
+        judgement: Judgement,
+        faults: Faults,
+        *,
+        clocks_s: float,
+        reserved: int = 0,
+    ) -> None:
+        self._requests: dict[str, list[Request]] = defaultdict(list)
+        for each in sorted(requests, key=lambda each: each.at):
+            self._requests[each.message_id].append(each)
+        self._judgement = judgement
+        self._faults = faults
+        self._reserved = reserved
+        self._slack = round((1.1 + clocks_s) * SECOND)
+
+    def judge(self, shown: Shown) -> None:
+        """Each request is shown once, when it was made and with its answer, and nothing else; and how it ended."""
+        about, asked = shown.message_id, shown.told.asked
+        if not self._judgement.fact(shown.told.status == 200, NOT_FOUND, about, f"{shown.told.status}", [shown.told]):
+            return
+        made = [each for each in self._requests[about] if each.at <= shown.told.answered]
+        for attempt in sorted(shown.attempts, key=lambda each: each.at):
+            found = next((each for each in made if self._is(attempt, each)), None)
+            told = f"{attempt.receiver} at {moment(attempt.at)}: {attempt.status}"
+            if self._judgement.fact(found is not None, NEVER_MADE, about, told, self._because(shown)) and found:
+                made.remove(found)
+        missing = [each for each in made if each.ended + NOTED_S * SECOND <= asked]
+        told = f"{len(missing)} of {len(made) + len(shown.attempts)}, {shown.forgotten} are said not to be known"
+        kept = len(missing) <= shown.forgotten <= len(made)
+        self._judgement.fact(kept, NOT_SHOWN, about, told, self._because(shown))
+        for end in shown.ends:
+            self._end(shown, end)
+
+    def _because(self, shown: Shown) -> list[Fault]:
+        """An attempt of a run that a fault struck may not have been noted, or one of an order that came twice."""
+        return self._faults.on(shown.message_id, shown.posted, shown.told.answered)[-1:]
+
+    def _is(self, attempt: Attempt, request: Request) -> bool:
+        same = (attempt.receiver, attempt.status) == (request.receiver, request.status)
+        return same and abs(attempt.at - request.at) <= self._slack
+
+    def _end(self, shown: Shown, end: End) -> None:
+        """Taken is what was taken or acknowledged, once that is noted."""
+        group, about = end.any_of or {end.receiver}, shown.message_id
+        asked = [each for each in self._requests[about] if each.receiver in group and each.at <= shown.told.answered]
+        acknowledged = [told for name, told in shown.acknowledged if name in group]
+        fresh = any(each.ended + NOTED_S * SECOND > shown.told.asked for each in asked)
+        if fresh or any(each.unsure for each in acknowledged):
+            return
+        because = self._because(shown)
+        told = f"{end}, asked {[(moment(each.at), each.receiver, each.status) for each in asked]}"
+        taken = any(200 <= each.status < 300 and each.status != self._reserved for each in asked)
+        by_word = any(each.done for each in acknowledged)
+        self._judgement.fact(end.taken == (taken or by_word), OTHER_END, about, told, because)
+        own = [each.status for each in asked if each.receiver == end.receiver]
+        if own and end.status is not None and not by_word:
+            self._judgement.fact(end.status == own[-1], OTHER_END, about, told, because)
+
+
+def judge_list(
+    judgement: Judgement, posted: Mapping[str, Item], listed: Sequence[Item], unanswered: Sequence[object]
+) -> None:
+    """All messages are listed once, as they were posted, newest first, and no others.
+
+    Args:
+        judgement: Where the facts go.
+        posted: What was posted and answered, by id; ``at`` is when the answer came.
+        listed: What is listed, in that order; ``at`` is when it is said to have come.
+        unanswered: Contents of posts that had no answer, each of which may be listed.
+    """
+    seen: set[str] = set()
+    for each in listed:
+        judgement.fact(each.message_id not in seen, LISTED_TWICE, each.message_id, "")
+        seen.add(each.message_id)
+        if each.message_id not in posted:
+            told = str(each.content)[:80]
+            judgement.fact(each.content in unanswered, NEVER_POSTED, each.message_id, told)
+            continue
+        own = posted[each.message_id]
+        told = f"{str(each.content)[:80]} for {str(own.content)[:80]}"
+        judgement.fact(each.content == own.content, OTHER_CONTENT, each.message_id, told)
+    ids = [each.message_id for each in listed]
+    judgement.fact(ids == sorted(ids, reverse=True), OUT_OF_ORDER, ids[0] if ids else "", f"{len(ids)} messages")
+    for message_id, item in posted.items():
+        judgement.fact(message_id in seen, NOT_LISTED, message_id, f"posted until {moment(item.at)}")
+
+
+__all__ = ["Attempt", "End", "Item", "Shown", "ShownPushes", "judge_list"]
