@@ -18,7 +18,8 @@ NEVER_MADE, NOT_SHOWN = "an attempt is shown that was never made", "an attempt i
 OTHER_END, NOT_FOUND = "another end is shown than it had", "a message is not found"
 LISTED_TWICE, NOT_LISTED = "a message is listed twice", "a message is not listed"
 NEVER_POSTED, OTHER_CONTENT = "a message is listed that was never posted", "a message is shown otherwise"
-OUT_OF_ORDER = "messages are listed out of order"
+OUT_OF_ORDER, OTHER_TIME = "messages are listed out of order", "a message is listed with another time"
+NOBODY_ASKED = "an attempt is shown as asked for by a person"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Shown:
         forgotten: How many more are said to have been made.
         ends: What is shown of it at each receiver that has been asked.
         acknowledged: Acknowledgements of it, by receiver.
+        by_hand: What people asked for, by receiver.
     """
 
     message_id: str
@@ -76,15 +78,24 @@ class Shown:
     forgotten: int = 0
     ends: Sequence[End] = ()
     acknowledged: Sequence[tuple[str, Told]] = ()
+    by_hand: Sequence[tuple[str, Told]] = ()
 
 
 @dataclass(frozen=True)
-class Item:
-    """A message, as it was posted or as it is listed; ``at`` is when it came in, microseconds."""
+class Listed:
+    """A message, as it was posted or as it is listed.
+
+    Attributes:
+        message_id: The message.
+        content: Its content.
+        at: When it is said to have come, or its post was answered, microseconds.
+        since: When its post began.
+    """
 
     message_id: str
     content: object
     at: int
+    since: int = 0
 
 
 class ShownPushes:
@@ -126,6 +137,10 @@ class ShownPushes:
             told = f"{attempt.receiver} at {moment(attempt.at)}: {attempt.status}"
             if self._judgement.fact(found is not None, NEVER_MADE, about, told, self._because(shown)) and found:
                 made.remove(found)
+            asked_for = any(
+                name == attempt.receiver and hand.asked <= attempt.at + self._slack for name, hand in shown.by_hand
+            )
+            self._judgement.fact(not attempt.by_hand or asked_for, NOBODY_ASKED, about, told)
         missing = [each for each in made if each.ended + NOTED_S * SECOND <= asked]
         told = f"{len(missing)} of {len(made) + len(shown.attempts)}, {shown.forgotten} are said not to be known"
         kept = len(missing) <= shown.forgotten <= len(made)
@@ -160,7 +175,12 @@ class ShownPushes:
 
 
 def judge_list(
-    judgement: Judgement, posted: Mapping[str, Item], listed: Sequence[Item], unanswered: Sequence[object]
+    judgement: Judgement,
+    posted: Mapping[str, Listed],
+    listed: Sequence[Listed],
+    unanswered: Sequence[object],
+    *,
+    clocks_s: float = 0,
 ) -> None:
     """All messages are listed once, as they were posted, newest first, and no others.
 
@@ -169,7 +189,9 @@ def judge_list(
         posted: What was posted and answered, by id; ``at`` is when the answer came.
         listed: What is listed, in that order; ``at`` is when it is said to have come.
         unanswered: Contents of posts that had no answer, each of which may be listed.
+        clocks_s: The most by which a clock of the hub is off, seconds.
     """
+    slack = round((0.1 + clocks_s) * SECOND)
     seen: set[str] = set()
     for each in listed:
         judgement.fact(each.message_id not in seen, LISTED_TWICE, each.message_id, "")
@@ -181,10 +203,12 @@ def judge_list(
         own = posted[each.message_id]
         told = f"{str(each.content)[:80]} for {str(own.content)[:80]}"
         judgement.fact(each.content == own.content, OTHER_CONTENT, each.message_id, told)
+        told = f"{moment(each.at)}, and it was posted from {moment(own.since)} to {moment(own.at)}"
+        judgement.fact(own.since - slack <= each.at <= own.at + slack, OTHER_TIME, each.message_id, told)
     ids = [each.message_id for each in listed]
     judgement.fact(ids == sorted(ids, reverse=True), OUT_OF_ORDER, ids[0] if ids else "", f"{len(ids)} messages")
     for message_id, item in posted.items():
         judgement.fact(message_id in seen, NOT_LISTED, message_id, f"posted until {moment(item.at)}")
 
 
-__all__ = ["Attempt", "End", "Item", "Shown", "ShownPushes", "judge_list"]
+__all__ = ["Attempt", "End", "Listed", "Shown", "ShownPushes", "judge_list"]

@@ -30,11 +30,13 @@ from simulation.endpoints import Asked, Endpoint, Mood, life
 from simulation.expressions import Item
 from simulation.policies import in_order, left_alone, within_limits
 from simulation.promises.judgement import Told, Violation
+from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
 from simulation.promises.webhooks import Endpoint as MadeEndpoint
 from simulation.promises.webhooks import Posted, Webhooks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
 from simulation.weather import HOUR
+from simulation.worlds import shown
 from simulation.worlds.world import Owed, PushWorld, moment
 
 APPLICATIONS = 2
@@ -156,6 +158,9 @@ class WebhooksWorld(PushWorld):
         self.placed: list[Placed] = []
         self.resent: list[Resent] = []
         self._posts: list[Posted] = []
+        self._content: dict[str, dict[str, Any]] = {}
+        self._listed: dict[int, list[Listed]] = {}
+        self._shown: dict[str, list[Shown]] = defaultdict(list)
         self._by_hand: dict[Owed, list[Told]] = defaultdict(list)
         self._bodies = self._chance("bodies")
         self._markers: Counter[int] = Counter()
@@ -224,9 +229,42 @@ class WebhooksWorld(PushWorld):
         random = self._chance("watcher")
         watch = partial(self._watch, random)
         acts["watcher"] = partial(self._each_while_traffic, random, watch, an_hour=LOOKS_AN_HOUR)
+        return acts | {"person": self._look_after}
+
+    def _look_after(self) -> None:
+        """A person has messages sent again, and in the end looks up what became of all."""
         random = self._chance("person")
-        resend = partial(self._resend, random)
-        return acts | {"person": partial(self._each_while_traffic, random, resend, an_hour=RESENDS_AN_HOUR)}
+        self._each_while_traffic(random, partial(self._resend, random), an_hour=RESENDS_AN_HOUR)
+        self._account.scheduler.sleep(shown.AFTER_S * SECOND)
+        for number, app_id in enumerate(self._apps):
+            self._listed[number] = [
+                Listed(engine_id(each["id"]) or "", _content(each), shown.at(each["timestamp"]))
+                for each in shown.pages(partial(self._ask, "GET"), f"/app/{app_id}/msg")
+            ]
+        for customer in self.customers:
+            if self._settings[customer.endpoint_id][-1][1] is not None:
+                self._look_up(customer)
+
+    def _look_up(self, customer: Customer) -> None:
+        """What is shown of all messages at an endpoint that is still there."""
+        began, name, ask = self._account.scheduler.now, customer.endpoint.name, partial(self._ask, "GET")
+        path = f"/app/{self._apps[customer.app]}"
+        attempts: dict[str, list[Attempt]] = defaultdict(list)
+        for each in shown.pages(ask, f"{path}/attempt/endpoint/{customer.endpoint_id}?with_content=false"):
+            found = Attempt(name, each["responseStatusCode"], shown.at(each["timestamp"]), each["triggerType"] == 1)
+            attempts[engine_id(each["msgId"]) or ""].append(found)
+        ends = {
+            engine_id(each["id"]): End(name, each["status"] == 0)
+            for each in shown.pages(ask, f"{path}/endpoint/{customer.endpoint_id}/msg?with_content=false")
+        }
+        told = Told(began, self._account.scheduler.now, 200)
+        for post in self._posts:
+            message_id = post.message_id
+            if post.app == customer.app and message_id:
+                end = [ends[message_id]] if message_id in ends else []
+                hands = [(name, hand) for hand in self._by_hand.get((message_id, name), ())]
+                one = Shown(message_id, told, post.told.asked, attempts[message_id], 0, end, by_hand=hands)
+                self._shown[name].append(one)
 
     def _produce(self, number: int, app_id: str, random: Random) -> None:
         apart = random.choice((0, SECOND))
@@ -248,6 +286,7 @@ class WebhooksWorld(PushWorld):
         now, message_id = self._account.scheduler.now, engine_id(answer.body["id"]) if answer else None
         told = Told(began, now, 202 if answer else 0)
         self._posts.append(Posted(number, body["payload"], told, message_id or ""))
+        self._content[key] = _content(body)
         if answer is not None:
             self.posted.append((key, answer.body["id"]))
             message_id = engine_id(answer.body["id"])
@@ -394,6 +433,27 @@ class WebhooksWorld(PushWorld):
         )
         requests = [seen for each in self.customers for seen in self._requests(each.endpoint.name, each.endpoint)]
         model.judge(self._posts, requests, self._by_hand)
+        self._judge_shown()
+
+    def _judge_shown(self) -> None:
+        """What people looked up of each endpoint is what that endpoint saw; and each message is listed."""
+        for customer in self.customers:
+            name = customer.endpoint.name
+            seen, faults = self._requests(name, customer.endpoint), self._faults()
+            looked_up = ShownPushes(seen, self.judgement, faults, clocks_s=self._clocks_off_s)
+            for each in self._shown[name]:
+                looked_up.judge(each)
+        for number, listed in self._listed.items():
+            own = [each for each in self._posts if each.app == number]
+            posted = {
+                each.message_id: Listed(
+                    each.message_id, self._content[each.payload["marker"]], each.told.answered, each.told.asked
+                )
+                for each in own
+                if each.message_id
+            }
+            unanswered = [self._content[each.payload["marker"]] for each in own if not each.message_id]
+            judge_list(self.judgement, posted, listed, unanswered, clocks_s=self._clocks_off_s)
 
     def _ordered(self) -> Iterator[Violation]:
         """Messages of one ordering key reach each endpoint in order, and state their position."""
@@ -519,6 +579,11 @@ class WebhooksWorld(PushWorld):
 
 def _about(headers: Any, _: bytes) -> str:
     return engine_id(headers["webhook-id"]) or ""
+
+
+def _content(message: Mapping[str, Any]) -> dict[str, Any]:
+    """What was posted of a message, or is shown of it."""
+    return {name: message.get(name) for name in ("eventType", "payload", "orderingKey")}
 
 
 def _new_secret(random: Random) -> str:

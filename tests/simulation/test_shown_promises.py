@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told
 from simulation.promises.push import Request
-from simulation.promises.shown import Attempt, End, Item, Shown, ShownPushes, judge_list
+from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
 
 RESERVED = 202
 
@@ -94,22 +94,22 @@ def test_only_a_fault_that_struck_the_message_excuses_what_is_not_shown() -> Non
     assert judged(lost, REQUESTS, faults).excused.total() == 1
 
 
-ITEMS = [Item("3", {"n": 3}, 3), Item("2", {"n": 2}, 2), Item("1", {"n": 1}, 1)]
+ITEMS = [Listed("3", {"n": 3}, 3), Listed("2", {"n": 2}, 2), Listed("1", {"n": 1}, 1)]
 
 
 @pytest.mark.parametrize(
     ("listed", "rules"),
     [
         (ITEMS, set()),
-        ([Item("4", {"n": 4}, 4), *ITEMS], set()),
+        ([Listed("4", {"n": 4}, 4), *ITEMS], set()),
         (ITEMS[1:], {"a message is not listed"}),
         ([ITEMS[0], *ITEMS], {"a message is listed twice"}),
         (ITEMS[::-1], {"messages are listed out of order"}),
-        ([Item("5", {"n": 5}, 5), *ITEMS], {"a message is listed that was never posted"}),
-        ([Item("3", {"n": 4}, 3), *ITEMS[1:]], {"a message is shown otherwise"}),
+        ([Listed("5", {"n": 5}, 5), *ITEMS], {"a message is listed that was never posted"}),
+        ([Listed("3", {"n": 4}, 3), *ITEMS[1:]], {"a message is shown otherwise"}),
     ],
 )
-def test_a_list_has_each_message_once_as_it_was_posted(listed: list[Item], rules: set[str]) -> None:
+def test_a_list_has_each_message_once_as_it_was_posted(listed: list[Listed], rules: set[str]) -> None:
     # Given three messages that were posted, and a post without an answer, when messages are listed
     judgement = Judgement()
     judge_list(judgement, {each.message_id: each for each in ITEMS}, listed, [{"n": 4}])
