@@ -208,6 +208,12 @@ class Queue:
         self._catch_up()
         return self._in_flight
 
+    @property
+    def visible(self) -> int:
+        """Messages that can be received."""
+        self._catch_up()
+        return len(self._ready)
+
     def next_at(self) -> int | None:
         """When a message can be received next (epoch milliseconds, may be past); None when there is none."""
         self._catch_up()
@@ -488,10 +494,14 @@ class Sqs:
         return _answered(failed)
 
     def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Sequence[str]) -> dict[str, Any]:  # noqa: N803
-        """GetQueueAttributes: messages in flight."""
-        (name,) = AttributeNames
-        _check(name == "ApproximateNumberOfMessagesNotVisible", "InvalidAttributeName")
-        return {"Attributes": {name: str(self._queue(QueueUrl, "GetQueueAttributes").in_flight)}}
+        """GetQueueAttributes: messages that can be received, and those in flight."""
+        queue = self._queue(QueueUrl, "GetQueueAttributes")
+        known = {
+            "ApproximateNumberOfMessages": queue.visible,
+            "ApproximateNumberOfMessagesNotVisible": queue.in_flight,
+        }
+        _check(set(AttributeNames) <= set(known), "InvalidAttributeName")
+        return {"Attributes": {name: str(known[name]) for name in AttributeNames}}
 
     def _queue(self, url: str, operation: str) -> Queue:
         """The queue that a request is for, which counts it."""

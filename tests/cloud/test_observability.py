@@ -42,6 +42,29 @@ def test_functions_that_count_together_have_one_name_for_their_metrics(
     assert (line["service"], line["DeliveriesHeld"]) == ("push", [1.0])
 
 
+def test_faults_of_all_functions_are_counted_together(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "Pushhub/blue")
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "dispatch")
+    telemetry = PowertoolsTelemetry()
+    # Given a run in which two kinds of faults were found, and something that is none
+    telemetry.count("StreamRecordsPoisoned", 2)
+    telemetry.count("PushFaults")
+    telemetry.count("AttemptsFailed", 7)
+    telemetry.flush()
+    # Then each has its metric, and the faults the one that an alarm watches
+    own, together = (json.loads(each) for each in capsys.readouterr().out.splitlines())
+    assert (own["service"], own["StreamRecordsPoisoned"], own["AttemptsFailed"]) == ("dispatch", [2.0], [7.0])
+    [directive] = together["_aws"]["CloudWatchMetrics"]
+    assert (directive["Namespace"], directive["Dimensions"]) == ("Pushhub/blue", [["service"]])
+    assert (together["service"], together["HubFaults"]) == ("hub", [3.0])
+    # And a run without a fault counts none
+    telemetry.count("AttemptsFailed")
+    telemetry.flush()
+    assert "HubFaults" not in capsys.readouterr().out
+
+
 def told(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 

@@ -42,6 +42,7 @@ from tests.fakes.work_queue import FakeWorkQueue
 
 from pushhub.base.ports import Sender
 from pushhub.engine.model.message import DESCENDANTS
+from pushhub.engine.ports import QueueLevel
 from pushhub.hub.model.filters import Matches
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import WINDOW
@@ -143,6 +144,10 @@ class FakePorts:
         self.hand_notes = FakeHandNotes()
         self.put_aside: list[str] = []
         self.set_aside: Callable[[str], None] = self.put_aside.append
+        self.set_aside_queues: tuple[str, ...] = ("https://sqs/hub-PushDeadLetters", "https://sqs/hub-DispatchFailures")
+        self.crowded_queues: tuple[str, ...] = ("https://sqs/hub-RetryQueue",)
+        self.levels: dict[str, QueueLevel] = {}
+        self.queue_level: Callable[[str], QueueLevel] = lambda each: self.levels.get(each, QueueLevel(0, 0))
         self.settings = self.schedulers = FakeHubSettings()
         self.log = FakeHubLog()
         self.descendants = FakeDescendants()

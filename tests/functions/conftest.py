@@ -189,6 +189,8 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
             name = setting.removesuffix("_URL").lower()
             urls[setting] = sqs.create_queue(QueueName=name)["QueueUrl"]
             monkeypatch.setenv(setting, urls[setting])
+        monkeypatch.setenv("SET_ASIDE_QUEUES", urls["DISPATCH_FAILURES_URL"])
+        monkeypatch.setenv("CROWDED_QUEUES", f"{urls['RETRY_QUEUE_URL']},{urls['POLL_QUEUE_URL']}")
         made = Functions(dynamodb=dynamodb, sqs=sqs, queue_urls=urls)
         real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 

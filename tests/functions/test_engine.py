@@ -138,15 +138,35 @@ def test_ticks_are_made_before_a_backlog_takes_the_time(monkeypatch: pytest.Monk
         def run(self, remaining_ms: Callable[[], int]) -> int:
             return 0
 
+    class Look:
+        def run(self) -> None:
+            done.append(("look", left[0]))
+
     class Minute(Context):
         def get_remaining_time_in_millis(self) -> int:
             return left[0]
 
-    parts = {"wake": Backlog(), "recover": Recovered(), "callers": Recovered()}
+    parts = {"wake": Backlog(), "recover": Recovered(), "callers": Recovered(), "queue_levels": Look()}
     engine = SimpleNamespace(**parts, protocols=[Protocol(name="p", ticks=(Tick,))])
     # When wake runs, then the ticks come first, with half of the time at most
     assert wake_due(cast(Pushhub, SimpleNamespace(engine=engine)), {}, Minute()) == {"woken": 9, "ticked": 1}
-    assert done == [("tick", 30_000), ("wake", 10_000)]
+    assert done == [("tick", 30_000), ("wake", 10_000), ("look", 10_000)]
+
+
+def test_wake_tells_of_what_was_set_aside(functions: Functions, capsys: pytest.CaptureFixture[str]) -> None:
+    # Given nothing set aside, then wake tells nothing
+    functions.invoke("wake", {})
+    assert "MessagesSetAside" not in capsys.readouterr().out
+    # When something is set aside
+    functions.sqs.send_message(QueueUrl=functions.queue_urls["DISPATCH_FAILURES_URL"], MessageBody="{}")
+    turn_clock(seconds=300)
+    functions.invoke("wake", {})
+    # Then the metric that an alarm watches has it, and the log names the queue
+    lines = [json.loads(each) for each in capsys.readouterr().out.splitlines()]
+    (counted,) = (each for each in lines if "MessagesSetAside" in each)
+    assert counted["MessagesSetAside"] == [1.0]
+    (told,) = (each for each in lines if each.get("message") == "messages_set_aside")
+    assert told["queue"] == "dispatch_failures"
 
 
 def test_poison_is_kept_for_the_dead_letter_queue_and_its_neighbours_go_on(functions: Functions, sink: Sink) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from tests.template.cloudformation import ROOT, Resource, of_type, references
 
+from pushhub.cloud.observability import HUB_FAULTS
 from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.queue_levels import LOOK_MS
 
 ALARMS = of_type("AWS::CloudWatch::Alarm")
 FUNCTIONS = of_type("AWS::Lambda::Function")
@@ -24,7 +26,7 @@ def watching(namespace: str, metric: str) -> set[str]:
     found: set[str] = set()
     for alarm in ALARMS.values():
         if (alarm["Namespace"], alarm["MetricName"]) == (namespace, metric):
-            found |= references(alarm["Dimensions"])
+            found |= references(alarm.get("Dimensions", []))
     return found
 
 
@@ -75,16 +77,45 @@ def test_each_procedure_names_tests_that_exist_or_says_that_it_is_not_run() -> N
 
 def test_each_dead_letter_queue_is_watched_and_has_its_redrive_in_the_runbook() -> None:
     dead = {name for name, queue in of_type("AWS::SQS::Queue").items() if "RedrivePolicy" not in queue}
-    assert watching("AWS/SQS", "ApproximateNumberOfMessagesVisible") == dead
+    # wake looks at them, and an alarm at what it finds (and at runs of wake that fail, and at those that do not begin)
+    assert references(variables(FUNCTIONS["WakeFunction"])["SET_ASIDE_QUEUES"]) == dead
+    assert ALARMS["MessagesSetAside"]["Period"] > LOOK_MS / 1000
     redrive = RUNBOOK.split("\n## Redrive\n")[1]
     for name in dead:
         assert f"`{name}`" in redrive
 
 
-def test_each_function_is_watched_for_errors_and_throttles() -> None:
-    functions = set(of_type("AWS::Lambda::Function"))
-    assert watching("AWS/Lambda", "Errors") == functions
-    assert watching("AWS/Lambda", "Throttles") == functions
+def test_each_function_is_watched_for_errors() -> None:
+    filters = of_type("AWS::Logs::MetricFilter").values()
+    # The end of each run that fails is in the function's log (level WARN), where a filter of its own counts it
+    logs = {each["LoggingConfig"]["LogGroup"]["Ref"] for each in FUNCTIONS.values()}
+    assert {each["LogGroupName"]["Ref"] for each in filters} == logs
+    assert all(each["LoggingConfig"]["LogFormat"] == "JSON" for each in FUNCTIONS.values())
+    assert all(each["LoggingConfig"]["SystemLogLevel"] in {"WARN", "INFO"} for each in FUNCTIONS.values())
+    groups = of_type("AWS::Logs::LogGroup")
+    assert all(groups[each].get("LogGroupClass", "STANDARD") == "STANDARD" for each in logs)  # no other has filters
+    # Into the one metric that the alarm watches; no data, no price, unless runs fail
+    alarm = ALARMS["FunctionErrors"]
+    assert "Dimensions" not in alarm
+    for each in filters:
+        (to,) = each["MetricTransformations"]
+        assert (to["MetricNamespace"], to["MetricName"]) == (alarm["Namespace"], alarm["MetricName"])
+        assert "DefaultValue" not in to
+
+
+def test_throttles_are_noticed_whichever_function_they_are_of() -> None:
+    (alarm,) = (each for name, each in ALARMS.items() if name == "FunctionThrottles")
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Throttles")
+    assert "Dimensions" not in alarm
+    assert references(ALARMS["IngestFunctionThrottles"]["Dimensions"]) == {"IngestFunction"}
+
+
+def test_each_fault_that_is_counted_together_is_counted_by_the_code() -> None:
+    code = "".join(each.read_text(encoding="utf-8") for each in (ROOT / "layers" / "pushhub").rglob("*.py"))
+    assert all(f'count("{each}"' in code for each in HUB_FAULTS)
+    assert all(f"`{each}`" in RUNBOOK for each in HUB_FAULTS)
+    own = {each["MetricName"] for each in ALARMS.values()}
+    assert not HUB_FAULTS & own
 
 
 def test_each_reader_of_a_stream_is_watched_for_being_behind() -> None:
@@ -107,7 +138,8 @@ def test_waiting_work_is_watched() -> None:
         "ErrorsQueue",
         "NotifyQueue",
     }
-    assert watching("AWS/SQS", "ApproximateNumberOfMessagesNotVisible") == {"RetryQueue", "SlowQueue", "PollQueue"}
+    crowded = variables(FUNCTIONS["WakeFunction"])["CROWDED_QUEUES"]
+    assert references(crowded) == {"RetryQueue", "SlowQueue", "PollQueue"}
     assert watching("AWS/ApiGateway", "5xx") == {"HttpApi"}
     assert watching("AWS/ApiGateway", "ExecutionError") == {"WebSocketApi"}
     assert watching("AWS/Lambda", "Url5xxCount") == {"IngestFunction"}
@@ -131,9 +163,11 @@ def test_the_hubs_own_metrics_exist_and_have_the_one_dimension_powertools_gives_
         "AttemptsFailed",
         "DeliveriesExhausted",
         "DeliveriesScheduled",
-        "WorkOrdersPoisoned",
+        "HubFaults",
     }
     for alarm in own.values():
+        if alarm["MetricName"] == "RunsFailed":
+            continue  # of a filter
         assert alarm["MetricName"] in emitted()
         (dimension,) = alarm["Dimensions"]
         assert dimension["Name"] == "service"
@@ -151,7 +185,7 @@ def test_no_metric_is_alarmed_about_twice() -> None:
 def services() -> set[str]:
     """What the functions' metrics are found by."""
     of_functions = map(variables, FUNCTIONS.values())
-    return {each.get("METRICS_SERVICE", each["POWERTOOLS_SERVICE_NAME"]) for each in of_functions}
+    return {"hub", *(each.get("METRICS_SERVICE", each["POWERTOOLS_SERVICE_NAME"]) for each in of_functions)}
 
 
 def variables(function: Resource) -> dict[str, Any]:

@@ -26,6 +26,15 @@ OFTEN: Final = frozenset({"attempt"})
 """Events of which there is one for each message at least, without the id of their run: the log stream, which has one
 run at a time, leads to it (decision 0053)."""
 
+HUB_FAULTS: Final = frozenset(
+    {
+        *("WorkOrdersPoisoned", "PushFaults", "StreamRecordsPoisoned", "RecordsQuarantined"),
+        *("DeliveriesSwept", "SweepsUnfinished", "WakesPoisoned"),
+    }
+)
+"""Metrics of faults in the hub itself, which are also counted together, as ``HubFaults`` of the service ``hub``: one
+alarm watches them all (decision 0083)."""
+
 # Debug logs of third-party loggers (boto3, urllib3) would contain whole requests, including tokens.
 logging.getLogger("botocore").setLevel(logging.WARNING)
 logging.getLogger("urllib3").setLevel(logging.ERROR)
@@ -46,6 +55,7 @@ class PowertoolsTelemetry:
             namespace=os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Pushhub"),
             service=os.environ.get("METRICS_SERVICE"),
         )
+        self._of_hub = AmazonCloudWatchEMFProvider(namespace=self._metrics.namespace, service="hub")
 
     def start(self, request_id: str) -> None:
         """Put a run's id on the lines that follow."""
@@ -78,6 +88,9 @@ class PowertoolsTelemetry:
             self._metrics.add_metric(name=metric, unit=MetricUnit.Count, value=value)
         if counts:
             self._metrics.flush_metrics()
+        if faults := sum(counts[each] for each in HUB_FAULTS):
+            self._of_hub.add_metric(name="HubFaults", unit=MetricUnit.Count, value=faults)
+            self._of_hub.flush_metrics()
 
 
 telemetry = PowertoolsTelemetry()

@@ -455,6 +455,19 @@ class OrderSink(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class QueueLevel:
+    """How full a queue is, approximately.
+
+    Attributes:
+        messages: Those that can be received.
+        in_flight: Those that were received and not deleted.
+    """
+
+    messages: int
+    in_flight: int
+
+
 class WorkQueue(OrderSink, Protocol):
     """One SQS queue of work orders."""
 

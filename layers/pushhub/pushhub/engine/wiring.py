@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         MessageStore,
         PastRecords,
         PastSearchStore,
+        QueueLevel,
         RecordStore,
         ReportStore,
         Schedule,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from pushhub.engine.protocol import ByQueue
     from pushhub.engine.protocol import Protocol as WireProtocol
     from pushhub.engine.push import Push
+    from pushhub.engine.queue_levels import LookAtQueues
     from pushhub.engine.quotas import Quotas
     from pushhub.engine.records import Records
     from pushhub.engine.resend import Resend
@@ -78,6 +80,10 @@ POLL_QUEUE_URL = text("POLL_QUEUE_URL")
 ROUTE_QUEUE_URL = text("ROUTE_QUEUE_URL")
 ERRORS_QUEUE_URL = text("ERRORS_QUEUE_URL")
 DISPATCH_FAILURES_URL = text("DISPATCH_FAILURES_URL")
+SET_ASIDE_QUEUES = listed("SET_ASIDE_QUEUES")
+"""Queues of dead letters and failures, which wake looks at."""
+CROWDED_QUEUES = listed("CROWDED_QUEUES")
+"""Queues whose messages stay in flight for long, which wake looks at."""
 VAULT_KEY = text("VAULT_KEY")
 """ARN of the KMS key that seals what opens something."""
 PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
@@ -121,6 +127,8 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
         POLL_QUEUE_URL,
         ROUTE_QUEUE_URL,
         PUBLIC_BASE_URL,
+        SET_ASIDE_QUEUES,
+        CROWDED_QUEUES,
     ),
     "errors": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET),
     "consumers": (CONFIG_TABLE,),
@@ -287,6 +295,21 @@ class EnginePorts(Protocol):
     @property
     def set_aside(self) -> Callable[[str], None]:
         """Stores a whole stream record that cannot be processed, where an operator sees it."""
+        ...
+
+    @property
+    def set_aside_queues(self) -> tuple[str, ...]:
+        """Queues of dead letters and failures."""
+        ...
+
+    @property
+    def crowded_queues(self) -> tuple[str, ...]:
+        """Queues whose messages stay in flight for long."""
+        ...
+
+    @property
+    def queue_level(self) -> Callable[[str], QueueLevel]:
+        """Says how full a queue is."""
         ...
 
 
@@ -529,6 +552,22 @@ class AwsEnginePorts:
         from pushhub.engine.store.sqs_aside import send_aside
 
         send_aside(self.clients.of("sqs"), self.settings[DISPATCH_FAILURES_URL], text)
+
+    @property
+    def set_aside_queues(self) -> tuple[str, ...]:
+        """From the settings."""
+        return self.settings[SET_ASIDE_QUEUES]
+
+    @property
+    def crowded_queues(self) -> tuple[str, ...]:
+        """From the settings."""
+        return self.settings[CROWDED_QUEUES]
+
+    def queue_level(self, queue: str) -> QueueLevel:
+        """From SQS."""
+        from pushhub.engine.store.sqs_levels import queue_level
+
+        return queue_level(self.clients.of("sqs"), queue)
 
 
 class Engine:
@@ -798,6 +837,20 @@ class Engine:
             clock=ports.clock,
             telemetry=ports.telemetry,
             executor=ports.executor,
+        )
+
+    @cached_property
+    def queue_levels(self) -> LookAtQueues:
+        """Looks at queues that should be empty, or nearly."""
+        from pushhub.engine.queue_levels import LookAtQueues
+
+        ports = self.ports
+        return LookAtQueues(
+            level=ports.queue_level,
+            set_aside=ports.set_aside_queues,
+            crowded=ports.crowded_queues,
+            clock=ports.clock,
+            telemetry=ports.telemetry,
         )
 
     @cached_property

@@ -85,7 +85,8 @@ def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContex
 
 
 def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Schedule, each minute: make the ticks of schedulers (hub protocol), then queue deliveries that are due.
+    """Schedule, each minute: make the ticks of schedulers (hub protocol), then queue deliveries that are due,
+    and every five minutes look at the queues of dead letters.
 
     A run may start another one for a busy shard of the schedule (``{"shard": 7}``), which wakes that shard only. A run
     for a project (``{"project": id}``) does only what was begun for this project.
@@ -102,7 +103,10 @@ def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dic
     ticks: list[Tick] = [hub.engine.recover, hub.engine.callers]
     ticks += [make() for protocol in hub.engine.protocols for make in protocol.ticks]
     ticked = sum(each.run(lambda: remaining_ms() - half) for each in ticks)
-    return {"woken": hub.engine.wake.run(remaining_ms), "ticked": ticked}
+    woken = hub.engine.wake.run(remaining_ms)
+    # Last: what a look at queues finds is for a person, and waits for none of the others.
+    hub.engine.queue_levels.run()
+    return {"woken": woken, "ticked": ticked}
 
 
 SWEEP_PARTS = 24
