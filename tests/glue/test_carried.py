@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 from tests.glue.runs import Proved, asked, proved
 
 from pushhub.engine.model.backoff import FixedDelay
+from pushhub.engine.model.delivery import Delivery
 
 DAILY = FixedDelay(retries=10, delay_s=86_400)
 
@@ -60,29 +62,31 @@ def settle(folder: Path, **said: str) -> None:
         lines.write(json.dumps(said) + "\n")
 
 
-def test_a_lost_delivery_is_named_every_night_until_a_person_settles_it(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a delivery of the first day that failed once and then has no further records, and days without problems
+@dataclass(frozen=True)
+class History:
+    """What happened in a week, and what the nights said of it, which were made of two days each.
+
+    Attributes:
+        folder: The records, and what the nights have left.
+        lost: Failed once on the first day, and has no further records.
+        ended: Ended on the first day, and is attempted again on the fifth.
+        nights: What was found, by the day before the night.
+    """
+
+    folder: Path
+    lost: Delivery
+    ended: Delivery
+    nights: dict[int, Proved]
+
+
+@pytest.fixture(scope="module")
+def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> History:
     lives = Lives()
     lost = lives.attempt(lives.post(NOON)[0], 503)
-    every_day(lives, 6)
-    lives.write(tmp_path / "records")
-    # When reports on two days each are made
-    nights = [night(spark, tmp_path, day) for day in (0, 2, 4)]
-    # Then every one of them lists it, long after its day has left the report
-    assert [each.named for each in nights] == [[("overdue", lost.delivery_id)]] * 3
-    # When a person has settled it
-    settle(tmp_path, project="p1", queue="orders", delivery_id=lost.delivery_id, why="sent again as 77")
-    # Then it is no longer named, nor carried
-    assert night(spark, tmp_path, 5).named == []
-    assert json.loads(states(tmp_path)["2026-11-22"])["rows"] == 0
-
-
-def test_what_lives_longer_than_the_window_is_no_finding_and_ends_as_it_should(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # Given a long delay, a pull message fetched days later, retries over days, and a message to two subscribers, one of
-    # which is down
-    lives = Lives()
+    ended = lives.attempt(lives.post(NOON)[0])
+    lives.attempt(ended, at=NOON + 4 * DAY)
+    # A long delay, a pull message fetched days later, retries over days, and a message to two subscribers, one of which
+    # is down
     (delayed,) = lives.post(NOON, delay=4 * DAY, expires_in=11 * DAY)
     delayed = lives.schedule(delayed, NOON + 100)
     line = lives.put(NOON)
@@ -95,14 +99,53 @@ def test_what_lives_longer_than_the_window_is_no_finding_and_ends_as_it_should(
     for each in (delayed, stubborn, out):
         lives.attempt(each, at=NOON + 4 * DAY + MINUTE, policy=DAILY)
     lives.remove(lives.reserve(line, NOON + 4 * DAY), NOON + 4 * DAY + 10_000)
+    # A copy that was consumed, came again under the same id, and is fetched days later
+    first = lives.put(NOON, entry="aaaaaaaa")
+    lives.remove(lives.reserve(first, NOON + 1_000), NOON + 2_000)
+    again = lives.put_again(first, NOON + MINUTE, "bbbbbbbb")
+    lives.remove(lives.reserve(again, NOON + 3 * DAY), NOON + 3 * DAY + 1_000)
+    # One that was acknowledged just before midnight, whose answer came just after
+    late = lives.post(NOON + 12 * HOUR - MINUTE)[0]
+    acknowledged = lives.acknowledge(late, NOON + 12 * HOUR - 10, 1)
+    lives.answer_late(acknowledged, late, at=NOON + 12 * HOUR + 90)
     every_day(lives, 6)
-    lives.write(tmp_path / "records")
-    # When reports on two days each are made
-    nights = [night(spark, tmp_path, day) for day in (0, 2, 3, 5)]
-    # Then none lists anything, and nothing is carried once everything has ended
-    assert [each.findings for each in nights] == [[]] * 4
-    carried = {day: json.loads(said)["rows"] for day, said in states(tmp_path).items()}
-    assert carried == {"2026-11-17": 0, "2026-11-19": 8, "2026-11-20": 9, "2026-11-22": 0}
+    folder = tmp_path_factory.mktemp("history")
+    lives.write(folder / "records")
+    return History(folder, lost, ended, {day: night(spark, folder, day) for day in (0, 2, 3, 4, 5)})
+
+
+def test_a_lost_delivery_is_named_every_night_and_what_lives_longer_than_the_window_is_no_finding(
+    history: History,
+) -> None:
+    # Given deliveries that live longer than the window, in several ways, and one that was lost on the first day, then
+    # every night names this one, long after its day has left the report, and none of the others
+    lost = ("overdue", history.lost.delivery_id)
+    assert [history.nights[day].named for day in (0, 2, 3)] == [[lost]] * 3
+    # And nothing but the three records of the lost one is carried once everything has ended
+    carried = {day: json.loads(said)["rows"] for day, said in states(history.folder).items()}
+    assert carried == {"2026-11-17": 0, "2026-11-19": 11, "2026-11-20": 12, "2026-11-21": 12, "2026-11-22": 3}
+
+
+def test_what_goes_on_days_after_its_end_is_named(history: History) -> None:
+    # Given a delivery that ended on the first day, and is attempted again on the fifth, then it is named from the fifth
+    # on, as its earlier life is no longer kept
+    named = [
+        ("never_accepted", history.ended.delivery_id),
+        ("overdue", history.lost.delivery_id),
+        ("record_missing", history.ended.delivery_id),
+    ]
+    assert [history.nights[day].named for day in (4, 5)] == [named, named]
+
+
+def test_what_a_person_has_settled_is_neither_named_nor_carried(
+    spark: SparkSession, history: History, tmp_path: Path
+) -> None:
+    # Given that a person has settled the lost delivery
+    shutil.copytree(history.folder, tmp_path, dirs_exist_ok=True)
+    settle(tmp_path, project="p1", queue="orders", delivery_id=history.lost.delivery_id, why="sent again as 77")
+    # Then the next night neither names nor carries it, only the other one
+    assert {delivery_id for _, delivery_id in night(spark, tmp_path, 6).named} == {history.ended.delivery_id}
+    assert json.loads(states(tmp_path)["2026-11-23"])["rows"] == 1
 
 
 def test_the_same_night_again_changes_nothing_and_a_missed_night_loses_nothing(
@@ -113,8 +156,11 @@ def test_the_same_night_again_changes_nothing_and_a_missed_night_loses_nothing(
     lost = lives.attempt(lives.post(NOON)[0], 503)
     every_day(lives, 7)
     lives.write(tmp_path / "records")
-    for day in (0, 2):
-        night(spark, tmp_path, day)
+    night(spark, tmp_path, 0)
+    at_once = tmp_path / "at_once"
+    for part in ("records", "out"):
+        shutil.copytree(tmp_path / part, at_once / part)
+    night(spark, tmp_path, 2)
     before = states(tmp_path)
     assert sorted(before) == ["2026-11-17", "2026-11-19"]
     # When the same night is run again, then no state is written again
@@ -134,22 +180,37 @@ def test_the_same_night_again_changes_nothing_and_a_missed_night_loses_nothing(
         [lost.delivery_id] * 3
     )
     # And its state is the same as that of a run over all days
-    at_once = tmp_path / "at_once"
-    shutil.copytree(tmp_path / "records", at_once / "records")
-    night(spark, at_once, 0)
     night(spark, at_once, 6)
     for each in ("fingerprint", "rows", "since", "lost"):
         assert json.loads(states(tmp_path)["2026-11-23"])[each] == json.loads(states(at_once)["2026-11-23"])[each]
 
 
-def test_a_state_that_cannot_be_used_is_said_and_made_up_for(spark: SparkSession, tmp_path: Path) -> None:
-    # Given reports over a lost delivery
+@dataclass(frozen=True)
+class Kept:
+    """Records of seven days, of which four have had their nights, with a delivery that was lost on the first."""
+
+    folder: Path
+    lost: Delivery
+
+    def copy(self, folder: Path) -> Path:
+        """All of it, in another folder."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return folder
+
+
+@pytest.fixture(scope="module")
+def kept(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Kept:
     lives = Lives()
     lost = lives.attempt(lives.post(NOON)[0], 503)
-    every_day(lives, 5)
-    lives.write(tmp_path / "records")
+    every_day(lives, 7)
+    folder = tmp_path_factory.mktemp("kept")
+    lives.write(folder / "records")
     for day in (0, 3):
-        night(spark, tmp_path, day)
+        night(spark, folder, day)
+    return Kept(folder, lost)
+
+
+def test_a_state_that_cannot_be_used_is_said_and_made_up_for(spark: SparkSession, kept: Kept, tmp_path: Path) -> None:
 
     def cut(newest: Path) -> None:
         part = max(newest.with_suffix("").glob("*.parquet"), key=lambda each: each.stat().st_size)
@@ -163,28 +224,21 @@ def test_a_state_that_cannot_be_used_is_said_and_made_up_for(spark: SparkSession
 
     for spoil in (cut, without_its_records, no_json):
         # When the newest state is damaged and the next report begins after it
-        folder = tmp_path / spoil.__name__
-        for part in ("records", "out"):
-            shutil.copytree(tmp_path / part, folder / part)
+        folder = kept.copy(tmp_path / spoil.__name__)
         spoil(folder / "out/curated/open/2026-11-20.json")
         found = night(spark, folder, 4)
         # Then that is reported, and the delivery is still listed
-        assert found.named == [("overdue", lost.delivery_id), ("state_made_anew", "")]
+        assert found.named == [("overdue", kept.lost.delivery_id), ("state_made_anew", "")]
         assert [row["detail"] for row in found.findings if row["severity"] == "notice"] == [
             "what was kept of deliveries open at the end of 2026-11-20 was not as it had been written"
         ]
 
 
 def test_states_that_are_lost_are_a_breach_until_they_are_made_up_for_or_settled(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, kept: Kept, tmp_path: Path
 ) -> None:
     # Given nights with a lost delivery, and then all states lost
-    lives = Lives()
-    lost = lives.attempt(lives.post(NOON)[0], 503)
-    every_day(lives, 7)
-    lives.write(tmp_path / "records")
-    for day in (0, 3):
-        night(spark, tmp_path, day)
+    kept.copy(tmp_path)
     shutil.rmtree(tmp_path / "out/curated/open")
     # Then open deliveries are not silently forgotten, in this night and the next
     nights = [night(spark, tmp_path, day) for day in (4, 5)]
@@ -194,18 +248,16 @@ def test_states_that_are_lost_are_a_breach_until_they_are_made_up_for_or_settled
     settle(tmp_path, lost="2026-11-21")
     assert night(spark, tmp_path, 5).named == []
     # When one run goes back to the first day, everything is known again, and stays so
-    assert night(spark, tmp_path, 5, window=6).named == [("overdue", lost.delivery_id)]
-    assert night(spark, tmp_path, 6).named == [("overdue", lost.delivery_id)]
+    assert night(spark, tmp_path, 5, window=6).named == [("overdue", kept.lost.delivery_id)]
+    assert night(spark, tmp_path, 6).named == [("overdue", kept.lost.delivery_id)]
 
 
-def test_a_look_back_before_all_that_is_kept_takes_nothing_away(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_look_back_before_all_that_is_kept_takes_nothing_away(
+    spark: SparkSession, kept: Kept, tmp_path: Path
+) -> None:
     # Given states from the third day on, that know everything from the first
-    lives = Lives()
-    lost = lives.attempt(lives.post(NOON)[0], 503)
-    every_day(lives, 6)
-    lives.write(tmp_path / "records")
-    for day in (0, 3, 4):
-        night(spark, tmp_path, day)
+    kept.copy(tmp_path)
+    night(spark, tmp_path, 4)
     (tmp_path / "out/curated/open/2026-11-17.json").unlink()
     before = states(tmp_path)
     # When somebody makes a report on the second day alone
@@ -215,24 +267,7 @@ def test_a_look_back_before_all_that_is_kept_takes_nothing_away(spark: SparkSess
     # Then that changes no state, and the next night names the delivery
     assert looked.named == []
     assert states(tmp_path) == before
-    assert night(spark, tmp_path, 5).named == [("overdue", lost.delivery_id)]
-
-
-def test_what_goes_on_days_after_its_end_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a delivery that ended on the first day, and is attempted again on the fifth
-    lives = Lives()
-    ended = lives.attempt(lives.post(NOON)[0])
-    every_day(lives, 5)
-    lives.attempt(ended, at=NOON + 4 * DAY)
-    # and one that was acknowledged just before midnight, whose answer came just after
-    late = lives.post(NOON + 12 * HOUR - MINUTE)[0]
-    acknowledged = lives.acknowledge(late, NOON + 12 * HOUR - 10, 1)
-    lives.answer_late(acknowledged, late, at=NOON + 12 * HOUR + 90)
-    lives.write(tmp_path / "records")
-    nights = [night(spark, tmp_path, day, window=1) for day in (0, 1, 2, 4)]
-    # Then only the first is listed, on the fifth day: its earlier life is no longer kept
-    named = [(finding, ended.delivery_id) for finding in ("never_accepted", "record_missing")]
-    assert [each.named for each in nights] == [[], [], [], named]
+    assert night(spark, tmp_path, 5).named == [("overdue", kept.lost.delivery_id)]
 
 
 def test_what_a_person_wrote_must_be_readable(spark: SparkSession, tmp_path: Path) -> None:
@@ -242,20 +277,3 @@ def test_what_a_person_wrote_must_be_readable(spark: SparkSession, tmp_path: Pat
     settle(tmp_path, project="p1")
     with pytest.raises(BadInput, match=r"by-anna.jsonl, line 1: KeyError\('queue'\)"):
         night(spark, tmp_path, 0)
-
-
-def test_of_two_stays_of_a_message_in_a_pull_queue_the_one_that_is_open_is_carried(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # Given a copy that was consumed, came again under the same id, and is fetched days later
-    lives = Lives()
-    first = lives.put(NOON, entry="aaaaaaaa")
-    lives.remove(lives.reserve(first, NOON + 1_000), NOON + 2_000)
-    again = lives.put_again(first, NOON + MINUTE, "bbbbbbbb")
-    every_day(lives, 5)
-    lives.remove(lives.reserve(again, NOON + 3 * DAY), NOON + 3 * DAY + 1_000)
-    lives.write(tmp_path / "records")
-    # Then no night finds anything wrong
-    nights = [night(spark, tmp_path, day) for day in range(5)]
-    assert [each.named for each in nights] == [[]] * 5
-    assert all(each.balanced for each in nights)
