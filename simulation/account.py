@@ -122,6 +122,8 @@ class Account:
 
     Attributes:
         written: Called with each change of a table: name, item before and after.
+        long_polls: Whether a receive that waits ends as soon as a message comes, as on AWS. If not, it looks again only
+            when its time is over: at a quiet queue, orders that come meanwhile wait for up to a second longer.
         calls: Calls of services so far.
         asked: Requests to endpoints so far.
         troubles: When a call or a run of each function went wrong, microseconds.
@@ -145,6 +147,7 @@ class Account:
         self.random = Random(f"{seed}/account")
         self.telemetry = Telemetry()
         self.numbers = itertools.count(1)
+        self.long_polls = False
         self.calls = 0
         self.asked = 0
         self.troubles: dict[str, list[int]] = defaultdict(list)

@@ -88,7 +88,7 @@ class Client:
         def made(**parameters: Any) -> Any:
             answer = call(name, operation, real, parameters)
             if waits and not answer["Messages"] and parameters.get("WaitTimeSeconds"):
-                self._environment.pause(parameters["WaitTimeSeconds"] * SECOND)
+                self._environment.await_message(parameters["QueueUrl"], parameters["WaitTimeSeconds"])
                 answer = call(name, operation, real, parameters)
             return answer
 
@@ -295,6 +295,28 @@ class Environment:
         self.account.scheduler.sleep(duration)
         if not self.alive:
             raise Killed
+
+    def await_message(self, queue_url: str, seconds: int) -> None:
+        """Wait until a queue has a message, or for so many seconds; for all of them if nobody is told of it.
+
+        Raises:
+            Killed: This environment is gone meanwhile.
+        """
+        account = self.account
+        if not account.long_polls:
+            self.pause(seconds * SECOND)
+            return
+        queue = account.queues[queue_url.rpartition("/")[2]]
+        until = account.scheduler.now + seconds * SECOND
+        while (now := account.scheduler.now) < until:
+            at_ms = queue.next_at()
+            if at_ms is not None and at_ms <= account.now_ms():
+                break
+            wakes = until if at_ms is None else min(until, account.moment(at_ms))
+            told = Signal(account.scheduler)
+            queue.awaiting.append(told.set)
+            told.wait((wakes - now) / SECOND)
+        self.pause(0)
 
     def call(self, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
         """One call of a service, which may go wrong in every way there is."""

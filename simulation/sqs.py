@@ -153,6 +153,7 @@ class Queue:
     Attributes:
         dead: Where messages go that were received too often; None without such a queue.
         changed: Called when a message may be received at that time (epoch milliseconds) that could not be before.
+        awaiting: Called once, and forgotten, when the same happens.
         most_seen: The most messages that were in flight at a time.
         stopped: How often nothing was handed out because too many were in flight.
         early: Receives of messages before the time that the receiver that hid them last had asked for.
@@ -184,6 +185,7 @@ class Queue:
         self.long: list[tuple[int, int, str]] = []
         self.abandoned: list[tuple[int, int, str]] = []
         self.changed: Callable[[int], None] = lambda _: None
+        self.awaiting: list[Callable[[], None]] = []
         self.most_seen = self.stopped = self.early = self.expired = 0
         self.sent, self.requests = Pace(), Pace()
         self._now_ms = now_ms
@@ -377,7 +379,7 @@ class Queue:
     def _add(self, stored: Stored) -> None:
         if stored.visible_at <= self._now_ms():
             self._ready.append(stored)
-            self.changed(self._now_ms())
+            self._tell(self._now_ms())
         else:
             self._hide(stored)
 
@@ -385,7 +387,13 @@ class Queue:
         self._number += 1
         stored.entry = self._number
         heapq.heappush(self._hidden, (stored.visible_at, self._number, stored))
-        self.changed(stored.visible_at)
+        self._tell(stored.visible_at)
+
+    def _tell(self, at_ms: int) -> None:
+        self.changed(at_ms)
+        awaiting, self.awaiting = self.awaiting, []
+        for each in awaiting:
+            each()
 
     def _land(self, stored: Stored) -> None:
         """A message is no longer in flight."""
@@ -457,7 +465,7 @@ class Sqs:
         return _answered(failed)
 
     def receive_message(self, *, QueueUrl: str, MaxNumberOfMessages: int, **_: Any) -> dict[str, Any]:  # noqa: N803
-        """ReceiveMessage; the caller itself waits for ``WaitTimeSeconds``."""
+        """ReceiveMessage; the caller itself waits for ``WaitTimeSeconds`` (:class:`simulation.functions.Client`)."""
         found = self._queue(QueueUrl, "ReceiveMessage").receive(MaxNumberOfMessages)
         return {
             "Messages": [

@@ -6,12 +6,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from simulation.account import Account
 from simulation.dynamodb import Change
 from simulation.functions import Environment
 from simulation.ids import ids_in
 from simulation.items import pack
+from simulation.scheduler import SECOND
 from simulation.sources import StreamSource
 from simulation.template import StreamEvents, stack
+from simulation.weather import Weather
 
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.store._keys import message_key
@@ -81,3 +84,31 @@ def test_a_run_of_push_has_in_hand_what_it_received_or_read_from_a_line(
     environment.call("a service", operation, lambda: {"Messages": [message_id]}, {})
     # Then what strikes it from here on strikes that message, if the order is now its own
     assert (message_id in ids_in(str(environment.work))) == in_hand
+
+
+@pytest.mark.parametrize(
+    ("sent_with_delay_s", "long_polls", "found_after_s"),
+    [(0, True, 0.3), (2, True, 2.3), (None, True, 5), (0, False, 5)],
+)
+def test_a_receive_that_waits_ends_when_a_message_comes(
+    sent_with_delay_s: int | None, long_polls: bool, found_after_s: float
+) -> None:
+    # Given an account whose receives wait for messages, and two that wait at an empty queue
+    account = Account("long polls", stack(), Weather((), "long polls"))
+    account.long_polls = long_polls
+    name, queue = next((name, each) for name, each in account.queues.items() if not each.settings.fifo)
+    settings = next(each for each in stack().functions if each.name == "wake")
+    found: list[int] = []
+
+    def receive(number: int) -> None:
+        Environment(account, settings, number).await_message(f"https://sqs/{name}", 5)
+        found.append(account.scheduler.now)
+
+    for number in (1, 2):
+        account.scheduler.spawn(lambda number=number: receive(number))  # type: ignore[misc]
+    # When a message is sent meanwhile
+    if sent_with_delay_s is not None:
+        account.scheduler.spawn(lambda: queue.send("x", delay_s=sent_with_delay_s) and None, after=3 * SECOND // 10)
+    account.scheduler.run(10 * SECOND)
+    # Then both look at once
+    assert [each / SECOND for each in found] == pytest.approx([found_after_s] * 2, abs=0.01)
