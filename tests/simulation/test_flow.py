@@ -15,7 +15,7 @@ import pytest
 from simulation.flow import Bench
 from simulation.scheduler import SECOND
 
-from pushhub.engine.model.flow import Limits, Pace
+from pushhub.engine.model.flow import BURST_MS, Limits, Pace
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 
 CHANCE = Random("flow/1")
@@ -37,11 +37,10 @@ def out_of_rate(bench: Bench, rate: float, window_s: float) -> list[int]:
     return [each for each in windows(bench.receiver.begun, window_s) if not 0.95 * due - 1 <= each <= 1.02 * due + 1]
 
 
-# (500 a second in a single run, which takes as much CPU again: 99.6 to 101.6 % on 2026-11-23)
-@pytest.mark.parametrize(("rate", "runs"), [*product(RATES, [1, 50]), (500.0, 50)])
+@pytest.mark.parametrize(("rate", "runs"), product(RATES, [1, 50]))
 def test_a_rate_is_kept_to_the_percent(rate: float, runs: int) -> None:
     # Given more messages than a subscriber's rate lets through, posted together and later
-    seconds = 120.0 if rate <= 10 else 40.0 if rate <= 100 else 33.0
+    seconds = 120.0 if rate <= 10 else 40.0
     bench = Bench(f"rate/{rate}/{runs}", limits=Limits(rate_per_s=rate), runs=runs)
     with bench.running():
         bench.post(round(rate * seconds * 0.6) + 5)
@@ -53,6 +52,29 @@ def test_a_rate_is_kept_to_the_percent(rate: float, runs: int) -> None:
     assert out_of_rate(bench, rate, max(WINDOW_S, 3 / rate)) == []
     assert receiver.most_within(1) <= 2 * rate + 1
     assert receiver.most_within(5) <= 6 * rate + 1
+
+
+# Each of so many requests takes CPU, so this is shown for twelve seconds, in which a turn is prolonged twice. (On one
+# environment, which takes as much CPU again: 99.6 to 101.6 % of thirty seconds on 2026-11-23.)
+def test_five_hundred_a_second_are_kept_in_parts_that_make_up_half_a_minute() -> None:
+    # Given more messages than 500 a second lets through, posted together and later
+    rate, seconds, part_s = 500.0, 12.0, 5
+    bench = Bench(f"rate/{rate}/50", limits=Limits(rate_per_s=rate), runs=50)
+    with bench.running():
+        bench.post(round(rate * seconds * 0.6))
+        bench.post(round(rate * seconds * 0.5), after=seconds / 3)
+        bench.goes_on(seconds)
+    # Then five seconds have what is theirs, and the first five half a second's burst more: six of them, 95 to 102 % of
+    # what is due in thirty
+    assert len({*bench.receiver.ids}) == len(bench.receiver.ids)
+    first, *later = (each / (rate * part_s) for each in windows(bench.receiver.begun, part_s))
+    least, most, burst = 0.95, 1.003, BURST_MS / 1000 / part_s
+    assert later
+    assert all(least <= each <= most for each in later)
+    assert least <= first <= most + burst
+    assert most + burst / (WINDOW_S / part_s) <= 1.02
+    # And no second has more than its own and one more
+    assert bench.receiver.most_within(1) <= 2 * rate + 1
 
 
 def test_a_changed_rate_is_in_force_within_two_seconds() -> None:
