@@ -636,10 +636,11 @@ UNVERIFIABLE = {
     "report succeeds, from the first day on",
     "ChainsEnded": "that RecursiveInvocationsDropped is also kept for all functions together, as LAMBDA's page says of "
     "its metrics in general. If not, it never rings; nothing else depends on it",
-    "FunctionThrottles": "the same of Throttles. If not, it never rings; that ingest is refused has an alarm of its own, "
-    "and what waits in queues and streams has its ages",
-    "FunctionErrors": "that Lambda's line of a failed run is of level WARN and has type platform.report and a status. If "
-    "not, runs that time out or are killed are seen by what waits for them (decision 0083); the others log a line of ours",
+    "FunctionThrottles": "the same of Throttles. If not, it never rings; that ingest is refused has an alarm of its "
+    "own, and what waits in queues and streams has its ages",
+    "FunctionErrors": "that Lambda's line of a failed run is of level WARN and has type platform.report and a status. "
+    "If not, runs that time out or are killed are seen by what waits for them (decision 0083); the others log a line "
+    "of ours",
     "DispatchFunctionMessages": "that a stream's batch of 100 needs no batching window. The API reference asks for one "
     "of a second for more than 10, of queues and streams; 100 without a window is Lambda's own default for streams",
     "RecordsFunctionBacklogs": "what CloudFormation does about mappings that pushhub deploy table has replaced",
