@@ -62,6 +62,13 @@ class _Known:
     asked: dict[str, dict[str, list[Request]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
 
 
+def is_taken(request: Request) -> bool:
+    """Whether a service answered that a message is done with."""
+    if request.status != 200 or not request.said:
+        return False
+    return {"delay", "update_url"}.isdisjoint(json.loads(request.said))
+
+
 class Hub:
     """Judges a run; arguments as :class:`simulation.promises.push.Pushes`."""
 

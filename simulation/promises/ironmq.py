@@ -97,6 +97,11 @@ class ErrorMessage:
     body: bytes | None
 
 
+def is_taken(request: Request) -> bool:
+    """Whether a subscriber took a message, and did not only promise to acknowledge it."""
+    return 200 <= request.status < 300 and request.status != RESERVED
+
+
 class PushQueues:
     """Judges a run.
 

@@ -187,6 +187,7 @@ class Owed:
         by_hand: Requests for a try now.
         disturbed: When its owner first did something that leaves open what becomes of it, microseconds.
         prompt: Whether nothing but its schedule holds it up.
+        held: From when on something else may, microseconds.
     """
 
     message_id: str
@@ -201,6 +202,7 @@ class Owed:
     by_hand: list[Told] = field(default_factory=list)
     disturbed: int = FOREVER
     prompt: bool = True
+    held: int = FOREVER
 
 
 @dataclass
@@ -283,7 +285,7 @@ class Pushes:
         fact(not came.must_end, TOO_OFTEN, about, f"{told}, after {came.least} tries", because)
         its_turn = each.receiver in came.rest or owed.disturbed <= each.at
         fact(its_turn, NOT_ITS_TURN, about, f"{told}, {each.receiver} before the others", because)
-        if owed.prompt and came.latest < FOREVER and each.at <= owed.disturbed:
+        if owed.prompt and came.latest < FOREVER and each.at <= min(owed.disturbed, owed.held):
             late = each.at - came.latest
             because = self._delaying(owed, came.earliest - 60 * SECOND, each.at)
             kept = late <= LATE_S * SECOND + self._slack
@@ -361,7 +363,7 @@ class Pushes:
         if ended or owed.by_hand or owed.disturbed < FOREVER or came.latest >= FOREVER:
             return
         until = min(owed.posted.asked + round((owed.delay_s + owed.expires_s) * SECOND), self._ends) - self._slack
-        due = came.latest + (LATE_S if owed.prompt else SWEPT_S) * SECOND + self._slack
+        due = came.latest + (LATE_S if owed.prompt and owed.held == FOREVER else SWEPT_S) * SECOND + self._slack
         because = self._delaying(owed, last.at - SECOND if last else owed.posted.asked, until)
         told_of = f"{owed.where}, due at {moment(came.latest)} after {came.most} tries"
         self._judgement.fact(due > until, NOT_AGAIN, owed.message_id, told_of, because)

@@ -5,7 +5,7 @@ message, and the list of messages as they were posted. Protocols say in their ow
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told, moment
@@ -64,21 +64,25 @@ class Shown:
         message_id: The message.
         told: The request for it.
         posted: When it was posted, microseconds.
-        attempts: All that are told one by one.
+        attempts: All that are told one by one; None where none are.
         forgotten: How many more are said to have been made.
         ends: What is shown of it at each receiver that has been asked.
         acknowledged: Acknowledgements of it, by receiver.
         by_hand: What people asked for, by receiver.
+        content: Its content as it is shown; None where that was not asked for.
+        posted_content: Its content as it was posted.
     """
 
     message_id: str
     told: Told
     posted: int
-    attempts: Sequence[Attempt]
+    attempts: Sequence[Attempt] | None
     forgotten: int = 0
     ends: Sequence[End] = ()
     acknowledged: Sequence[tuple[str, Told]] = ()
     by_hand: Sequence[tuple[str, Told]] = ()
+    content: object = None
+    posted_content: object = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,11 @@ class Listed:
     since: int = 0
 
 
+def is_success(request: Request) -> bool:
+    """Whether any 2xx was answered."""
+    return 200 <= request.status < 300
+
+
 class ShownPushes:
     """Judges what was shown.
 
@@ -106,7 +115,7 @@ class ShownPushes:
         judgement: Where the facts go.
         faults: What the fault plan did.
         clocks_s: The most by which two clocks of the hub differ, by the fault plan, in seconds.
-        reserved: The status that only promises an acknowledgement; 0 where none does.
+        taken: Whether an answer means that the message was taken.
     """
 
     def __init__(
@@ -116,23 +125,33 @@ class ShownPushes:
         faults: Faults,
         *,
         clocks_s: float,
-        reserved: int = 0,
+        taken: Callable[[Request], bool] = is_success,
     ) -> None:
         self._requests: dict[str, list[Request]] = defaultdict(list)
         for each in sorted(requests, key=lambda each: each.at):
             self._requests[each.message_id].append(each)
         self._judgement = judgement
         self._faults = faults
-        self._reserved = reserved
+        self._taken = taken
         self._slack = round((1.1 + clocks_s) * SECOND)
 
     def judge(self, shown: Shown) -> None:
         """Each request is shown once, when it was made and with its answer, and nothing else; and how it ended."""
-        about, asked = shown.message_id, shown.told.asked
+        about = shown.message_id
         if not self._judgement.fact(shown.told.status == 200, NOT_FOUND, about, f"{shown.told.status}", [shown.told]):
             return
+        if shown.attempts is not None:
+            self._attempts(shown, shown.attempts)
+        for end in shown.ends:
+            self._end(shown, end)
+        if shown.content is not None:
+            told = f"{str(shown.content)[:80]} for {str(shown.posted_content)[:80]}"
+            self._judgement.fact(shown.content == shown.posted_content, OTHER_CONTENT, about, told)
+
+    def _attempts(self, shown: Shown, attempts: Sequence[Attempt]) -> None:
+        about = shown.message_id
         made = [each for each in self._requests[about] if each.at <= shown.told.answered]
-        for attempt in sorted(shown.attempts, key=lambda each: each.at):
+        for attempt in sorted(attempts, key=lambda each: each.at):
             found = next((each for each in made if self._is(attempt, each)), None)
             told = f"{attempt.receiver} at {moment(attempt.at)}: {attempt.status}"
             if self._judgement.fact(found is not None, NEVER_MADE, about, told, self._because(shown)) and found:
@@ -141,12 +160,10 @@ class ShownPushes:
                 name == attempt.receiver and hand.asked <= attempt.at + self._slack for name, hand in shown.by_hand
             )
             self._judgement.fact(not attempt.by_hand or asked_for, NOBODY_ASKED, about, told)
-        missing = [each for each in made if each.ended + NOTED_S * SECOND <= asked]
-        told = f"{len(missing)} of {len(made) + len(shown.attempts)}, {shown.forgotten} are said not to be known"
+        missing = [each for each in made if each.ended + NOTED_S * SECOND <= shown.told.asked]
+        told = f"{len(missing)} of {len(made) + len(attempts)}, {shown.forgotten} are said not to be known"
         kept = len(missing) <= shown.forgotten <= len(made)
         self._judgement.fact(kept, NOT_SHOWN, about, told, self._because(shown))
-        for end in shown.ends:
-            self._end(shown, end)
 
     def _because(self, shown: Shown) -> list[Fault]:
         """An attempt of a run that a fault struck may not have been noted, or one of an order that came twice."""
@@ -166,7 +183,7 @@ class ShownPushes:
             return
         because = self._because(shown)
         told = f"{end}, asked {[(moment(each.at), each.receiver, each.status) for each in asked]}"
-        taken = any(200 <= each.status < 300 and each.status != self._reserved for each in asked)
+        taken = any(self._taken(each) for each in asked)
         by_word = any(each.done for each in acknowledged)
         self._judgement.fact(end.taken == (taken or by_word), OTHER_END, about, told, because)
         own = [each.status for each in asked if each.receiver == end.receiver]
@@ -211,4 +228,4 @@ def judge_list(
         judgement.fact(message_id in seen, NOT_LISTED, message_id, f"posted until {moment(item.at)}")
 
 
-__all__ = ["Attempt", "End", "Listed", "Shown", "ShownPushes", "judge_list"]
+__all__ = ["Attempt", "End", "Listed", "Shown", "ShownPushes", "is_success", "judge_list"]

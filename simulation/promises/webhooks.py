@@ -17,17 +17,28 @@ SCHEDULE = Listed((5, 300, 1_800, 7_200, 18_000, 36_000, 36_000), (0.8, 1.2))
 GONE, TOO_MANY = 410, 429
 SLOW_DOWN_S = 60
 FOR_EVER_S = 10**9
+CALM_FAILURES = 10
+"""So many failures one after another open no circuit."""
+
+RAMP_S = 7_200
+"""Once an endpoint is well, what its circuit held back is let go within this time."""
+
 NEVER_POSTED, TWO_POSTS, NOBODYS = "sent and never posted", "an identifier twice", "sent to another application"
 
 
 @dataclass(frozen=True)
 class Posted:
-    """A message that was posted, with its first request and the last one, which was answered or not."""
+    """A message that was posted, with its first request and the last one, which was answered or not.
+
+    Attributes:
+        ordered: Whether it waits for others of its key.
+    """
 
     app: int
     payload: Mapping[str, Any]
     told: Told
     message_id: str = ""
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,10 +48,12 @@ class Endpoint:
     Attributes:
         app: Its application.
         changed: When its owner disabled, enabled or deleted it, or asked for that, microseconds.
+        limited: Whether it has a rate.
     """
 
     app: int
     changed: Sequence[int]
+    limited: bool = False
 
 
 class Webhooks:
@@ -74,6 +87,7 @@ class Webhooks:
         unanswered = {json.dumps(each.payload): each for each in posted if not each.message_id}
         asked: dict[tuple[str, str], list[Request]] = defaultdict(list)
         gone: dict[str, list[int]] = defaultdict(list)
+        held = _held(requests)
         for request in sorted(requests, key=lambda each: each.at):
             asked[request.message_id, request.receiver].append(request)
             if request.status == GONE:
@@ -95,9 +109,9 @@ class Webhooks:
                 FOR_EVER_S,
                 [Terms(0, FOREVER, SCHEDULE)],
                 by_hand=list(resent.get((message_id, name), ())),
-                # Rates, circuits and ordering keys hold messages up.
-                prompt=False,
+                prompt=not endpoint.limited and not message.ordered,
             )
+            owed.held = next((max(begins, 0) for begins, ends in held[name] if ends >= message.told.asked), FOREVER)
             owed.disturbed = min(
                 (at for at in [*endpoint.changed, *gone[name]] if at >= message.told.asked - SECOND), default=FOREVER
             )
@@ -112,3 +126,20 @@ class Webhooks:
         wait_s = max(each.wait_s, SLOW_DOWN_S) if each.status == TOO_MANY else each.wait_s
         of = "" if exact else f"{each.body[:60]!r} for {json.dumps(message.payload)[:60]}"
         return Seen(each.at, each.ended, each.receiver, exact, meaning, wait_s if each.status else 0, of)
+
+
+def _held(requests: Sequence[Request]) -> Mapping[str, Sequence[tuple[int, int]]]:
+    """When circuits may hold up what is owed to each endpoint: from many failures until some time after a success."""
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    failures: dict[str, int] = defaultdict(int)
+    for each in sorted(requests, key=lambda request: request.ended):
+        own = found[each.receiver]
+        if not 200 <= each.status < 300:
+            failures[each.receiver] += 1
+            if failures[each.receiver] == CALM_FAILURES:
+                own.append((each.ended, FOREVER))
+            continue
+        failures[each.receiver] = 0
+        if own and own[-1][1] == FOREVER:
+            own[-1] = own[-1][0], each.ended + RAMP_S * SECOND
+    return found

@@ -13,16 +13,18 @@ from random import Random
 from typing import Any
 
 from pushhub.engine.model.message import Message
-from pushhub.hub.model.object_ids import from_object_id
+from pushhub.hub.model.object_ids import from_object_id, to_object_id
 from simulation.account import HttpAnswer
 from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
-from simulation.promises.hub import Hub, Pushed
+from simulation.promises.hub import Hub, Pushed, is_taken
 from simulation.promises.hub import Service as MadeService
 from simulation.promises.judgement import Told, Violation
+from simulation.promises.shown import End, Shown, ShownPushes
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
 from simulation.weather import HOUR
+from simulation.worlds import shown
 from simulation.worlds.world import Owed, PushWorld
 
 TYPES = ("order:new", "order:paid", "stock:low")
@@ -32,6 +34,9 @@ HELD = "held"
 PAUSES_AN_HOUR = 0.5
 REMEMBERED = 60 * SECOND
 """Routing may use mappings that are this old (microseconds)."""
+
+LOOKED_UP = 60
+"""How many of the last messages of each service are looked up."""
 
 FOREVER = 10**18
 
@@ -76,6 +81,7 @@ class HubWorld(PushWorld):
         self.pushed: list[str] = []
         self._pushed: list[Pushed] = []
         self._by_hand: dict[str, list[Told]] = defaultdict(list)
+        self._shown: list[Shown] = []
         self._bodies = self._chance("bodies")
         self._markers = 0
         self._make_project()
@@ -141,10 +147,27 @@ class HubWorld(PushWorld):
             random = self._chance(f"producer-{number}")
             push = partial(self._push, kind, random)
             acts[f"producer-{number}"] = partial(self._each_while_traffic, random, push, an_hour=self._rate)
+        return acts | {"owner": self._own, "person": self._decide}
+
+    def _own(self) -> None:
+        """Turn services off and on, and in the end look up what became of messages."""
         random = self._chance("owner")
-        pause = partial(self._pause, random)
-        acts["owner"] = partial(self._each_while_traffic, random, pause, an_hour=PAUSES_AN_HOUR)
-        return acts | {"person": self._decide}
+        self._each_while_traffic(random, partial(self._pause, random), an_hour=PAUSES_AN_HOUR)
+        self._account.scheduler.sleep(shown.AFTER_S * SECOND)
+        for service in self.services:
+            last = {each.message_id: json.loads(each.body) for each in service.endpoint.log if each.message_id}
+            for message_id, content in [*last.items()][-LOOKED_UP:]:
+                self._look_up(service, message_id, content)
+
+    def _look_up(self, service: Service, message_id: str, sent: Mapping[str, Any]) -> None:
+        answer = self._ask("GET", f"/messages/{to_object_id(message_id)}")
+        content, ends = None, []
+        if answer.status == 200:
+            content = {name: answer.body[name] for name in ("message", "payload")}
+            ends = [End(service.name, answer.body["state"] == "completed")]
+        own = {name: sent.get(name) for name in ("message", "payload")}
+        one = Shown(message_id, answer.told, 0, None, 0, ends, content=content, posted_content=own)
+        self._shown.append(one)
 
     def _push(self, kind: str, random: Random) -> None:
         self._markers += 1
@@ -214,6 +237,9 @@ class HubWorld(PushWorld):
         )
         requests = [seen for each in self.services for seen in self._requests(each.name, each.endpoint)]
         model.judge(self._pushed, requests, self._by_hand)
+        looked_up = ShownPushes(requests, self.judgement, self._faults(), clocks_s=self._clocks_off_s, taken=is_taken)
+        for each in self._shown:
+            looked_up.judge(each)
         yield from self.judgement.total()
         incoming = {each.message.message_id: each for each, _ in self._owed() if each.message.queue == "hub/incoming"}
         for object_id in self.pushed:

@@ -19,7 +19,7 @@ from pushhub.engine.model.queue import Queue
 from simulation.account import HttpAnswer
 from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, life
-from simulation.promises.ironmq import RESERVED, Acknowledgement, Act, ErrorMessage, Post, PushQueues
+from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues, is_taken
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Violation
 from simulation.promises.shown import Shown, ShownPushes
@@ -358,7 +358,7 @@ class IronMqWorld(PushWorld):
             for seen in self._requests(name, endpoint, queue.name)
         ]
         model.judge(self._posts, self._acts, requests, self._acknowledged, [*self._errors.values()])
-        told = ShownPushes(requests, self.judgement, self._faults(), clocks_s=self._clocks_off_s, reserved=RESERVED)
+        told = ShownPushes(requests, self.judgement, self._faults(), clocks_s=self._clocks_off_s, taken=is_taken)
         for each in self._shown:
             told.judge(each)
         yield from self.judgement.total()

@@ -285,7 +285,7 @@ class WebhooksWorld(PushWorld):
         answer = self._until(202, post, tries=8)
         now, message_id = self._account.scheduler.now, engine_id(answer.body["id"]) if answer else None
         told = Told(began, now, 202 if answer else 0)
-        self._posts.append(Posted(number, body["payload"], told, message_id or ""))
+        self._posts.append(Posted(number, body["payload"], told, message_id or "", "orderingKey" in body))
         self._content[key] = _content(body)
         if answer is not None:
             self.posted.append((key, answer.body["id"]))
@@ -425,7 +425,7 @@ class WebhooksWorld(PushWorld):
 
     def _judge(self) -> None:
         model = Webhooks(
-            {each.endpoint.name: MadeEndpoint(each.app, each.changed) for each in self.customers},
+            {each.endpoint.name: MadeEndpoint(each.app, each.changed, bool(each.rate)) for each in self.customers},
             self.judgement,
             self._faults(),
             clocks_s=self._clocks_off_s,

@@ -218,4 +218,28 @@ def test_an_endpoint_is_asked_by_the_published_schedule() -> None:
     assert webhook_rules((1, 500), (30, 200), wait_s=60) == ["asked before its time"]
     assert webhook_rules((1, 410), (306, 200)) == ["asked after its end"]
     assert webhook_rules((1, 500), (6, 500)) == ["given up too soon"]
+    assert webhook_rules((1, 500), (90, 200)) == ["asked after its time"]
     assert webhook_rules((1, 200), body=b'{"n":2}') == ["other bytes than were posted"]
+
+
+@pytest.mark.parametrize(("limited", "ordered"), [(True, False), (False, True)])
+def test_a_rate_or_a_key_may_hold_up_a_message_for_webhooks(limited: bool, ordered: bool) -> None:
+    # Given an endpoint with a rate, or a message with an ordering key, when it is sent late, then nothing is broken
+    judgement = Judgement()
+    endpoints = {"e": webhooks.Endpoint(0, [], limited)}
+    model = webhooks.Webhooks(endpoints, judgement, Faults(), clocks_s=0, ends=200_000 * SECOND)
+    seen = [Request(500 * SECOND, 501 * SECOND, "e", "1", b'{"n":1}', 200)]
+    model.judge([webhooks.Posted(0, {"n": 1}, told(0, 202), "1", ordered)], seen, {})
+    assert judgement.violations == []
+
+
+def test_an_open_circuit_may_hold_up_a_message_for_webhooks() -> None:
+    # Given an endpoint that failed ten times, when what came then is sent an hour later, then nothing is broken
+    judgement = Judgement()
+    model = webhooks.Webhooks({"e": webhooks.Endpoint(0, [])}, judgement, Faults(), clocks_s=0, ends=9_000 * SECOND)
+    posted = [webhooks.Posted(0, {"n": n}, told(1, 202), str(n)) for n in range(10)]
+    seen = [Request(2 * SECOND, 3 * SECOND, "e", str(n), json.dumps({"n": n}).encode(), 500) for n in range(10)]
+    late = webhooks.Posted(0, {"n": 10}, told(60, 202), "10")
+    seen += [Request(3_600 * SECOND, 3_601 * SECOND, "e", "10", b'{"n": 10}', 200)]
+    model.judge([*posted, late], seen, {})
+    assert [each.rule for each in judgement.violations if each.about == "10"] == []

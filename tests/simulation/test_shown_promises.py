@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from simulation.promises.ironmq import is_taken
 from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told
 from simulation.promises.push import Request
 from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
-
-RESERVED = 202
 
 
 def asked(at: float, status: int, name: str = "s") -> Request:
@@ -22,7 +21,8 @@ def attempt(at: float, status: int, name: str = "s") -> Attempt:
 
 LOOKED = Told(600 * SECOND, 601 * SECOND, 200)
 REQUESTS = [asked(1, 500), asked(62, 200)]
-SHOWN = Shown("1", LOOKED, 0, [attempt(1, 500), attempt(62, 200)], 0, [End("s", taken=True, status=200)])
+MADE = [attempt(1, 500), attempt(62, 200)]
+SHOWN = Shown("1", LOOKED, 0, MADE, 0, [End("s", taken=True, status=200)])
 PROMISED = Shown(
     "1",
     LOOKED,
@@ -36,7 +36,7 @@ PROMISED = Shown(
 
 def judged(shown: Shown, requests: list[Request], faults: Faults | None = None) -> Judgement:
     judgement = Judgement()
-    ShownPushes(requests, judgement, faults or Faults(), clocks_s=0, reserved=RESERVED).judge(shown)
+    ShownPushes(requests, judgement, faults or Faults(), clocks_s=0, taken=is_taken).judge(shown)
     return judgement
 
 
@@ -68,7 +68,7 @@ def test_what_was_seen_is_shown(shown: Shown, requests: list[Request]) -> None:
 @pytest.mark.parametrize(
     ("shown", "requests", "rule"),
     [
-        (replace(SHOWN, attempts=SHOWN.attempts[1:]), REQUESTS, "an attempt is not shown"),
+        (replace(SHOWN, attempts=MADE[1:]), REQUESTS, "an attempt is not shown"),
         (replace(SHOWN, forgotten=3), REQUESTS, "an attempt is not shown"),
         (SHOWN, REQUESTS[1:], "an attempt is shown that was never made"),
         (SHOWN, [asked(1, 503), asked(62, 200)], "an attempt is shown that was never made"),
@@ -77,6 +77,7 @@ def test_what_was_seen_is_shown(shown: Shown, requests: list[Request]) -> None:
         (replace(SHOWN, ends=[End("s", taken=True, status=500)]), REQUESTS, "another end is shown than it had"),
         (replace(PROMISED, acknowledged=[]), [asked(1, 202)], "another end is shown than it had"),
         (replace(PROMISED, ends=[End("s", taken=False)]), [asked(1, 202)], "another end is shown than it had"),
+        (replace(SHOWN, content={"n": 1}, posted_content={"n": 2}), REQUESTS, "a message is shown otherwise"),
         (replace(SHOWN, told=Told(0, 1, 404), attempts=[], ends=[]), [], "a message is not found"),
     ],
 )
@@ -87,7 +88,7 @@ def test_anything_else_is_found(shown: Shown, requests: list[Request], rule: str
 
 def test_only_a_fault_that_struck_the_message_excuses_what_is_not_shown() -> None:
     # Given an attempt that is not shown
-    lost, faults = replace(SHOWN, attempts=SHOWN.attempts[1:]), Faults()
+    lost, faults = replace(SHOWN, attempts=MADE[1:]), Faults()
     faults.struck(Fault("crash", "storm", 2 * SECOND, 2 * SECOND), 2 * SECOND, ["1"])
     # Then it is excused where a fault struck while the hub worked on this very message
     assert judged(lost, REQUESTS, faults).violations == []
