@@ -19,6 +19,7 @@ OTHER_END, NOT_FOUND = "another end is shown than it had", "a message is not fou
 LISTED_TWICE, NOT_LISTED = "a message is listed twice", "a message is not listed"
 NEVER_POSTED, OTHER_CONTENT = "a message is listed that was never posted", "a message is shown otherwise"
 OUT_OF_ORDER, OTHER_TIME = "messages are listed out of order", "a message is listed with another time"
+OTHER_SETTINGS = "settings are shown that nobody made"
 NOBODY_ASKED = "an attempt is shown as asked for by a person"
 
 
@@ -228,4 +229,11 @@ def judge_list(
         judgement.fact(message_id in seen, NOT_LISTED, message_id, f"posted until {moment(item.at)}")
 
 
-__all__ = ["Attempt", "End", "Listed", "Shown", "ShownPushes", "is_success", "judge_list"]
+def judge_settings(judgement: Judgement, name: str, made: Mapping[str, object], shown: Mapping[str, object]) -> None:
+    """What an owner is shown of something is what the owner set; the hub may show more than that."""
+    for each, value in made.items():
+        told = f"{each} is {shown.get(each)}, and was set to {value}"
+        judgement.fact(shown.get(each) == value, OTHER_SETTINGS, name, told)
+
+
+__all__ = ["Attempt", "End", "Listed", "Shown", "ShownPushes", "is_success", "judge_list", "judge_settings"]

@@ -22,7 +22,7 @@ from simulation.endpoints import Asked, Endpoint, Mood, life
 from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues, is_taken
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Violation
-from simulation.promises.shown import Shown, ShownPushes
+from simulation.promises.shown import Shown, ShownPushes, judge_settings
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
 from simulation.weather import HOUR
@@ -173,8 +173,9 @@ class IronMqWorld(PushWorld):
         self._account.scheduler.spawn(self._read_errors, after=round(self._hours * HOUR))
 
     def _look_up(self) -> None:
-        """Messages that nobody deleted, and whose queues and subscribers are what they were."""
+        """Messages that nobody deleted, and whose queues and subscribers are what they were; and what was set."""
         for queue in self.queues:
+            self._look_at(queue)
             changed = max(
                 (each.told.answered for each in self._acts if each.queue == queue.name and each.kind != "forget"),
                 default=0,
@@ -208,6 +209,21 @@ class IronMqWorld(PushWorld):
                 ids = [{"id": each["id"], "reservation_id": each["reservation_id"]} for each in got]
                 self._ask("DELETE", queue, "/messages", {"ids": ids})
             self._account.scheduler.sleep((1 if len(got) == 100 else 1_500) * SECOND)
+
+    def _look_at(self, queue: PushQueue) -> None:
+        """The settings of a queue that nobody made again, if its owner was told what became of each change."""
+        acts = [each for each in self._acts if each.queue == queue.name and each.kind in {"retries", "delete", "make"}]
+        answer = self._ask("GET", queue, "")
+        if answer.status != 200 or any(each.kind != "retries" or each.told.unsure for each in acts):
+            return
+        shown = answer.body["queue"]
+        push = {name: each for name, each in queue.settings["push"].items() if name not in {"subscribers", "eager"}}
+        for each in acts:
+            push |= {"retries": each.retries, "retries_delay": each.delay_s} if each.told.done else {}
+        push["eager"] = queue.settings["push"]["eager"] or None
+        whole = {name: each for name, each in queue.settings.items() if name != "push"}
+        judge_settings(self.judgement, queue.name, whole, shown)
+        judge_settings(self.judgement, queue.name, push, shown["push"])
 
     def _acts_on(
         self,
