@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _PROJECT = "(?P<project>[0-9a-f]{24})"
+_PULSE = "pulse#.*"
 _OWN, _BELOW = f"P#{_PROJECT}", f"{_PROJECT}#.*"
 
 
@@ -38,7 +39,10 @@ TABLES: dict[str, tuple[Kind, ...]] = {
         Kind(what="alerts", pk="ALERTS", sk=_BELOW),
         Kind(what="the hub's own", pk="WORKERS|CHANGES"),
     ),
-    "MessagesTable": (Kind(what="messages, deliveries, ordering keys, marks", pk=_BELOW),),
+    "MessagesTable": (
+        Kind(what="messages, deliveries, ordering keys, marks", pk=_BELOW),
+        Kind(what="the hub's own", pk=_PULSE, sk="pulse"),
+    ),
     "ScheduleTable": (
         Kind(
             what="health, turns, lines, backlogs, successors, statistics, search, searches of the past",
@@ -49,11 +53,15 @@ TABLES: dict[str, tuple[Kind, ...]] = {
         Kind(what="waits", pk="[0-9]+#[0-9]+", sk=f"[0-9]+#{_BELOW}"),
         Kind(what="the hub's own", pk="POSITION#[0-9]+"),
     ),
-    "PullTable": (Kind(what="messages of pull queues and their places", pk=_BELOW),),
+    "PullTable": (
+        Kind(what="messages of pull queues and their places", pk=_BELOW),
+        Kind(what="the hub's own", pk=_PULSE, sk="pulse"),
+    ),
     "HubTable": (Kind(what="settings of a store", pk=_OWN), Kind(what="its log", pk=_BELOW)),
     "BacklogsTable": (
         Kind(what="topics, backlogs, subscriptions, requests", pk=_BELOW),
         Kind(what="connections", pk="C#.*", sk="C", named="topic"),
+        Kind(what="the hub's own", pk=_PULSE, sk="pulse"),
     ),
     "WebhooksTable": (
         Kind(what="applications, event types, tasks", pk=_OWN),

@@ -12,6 +12,8 @@ from typing import Any
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pushhub.engine.model.record import PULSE
+
 from ..durations import Duration
 from ..framework import Command
 from ..hub import HubOptions
@@ -57,7 +59,9 @@ class Records:
     def _records(self, key: str) -> Iterator[dict[str, Any]]:
         body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         for line in gzip.decompress(body).splitlines():
-            yield json.loads(line)
+            record = json.loads(line)
+            if record["kind"] != PULSE:
+                yield record
         self._read.add(key)
 
 

@@ -11,13 +11,15 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 from pyspark.sql import Column, GroupedData, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
+
+from pushhub.engine.model.record import PULSE
 
 from .files import Stored, as_json, listed, read_text, remove
 from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
@@ -59,6 +61,7 @@ class DayIntake:
         gone: Objects that an earlier run read and that are no longer there.
         spoiled: Whether what was kept of the day was no longer what an earlier run had written.
         unchanged: Whether what an earlier run had kept was taken as it is.
+        pulses: The pulses in the objects, by object: their ids.
         digest: Of the names, sizes and marks of the objects.
     """
 
@@ -73,6 +76,7 @@ class DayIntake:
     gone: frozenset[str] = frozenset()
     spoiled: bool = False
     unchanged: bool = False
+    pulses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     digest: str = ""
 
 
@@ -117,9 +121,9 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
             )
         rejected = _reasons(spark, f"{layout.rejected}/dt={intake.day}") if intake.rejected else {}
         names = {_below_day(intake.day, name) for name in raw}
-        whole = replace(
-            intake, incomplete=incomplete_objects(names, counted, rejected, left_by_erasures(records, intake.day))
-        )
+        held = counted | {each: counted.get(each, 0) + len(ids) for each, ids in intake.pulses.items()}
+        left = left_by_erasures(records, intake.day)
+        whole = replace(intake, incomplete=incomplete_objects(names, held, rejected, left))
         write_manifest(
             f"{layout.records}/dt={intake.day}",
             Manifest(
@@ -129,6 +133,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
                 lines=whole.lines,
                 rejected=whole.rejected,
                 incomplete=whole.incomplete,
+                pulses=whole.pulses,
             ),
         )
         finished.append(_digested(whole, raw))
@@ -203,6 +208,7 @@ def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:
         duplicates=manifest.duplicates,
         gone=gone,
         unchanged=True,
+        pulses=manifest.pulses,
     )
 
 
@@ -215,7 +221,7 @@ def _parse_day(spark: SparkSession, path: str, layout: Layout, day: date, raw: M
         .options(columnNameOfCorruptRecord=CORRUPT, **_RAW_READER)
         .json(path)
         .withColumns({"source": _source(file), "rejection": rejection(_filed_under(file))})
-        .observe(counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"))
+        .observe(counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"), _pulses())
     )
     size = sum(each.size for each in raw.values())
     files = max(1, round(size * PARQUET_PER_GZIP / FILE_BYTES))
@@ -224,9 +230,34 @@ def _parse_day(spark: SparkSession, path: str, layout: Layout, day: date, raw: M
     usable(lines).coalesce(files).write.mode("overwrite").parquet(folder)
     seen = counts.get
     _keep_rejected(spark, path, f"{layout.rejected}/dt={day}", day, any_now=seen["rejected"] > 0)
-    used = seen["lines"] - seen["rejected"]
+    pulses = _by_object(seen["pulses"])
+    read = seen["lines"] - sum(map(len, pulses.values()))
+    used = read - seen["rejected"]
     _logger.info("      %s: %d records of %d objects, %d rejected", day, used, len(raw), seen["rejected"])
-    return DayIntake(day=day, objects=len(raw), bytes=size, lines=seen["lines"], used=used, rejected=seen["rejected"])
+    return DayIntake(
+        day=day,
+        objects=len(raw),
+        bytes=size,
+        lines=read,
+        used=used,
+        rejected=seen["rejected"],
+        pulses=pulses,
+    )
+
+
+def _pulses() -> Column:
+    """The pulses of a day, gathered while its lines pass by: few, so a text holds them."""
+    usable_pulse = (F.col("kind") == PULSE) & F.col("rejection").isNull()
+    named = F.when(usable_pulse, F.concat_ws("\t", "source", "record_id"))
+    return F.array_join(F.collect_list(named), "\n").alias("pulses")
+
+
+def _by_object(pulses: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for line in pulses.splitlines():
+        source, _, record_id = line.partition("\t")
+        found.setdefault(source, []).append(record_id)
+    return {source: tuple(sorted(ids)) for source, ids in sorted(found.items())}
 
 
 def _filed_under(path: Column) -> Column:

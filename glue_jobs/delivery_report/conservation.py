@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from .compaction import DayIntake
 from .deliveries import IDENTITY, delivery_events
 from .findings import FINDING, NAMED
+from .pulses import Gap
 from .schema import SETTLED
 from .sightings import Sight
 from .silence import silences
@@ -33,6 +34,7 @@ __all__ = [
     "object_findings",
     "order_findings",
     "overdue_findings",
+    "pulse_findings",
     "verdicts",
     "with_standing",
 ]
@@ -65,8 +67,8 @@ def with_standing(
         now: As of when.
         grace: How late a record may be before its delivery counts as missing.
         settled_by_hand: Whether a person has settled a delivery; what is missing then counts as held.
-        sighted: How the messages table has those that are overdue, see :class:`.sightings.Sightings`; None if it was
-            not read.
+        sighted: How the messages table has those that are overdue, see :class:`.sightings.Sightings`, and which pulled
+            messages are in no table, see :class:`.pulled_ends.LostEnds`; None if nothing was looked up.
     """
     if sighted is None:
         deliveries = deliveries.withColumn("sighted", F.lit(None).cast("string"))
@@ -81,7 +83,8 @@ def with_standing(
     silent = looked_at.isNull() | (looked_at < F.lit(now - grace))
     # Nothing pushes these: they wait for their consumer until they expire.
     waiting_standing = (
-        F.when(F.col("expires_at") < F.lit(now - SWEEP - grace), "missing")
+        F.when(F.coalesce(F.col("sighted") == Sight.AHEAD, F.lit(False)), "missing")
+        .when(F.col("expires_at") < F.lit(now - SWEEP - grace), "missing")
         .when(F.col("expires_at") <= moment, "expired")
         .when((F.col("state") == "reserved") & (F.col("due_at") > moment), "reserved")
         .otherwise("pending")
@@ -326,6 +329,28 @@ def state_findings(
         for day in spoiled
     ]
     return small_table(spark, found, FINDING)
+
+
+def pulse_findings(spark: SparkSession, found: Iterable[Gap]) -> DataFrame:
+    """Streams of which no record tells for a time; see :func:`.pulses.gaps`."""
+
+    def told(gap: Gap) -> str:
+        many = f"{gap.count} pulse{'s' if gap.count != 1 else ''}"
+        between = f"between {gap.start:%Y-%m-%d %H:%M} and {gap.stop:%Y-%m-%d %H:%M}"
+        if gap.lost:
+            return f"stream of {gap.table}: {many} {between} left no record, so other records of it may be lost"
+        return f"stream of {gap.table}: {many} {between} not sent, so nothing tells whether records are lost"
+
+    rows = [
+        {
+            "severity": "breach" if each.lost else "notice",
+            "finding": "pulse_missing" if each.lost else "pulse_not_sent",
+            "hour": each.start.replace(minute=0),
+            "detail": told(each),
+        }
+        for each in found
+    ]
+    return small_table(spark, rows, FINDING)
 
 
 def silence_findings(spark: SparkSession, records: DataFrame, until: datetime, *, compared: bool) -> DataFrame:

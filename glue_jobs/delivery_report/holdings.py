@@ -1,4 +1,4 @@
-"""The messages in the tables, as DynamoDB returns them: only keys and times, no bodies.
+"""The messages and pulses in the tables, as DynamoDB returns them: only keys and times, no bodies.
 
 Pure except for the client that it is given.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
+
+from pushhub.engine.model.record import PULSE
 
 _KINDS: Final = {
     "messages": ("message", ("queue",)),
@@ -20,7 +22,8 @@ _KINDS: Final = {
 def entries(
     client: Any, tables: Mapping[str, str], *, since: datetime, until: datetime, segment: int, segments: int
 ) -> Iterator[dict[str, Any]]:
-    """What the tables hold of the messages accepted within a time, as :data:`.ledger.ENTRY` describes it.
+    """What the tables hold of the messages accepted within a time, and of the pulses sent then, as
+    :data:`.ledger.ENTRY` describes it.
 
     Args:
         client: DynamoDB client.
@@ -42,13 +45,17 @@ def entries(
             TotalSegments=segments,
             Select="SPECIFIC_ATTRIBUTES",
             ProjectionExpression=", ".join(("pk, sk, accepted_at", *(f"#{each}" for each in more))),
-            FilterExpression="#kind = :kind AND accepted_at BETWEEN :since AND :until",
+            FilterExpression="#kind IN (:kind, :pulse) AND accepted_at BETWEEN :since AND :until",
             ExpressionAttributeNames={"#kind": "kind", **{f"#{each}": each for each in more}},
-            ExpressionAttributeValues={**within, ":kind": {"S": kind}},
+            ExpressionAttributeValues={**within, ":kind": {"S": kind}, ":pulse": {"S": PULSE}},
         )
         for page in pages:
             for item in page["Items"]:
-                yield _entry(kind, item)
+                yield _pulse(table, item) if item["sk"]["S"] == PULSE else _entry(kind, item)
+
+
+def _pulse(table: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    return {"queue": table, "queue_uid": PULSE, "accepted_ms": int(item["accepted_at"]["N"])}
 
 
 def _entry(kind: str, item: Mapping[str, Any]) -> dict[str, Any]:

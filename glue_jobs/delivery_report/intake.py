@@ -6,15 +6,20 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pushhub.engine.model.record import REQUIRED, SCHEMA_VERSION
+from pushhub.engine.model.record import PULSE, REQUIRED, SCHEMA_VERSION
 
 from .schema import CORRUPT, CURATED, KINDS, RAW, in_todays_words
 
 __all__ = ["IncompleteObject", "expected_records", "incomplete_objects", "rejected_lines", "rejection", "usable"]
+
+
+_OF_MESSAGES: Final = frozenset(REQUIRED) - {"schema_version", "record_id", "kind", "at"}
+"""Fields that every record has, but no pulse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,26 +49,30 @@ def rejection(day: Column) -> Column:
         day: The day (date) the line is filed under. A column rather than a constant, so that the same compiled code
             serves every day.
     """
-    incomplete = F.greatest(*(F.col(name).isNull().cast("int") for name in REQUIRED)) == 1
-    lacks_delivery = (F.col("kind") != "accepted") & F.col("delivery_id").isNull()
+    pulse = F.col("kind") == PULSE
+    lacks = {name: F.col(name).isNull() & (~pulse if name in _OF_MESSAGES else F.lit(True)) for name in REQUIRED}
+    incomplete = F.greatest(*(each.cast("int") for each in lacks.values())) == 1
+    lacks_delivery = ~F.col("kind").isin("accepted", PULSE) & F.col("delivery_id").isNull()
     lacks_owed = (F.col("kind") == "accepted") & F.col("owed").isNull()
     other_day = F.to_date("at") != day
     return (
         F.when(F.col(CORRUPT).isNotNull(), "malformed")
         .when(~F.coalesce(F.col("schema_version").between(1, SCHEMA_VERSION), F.lit(False)), "unknown_version")
-        .when(~F.col("kind").isin(*KINDS), "unknown_kind")
+        .when(~F.col("kind").isin(*KINDS, PULSE), "unknown_kind")
         .when(incomplete | lacks_delivery | lacks_owed, "missing_field")
         .when(other_day, "wrong_day")
     )
 
 
 def usable(lines: DataFrame) -> DataFrame:
-    """The usable lines, in the form in which they are kept.
+    """The usable records, in the form in which they are kept; pulses are kept elsewhere (:mod:`.pulses`).
 
     Args:
         lines: Parsed lines with their ``source`` and their ``rejection``.
     """
-    return in_todays_words(lines.where(F.col("rejection").isNull())).select(*CURATED.fieldNames())
+    return in_todays_words(lines.where(F.col("rejection").isNull() & (F.col("kind") != PULSE))).select(
+        *CURATED.fieldNames()
+    )
 
 
 def rejected_lines(texts: DataFrame, day: date) -> DataFrame:

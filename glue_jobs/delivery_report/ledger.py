@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any, Final
@@ -19,6 +20,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from pushhub.engine.model.record import PULSE
 
 from .files import remove, write_text
 from .findings import FINDING, NAMED
@@ -40,7 +43,23 @@ ENTRY: Final = StructType(
     ]
 )
 """Something accepted that a table holds; ``id`` is a message's, in pull queues with
-what tells its stays there apart, or the number of a commit."""
+what tells its stays there apart, or the number of a commit. Of a pulse: ``queue`` is the table's name, ``queue_uid`` is
+``pulse``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What a comparison with the tables found.
+
+    Attributes:
+        findings: What the tables hold and no record tells of; that they could not be read is a finding as well.
+        held: What the tables hold, :data:`ENTRY`; None if they could not be read.
+        pulses: The pulses in the tables, with an entry for each table; None if these could not be read.
+    """
+
+    findings: DataFrame
+    held: DataFrame | None
+    pulses: Mapping[str, set[datetime]] | None
 
 
 def read_tables(
@@ -75,9 +94,10 @@ def compared(
     *,
     layout: Layout,
     date_from: date,
+    since: date,
     until: datetime,
-) -> DataFrame:
-    """What a comparison with the tables found; that they could not be read is a finding as well.
+) -> Comparison:
+    """Compare records with what the tables hold.
 
     Args:
         spark: Session.
@@ -86,15 +106,27 @@ def compared(
         tables: See :func:`entries`.
         layout: Where to keep what was read.
         date_from: Messages accepted from this day on are looked for.
-        until: And before this time.
+        since: Those accepted from this day on are read.
+        until: And before this time, both.
     """
-    since = datetime.combine(date_from, datetime.min.time(), UTC)
+    begin = datetime.combine(since, datetime.min.time(), UTC)
     try:
-        ledger = read_tables(spark, client, tables, layout=layout, since=since, until=until)
+        ledger = read_tables(spark, client, tables, layout=layout, since=begin, until=until)
     except (BotoCoreError, ClientError) as error:
         detail = f"the tables could not be read, so a message without any record would not be missed: {error}"
-        return small_table(spark, [{"severity": "breach", "finding": "not_compared", "detail": detail}], FINDING)
-    return unrecorded_findings(ledger, records, date_from)
+        failed = small_table(spark, [{"severity": "breach", "finding": "not_compared", "detail": detail}], FINDING)
+        return Comparison(findings=failed, held=None, pulses=None)
+    pulse = F.col("queue_uid") == PULSE
+    pulses: dict[str, set[datetime]] = {name: set() for name in tables.values()}
+    for each in ledger.where(pulse).select("queue", "accepted_ms").collect():
+        pulses[each["queue"]].add(datetime.fromtimestamp(each["accepted_ms"] / 1000, UTC))
+    held = ledger.where(~pulse)
+    lately = held.where(F.col("accepted_ms") >= _epoch_ms(date_from))
+    return Comparison(findings=unrecorded_findings(lately, records, date_from), held=held, pulses=pulses)
+
+
+def _epoch_ms(day: date) -> int:
+    return round(datetime.combine(day, datetime.min.time(), UTC).timestamp() * 1000)
 
 
 def unrecorded_findings(ledger: DataFrame, records: DataFrame, date_from: date) -> DataFrame:

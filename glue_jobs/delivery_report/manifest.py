@@ -32,6 +32,7 @@ class Manifest:
         rejected: Lines that could not be used.
         incomplete: Objects of which not every record could be used.
         duplicates: Objects that share records: ``sources`` and ``records``.
+        pulses: The pulses in the objects, by object: their ids.
     """
 
     rows: int = 0
@@ -42,6 +43,7 @@ class Manifest:
     rejected: int = 0
     incomplete: tuple[IncompleteObject, ...] = ()
     duplicates: tuple[Mapping[str, Any], ...] = ()
+    pulses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def read_manifest(folder: str) -> Manifest | None:
@@ -62,6 +64,8 @@ def read_manifest(folder: str) -> Manifest | None:
             rejected=int(said["rejected"]),
             incomplete=tuple(IncompleteObject(**each) for each in said["incomplete"]),
             duplicates=tuple(said["duplicates"]),
+            # Written since there are any.
+            pulses={str(source): tuple(map(str, ids)) for source, ids in said.get("pulses", {}).items()},
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -80,6 +84,7 @@ def write_manifest(folder: str, manifest: Manifest) -> None:
         "rejected": manifest.rejected,
         "incomplete": incomplete,
         "duplicates": list(manifest.duplicates),
+        "pulses": {source: list(ids) for source, ids in manifest.pulses.items()},
     }
     write_text(f"{folder}/{_NAME}", json.dumps(said, ensure_ascii=False, default=str), "application/json")
 

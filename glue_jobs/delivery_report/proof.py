@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput
@@ -21,6 +22,7 @@ from .conservation import (
     object_findings,
     order_findings,
     overdue_findings,
+    pulse_findings,
     silence_findings,
     state_findings,
     with_standing,
@@ -30,10 +32,13 @@ from .days import replace_days
 from .deliveries import DELIVERY, KEPT_DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
 from .files import listed
-from .ledger import compared
+from .findings import FINDING
+from .ledger import Comparison, compared
 from .manifest import read_manifest
 from .progress import Steps
-from .schema import CURATED, STORED, in_todays_words
+from .pulled_ends import LostEnds, lost_ends
+from .pulses import gaps, recorded_pulses
+from .schema import CURATED, SETTLED, STORED, in_todays_words
 from .sightings import Sightings, is_open, look_up
 from .storage import Layout, kept, newest_day, read_records, small_table
 
@@ -122,9 +127,8 @@ def prove(
             if changed:
                 history = _history(spark, layout, start, first)
                 rebuilt = _rebuild(history, arguments, as_of, layout, start.since)
-    with steps("Looking up open deliveries"):
-        seen = _seen(spark, rebuilt, arguments, layout, client, as_of)
-        sighted = seen.rows if seen else None
+    tables = _in_tables(spark, history, rebuilt, arguments, layout, steps, client, since=start.since, as_of=as_of)
+    sighted = tables.sighted
     with steps("Proving conservation"):
         judged = with_standing(rebuilt.all, as_of, arguments.grace, settled, sighted)
         found = object_findings(spark, intakes).unionByName(
@@ -132,15 +136,13 @@ def prove(
         )
         records = read_records(spark, layout, arguments.date_from)
         found = found.unionByName(order_findings(records)).unionByName(expiry_findings(records))
-        if seen:
-            found = found.unionByName(seen.findings)
         if rebuilt.counted["overdue"]:
             found = found.unionByName(overdue_findings(judged))
         if rebuilt.counted["suspicious"]:
             suspects = kept(suspicious(judged), f"{layout.work}/suspects")
             found = found.unionByName(delivery_findings(history, suspects))
-    with steps("Comparing with the tables"):
-        found = found.unionByName(_compared(spark, history, arguments, layout, client, as_of))
+        unheard = _unheard(spark, history, intakes, tables.comparison, arguments, layout, _until(arguments, as_of))
+        found = reduce(DataFrame.unionByName, (found, *tables.findings, unheard))
         # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
         findings = kept(without_settled(found, settled).repartition(1), f"{layout.work}/findings")
         set_aside = len(listed(f"{arguments.input}/quarantine"))
@@ -199,26 +201,130 @@ def _seen(  # noqa: PLR0917 (all of what a run is about)
     )
 
 
-def _compared(  # noqa: PLR0917 (all of what a run is about)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _InTables:
+    """What the tables say.
+
+    Attributes:
+        sighted: How they have deliveries that are open according to their records; None if nothing was looked up.
+        findings: What these deliveries lack.
+        comparison: What they hold; None if there are none to compare with.
+    """
+
+    sighted: DataFrame | None
+    findings: Sequence[DataFrame]
+    comparison: Comparison | None
+
+
+def _in_tables(  # noqa: PLR0917 (all of what a run is about)
+    spark: SparkSession,
+    history: DataFrame,
+    rebuilt: _Rebuilt,
+    arguments: Arguments,
+    layout: Layout,
+    steps: Steps,
+    client: Callable[[], Any],
+    *,
+    since: date,
+    as_of: datetime,
+) -> _InTables:
+    """Look open deliveries up, and compare what the tables hold."""
+    until = _until(arguments, as_of)
+    with steps("Looking up open deliveries"):
+        seen = _seen(spark, rebuilt, arguments, layout, client, as_of)
+    with steps("Comparing with the tables"):
+        comparison = _compared(spark, history, arguments, layout, client, since=since, until=until)
+        ends = _ends(spark, rebuilt, comparison, arguments, layout, since=since, until=until, as_of=as_of)
+    looked_up = [each for each in (seen, ends) if each]
+    sighted = reduce(DataFrame.unionByName, (each.rows for each in looked_up)) if looked_up else None
+    return _InTables(sighted=sighted, findings=[each.findings for each in looked_up], comparison=comparison)
+
+
+def _until(arguments: Arguments, as_of: datetime) -> datetime:
+    """Records of what happened on the report's days before this time should be there."""
+    end = datetime.combine(arguments.date_to + timedelta(days=1), datetime.min.time(), UTC)
+    return min(as_of, end) - arguments.grace
+
+
+def _compared(
     spark: SparkSession,
     history: DataFrame,
     arguments: Arguments,
     layout: Layout,
     client: Callable[[], Any],
-    as_of: datetime,
-) -> DataFrame:
-    """What the tables hold and no record tells of, and silences among records."""
-    end = datetime.combine(arguments.date_to + timedelta(days=1), datetime.min.time(), UTC)
-    until = min(as_of, end) - arguments.grace
-    records = history.where(F.col("dt") >= F.lit(arguments.date_from))
+    *,
+    since: date,
+    until: datetime,
+) -> Comparison | None:
+    """What the tables hold; None if there are none to compare with."""
     if not arguments.tables:
-        return silence_findings(spark, records, until, compared=False)
-    lost = compared(
-        spark, history, client(), arguments.tables, layout=layout, date_from=arguments.date_from, until=until
+        return None
+    return compared(
+        spark,
+        history,
+        client(),
+        arguments.tables,
+        layout=layout,
+        date_from=arguments.date_from,
+        since=min(since, arguments.date_from),
+        until=until,
     )
-    lost = kept(lost.repartition(1), f"{layout.work}/not_recorded")
-    vouched = {"messages", "lines", "topics"} <= arguments.tables.keys() and lost.isEmpty()
-    return lost.unionByName(silence_findings(spark, records, until, compared=vouched))
+
+
+def _ends(
+    spark: SparkSession,
+    rebuilt: _Rebuilt,
+    comparison: Comparison | None,
+    arguments: Arguments,
+    layout: Layout,
+    *,
+    since: date,
+    until: datetime,
+    as_of: datetime,
+) -> LostEnds | None:
+    """Which pulled messages have left their table without a record; None if there is nothing to compare."""
+    if comparison is None or comparison.held is None or "lines" not in arguments.tables:
+        return None
+    if not rebuilt.counted["pulled"]:
+        return None
+    return lost_ends(
+        spark,
+        with_standing(rebuilt.all, as_of, arguments.grace),
+        comparison.held,
+        layout=layout,
+        since=datetime.combine(min(since, arguments.date_from), datetime.min.time(), UTC),
+        until=until,
+        as_of=as_of,
+        now=arguments.now,
+        grace=arguments.grace,
+    )
+
+
+def _unheard(  # noqa: PLR0917 (all of what a run is about)
+    spark: SparkSession,
+    history: DataFrame,
+    intakes: Sequence[DayIntake],
+    comparison: Comparison | None,
+    arguments: Arguments,
+    layout: Layout,
+    until: datetime,
+) -> DataFrame:
+    """What the tables hold and no record tells of, streams without pulses, and silences among records."""
+    records = history.where(F.col("dt") >= F.lit(arguments.date_from))
+    lost = small_table(spark, [], FINDING)
+    vouched = False
+    if comparison:
+        lost = kept(comparison.findings.repartition(1), f"{layout.work}/not_recorded")
+        vouched = {"messages", "lines", "topics"} <= arguments.tables.keys() and lost.isEmpty()
+    silent = gaps(
+        recorded_pulses(each for intake in intakes for ids in intake.pulses.values() for each in ids),
+        comparison.pulses if comparison else None,
+        since=datetime.combine(arguments.date_from, datetime.min.time(), UTC),
+        until=until,
+        now=arguments.now,
+    )
+    found = lost.unionByName(pulse_findings(spark, silent))
+    return found.unionByName(silence_findings(spark, records, until, compared=vouched))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +334,7 @@ class _Rebuilt:
     Attributes:
         deliveries: Those accepted on the report's days.
         carried: Those accepted before, as far as they are judged.
-        counted: How many of both are ``open``, ``suspicious``, ``overdue`` and ``repeated``, and
+        counted: How many of both are ``open``, ``pulled`` (and open), ``suspicious``, ``overdue`` and ``repeated``, and
             ``repeated_elsewhere``: accepted after the report's days.
     """
 
@@ -251,6 +357,11 @@ def _read(spark: SparkSession, layout: Layout, first: date) -> DataFrame:
     return read_records(spark, layout, first)
 
 
+def _is_pulled_open() -> Column:
+    """Whether a delivery is a message of a pull queue that has not ended according to its records."""
+    return F.col("pull") & ~F.col("state").isin(*SETTLED)
+
+
 def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: Layout, since: date) -> _Rebuilt:
     """The deliveries accepted on the report's days, and those carried to them; both lie in the work folder."""
     begin, from_then = (F.lit(datetime.combine(day, datetime.min.time(), UTC)) for day in (since, arguments.date_from))
@@ -261,6 +372,7 @@ def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: 
     seen = Observation("deliveries")
     conditions = {
         "open": in_report & is_open(),
+        "pulled": in_report & _is_pulled_open(),
         "suspicious": in_report & is_suspicious(),
         "overdue": in_report & is_overdue(),
         "repeated": in_report & is_repeated(),
@@ -274,7 +386,13 @@ def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: 
         earlier = delivery_rows(records.where((accepted >= begin) & (accepted < from_then)))
         carried = kept(earlier, f"{layout.work}/carried")
         standing = with_standing(carried, as_of, arguments.grace)
-        there = {"open": is_open(), "suspicious": is_suspicious(), "overdue": is_overdue(), "repeated": is_repeated()}
+        there = {
+            "open": is_open(),
+            "pulled": _is_pulled_open(),
+            "suspicious": is_suspicious(),
+            "overdue": is_overdue(),
+            "repeated": is_repeated(),
+        }
         sums = standing.agg(*(F.count(F.when(when, 1)).alias(name) for name, when in there.items())).first()
         counted.update(sums.asDict() if sums else {})
     return _Rebuilt(lives, carried, counted)

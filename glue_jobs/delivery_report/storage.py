@@ -35,6 +35,7 @@ class Layout:
         self.deliveries = f"{output}/curated/deliveries"
         self.findings = f"{output}/curated/findings"
         self.open = f"{output}/curated/open"
+        self.gone = f"{output}/curated/gone"
         self.settled = f"{output}/settled"
         self.rejected = f"{output}/quarantine"
         self.reports = f"{output}/reports"

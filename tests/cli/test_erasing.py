@@ -70,6 +70,7 @@ SHARED = [
     ("ConfigTable", "WORKERS", "COUNTER"),
     ("ConfigTable", "CHANGES", "NOTES"),
     ("ScheduleTable", "POSITION#03", "POSITION"),
+    *((name, "pulse#2026-11-21T05:35:00.000Z", "pulse") for name in ("MessagesTable", "PullTable", "BacklogsTable")),
 ]
 
 

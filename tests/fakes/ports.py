@@ -40,6 +40,7 @@ from tests.fakes.webhook_tasks import FakePlaces, FakePortalTokens, FakeTaskRuns
 from tests.fakes.webhooks import FakeIdempotencyKeys, FakeWebhooksLogs, FakeWebhooksSettings
 from tests.fakes.work_queue import FakeWorkQueue
 
+from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Sender
 from pushhub.engine.model.message import DESCENDANTS
 from pushhub.engine.ports import QueueLevel
@@ -97,6 +98,24 @@ class InlineExecutor(Executor):
         return future
 
 
+class FakePulses:
+    """Implements :class:`pushhub.engine.ports.PulseStore`.
+
+    Attributes:
+        sent: The times that pulses stood for, one for each call.
+        failing: Whether the next calls fail.
+    """
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+        self.failing = False
+
+    def send(self, at: int) -> None:
+        if self.failing:
+            raise Unavailable("dynamodb:PutItem", "Throttled")
+        self.sent.append(at)
+
+
 class FakePorts:
     """All ports of the hub. Tests replace what they want to be different before they build the hub.
 
@@ -124,6 +143,7 @@ class FakePorts:
         self.search_index = FakeSearchIndex()
         self.past_records = FakePastRecords()
         self.past_searches = FakePastSearches()
+        self.pulses = FakePulses()
         self.messages = FakeMessageStore(self.schedule)
         self.pull = FakePullStore()
         self.subscribers = FakeSubscribers()

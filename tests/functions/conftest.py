@@ -151,6 +151,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "MESSAGES_TABLE": aws.MESSAGES_TABLE,
         "SCHEDULE_TABLE": aws.SCHEDULE_TABLE,
         "PULL_TABLE": aws.PULL_TABLE,
+        "PULSED_TABLES": ",".join((aws.MESSAGES_TABLE, aws.PULL_TABLE, aws_notifications.BACKLOGS_TABLE)),
         "QUEUE_DESCENDANTS": "1000",
         "LONG_POLLS": "20",
         "PROJECT_QUOTA": "0",

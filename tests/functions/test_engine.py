@@ -142,15 +142,25 @@ def test_ticks_are_made_before_a_backlog_takes_the_time(monkeypatch: pytest.Monk
         def run(self) -> None:
             done.append(("look", left[0]))
 
+    class Pulses:
+        def run(self) -> None:
+            done.append(("pulse", left[0]))
+
     class Minute(Context):
         def get_remaining_time_in_millis(self) -> int:
             return left[0]
 
-    parts = {"wake": Backlog(), "recover": Recovered(), "callers": Recovered(), "queue_levels": Look()}
+    parts = {
+        "wake": Backlog(),
+        "recover": Recovered(),
+        "callers": Recovered(),
+        "queue_levels": Look(),
+        "pulses": Pulses(),
+    }
     engine = SimpleNamespace(**parts, protocols=[Protocol(name="p", ticks=(Tick,))])
     # When wake runs, then the ticks come first, with half of the time at most
     assert wake_due(cast(Pushhub, SimpleNamespace(engine=engine)), {}, Minute()) == {"woken": 9, "ticked": 1}
-    assert done == [("tick", 30_000), ("wake", 10_000), ("look", 10_000)]
+    assert done == [("pulse", 60_000), ("tick", 30_000), ("wake", 10_000), ("look", 10_000)]
 
 
 def test_wake_tells_of_what_was_set_aside(functions: Functions, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,11 @@ class TablePages:
         values = asked["ExpressionAttributeValues"]
         for place, item in enumerate(self.items[asked["TableName"]]):
             within = int(values[":since"]["N"]) <= int(item["accepted_at"]["N"]) <= int(values[":until"]["N"])
-            if place % asked["TotalSegments"] == asked["Segment"] and item["kind"] == values[":kind"] and within:
+            if (
+                place % asked["TotalSegments"] == asked["Segment"]
+                and item["kind"] in (values[":kind"], values[":pulse"])
+                and within
+            ):
                 yield {"Items": [item]}
         yield {"Items": []}
 

@@ -137,6 +137,52 @@ def test_a_message_of_which_every_record_is_lost_is_named(spark: SparkSession, t
     ]
 
 
+def test_a_lost_end_of_a_pulled_message_is_named_a_night_late_at_most(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a message that was consumed without a record of it, one that still waits, one whose end is on its way, and
+    # one that is carried over from days ago and was consumed without a record, too
+    lives = Lives()
+    old, lost, waits, late = (lives.put(at) for at in (NOON - 47 * HOUR, NOON, NOON + 1_000, NOON + 2_000))
+    lives.reserve(lost, NOON + 2_000)
+    lives.write(tmp_path / "records")
+    accepted = {each.message_id: each for each in lives.records if each.kind == "accepted"}
+    there = [item(accepted[each.message.message_id], "line") for each in (waits,)]
+    client = TablePages({"m": [], "t": [], "l": there})
+
+    def night(now: str, first: int, last: int) -> dict[str, Any]:
+        arguments = asked(tmp_path, now=now, first=date(2026, 11, first), last=date(2026, 11, last))
+        arguments = replace(arguments, tables=TABLES)
+        proof = prove(spark, arguments, Layout(arguments.output, "report"), Steps(), client=lambda: client)
+        named = {row["message_id"]: row for row in rows_of(proof.findings)}
+        standings = {row["message_id"]: row["standing"] for row in rows_of(proof.deliveries)}
+        standings |= {row["message_id"]: row["standing"] for row in rows_of(proof.carried)}
+        return {"named": named, "standings": standings}
+
+    # When the first night looks, Then nobody can tell them from ends whose record is on its way
+    assert night("2026-11-18T14:00:00", 16, 18)["named"] == {}
+    # And one of these comes
+    lives.records.clear()
+    lives.remove(late, NOON + 3 * HOUR)
+    lives.write(tmp_path / "more")
+    for file in (tmp_path / "more").rglob("*.json.gz"):
+        target = tmp_path / "records" / file.relative_to(tmp_path / "more").parent / f"late-{file.name}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file.rename(target)
+    # When the next night looks, Then what is lost is named, and counts as missing
+    told = night("2026-11-19T01:30:00", 17, 19)
+    ids = {"old": old.message.message_id, "lost": lost.message.message_id}
+    assert {name: row["finding"] for name, row in told["named"].items()} == dict.fromkeys(
+        ids.values(), "record_missing"
+    )
+    detail = "the table has not had it since 2026-11-18 14:00:00 at the latest, and no record tells of its end"
+    assert told["named"][ids["lost"]]["detail"] == detail
+    assert told["standings"] == {
+        ids["old"]: "missing",
+        ids["lost"]: "missing",
+        waits.message.message_id: "pending",
+        late.message.message_id: "cancelled",
+    }
+
+
 def replace_records(lives: Lives, records: list[DeliveryRecord]) -> Lives:
     return replace(lives, records=records)
 

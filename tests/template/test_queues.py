@@ -177,15 +177,19 @@ def test_records_is_not_run_for_acknowledgements_and_heads() -> None:
         each for each in STREAM_MAPPINGS.values() if each["EventSourceArn"]["Fn::GetAtt"][0] == "BacklogsTable"
     )
     patterns = [each["Pattern"] for each in mapping["FilterCriteria"]["Filters"]]
+    # A pulse is shown when it is sent, and not when it goes
     assert patterns == [
-        f'{{"dynamodb":{{"{image}":{{"kind":{{"S":["commit","backlog"]}}}}}}}}' for image in ("NewImage", "OldImage")
+        '{"dynamodb":{"NewImage":{"kind":{"S":["commit","backlog","pulse"]}}}}',
+        '{"dynamodb":{"OldImage":{"kind":{"S":["commit","backlog"]}}}}',
     ]
 
 
 def test_records_is_shown_messages_of_pull_queues_and_not_their_places() -> None:
     (mapping,) = (each for each in STREAM_MAPPINGS.values() if each["EventSourceArn"]["Fn::GetAtt"][0] == "PullTable")
-    (pattern,) = mapping["FilterCriteria"]["Filters"]
-    assert pattern == {"Pattern": '{"dynamodb":{"Keys":{"sk":{"S":["M"]}}}}'}
+    assert [each["Pattern"] for each in mapping["FilterCriteria"]["Filters"]] == [
+        '{"dynamodb":{"Keys":{"sk":{"S":["M"]}}}}',
+        '{"dynamodb":{"NewImage":{"kind":{"S":["pulse"]}}}}',
+    ]
 
 
 def test_wake_ups_are_in_order_per_subscriber_and_dropped_by_their_own_id_only() -> None:

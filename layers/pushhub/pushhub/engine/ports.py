@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.message import BodyRef, Message
     from pushhub.engine.model.past import PastPage, PastQuery
     from pushhub.engine.model.project import Project, ProjectToken
+    from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.quota import Mark
     from pushhub.engine.model.record import DeliveryRecord
@@ -503,14 +504,22 @@ class WorkQueue(OrderSink, Protocol):
         ...
 
 
+class PulseStore(Protocol):
+    """Sends pulses through the streams of all tables that have delivery records."""
+
+    def send(self, at: int) -> None:
+        """Send the pulse that stands for a time; one that was sent already is not sent again."""
+        ...
+
+
 class RecordStore(Protocol):
     """Where delivery records are kept for analysis (``docs/records.md``)."""
 
-    def write(self, records: Sequence[DeliveryRecord], *, table: str, first: str, last: str) -> bool:
-        """Store the records of one stream batch that happened in one hour; returns whether this call wrote them.
+    def write(self, records: Sequence[DeliveryRecord | Pulse], *, table: str, first: str, last: str) -> bool:
+        """Store what one stream batch told of one hour; returns whether this call wrote it.
 
         Args:
-            records: At least one, all of the same date and hour.
+            records: Records and pulses, at least one, all of the same date and hour.
             table: Name of the table whose stream it is.
             first: Sequence number of the stream record behind the first record.
             last: The same for the last record.

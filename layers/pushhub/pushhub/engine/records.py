@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Telemetry
     from pushhub.engine.count_attempts import CountAttempts
+    from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.ports import ActivityStore, RecordStore
 
 
@@ -31,8 +32,8 @@ class Records:
     """Writes the records of stream batches.
 
     Args:
-        read: Makes the record or records of one stream record; None when the change is not recorded. Raises on stream
-            records it cannot read, and ``Unavailable`` when a lookup failed.
+        read: Makes the record or records of one stream record, or the pulse; None when the change is not recorded.
+            Raises on stream records it cannot read, and ``Unavailable`` when a lookup failed.
         store: Where records are written.
         activity: Where they are counted.
         attempts: Counts outcomes of attempts at failing subscribers.
@@ -44,7 +45,7 @@ class Records:
     def __init__(
         self,
         *,
-        read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord] | None],
+        read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord | Pulse] | None],
         store: RecordStore,
         activity: ActivityStore,
         attempts: CountAttempts,
@@ -66,12 +67,12 @@ class Records:
             table: Name of the table whose stream it is.
 
         Returns:
-            Number of records made, whether they were written now or before.
+            Number of records and pulses made, whether they were written now or before.
 
         Raises:
             Unavailable: A lookup or write failed; the whole batch must be retried.
         """
-        hours: dict[tuple[str, str], list[tuple[str, DeliveryRecord]]] = {}
+        hours: dict[tuple[str, str], list[tuple[str, DeliveryRecord | Pulse]]] = {}
         for stream_record in batch:
             try:
                 made = self._read(stream_record)
@@ -84,8 +85,9 @@ class Records:
                 hours.setdefault(record.hour, []).append((_sequence(stream_record), record))
         written = 0
         for recorded in hours.values():
-            made_now = [record for _, record in recorded]
-            if self._store.write(made_now, table=table, first=recorded[0][0], last=recorded[-1][0]):
+            lines = [line for _, line in recorded]
+            made_now = [line for line in lines if isinstance(line, DeliveryRecord)]
+            if self._store.write(lines, table=table, first=recorded[0][0], last=recorded[-1][0]) and made_now:
                 written += len(made_now)
                 self._count(made_now)
                 self._attempts.count([each for each in made_now if not self._internal(each.queue)])

@@ -14,7 +14,7 @@ from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.settings import Setting, Settings, listed, number, one_of, optional_text, text, url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pushhub.base.ports import CheckUrl, Clock, Sender, Telemetry, Vault
     from pushhub.engine.accept import Accept
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from pushhub.engine.dispatch import Dispatch
     from pushhub.engine.first_orders import FirstOrders
     from pushhub.engine.in_hand import HandNotes
+    from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
+    from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.past import PastSearches
     from pushhub.engine.ports import (
         ActivityStore,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         MessageStore,
         PastRecords,
         PastSearchStore,
+        PulseStore,
         QueueLevel,
         RecordStore,
         ReportStore,
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     )
     from pushhub.engine.protocol import ByQueue
     from pushhub.engine.protocol import Protocol as WireProtocol
+    from pushhub.engine.pulses import SendPulses
     from pushhub.engine.push import Push
     from pushhub.engine.queue_levels import LookAtQueues
     from pushhub.engine.quotas import Quotas
@@ -101,6 +105,9 @@ PAST_WORKGROUP = optional_text("PAST_WORKGROUP")
 PAST_DATABASE = optional_text("PAST_DATABASE")
 """Name of the Glue database that describes the records."""
 
+PULSED_TABLES = listed("PULSED_TABLES")
+"""Names of the tables through whose streams pulses are sent: those that have delivery records."""
+
 _ATTEMPTS: tuple[Setting[Any], ...] = (
     *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
     *(PUBLIC_BASE_URL, ALLOWED_TARGETS, VAULT_KEY, ATTEMPT_EVENTS),
@@ -129,6 +136,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
         PUBLIC_BASE_URL,
         SET_ASIDE_QUEUES,
         CROWDED_QUEUES,
+        PULSED_TABLES,
     ),
     "errors": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET),
     "consumers": (CONFIG_TABLE,),
@@ -275,6 +283,11 @@ class EnginePorts(Protocol):
     @property
     def records(self) -> RecordStore:
         """Delivery records."""
+        ...
+
+    @property
+    def pulses(self) -> PulseStore:
+        """Pulses through the streams of tables."""
         ...
 
     @property
@@ -515,6 +528,14 @@ class AwsEnginePorts:
         from pushhub.engine.store.s3_records import S3RecordStore
 
         return S3RecordStore(self.clients.of("s3"), self.settings[RECORDS_BUCKET])
+
+    @cached_property
+    def pulses(self) -> PulseStore:
+        """On DynamoDB."""
+        from pushhub.engine.store.dynamodb_pulses import DynamoDBPulses
+
+        tables = self.settings[PULSED_TABLES]
+        return DynamoDBPulses(self.clients.of("dynamodb"), tables, self.clock)
 
     @cached_property
     def reports(self) -> ReportStore:
@@ -762,6 +783,13 @@ class Engine:
         return Callers(lines=ports.subscribers, queue=ports.retry_queue, clock=ports.clock, telemetry=ports.telemetry)
 
     @cached_property
+    def pulses(self) -> SendPulses:
+        """Sends pulses through the streams of tables, each minute."""
+        from pushhub.engine.pulses import SendPulses
+
+        return SendPulses(store=self.ports.pulses, clock=self.ports.clock, telemetry=self.ports.telemetry)
+
+    @cached_property
     def recover(self) -> Recover:
         """Handles circuits that are not closed, each minute."""
         from pushhub.engine.circuits import Recover
@@ -900,10 +928,17 @@ class Engine:
     def _records_of(self, table: str) -> Records:
         from pushhub.engine.records import Records
         from pushhub.engine.store.dynamodb_changes import record_of_change
+        from pushhub.engine.store.dynamodb_pulses import pulses_of_change
 
         readers = {name: read for protocol in self.protocols for name, read in protocol.change_readers().items()}
+        own = readers.get(table, record_of_change)
+
+        def read(stream_record: Mapping[str, Any]) -> DeliveryRecord | Sequence[DeliveryRecord | Pulse] | None:
+            pulses = pulses_of_change(stream_record, table)
+            return own(stream_record) if pulses is None else pulses
+
         return Records(
-            read=readers.get(table, record_of_change),
+            read=read,
             store=self.ports.records,
             activity=self.ports.activity,
             attempts=self._count_attempts,

@@ -85,8 +85,8 @@ def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContex
 
 
 def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Schedule, each minute: make the ticks of schedulers (hub protocol), then queue deliveries that are due,
-    and every five minutes look at the queues of dead letters.
+    """Schedule, each minute: send pulses, make the ticks of schedulers (hub protocol), then queue deliveries that are
+    due, and every five minutes look at the queues of dead letters.
 
     A run may start another one for a busy shard of the schedule (``{"shard": 7}``), which wakes that shard only. A run
     for a project (``{"project": id}``) does only what was begun for this project.
@@ -99,6 +99,7 @@ def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dic
     if "project" in event:
         work = [make() for protocol in hub.engine.protocols for make in protocol.project_work]
         return {"worked": sum(each.run_project(str(event["project"]), remaining_ms) for each in work)}
+    hub.engine.pulses.run()
     half = remaining_ms() // 2
     ticks: list[Tick] = [hub.engine.recover, hub.engine.callers]
     ticks += [make() for protocol in hub.engine.protocols for make in protocol.ticks]

@@ -20,6 +20,15 @@ SCHEMA_VERSION: Final = 2
 """Incremented when a field changes its meaning or is removed; not when one is added."""
 
 
+PULSE: Final = "pulse"
+"""The ``kind`` of what stands among the records of a table and is none: it has come through the table's stream. Its
+``record_id`` is ``pulse/{table}/{at}``.
+"""
+
+PULSE_EVERY_S: Final = 300
+"""Seconds from one pulse to the next; they stand for whole multiples of it."""
+
+
 class RecordKind(StrEnum):
     """What happened."""
 

@@ -39,6 +39,7 @@ from pushhub.engine.store._keys import (
 )
 from pushhub.engine.store._message_items import decode_fields, encode_fields
 from pushhub.engine.store._unsettled_spread import UnsettledSpread
+from pushhub.engine.store.dynamodb_pulses import is_pulse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -232,7 +233,7 @@ class DynamoDBMessageStore:
             message: Message | None = None
             deliveries: list[Delivery] = []
             for item in group:
-                if _DELETED in item or item["sk"]["S"] == APART:
+                if _DELETED in item or item["sk"]["S"] == APART or is_pulse(item):
                     continue
                 if item["kind"]["S"] == _MESSAGE:
                     message = decode_message(item)

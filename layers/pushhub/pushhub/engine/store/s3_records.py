@@ -10,12 +10,14 @@ from botocore.exceptions import ClientError
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import aws_call
+from pushhub.engine.model.record import PULSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mypy_boto3_s3 import S3Client
 
+    from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.record import DeliveryRecord
 
 
@@ -55,7 +57,8 @@ class S3Records:
         with aws_call("s3:GetObject"):
             content = self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         try:
-            yield from map(json.loads, gzip.decompress(content).decode().splitlines())
+            lines = map(json.loads, gzip.decompress(content).decode().splitlines())
+            yield from (each for each in lines if each.get("kind") != PULSE)
         except (EOFError, OSError, ValueError) as error:
             raise ValueError(f"{key}: {error!r}") from error
 
@@ -72,7 +75,7 @@ class S3RecordStore:
         self._client = client
         self._bucket = bucket
 
-    def write(self, records: Sequence[DeliveryRecord], *, table: str, first: str, last: str) -> bool:
+    def write(self, records: Sequence[DeliveryRecord | Pulse], *, table: str, first: str, last: str) -> bool:
         date, hour = records[0].hour
         key = f"records/dt={date}/hour={hour}/{table}-{first}-{last}-{len(records)}.json.gz"
         lines = "".join(_line(record.as_fields()) + "\n" for record in records)

@@ -1,0 +1,101 @@
+"""Ends of pulled messages: a message that has left its table has ended, and a record says so.
+
+Nothing in the table tells when it left, so a record that is on its way looks like one that was lost. But what was gone
+when one night looked, and has no record by the next, is lost. So each night keeps what it found gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+
+from .deliveries import IDENTITY
+from .files import listed
+from .findings import FINDING
+from .schema import SETTLED
+from .sightings import Sight
+from .storage import Layout, kept, small_table
+
+GONE: Final = StructType(
+    [
+        *(StructField(name, StringType()) for name in IDENTITY),
+        StructField("hour", TimestampType()),
+        StructField("gone_since", TimestampType()),
+    ]
+)
+"""A pulled message that is open by its records and in no table; ``gone_since``: when a night first saw that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostEnds:
+    """Messages that have left their table without a record.
+
+    Attributes:
+        rows: How they were seen, as :class:`.sightings.Sightings` has them.
+        findings: ``record_missing``.
+    """
+
+    rows: DataFrame
+    findings: DataFrame
+
+
+def lost_ends(
+    spark: SparkSession,
+    judged: DataFrame,
+    ledger: DataFrame,
+    *,
+    layout: Layout,
+    since: datetime,
+    until: datetime,
+    as_of: datetime,
+    now: datetime,
+    grace: timedelta,
+) -> LostEnds:
+    """Compare the ends of pulled messages with the table.
+
+    Args:
+        spark: Session.
+        judged: :func:`.conservation.with_standing` of deliveries.
+        ledger: What the tables hold, see :func:`.ledger.read_tables`.
+        layout: Where to keep what was found gone.
+        since: The ledger has what was accepted from then on.
+        until: And before then.
+        as_of: Records of events before this time should be there, but for the grace.
+        now: When the tables were read.
+        grace: How late a record may be.
+    """
+    accepted = F.col("accepted_at")
+    within = (accepted >= F.lit(since)) & (accepted < F.lit(until))
+    owed = F.col("pull") & (F.col("acceptances") > 0) & (F.col("owed") > 0)
+    opened = judged.where(owed & ~F.col("state").isin(*SETTLED) & within)
+    there = ledger.select("queue_uid", F.col("id").alias("there"))
+    own = F.substring_index("delivery_id", ".", 1) == F.col("there")
+    absent = opened.join(there, (opened["queue_uid"] == there["queue_uid"]) & own, "left_anti").select(
+        *IDENTITY, "hour"
+    )
+    before = spark.read.schema(GONE).parquet(layout.gone) if listed(layout.gone) else small_table(spark, [], GONE)
+    first = before.select(*IDENTITY, "gone_since")
+    gone = absent.join(first, list(IDENTITY), "left").withColumn(
+        "gone_since", F.coalesce("gone_since", F.lit(now).cast("timestamp"))
+    )
+    gone = kept(gone.select(*GONE.fieldNames()), f"{layout.work}/gone")
+    if as_of >= now:
+        # A report on the past knows less than the last night did.
+        gone.coalesce(1).write.mode("overwrite").parquet(layout.gone)
+    lost = gone.where(F.col("gone_since") <= F.lit(as_of - grace))
+    rows = lost.select(*IDENTITY, F.lit(Sight.AHEAD.value).alias("sighted"))
+    found = lost.select(
+        F.lit("breach").alias("severity"),
+        F.lit("record_missing").alias("finding"),
+        *FINDING.fieldNames()[2:-1],
+        F.format_string(
+            "the table has not had it since %s at the latest, and no record tells of its end",
+            F.date_format("gone_since", "yyyy-MM-dd HH:mm:ss"),
+        ).alias("detail"),
+    )
+    return LostEnds(rows=rows, findings=found)
