@@ -85,6 +85,11 @@ class FunctionSettings:
     reserved: int | None = None
 
 
+_LEFT_OUT = {"PULSED_TABLES"}
+"""Settings without which a function does less: the simulator checks every record against what happened, so it needs no
+pulses, and their items and records would make its runs longer."""
+
+
 @dataclass(frozen=True)
 class Stack:
     """All of it."""
@@ -216,7 +221,7 @@ def _function(properties: Mapping[str, Any], resolver: _Resolver, common: Mappin
         **common.get("Function", {}).get("Environment", {}).get("Variables", {}),
         **properties.get("Environment", {}).get("Variables", {}),
     }
-    environ = {key: str(resolver.value(value)) for key, value in given.items()}
+    environ = {key: str(resolver.value(value)) for key, value in given.items() if key not in _LEFT_OUT}
     queues, streams = [], []
     for event in properties.get("Events", {}).values():
         settings = resolver.value(event["Properties"])
