@@ -70,3 +70,33 @@ def test_a_look_passes_a_bounded_number_of_empty_minutes(bench: Bench) -> None:
     entries, behind = bench.schedule.due(position, NOW + 100 * HOUR, 10)
     assert (entries, behind.minute - position.minute) == ([], MINUTES_PER_LOOK)
     assert bench.client.count("query") == MINUTES_PER_LOOK
+
+
+def test_minutes_that_were_empty_are_not_read_again(bench: Bench) -> None:
+    [position, *_] = bench.schedule.positions()
+    now = position.minute * 60_000 + 5_000
+    # Given a shard without entries, whose position is not moved
+    for minute in range(10):
+        before = bench.client.count("query")
+        entries, passed = bench.schedule.due(position, now + minute * 60_000, 10)
+        assert (entries, passed.minute) == ([], position.minute + minute)
+        # When wake looks each minute, then it reads this minute only
+        assert bench.client.count("query") - before == 1
+    # And another position is believed, as another run may have moved it
+    before = bench.client.count("query")
+    bench.schedule.due(position.at(position.minute + 3, ""), now + 540_000, 10)
+    assert bench.client.count("query") - before == 7
+
+
+def test_an_entry_of_the_minute_that_was_just_read_is_found_a_minute_later(bench: Bench) -> None:
+    # Given entries that are due late in a minute
+    for _ in range(200):
+        bench.schedule.enter(first(message(), Verdict.FAILED, due_at=NOW + HOUR))
+    due_minute = (NOW + HOUR) // 60_000
+    early, later = due_minute * 60_000, (due_minute + 1) * 60_000 + 5_000
+    positions = bench.schedule.positions()
+    # When that minute was read while nothing was due in it
+    found = [bench.schedule.due(each, early - 1, 1000)[0] for each in positions]
+    assert not any(found)
+    # Then the next minute finds them all
+    assert sum(len(bench.schedule.due(each, later, 1000)[0]) for each in positions) == 200

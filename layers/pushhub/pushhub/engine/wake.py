@@ -39,10 +39,11 @@ MARGIN_MS = 10_000
 LATE_MS = 120_000
 """Delay after which a woken delivery counts as late: twice the worst case with one run per minute."""
 
-IDLE_MINUTES = 5
+IDLE_MINUTES = 30
 """Number of empty minutes after which a shard's position is updated.
 
-Skipping them again is cheaper than writing the position each minute.
+The execution environment knows that they are empty. A new one reads them again, which is cheaper than writing the
+position more often.
 """
 
 

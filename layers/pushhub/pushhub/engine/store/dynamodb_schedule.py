@@ -58,6 +58,7 @@ class DynamoDBSchedule:
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
         self._table = Table(client, table, clock)
         self._clock = clock
+        self._empty_until: dict[int, tuple[Position, int]] = {}
 
     def enter(self, delivery: Delivery) -> None:
         if delivery.wakes_at is None:
@@ -93,17 +94,27 @@ class DynamoDBSchedule:
         return position
 
     def due(self, position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
-        """Reads consistently: every entry made in time is seen."""
+        """Reads consistently: every entry made in time is seen.
+
+        Minutes that were found empty are not read again from the same position: a minute that has begun gets no new
+        entries. Without that, all minutes since the position was moved would be read each minute.
+        """
         this_minute = now // MINUTE_MS
         minute, after = position.minute, position.after
+        known, until = self._empty_until.get(position.shard, (None, 0))
+        if known == position and until > minute:
+            minute, after = min(until, this_minute), ""
         for _ in range(MINUTES_PER_LOOK):
-            items = self._entries(_partition(minute, position.shard), after, now, limit)
-            if items:
-                entries = [_decode_entry(each) for each in items]
-                return entries, position.at(minute, items[-1]["sk"]["S"])
+            items = self._entries(minute, position.shard, after, limit)
+            entries = [each for each in map(_decode_entry, items) if each.wakes_at <= now]
+            if entries:
+                return entries, position.at(minute, items[len(entries) - 1]["sk"]["S"])
             if minute >= this_minute:
+                until = minute if items else minute + 1
                 break
             minute, after = minute + 1, ""
+            until = minute
+        self._empty_until[position.shard] = position, until
         return [], position.at(minute, after)
 
     def move(self, before: Position, after: Position) -> None:
@@ -124,15 +135,16 @@ class DynamoDBSchedule:
             if not refused.stored or _decode_position(refused.stored) != after:
                 raise Conflict(f"the position of shard {before.shard} of the schedule was changed") from refused
 
-    def _entries(self, partition: str, after: str, now: int, limit: int) -> list[Item]:
+    def _entries(self, minute: int, shard: int, after: str, limit: int) -> list[Item]:
+        """The entries of a whole minute, which tells whether it has any that are not due yet."""
         page = next(
             self._table.pages(
-                KeyConditionExpression="pk = :pk AND sk BETWEEN :after AND :now",
+                KeyConditionExpression="pk = :pk AND sk BETWEEN :after AND :end",
                 ExpressionAttributeValues={
-                    ":pk": text(partition),
+                    ":pk": text(_partition(minute, shard)),
                     # The query includes the last entry already read, which is skipped; a key value may not be empty.
                     ":after": text(after or "0"),
-                    ":now": text(f"{now + 1:015d}"),
+                    ":end": text(f"{(minute + 1) * MINUTE_MS:015d}"),
                 },
                 ConsistentRead=True,
                 Limit=limit + 1,
