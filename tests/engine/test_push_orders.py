@@ -885,3 +885,44 @@ def test_an_order_from_the_line_that_cannot_be_put_back_stays_where_it_stood() -
     bench.work(bench.received("retry", call), "retry")
     # Then it still stands in the line, as there is nothing else of it
     assert [each.key.message_id for place in bench.subscribers.line(flow, 9) for each in place.orders] == ["1"]
+
+
+def a_called_turn(bench: Bench, *standing: WorkOrder) -> list[Received]:
+    """A call for the turn at a subscriber whose next attempt is ten seconds away; in one place of its line stand some
+    orders.
+    """
+    flow, now = FlowKey.of_subscriber("p", "u", "s"), bench.clock.now()
+    terms = Terms(limits=Limits(rate_per_s=2), longest_ms=10_000)
+    bench.subscribers.take_turn(flow, "earlier", terms, now=now, until=now + 1)
+    bench.subscribers.give_back(flow, "earlier", mark=now * 1000 + 10**7, places=1)
+    bench.subscribers.stand(flow, [*standing], now)
+    for each in standing:
+        bench.outcomes[each.key.message_id] = Following(Follow.TURN, terms=terms)
+    call = WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")
+    return bench.received("retry", call)
+
+
+def in_line(bench: Bench) -> set[tuple[str, bool]]:
+    """Messages in the line, each with whether the order is for a manual try."""
+    places = bench.subscribers.line(FlowKey.of_subscriber("p", "u", "s"), 9)
+    return {(each.key.message_id, each.manual) for place in places for each in place.orders}
+
+
+def test_an_order_that_stands_twice_in_a_place_is_not_lost_when_the_turn_is_given_back() -> None:
+    # Given an order that was sent twice, in one place behind another (policies 4 of the simulator)
+    bench = Bench()
+    bench.work(a_called_turn(bench, bare("1"), bare("2"), bare("2")), "retry")
+    # When the run takes them in hand and gives the turn back, as the next attempt is far away
+    assert in_line(bench) == {("1", False), ("2", False)}
+
+
+def test_an_automatic_order_stays_in_line_behind_that_of_a_manual_try() -> None:
+    bench = Bench()
+    bench.work(a_called_turn(bench, bare("1"), replace(bare("2"), manual=True), bare("2")), "retry")
+    assert in_line(bench) >= {("1", False), ("2", False)}
+    # And also when the manual try is made now
+    bench = Bench()
+    call = a_called_turn(bench, replace(bare("2"), manual=True), bare("2"))
+    bench.follow(Follow.NOTHING, of="2")
+    bench.work(call, "retry")
+    assert ("2", False) in in_line(bench)

@@ -246,3 +246,18 @@ def test_a_changed_limit_changes_the_turn_and_none_is_none() -> None:
     assert (turn.terms, turn.pace.limits, bench.one.terms(KEY)) == (PLACES, PLACES.limits, PLACES)
     bench.one.learn(KEY, None)
     assert (turn.terms.limits, bench.one.terms(KEY)) == (Limits(), None)
+
+
+def test_of_an_order_that_stands_twice_in_one_place_the_other_stays_when_one_is_done() -> None:
+    bench = Bench()
+    turn = bench.takes(bench.one, PLACES)
+    assert turn is not None
+    # Given an order that dispatch sent twice, so that one run put both into the line
+    bench.one.line_up(KEY, bench.orders() * 2, bench.clock.now())
+    turn.looks_at = 0
+    bench.one.look(turn)
+    first, second = turn.fetched
+    bench.one.done(turn, second, keep=False)
+    assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [2]
+    bench.one.done(turn, first, keep=False)
+    assert bench.store.line(FLOW, 9) == []

@@ -504,11 +504,17 @@ class Push:
         some: list[Received] = []
         # An order that the run has from a turn that it gave back stands where it stood, until it is done: if the run
         # cannot put it in line again, that place is all there is of it.
-        held = {each.place for each, _ in run.waiting} | {each.received.place for each in run.running.values()}
+        held = {each.place for each, _ in [*run.waiting, *run.through]}
+        held |= {each.received.place for each in run.running.values()}
         while turn.fetched and len(turn.waiting) + len(some) < turn.wants:
             each = turn.fetched.popleft()
-            if each.order.key in run.keys or any(each.order.key == other.order.key for other in some):
-                self._turns.done(turn, each, keep=each.place in held)
+            same = [other.order.manual for other in some if other.order.key == each.order.key]
+            if each.order.key in run.keys:
+                same.append(run.keys[each.order.key])
+            if same:
+                # A manual try does not make the automatic ones.
+                keep = each.place in held or (all(same) and not each.order.manual)
+                self._turns.done(turn, each, keep=keep)
             else:
                 some.append(each)
         if not some:

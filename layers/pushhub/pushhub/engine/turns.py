@@ -363,14 +363,18 @@ class Turns:
             ]
 
     def done(self, turn: Turn, received: Received, *, keep: bool) -> None:
-        """An order from the line is done, or its place is kept because of an error."""
+        """An order from the line is done, or its place is kept because of an error.
+
+        Where the same order stands there twice, as after a call that was repeated, the other one stays.
+        """
         orders = turn.in_hand.get(received.place)
         if orders is None:
             return
         if keep:
             turn.kept.add(received.place)
             return
-        orders[:] = [each for each in orders if each != received.order]
+        if received.order in orders:
+            orders.remove(received.order)
         turn.shrunk.add(received.place)
         if orders or received.place in turn.kept:
             return
