@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.template.cloudformation import Resource, of_type, parameter, resolved, resources
 
+from pushhub.engine.model.queue import MAX_EXPIRATION_S
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 from pushhub.ironmq.wire.messages import MAX_DELAY_S
-from pushhub.ironmq.wire.queues import MAX_EXPIRATION_S
 
 TABLES = of_type("AWS::DynamoDB::Table")
 BUCKETS = of_type("AWS::S3::Bucket")

@@ -18,7 +18,8 @@ from pushhub.ironmq.wire.alerts import alert_key
 from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber
 
 if TYPE_CHECKING:
-    from pushhub.ironmq.wire.queues import DeadLetterSettings, PushSettingsGiven, QueueSettings
+    from pushhub.ironmq.wire.queues import QueueSettings
+    from pushhub.web.settings import Given
 
 Admit = Callable[[Sequence[AskedSubscriber], PushSettings], tuple[Subscriber, ...]]
 """Checks new subscribers and assigns ids, given the present settings: see :mod:`pushhub.ironmq.subscribers`."""
@@ -98,7 +99,7 @@ def _with_settings(queue: Queue, settings: QueueSettings, admit: Admit) -> Queue
     )
 
 
-def _push(queue: Queue, given: PushSettingsGiven | None, admit: Admit) -> PushSettings | None:
+def _push(queue: Queue, given: Given[PushSettings] | None, admit: Admit) -> PushSettings | None:
     if given is None:
         return queue.push
     if queue.push is None:
@@ -110,16 +111,10 @@ def _push(queue: Queue, given: PushSettingsGiven | None, admit: Admit) -> PushSe
         push = push.with_subscribers(admit(given.subscribers, push))
     if given.error_queue == queue.name:
         raise Invalid("A queue cannot be its own error queue")
-    return replace(
-        push,
-        retries=push.retries if given.retries is None else given.retries,
-        retries_delay=given.retries_delay or push.retries_delay,
-        error_queue=push.error_queue if given.error_queue is None else given.error_queue,
-        eager=push.eager if given.eager is None else given.eager,
-    )
+    return given.applied(push, subscribers=push.subscribers)
 
 
-def _dead_letter(queue: Queue, given: DeadLetterSettings | None) -> DeadLetter | None:
+def _dead_letter(queue: Queue, given: Given[DeadLetter] | None) -> DeadLetter | None:
     if given is None:
         return queue.dead_letter
     if queue.is_push:
@@ -132,8 +127,7 @@ def _dead_letter(queue: Queue, given: DeadLetterSettings | None) -> DeadLetter |
     name = given.queue_name or (stored.queue_name if stored else "")
     if not name:
         raise Invalid("dead_letter.queue_name must not be empty")
-    dead_letter = stored or DeadLetter(queue_name=name)
-    return DeadLetter(queue_name=name, max_reservations=given.max_reservations or dead_letter.max_reservations)
+    return given.applied(stored or DeadLetter(queue_name=name), queue_name=name)
 
 
 def _alerts(queue: Queue, given: Sequence[Alert] | None) -> tuple[Alert, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.fields import Setting, settings_of
 from pushhub.base.signing import MAX_GRACE_S
 
 if TYPE_CHECKING:
@@ -156,6 +157,41 @@ def answer(fields: Mapping[str, Schema], *, lacks: Sequence[str] = (), means: st
     return _schema("object", means, {"properties": dict(fields), "required": needs, "additionalProperties": False})
 
 
+def settings_wanted(cls: type, **more: Schema) -> dict[str, Schema]:
+    """The settings of a data class in a request (:mod:`pushhub.base.fields`).
+
+    Args:
+        cls: The class.
+        more: By field, its schema where the annotation does not say it.
+    """
+    found: dict[str, Schema] = {}
+    for name, annotation, _, setting in settings_of(cls):
+        means = f"{setting.means} {setting.left_out}".rstrip()
+        found[name] = more[name] if name in more else setting_schema(annotation, setting, means)
+    return found
+
+
+def settings_shown(cls: type, **more: Schema) -> Schema:
+    """The settings of a data class in an answer, without bounds: what is stored may be from before they were set.
+
+    Args:
+        cls: The class.
+        more: By field, its schema where the annotation does not say it.
+    """
+    found: dict[str, Schema] = {}
+    for name, annotation, _, setting in settings_of(cls):
+        means = setting.means if setting.shown is None else setting.shown
+        found[name] = more[name] if name in more else _PLAIN[annotation](means)
+    return answer(found, lacks=[name for name, _, _, setting in settings_of(cls) if setting.hidden])
+
+
+def setting_schema(annotation: str, setting: Setting, means: str) -> Schema:
+    """A setting with its bounds, under a meaning of one's own."""
+    if annotation == "int":
+        return whole(means, setting.least, setting.most)
+    return _PLAIN[annotation](means)
+
+
 def nullable(schema: Schema) -> Schema:
     """The same, or null."""
     if "type" in schema and isinstance(schema["type"], str):
@@ -172,6 +208,8 @@ def ref(name: str) -> Schema:
 def _schema(kind: str, means: str, more: Mapping[str, Any]) -> Schema:
     return {"type": kind, **({"description": means} if means else {}), **more}
 
+
+_PLAIN: Mapping[str, Callable[[str], Schema]] = {"int": whole, "str": text, "bool": boolean}
 
 SIGNING_WANTED: Schema = {
     "description": "Signatures as Standard Webhooks specifies, with a secret that is never shown again. After a change "

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from pushhub.base.fields import KEY, SPARSE, Setting, Stored, told
 from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules
 from pushhub.engine.model.backoff import FixedDelay, RetryPolicy
 
@@ -28,6 +29,10 @@ def dialect_of(queue: str) -> str:
     """
     protocol, slash, _ = queue.partition("/")
     return protocol if slash else RAW
+
+
+MAX_EXPIRATION_S = 2_592_000
+"""The longest life of a message, seconds."""
 
 
 class QueueType(StrEnum):
@@ -69,9 +74,9 @@ class Subscriber:
     retry: RetryPolicy | None = None
     rules: AnswerRules | None = None
     limits: Limits | None = None
-    disabled: bool = False
-    paused: bool = False
-    sealed: bytes = field(default=b"", repr=False)
+    disabled: bool = field(default=False, metadata=told(stored=SPARSE))
+    paused: bool = field(default=False, metadata=told(stored=SPARSE))
+    sealed: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +104,7 @@ class PushSettings:
 
     Attributes:
         subscribers: In the owner's order.
-        retries: Tries after the first one (0..100).
-        retries_delay: Seconds between tries, and how long a 202 reserves (3..86400).
-        error_queue: Name of the error queue; empty means none.
+        retries_delay: How long a 202 reserves, too.
         retry: The retry policy; None means ``retries`` retries ``retries_delay`` apart.
         rules: What answers may ask for.
         circuit: How failing subscribers are protected; None for no protection: each delivery then follows its own
@@ -109,19 +112,48 @@ class PushSettings:
         credentials: What opens something in the URLs and headers of the subscribers, encrypted
             (:class:`pushhub.engine.credentials.Credentials`); empty if nothing does.
         former: Subscribers that were removed, the latest last.
-        eager: Whether ingest sends the first orders itself (:mod:`pushhub.engine.model.eager`).
+        eager: See :mod:`pushhub.engine.model.eager`.
+
+    The meaning of the others stands on them.
     """
 
-    subscribers: tuple[Subscriber, ...]
-    retries: int = 3
-    retries_delay: int = 60
-    error_queue: str = ""
+    subscribers: tuple[Subscriber, ...] = field(metadata=told(Setting(means="")))
+    retries: int = field(
+        default=3,
+        metadata=told(
+            Setting(means="Tries after the first.", least=0, most=100, zero=True, left_out="3 when left out.")
+        ),
+    )
+    retries_delay: int = field(
+        default=60,
+        metadata=told(
+            Setting(
+                means="Seconds from the end of one try to the next.",
+                least=3,
+                most=86_400,
+                left_out="60 when left out.",
+            )
+        ),
+    )
+    error_queue: str = field(
+        default="", metadata=told(Setting(means="Where failed messages are reported; empty for none."))
+    )
     retry: RetryPolicy | None = None
-    rules: AnswerRules = NO_RULES
+    rules: AnswerRules = field(default=NO_RULES, metadata=told(stored=SPARSE))
     circuit: Circuit | None = None
-    credentials: bytes = field(default=b"", repr=False)
-    former: tuple[FormerSubscriber, ...] = ()
-    eager: bool = False
+    credentials: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
+    former: tuple[FormerSubscriber, ...] = field(default=(), metadata=told(stored=SPARSE))
+    eager: bool = field(
+        default=False,
+        metadata=told(
+            Setting(
+                means="Whether a post sends the first orders itself: faster on AWS, for one more SQS message.",
+                shown="There and true if posts send the first orders themselves.",
+                hidden=True,
+            ),
+            SPARSE,
+        ),
+    )
 
     def with_subscribers(self, subscribers: tuple[Subscriber, ...]) -> PushSettings:
         """The settings with another list of subscribers; those that are no longer in it are remembered."""
@@ -169,12 +201,14 @@ class DeadLetter:
     """Where a pull queue's messages go when they have been reserved too often.
 
     Attributes:
-        queue_name: Target queue.
-        max_reservations: Reservations allowed (1..1000); the next one moves the message.
+        queue_name: Never empty.
+        max_reservations: The next one moves the message.
     """
 
-    queue_name: str
-    max_reservations: int = 10
+    queue_name: str = field(metadata=told(Setting(means="Where messages go after too many reservations.", shown="")))
+    max_reservations: int = field(
+        default=10, metadata=told(Setting(means="The number of reservations.", least=1, most=1000, shown=""))
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,8 +244,6 @@ class Queue:
         uid: Generation: a queue deleted and created again has another, so it sees none of the old messages.
         pull_uid: Generation of a pull queue's messages; clearing the queue starts a new one.
         type: Fixed at creation, but a pull queue may be converted.
-        message_timeout: Default reservation of a pull queue in seconds (1..86400).
-        message_expiration: Seconds after which a message expires (1..2592000).
         push: Set on push queues only.
         dead_letter: Pull queues only.
         alerts: Pull queues only, at most five.
@@ -227,21 +259,38 @@ class Queue:
         version: Incremented by each write; guards concurrent changes.
     """
 
-    project: str
-    name: str
+    project: str = field(metadata=told(stored=KEY))
+    name: str = field(metadata=told(stored=KEY))
     uid: str
-    pull_uid: str
+    pull_uid: str = field(metadata=told(stored=Stored(name="line_uid")))
     type: QueueType = QueueType.PULL
-    message_timeout: int = 60
-    message_expiration: int = 604_800
+    message_timeout: int = field(
+        default=60,
+        metadata=told(
+            Setting(
+                means="Seconds that a reservation lasts unless its request says otherwise.",
+                least=1,
+                most=86_400,
+                left_out="60 when left out.",
+            )
+        ),
+    )
+    message_expiration: int = field(
+        default=604_800,
+        metadata=told(
+            Setting(
+                means="Seconds that a message lives.", least=1, most=MAX_EXPIRATION_S, left_out="A week when left out."
+            )
+        ),
+    )
     push: PushSettings | None = None
     dead_letter: DeadLetter | None = None
-    alerts: tuple[Alert, ...] = ()
-    search_fields: tuple[str, ...] = ()
+    alerts: tuple[Alert, ...] = field(default=(), metadata=told(stored=SPARSE))
+    search_fields: tuple[str, ...] = field(default=(), metadata=told(stored=SPARSE))
     secret: str
     cleared_at: int = 0
-    uncopied_until: int = 0
-    converted_at: int = 0
+    uncopied_until: int = field(default=0, metadata=told(stored=SPARSE))
+    converted_at: int = field(default=0, metadata=told(stored=SPARSE))
     created_at: int
     version: int = 0
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pushhub.base.fields import settings_of
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.delivery import MOST_EARLIER, DeliveryState
 from pushhub.engine.model.outage import Trouble
+from pushhub.engine.model.queue import DeadLetter, PushSettings, Queue
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
 from pushhub.engine.report import TABLES
 from pushhub.ironmq.api.alert_description import ALERT_ID, ALERTS
@@ -20,13 +22,7 @@ from pushhub.ironmq.wire.names import MAX_QUEUE_NAME_BYTES
 from pushhub.ironmq.wire.project import DEFAULT_HOURS, MAX_HOURS, PERCENTS
 from pushhub.ironmq.wire.queues import (
     DEFAULT_PER_PAGE,
-    MAX_EXPIRATION_S,
     MAX_PER_PAGE,
-    MAX_RESERVATIONS,
-    MAX_RETRIES,
-    MAX_RETRIES_DELAY_S,
-    MAX_TIMEOUT_S,
-    MIN_RETRIES_DELAY_S,
 )
 from pushhub.ironmq.wire.statuses import STATES
 from pushhub.ironmq.wire.subscribers import (
@@ -52,6 +48,9 @@ from pushhub.web.description import (
     obj,
     ref,
     request,
+    setting_schema,
+    settings_shown,
+    settings_wanted,
     text,
     whole,
 )
@@ -90,10 +89,6 @@ _PERCENTILES = {
     f"p{percent}_ms": nullable(whole(f"Milliseconds that {percent} of 100 attempts did not exceed, to a fifth.", 0))
     for percent in PERCENTS
 }
-_TIMEOUT = "Seconds that a reservation lasts unless its request says otherwise."
-_LIFE = "Seconds that a message lives."
-_RETRIES = "Tries after the first."
-_RETRIES_DELAY = "Seconds from the end of one try to the next."
 
 _SUBSCRIBER_FIELDS: dict[str, Schema] = {
     "name": text("Its name in a message's statuses.", maxLength=MAX_NAME_BYTES),
@@ -122,29 +117,22 @@ def _shown_queue(**counts: Schema) -> Schema:
             "project_id": text("The project."),
             "id": text("Different for each queue that ever had the name."),
             "name": text("The name."),
-            "message_timeout": whole(_TIMEOUT),
-            "message_expiration": whole(_LIFE),
+            **settings_shown(Queue)["properties"],
             "type": _TYPE,
-            "push": answer(
-                {
-                    "subscribers": array(
-                        answer(
-                            {
-                                **_SUBSCRIBER_FIELDS,
-                                "signing": SIGNING_SHOWN,
-                                "paused": boolean("Whether deliveries to it wait."),
-                            },
-                            lacks=("headers", "timeout", "signing", "paused"),
-                        )
-                    ),
-                    "retries": whole(_RETRIES),
-                    "retries_delay": whole(_RETRIES_DELAY),
-                    "error_queue": text("Where failed messages are reported; empty for none."),
-                    "eager": boolean("There and true if posts send the first orders themselves."),
-                },
-                lacks=("eager",),
+            "push": settings_shown(
+                PushSettings,
+                subscribers=array(
+                    answer(
+                        {
+                            **_SUBSCRIBER_FIELDS,
+                            "signing": SIGNING_SHOWN,
+                            "paused": boolean("Whether deliveries to it wait."),
+                        },
+                        lacks=("headers", "timeout", "signing", "paused"),
+                    )
+                ),
             ),
-            "dead_letter": answer({"queue_name": text(), "max_reservations": whole()}),
+            "dead_letter": settings_shown(DeadLetter),
             "alerts": array(answer({"id": text("Its id."), **_ALERT_FIELDS})),
             "left": whole("Messages that a converted queue still holds; convert it again to push them.", 0),
             "search_fields": array(text(), "Fields by which messages can be found."),
@@ -180,29 +168,12 @@ _SCHEMAS: dict[str, Schema] = {
     "IronmqQueueSettings": request(
         {
             "type": _TYPE,
-            "message_timeout": whole(f"{_TIMEOUT} 60 when left out.", 1, MAX_TIMEOUT_S),
-            "message_expiration": whole(f"{_LIFE} A week when left out.", 1, MAX_EXPIRATION_S),
+            **settings_wanted(Queue),
             "push": request(
-                {
-                    "subscribers": array(ref("IronmqSubscriber"), minItems=1),
-                    "retries": whole(f"{_RETRIES} 3 when left out.", 0, MAX_RETRIES),
-                    "retries_delay": whole(
-                        f"{_RETRIES_DELAY} 60 when left out.", MIN_RETRIES_DELAY_S, MAX_RETRIES_DELAY_S
-                    ),
-                    "error_queue": text("Where failed messages are reported; empty for none."),
-                    "eager": boolean(
-                        "Whether a post sends the first orders itself: faster on AWS, for one more SQS message."
-                    ),
-                },
+                settings_wanted(PushSettings, subscribers=array(ref("IronmqSubscriber"), minItems=1)),
                 means="Only for push queues.",
             ),
-            "dead_letter": request(
-                {
-                    "queue_name": text("Where messages go after too many reservations."),
-                    "max_reservations": whole("The number of reservations.", 1, MAX_RESERVATIONS),
-                },
-                means="Only for pull queues.",
-            ),
+            "dead_letter": request(settings_wanted(DeadLetter), means="Only for pull queues."),
             "alerts": array(
                 request(_ALERT_FIELDS, needs=("type", "trigger", "queue")), "Only for pull queues.", maxItems=5
             ),
@@ -276,13 +247,16 @@ _PLAN_FIELDS: dict[str, Schema] = {
     "duration": whole(
         "Seconds during which messages come; by default until the outage is over.", 1, policies.MAX_DURATION_S
     ),
-    "message_expiration": whole(f"{_LIFE} A week when left out.", 1, MAX_EXPIRATION_S),
+    "message_expiration": settings_wanted(Queue)["message_expiration"],
     "watch": whole("Seconds to simulate; by default until the last message has expired.", 1),
     "seed": whole("Seeds the random parts of waits: the same request has the same answer.", 0, policies.MAX_SEED),
 }
 _POLICY_FIELDS: dict[str, Schema] = {
-    "retries": whole(f"IronMQ: {_RETRIES}", 0, MAX_RETRIES),
-    "retries_delay": whole(f"IronMQ: {_RETRIES_DELAY}", MIN_RETRIES_DELAY_S, MAX_RETRIES_DELAY_S),
+    **{
+        name: setting_schema(annotation, setting, f"IronMQ: {setting.means}")
+        for name, annotation, _, setting in settings_of(PushSettings)
+        if name in policies.IRONMQ_FIELDS
+    },
     "max_attempts": nullable(whole("Hub protocol: total tries; by default without end.", 1, policies.MAX_ATTEMPTS)),
     "retry_base": number(
         "Hub protocol: seconds of the first wait; each later one is twice as long.", 1, policies.MAX_WAIT_S

@@ -16,9 +16,10 @@ from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, Ret
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.forecast import PERCENTS, Forecast, Plan
 from pushhub.engine.model.outage import Endpoint, Trouble, Window
-from pushhub.ironmq.wire.queues import MAX_EXPIRATION_S, MAX_RETRIES, MAX_RETRIES_DELAY_S, MIN_RETRIES_DELAY_S
+from pushhub.engine.model.queue import MAX_EXPIRATION_S, PushSettings
 from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S
 from pushhub.web.json import Fields, boolean, integer, listed, moment, section, text
+from pushhub.web.settings import read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +45,8 @@ CIRCUIT: Final = Circuit(failures=20)
 
 COMPARISONS: Final = ("no_circuit", "default", "nothing")
 
-_IRONMQ = {"retries", "retries_delay"}
+IRONMQ_FIELDS: Final = frozenset({"retries", "retries_delay"})
+"""Push settings that are a policy."""
 _HUB = {"max_attempts", "retry_base", "retry_cap"}
 _WEBHOOKS = {"schedule"}
 
@@ -64,7 +66,7 @@ class Kind:
     standard: bool = False
 
 
-IRONMQ: Final = Kind(policy=FixedDelay(retries=3, delay_s=60), timeout_s=10)
+IRONMQ: Final = Kind(policy=PushSettings(subscribers=()).policy, timeout_s=10)
 HUB: Final = Kind(policy=Exponential(base_s=30, cap_s=3600, holds=True), timeout_s=180)
 WEBHOOKS: Final = Kind(policy=SCHEDULES["svix"], timeout_s=30, standard=True)
 
@@ -177,7 +179,7 @@ def _named(given: Fields, name: str) -> str:
 
 def _policy(given: Fields) -> tuple[Kind, RetryPolicy]:
     said = {name for name, value in given.items() if value is not None}
-    known = [(kind, names & said) for kind, names in ((IRONMQ, _IRONMQ), (HUB, _HUB), (WEBHOOKS, _WEBHOOKS))]
+    known = [(kind, names & said) for kind, names in ((IRONMQ, IRONMQ_FIELDS), (HUB, _HUB), (WEBHOOKS, _WEBHOOKS))]
     named = [(kind, names) for kind, names in known if names]
     if len(named) > 1:
         raise Invalid(
@@ -191,10 +193,9 @@ def _policy(given: Fields) -> tuple[Kind, RetryPolicy]:
     return kind, _ironmq(given) if kind is IRONMQ else _hub(given) if kind is HUB else _schedule(given)
 
 
-def _ironmq(given: Fields) -> FixedDelay:
-    retries = integer(given, "retries", least=0, most=MAX_RETRIES, zero_is_unset=False)
-    delay_s = integer(given, "retries_delay", least=MIN_RETRIES_DELAY_S, most=MAX_RETRIES_DELAY_S)
-    return FixedDelay(retries=3 if retries is None else retries, delay_s=delay_s or 60)
+def _ironmq(given: Fields) -> RetryPolicy:
+    asked = read(PushSettings, {name: given[name] for name in IRONMQ_FIELDS & given.keys()})
+    return asked.applied(PushSettings(subscribers=())).policy
 
 
 def _hub(given: Fields) -> Exponential:

@@ -6,56 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
-from pushhub.engine.model.queue import Alert, Queue, QueueType
+from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType
 from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
 from pushhub.ironmq.wire.alerts import parse_alerts, render_alert
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.subscribers import AskedSubscriber, parse_subscribers, render_subscriber
-from pushhub.web.json import Fields, boolean, integer, listed, number_in_query, section, text
+from pushhub.web.json import Fields, boolean, listed, number_in_query, section, text
+from pushhub.web.settings import Given, read, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MAX_TIMEOUT_S = 86_400
-MAX_EXPIRATION_S = 2_592_000
-MAX_RETRIES = 100
-MIN_RETRIES_DELAY_S = 3
-MAX_RETRIES_DELAY_S = 86_400
-MAX_RESERVATIONS = 1000
 DEFAULT_PER_PAGE = 30
 MAX_PER_PAGE = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushSettingsGiven:
-    """The ``push`` object of a request; None for settings that are missing.
-
-    Attributes:
-        subscribers: The complete new list; empty if the request has an empty one (which is refused later).
-        retries: Tries after the first.
-        retries_delay: Seconds between tries.
-        error_queue: Its name; empty for none.
-        eager: Whether posts send the first orders themselves.
-    """
-
-    subscribers: tuple[AskedSubscriber, ...] | None = None
-    retries: int | None = None
-    retries_delay: int | None = None
-    error_queue: str | None = None
-    eager: bool | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetterSettings:
-    """The ``dead_letter`` object of a request; None for settings that are missing.
-
-    Attributes:
-        queue_name: The target queue; empty for none.
-        max_reservations: Reservations allowed.
-    """
-
-    queue_name: str | None = None
-    max_reservations: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +29,7 @@ class QueueSettings:
         type: The queue's type.
         message_timeout: Default reservation in seconds.
         message_expiration: Lifetime of a message in seconds.
-        push: Push settings.
+        push: Push settings; an empty list of subscribers is refused later.
         dead_letter: Dead-letter settings.
         alerts: The complete new list of alerts.
         convert: Whether a pull queue becomes a push queue.
@@ -76,8 +39,8 @@ class QueueSettings:
     type: QueueType | None = None
     message_timeout: int | None = None
     message_expiration: int | None = None
-    push: PushSettingsGiven | None = None
-    dead_letter: DeadLetterSettings | None = None
+    push: Given[PushSettings] | None = None
+    dead_letter: Given[DeadLetter] | None = None
     alerts: tuple[Alert, ...] | None = None
     convert: bool = False
     search_fields: tuple[str, ...] | None = None
@@ -105,11 +68,11 @@ def parse_queue(fields: Fields) -> QueueSettings:
         Invalid: A setting has the wrong type or is out of range.
     """
     queue = section(fields, "queue") or {}
-    alerts = listed(queue, "alerts")
+    alerts, kind, times = listed(queue, "alerts"), _type(queue), read(Queue, queue)
     return QueueSettings(
-        type=_type(queue),
-        message_timeout=integer(queue, "message_timeout", least=1, most=MAX_TIMEOUT_S),
-        message_expiration=integer(queue, "message_expiration", least=1, most=MAX_EXPIRATION_S),
+        type=kind,
+        message_timeout=times.message_timeout,
+        message_expiration=times.message_expiration,
         push=_push(section(queue, "push")),
         dead_letter=_dead_letter(section(queue, "dead_letter")),
         alerts=None if alerts is None else parse_alerts(alerts),
@@ -142,28 +105,27 @@ def _type(queue: Fields) -> QueueType | None:
         raise Invalid("type must be one of: pull, multicast, unicast") from error
 
 
-def _push(push: Fields | None) -> PushSettingsGiven | None:
-    if not push:
-        return None
-    subscribers = listed(push, "subscribers")
-    error_queue = text(push, "error_queue")
-    return PushSettingsGiven(
-        subscribers=None if subscribers is None else parse_subscribers(subscribers),
-        retries=integer(push, "retries", least=0, most=MAX_RETRIES, zero_is_unset=False),
-        retries_delay=integer(push, "retries_delay", least=MIN_RETRIES_DELAY_S, most=MAX_RETRIES_DELAY_S),
-        error_queue=check_queue_name(error_queue, "error_queue") if error_queue else error_queue,
-        eager=None if push.get("eager") is None else boolean(push, "eager"),
-    )
+def _push(push: Fields | None) -> Given[PushSettings] | None:
+    return read(PushSettings, push, subscribers=_subscribers, error_queue=_error_queue) if push else None
 
 
-def _dead_letter(dead_letter: Fields | None) -> DeadLetterSettings | None:
-    if not dead_letter:
-        return None
-    queue_name = text(dead_letter, "queue_name")
-    return DeadLetterSettings(
-        queue_name=check_queue_name(queue_name, "dead_letter.queue_name") if queue_name else queue_name,
-        max_reservations=integer(dead_letter, "max_reservations", least=1, most=MAX_RESERVATIONS),
-    )
+def _subscribers(push: Fields, name: str) -> tuple[AskedSubscriber, ...] | None:
+    given = listed(push, name)
+    return None if given is None else parse_subscribers(given)
+
+
+def _error_queue(push: Fields, name: str) -> str | None:
+    given = text(push, name)
+    return check_queue_name(given, name) if given else given
+
+
+def _dead_letter(dead_letter: Fields | None) -> Given[DeadLetter] | None:
+    return read(DeadLetter, dead_letter, queue_name=_dead_letter_queue) if dead_letter else None
+
+
+def _dead_letter_queue(dead_letter: Fields, name: str) -> str | None:
+    given = text(dead_letter, name)
+    return check_queue_name(given, f"dead_letter.{name}") if given else given
 
 
 def parse_page(query: Mapping[str, str]) -> Page:
@@ -181,32 +143,22 @@ def parse_page(query: Mapping[str, str]) -> Page:
 
 def render_queue(queue: Queue) -> dict[str, object]:
     """Queue info without the counts, as in the answer to a create request. The secret is never shown."""
-    shown: dict[str, object] = {
+    info: dict[str, object] = {
         "project_id": queue.project,
         "id": queue.uid,
         "name": queue.name,
-        "message_timeout": queue.message_timeout,
-        "message_expiration": queue.message_expiration,
+        **shown(queue),
         "type": queue.type.value,
     }
     if queue.push is not None:
-        shown["push"] = {
-            "subscribers": [render_subscriber(each) for each in queue.push.subscribers],
-            "retries": queue.push.retries,
-            "retries_delay": queue.push.retries_delay,
-            "error_queue": queue.push.error_queue,
-            **({"eager": True} if queue.push.eager else {}),
-        }
+        info["push"] = shown(queue.push, subscribers=lambda each: [*map(render_subscriber, each)])
     if queue.dead_letter is not None:
-        shown["dead_letter"] = {
-            "queue_name": queue.dead_letter.queue_name,
-            "max_reservations": queue.dead_letter.max_reservations,
-        }
+        info["dead_letter"] = shown(queue.dead_letter)
     if queue.alerts:
-        shown["alerts"] = [render_alert(each) for each in queue.alerts]
+        info["alerts"] = [render_alert(each) for each in queue.alerts]
     if queue.search_fields:
-        shown["search_fields"] = [*queue.search_fields]
-    return shown
+        info["search_fields"] = [*queue.search_fields]
+    return info
 
 
 def render_queue_info(queue: Queue, *, size: int, total_messages: int) -> dict[str, object]:
