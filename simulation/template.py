@@ -135,6 +135,10 @@ class _Resolver:
     def _sub(self, argument: Any) -> Any:
         return argument if isinstance(argument, str) else argument[0]
 
+    def _join(self, argument: Any) -> str:
+        between, parts = argument
+        return str(between).join(str(self.value(each)) for each in self.value(parts))
+
     def _if(self, argument: Any) -> Any:
         condition, then, otherwise = argument
         return self.value(then if self._holds({"Condition": condition}) else otherwise)

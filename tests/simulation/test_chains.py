@@ -153,3 +153,12 @@ def test_each_function_that_may_follow_from_itself_is_allowed_to(name: str) -> N
         following = {further for each in followed for further in queues[each]}
     # Then a function that they lead back to may run in a chain, and no other
     assert (name in followed) == settings[name].chains
+
+
+def test_functions_are_told_the_queues_that_the_template_joins() -> None:
+    # Given the stack, when its wake reads which queues it looks at, then each is a queue of the stack
+    made = stack()
+    [wake] = [each for each in made.functions if each.name == "wake"]
+    urls = wake.environ["SET_ASIDE_QUEUES"].split(",")
+    assert len(urls) > 1
+    assert {url.rpartition("/")[2] for url in urls} <= {each.name for each in made.queues}
