@@ -77,6 +77,9 @@ _ROUND_TIMES: Final = (1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 21
 LABEL: Final = 36
 """Characters of a name beside a chart."""
 
+HOURS_SHOWN: Final = 48
+"""Up to so many hours are labelled by hour, more by day."""
+
 WIDE: Final = (10.4, 2.7)
 HALF: Final = (5.05, 2.9)
 
@@ -181,8 +184,7 @@ def failing_hours(rows: Rows, labels: Mapping[Any, str]) -> str:
         colours = mpl.colors.LinearSegmentedColormap.from_list("failing", ["#edf4f0", "#f2c56b", BAD, "#7d1f1a"])
         image = axes.imshow(grid, aspect="auto", cmap=colours, vmin=0, vmax=1, interpolation="nearest")
         axes.set_yticks(range(len(labels)), [_label(each) for each in labels.values()], fontsize=9, color=INK)
-        step = max(1, columns // 7)
-        ticks = range(0, columns, step)
+        ticks = _columns_with_labels(first, columns)
         axes.set_xticks(ticks, [_hour_label(first.timestamp() + tick * 3600, columns) for tick in ticks])
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0)
@@ -322,9 +324,17 @@ def _moment(value: datetime) -> datetime:
     return value.replace(tzinfo=None)
 
 
+def _columns_with_labels(first: datetime, columns: int) -> list[int]:
+    """At most nine columns that are labelled: midnights if their labels are days, so that each is there once."""
+    days = columns > HOURS_SHOWN
+    begin, every = ((24 - first.hour) % 24, 24) if days else (0, 1)
+    step = every * max(1, -(-((columns - begin) // every) // 8))
+    return [*range(begin, columns, step)]
+
+
 def _hour_label(epoch_s: float, columns: int) -> str:
     moment = datetime.fromtimestamp(epoch_s)  # noqa: DTZ006 (made from a naive UTC time by timestamp(), so the zone cancels out)
-    return f"{moment:%d %b}" if columns > 48 else f"{moment:%H:%M}"
+    return f"{moment:%d %b}" if columns > HOURS_SHOWN else f"{moment:%H:%M}"
 
 
 def _short_number(value: float, _: object) -> str:

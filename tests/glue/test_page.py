@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from glue_jobs.delivery_report import charts
@@ -78,3 +78,12 @@ def test_a_table_with_sentences_has_its_numbers_named_where_there_is_no_head() -
     html = render(made(anomalies=[anomaly(**ONE)]))
     assert 'data-name="attempts"' in html
     assert "content:attr(data-name)" in html
+
+
+def test_each_day_stands_once_below_the_hours_of_subscribers() -> None:
+    # Given 55 hours, which begin at five in the morning
+    first = datetime(2026, 11, 18, 5, tzinfo=UTC)
+    rows = [{"who": "a", "hour": first + timedelta(hours=n), "share": 0.5} for n in range(55)]
+    svg = charts.failing_hours(rows, {"a": "a"})
+    # Then each midnight has its day, and no day is printed over another
+    assert [svg.count(day) for day in (">18 Nov<", ">19 Nov<", ">20 Nov<")] == [0, 1, 1]
