@@ -1,0 +1,63 @@
+"""A project that is suspended and deleted by the command line, on the running stack."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import requests
+from local.place import REPOSITORY
+from tests.stack.endpoints import Recorder
+from tests.stack.project import ProjectClient
+from tests.stack.running import RunningStack
+from tests.stack.test_cli import cli, environment_of
+
+pytestmark = pytest.mark.stack
+
+
+def test_a_suspended_project_is_silent_and_a_deleted_one_has_nothing_left(stack: RunningStack) -> None:
+    # Given a project with messages of a push queue, some of them for later, and of webhooks
+    project = ProjectClient.another(stack)
+    shown = {"Authorization": f"Bearer {project.token}"}
+    hooks = f"{project.base_url}/api/v1/app"
+    with Recorder() as endpoints:
+        endpoint = endpoints.endpoint()
+        project.make_push("held", endpoint)
+        app = requests.post(hooks, json={"name": "held"}, headers=shown, timeout=30).json()["id"]
+        url = {"url": endpoint.url}
+        assert requests.post(f"{hooks}/{app}/endpoint", json=url, headers=shown, timeout=30).ok
+        project.post("held", *map(str, range(40)))
+        endpoint.wait(40)
+        project.post("held", *map(str, range(40)), delay=4)
+        # When it is suspended
+        [suspended] = cli(stack, "projects", "suspend", project.project_id)
+        assert suspended["suspended"]
+        sent = endpoints.arrivals()
+        # Then posts of both protocols are refused, its owner may look, and nothing is sent, though it was due meanwhile
+        message = {"eventType": "a.b", "payload": {}}
+        refused = [
+            project.call("POST", "/queues/held/messages", {"messages": [{"body": "x"}]}),
+            requests.post(f"{hooks}/{app}/msg", json=message, headers=shown, timeout=30),
+        ]
+        assert [each.status_code for each in refused] == [403, 403]
+        assert project.total("held") == 80
+        assert endpoints.arrivals() == sent
+    # And when it is deleted, everything that is its is removed, and what may still come is said
+    removed, said = delete(stack, project.project_id)
+    assert sum(each["removed"] for each in removed) > 80
+    assert not any(each["left"] for each in removed)
+    assert "run this command again after that" in said
+    assert project.call("GET", "/queues/held").status_code in (401, 404)
+
+
+def delete(stack: RunningStack, project_id: str) -> tuple[list[Any], str]:
+    """Delete a project for the first time: what was removed, and what has to be done yet."""
+    command = [sys.executable, "-m", "cli", "--json", "projects", "delete", project_id, "--yes"]
+    run = subprocess.run(
+        command, cwd=REPOSITORY, env=environment_of(stack), capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1, run.stderr
+    return json.loads(run.stdout), run.stderr
