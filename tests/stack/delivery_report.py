@@ -33,7 +33,8 @@ def records_of(stack: RunningStack, project_id: str) -> Iterator[dict[str, Any]]
         for entry in page.get("Contents", []):
             content = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
             for record in map(json.loads, gzip.decompress(content).splitlines()):
-                if record["project"] == project_id:
+                # A pulse has none.
+                if record.get("project") == project_id:
                     yield record
 
 
