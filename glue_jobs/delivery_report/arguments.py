@@ -29,6 +29,7 @@ class Arguments:
         baseline_days: Days before an hour that it is compared with.
         tables: Names of the tables to compare with, by ``messages``, ``lines`` and ``topics``; empty compares with
             none.
+        holidays: Days on which nobody has to come; those that many keep together are found without.
         keep_days: After how many days the bucket takes files away; 0 for never.
     """
 
@@ -41,6 +42,7 @@ class Arguments:
     grace: timedelta = timedelta(hours=1)
     baseline_days: int = 28
     tables: Mapping[str, str] = field(default_factory=dict)
+    holidays: tuple[date, ...] = ()
     keep_days: int = 0
 
     @property
@@ -79,6 +81,7 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
     parser.add_argument(
         "--tables", type=_tables, default={}, help="tables to compare with: messages=NAME,lines=NAME,topics=NAME"
     )
+    parser.add_argument("--holidays", type=_days, default=(), help="days on which nobody has to come: YYYY-MM-DD,...")
     parser.add_argument("--keep-days", type=int, default=0, help="after how many days the bucket takes files away")
     parsed, unknown = parser.parse_known_args([each for each in argv if each])
     if unknown and "--JOB_NAME" not in argv:
@@ -97,6 +100,7 @@ def parse(argv: Sequence[str], *, today: date, now: datetime) -> Arguments:
         grace=timedelta(minutes=parsed.grace_minutes),
         baseline_days=parsed.baseline_days,
         tables=parsed.tables,
+        holidays=parsed.holidays,
         keep_days=parsed.keep_days,
     )
 
@@ -108,6 +112,10 @@ class _Parser(argparse.ArgumentParser):
 
 def _day(text: str) -> date:
     return date.fromisoformat(text)
+
+
+def _days(text: str) -> tuple[date, ...]:
+    return tuple(date.fromisoformat(each.strip()) for each in text.split(",") if each.strip())
 
 
 def _tables(text: str) -> dict[str, str]:

@@ -106,6 +106,7 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
             findings=chosen(proof.findings),
             since=since_midnight,
             until=arguments.until,
+            holidays=arguments.holidays,
         )
         results = write_results(spark, tables(sources), layout, arguments, proof)
     if arguments.keep_days:

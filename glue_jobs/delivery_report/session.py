@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
@@ -40,6 +42,8 @@ def open_session(master: str | None = None, *, settings: Mapping[str, str] | Non
     builder = SparkSession.builder.appName("delivery_report")
     chosen = dict(_EVERYWHERE) if master is None else {**_EVERYWHERE, **_LOCAL, **(settings or {})}
     if master is not None:
+        # Workers need the same Python, with numpy; the first one on the path may be another.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(master)
     for key, value in chosen.items():
         builder = builder.config(key, value)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -56,6 +56,7 @@ class Sources:
         findings: What is wrong.
         since: Begin of the report's first day.
         until: End of what it tells of: of its last day, or when it was made.
+        holidays: Days on which nobody has to come.
     """
 
     records: DataFrame
@@ -73,6 +74,7 @@ class Sources:
     findings: DataFrame
     since: datetime
     until: datetime
+    holidays: tuple[date, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ def tables(of: Sources) -> dict[str, Table]:
         "costliest_projects": Table(usd.orderBy(F.desc("usd"), "project").limit(RANKED), (F.desc("usd"), "project")),
         "failures_by_cause": Table(failures_by_cause(of.cells), (F.desc("attempts"), "cause")),
         "anomalies": Table(
-            anomalies(of.slots, of.hours, of.since, of.until),
+            anomalies(of.slots, of.hours, of.since, of.until, of.holidays),
             (F.desc("score"), "anomaly", *WHO, "started_at"),
             large=True,
         ),

@@ -1,110 +1,220 @@
 """Deviations from a subscriber's own past are reported, once and in words.
 
-Chance, sparse data, quiet weekends and nightly events are not.
+Chance, sparse data, quiet weekends, nightly events, time-outs, changed clocks and holidays are not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
-from bench.records_anomalies import HAPPENINGS, Score, measure, precision, recall
-from glue_jobs.delivery_report.anomalies import (
-    failures,
-    flapping,
-    latency_shifts,
-    odd_volumes,
-    silences,
-    slow_hours,
-)
+from bench.records_anomalies import labelled, measure, precision, recall
+from bench.records_anomalies import rows_of as labelled_rows
+from glue_jobs.delivery_report.anomalies import anomalies, told_of
 from glue_jobs.delivery_report.cells import HOURLY
-from glue_jobs.delivery_report.rhythm import SLOT, slots_of, usual_by_hour
-from pyspark.sql import DataFrame, SparkSession
+from glue_jobs.delivery_report.rhythm import SLOT, slots_of
+from pyspark.sql import SparkSession
 from tests.glue.frames import records_frame, rows_frame, rows_of
 from tests.glue.lives import MINUTE, NOON, Lives
 
 UNTIL = datetime(2026, 11, 21, tzinfo=UTC)
+WEEK = UNTIL - timedelta(days=7)
+BEGIN = UNTIL - timedelta(days=35)
 TODAY = datetime(2026, 11, 20, tzinfo=UTC)
 """A Friday."""
 
-WHO = {"project": "p", "queue": "q", "subscriber_id": "s", "subscriber": "erp"}
+HOUR = timedelta(hours=1)
+
+Hour = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def scores(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Score]:
-    """A fifth of the labelled set, judged; the whole set takes a minute: ``python -m bench.records_anomalies``."""
-    return measure(spark, 11, tmp_path_factory.mktemp("labelled"), every=5)
+def subscriber(
+    each: Callable[[datetime], Hour | None], *, begin: datetime = BEGIN, since: datetime = WEEK, project: str = "p"
+) -> Any:
+    """One subscriber: ``each(hour)`` tells how an hour differs from 120 first tries that succeed; None: no tries.
 
-
-def test_what_happened_is_told_and_little_else(scores: dict[str, Score]) -> None:
-    assert recall(scores) >= 0.9
-    assert precision(scores) >= 0.95, [text for each in scores.values() for text in each.wrong]
-
-
-@pytest.mark.parametrize("kind", HAPPENINGS)
-def test_every_kind_of_event_is_told(scores: dict[str, Score], kind: str) -> None:
-    assert scores[kind].happened >= 1
-    assert scores[kind].found >= 0.8 * scores[kind].happened
-
-
-@pytest.mark.parametrize(
-    "kind", ["quiet weekends", "office hours", "next to nothing", "chronically failing", "maintenance each night"]
-)
-def test_where_nothing_happens_nothing_is_told(scores: dict[str, Score], kind: str) -> None:
-    assert scores[kind].wrong == []
-
-
-def hours(spark: SparkSession, days: int, each: Callable[[int, int], dict[str, Any] | None]) -> DataFrame:
-    """Hours of one subscriber on the days up to today: ``each(days ago,
-    hour)`` tells how an hour differs from 100 attempts without failures; None: no attempts.
+    Its tries and failures lie evenly in the hour, failures last.
     """
-    rows = []
-    for ago in range(days, -1, -1):
-        for hour in range(24):
-            changes = each(ago, hour)
-            if changes is not None:
-                moment = TODAY - timedelta(days=ago) + timedelta(hours=hour)
-                usual = {
-                    "attempts": 100,
-                    "first_attempts": 100,
-                    "first_won": 100,
-                    "failed": 0,
-                    "p50_ms": 50,
-                    "p95_ms": 200,
-                }
-                rows.append({**WHO, "hour": moment, **usual, **changes})
-    return rows_frame(spark, rows, HOURLY)
+    hours, slots = [], []
+    for number in range(int((UNTIL - begin) / HOUR)):
+        moment = begin + number * HOUR
+        changes = each(moment)
+        if changes is None:
+            continue
+        row = {"tried": 120, "failed": 0, "p50": 50, "p95": 200, **changes}
+        tried, failed = row["tried"], row["failed"]
+        second = int(moment.timestamp())
+        hours.append([second, tried, failed, tried, tried - failed, row["p50"], row["p95"]])
+        if moment >= since:
+            parts = [tried * (n + 1) // 12 - tried * n // 12 for n in range(12)]
+            bad = [failed * (n + 1) // 12 - failed * n // 12 for n in range(12)]
+            slots += [[second + n * 300, parts[n], min(bad[n], parts[n])] for n in range(12) if parts[n]]
+    return (project, "q", f"{each}", "erp"), hours, slots
 
 
-def slots(spark: SparkSession, each: Callable[[int], tuple[int, int] | None], begin: datetime = TODAY) -> DataFrame:
-    """Slots of one subscriber from a time on to the end of today: ``each(minute)`` tells how many were tried and
-    failed; None: none.
-    """
-    rows = []
-    for minute in range(0, int((UNTIL - begin).total_seconds() // 60), 5):
-        counted = each(minute)
-        if counted is not None:
-            tried, failed = counted
-            rows.append({**WHO, "slot": begin + timedelta(minutes=minute), "tried": tried, "failed": failed})
-    return rows_frame(spark, rows, SLOT)
+def told(*subscribers: Any, since: datetime = WEEK, holidays: tuple[date, ...] = ()) -> list[dict[str, Any]]:
+    """What is said of them."""
+    return told_of(subscribers, since, UNTIL, holidays)
 
 
-def test_an_outage_is_one_event_with_its_times_and_numbers(spark: SparkSession) -> None:
-    # Given ten minutes without a success, and one failure some hours later
-    bad = {605: (8, 8), 610: (9, 9), 900: (8, 1)}
-    (row,) = rows_of(failures(slots(spark, lambda minute: bad.get(minute, (8, 0))), hours(spark, 7, lambda *_: {})))
-    assert (row["started_at"].hour, row["started_at"].minute) == (10, 5)
-    assert (row["ended_at"].hour, row["ended_at"].minute) == (10, 15)
-    assert row["detail"].startswith("17 of 17 first tries failed (100 %), usually 0.0")
-    assert (row["subscriber"], row["value"]) == ("erp", 1.0)
+def chance(seed: int) -> Callable[[float], int]:
+    """Counts that vary by more than chance alone makes (negative binomial)."""
+    randomness = np.random.default_rng(seed)
+    return lambda mean: int(randomness.poisson(mean * randomness.gamma(20, 1 / 20)))
 
 
-def test_what_failed_on_days_before_does_not_hide_an_outage(spark: SparkSession) -> None:
-    out = hours(spark, 7, lambda ago, hour: {"first_won": 20} if hour == 10 and ago in (0, 4) else {})
-    frame = slots(spark, lambda minute: (8, 7) if 600 <= minute < 660 else (8, 0))
-    assert len(rows_of(failures(frame, out))) == 1
+def test_a_labelled_set_is_told_and_little_else() -> None:
+    # A third of a set whose seed no threshold was chosen by; docs/report.md has the figures of whole ones
+    scores = measure(201, every=3)
+    assert recall(scores) >= 0.85, [text for each in scores.values() for text in each.missed]
+    assert precision(scores) >= 0.92, [text for each in scores.values() for text in each.wrong]
+
+
+def test_spark_tells_what_the_functions_tell(spark: SparkSession) -> None:
+    few = list(labelled(202, every=40))
+    hours, slots = labelled_rows(few)
+    since = few[0].until - timedelta(days=7)
+    rows = anomalies(rows_frame(spark, slots, SLOT), rows_frame(spark, hours, HOURLY), since, few[0].until).collect()
+    named = {(each["subscriber_id"], each["anomaly"], each["started_at"], each["detail"]) for each in rows}
+    expected = {
+        (each["subscriber_id"], each["anomaly"], each["started_at"].replace(tzinfo=None), each["detail"])
+        for each in measured(few)
+    }
+    assert named == expected != set()
+
+
+def measured(few: list[Any]) -> list[dict[str, Any]]:
+    hours, slots = labelled_rows(few)
+    counted = ("attempts", "failed", "first_attempts", "first_won", "p50_ms", "p95_ms")
+    return told_of(
+        [
+            (
+                (each.project, "q", each.name, each.name),
+                [
+                    [int(row["hour"].timestamp()), *(row[name] for name in counted)]
+                    for row in hours
+                    if row["subscriber_id"] == each.name
+                ],
+                [
+                    [int(row["slot"].timestamp()), row["tried"], row["failed"]]
+                    for row in slots
+                    if row["subscriber_id"] == each.name
+                ],
+            )
+            for each in few
+        ],
+        few[0].until - timedelta(days=7),
+        few[0].until,
+    )
+
+
+def test_errors_that_rise_a_little_for_three_days_are_one_event() -> None:
+    # Given 40 an hour, of which 2 % fail, and 8 % for 72 hours
+    randomness, count = np.random.default_rng(3), chance(4)
+    sick = UNTIL - timedelta(hours=90), UNTIL - timedelta(hours=18)
+
+    def each(moment: datetime) -> Hour:
+        tried = count(40)
+        return {
+            "tried": tried,
+            "failed": int(randomness.binomial(tried, 0.08 if sick[0] <= moment < sick[1] else 0.02)),
+        }
+
+    rows = told(subscriber(each))
+    assert {row["anomaly"] for row in rows} == {"failures"}
+    covered = sum((min(row["ended_at"], sick[1]) - max(row["started_at"], sick[0]) for row in rows), timedelta())
+    assert covered >= timedelta(hours=48)
+
+
+def test_half_the_traffic_gone_for_a_day_is_told_of_a_small_subscriber() -> None:
+    count = chance(5)
+    gone = datetime(2026, 11, 18, 6, tzinfo=UTC)
+
+    def each(moment: datetime) -> Hour:
+        return {"tried": count(7.5 if gone <= moment < gone + 24 * HOUR else 15)}
+
+    (row,) = told(subscriber(each))
+    assert (row["anomaly"], row["value"] < row["expected"]) == ("volume", True)
+    assert row["started_at"] < gone + 12 * HOUR < row["ended_at"]
+
+
+def test_time_outs_are_failures_and_no_latency() -> None:
+    # Given an hour in which five of forty time out, so that the p95 of attempts is the time-out
+    late = TODAY + 9 * HOUR
+
+    def each(moment: datetime) -> Hour:
+        return {"tried": 40, "failed": 4, "p95": 10_000} if moment == late else {"tried": 40}
+
+    assert "latency" not in {row["anomaly"] for row in told(subscriber(each))}
+
+    # But answers that take that long are slow
+    def slow(moment: datetime) -> Hour:
+        return {"tried": 140, "p95": 10_000} if moment == late else {"tried": 140}
+
+    (row,) = told(subscriber(slow))
+    assert (row["anomaly"], row["detail"]) == ("latency", "p95 10000 ms in an hour, usually 200 ms")
+
+
+@pytest.mark.parametrize("at_hour", [7, 8])
+def test_a_changed_clock_is_no_news(at_hour: int) -> None:
+    # Given office hours, and a batch each noon, that move by an hour of ours on a Sunday, in or before the last week
+    change = datetime(2026, 11, 15 if at_hour == 7 else 1, tzinfo=UTC)
+    count = chance(6)
+
+    def each(moment: datetime) -> Hour | None:
+        local = moment - HOUR if moment >= change else moment
+        if local.weekday() >= 5 or not at_hour <= local.hour < 18:
+            return None
+        return {"tried": count(900 if local.hour == 12 else 90)}
+
+    assert told(subscriber(each)) == []
+
+
+def test_maintenance_each_night_is_no_news_after_the_clock_changed_either() -> None:
+    change = datetime(2026, 11, 15, tzinfo=UTC)
+
+    def each(moment: datetime) -> Hour:
+        local = moment - HOUR if moment >= change else moment
+        return {"failed": 70} if local.hour == 3 else {}
+
+    assert told(subscriber(each)) == []
+
+
+def test_a_holiday_is_what_a_project_keeps_together_or_what_is_given() -> None:
+    holiday = date(2026, 11, 18)
+
+    def office(keeps: bool, seed: int, project: str = "p") -> Any:
+        count = chance(seed)
+
+        def each(moment: datetime) -> Hour | None:
+            open_ = moment.weekday() < 5 and 8 <= moment.hour < 18 and not (keeps and moment.date() == holiday)
+            return {"tried": count(60)} if open_ else None
+
+        return subscriber(each, project=project)
+
+    # A whole project that keeps quiet is on holiday
+    assert told(*(office(True, seed) for seed in range(4))) == []
+    # One that keeps quiet alone is not, unless that is given
+    others = [office(False, seed) for seed in range(4)]
+    (row,) = told(office(True, 9), *others)
+    assert (row["anomaly"], row["started_at"].date()) == ("silence", date(2026, 11, 17))
+    assert told(office(True, 9), *others, holidays=(holiday,)) == []
+
+
+def test_an_outage_is_one_event_with_its_times_and_numbers() -> None:
+    # Given an hour without a success
+    (row,) = told(subscriber(lambda moment: {"failed": 120} if moment == TODAY + 10 * HOUR else {}))
+    assert (row["started_at"], row["ended_at"]) == (TODAY + 10 * HOUR, TODAY + 11 * HOUR)
+    assert row["detail"].startswith("120 of 120 first tries failed (100 %), usually 0.0")
+    assert (row["anomaly"], row["subscriber"], row["value"]) == ("failures", "erp", 1.0)
+
+
+def test_what_failed_on_a_day_before_does_not_hide_an_outage() -> None:
+    bad = {TODAY + 10 * HOUR, TODAY - timedelta(days=10) + 10 * HOUR}
+    assert len(told(subscriber(lambda moment: {"failed": 100} if moment in bad else {}))) == 1
 
 
 def test_retries_of_one_delivery_are_no_evidence(spark: SparkSession) -> None:
@@ -120,80 +230,73 @@ def test_retries_of_one_delivery_are_no_evidence(spark: SparkSession) -> None:
     assert (row["slot"].minute, row["tried"], row["failed"], row["subscriber"]) == (0, 5, 1, "erp")
 
 
-def test_a_week_is_known_hour_by_hour_and_an_odd_one_does_not_count(spark: SparkSession) -> None:
-    # Given five Fridays of 100 an hour, one of them silent and one with a burst, and no weekends
-    odd: dict[int, dict[str, Any] | None] = {7: None, 14: {"first_attempts": 9_000}}
-    frame = hours(spark, 34, lambda ago, hour: None if ago % 7 in (5, 6) else odd.get(ago, {}))
-    (row,) = rows_of(usual_by_hour(frame, UNTIL))
-    friday, saturday = 24, 48
-    assert row["usual"][friday : friday + 24] == [100.0] * 24
-    assert row["usual"][saturday : saturday + 48] == [0.0] * 48
-    assert row["weekly"] == 5 * 24 * 100.0
+def test_the_only_subscriber_stopping_is_told_to_the_end_of_the_report() -> None:
+    # Given one that was last seen at noon, and quiet weekends before
+    def each(moment: datetime) -> Hour | None:
+        return {} if moment.weekday() < 5 and moment < TODAY + 12 * HOUR else None
+
+    (row,) = told(subscriber(each))
+    assert (row["anomaly"], row["started_at"], row["ended_at"]) == ("silence", TODAY + 12 * HOUR, UNTIL)
+    assert row["detail"].startswith("nothing since then, where some 1")
 
 
-def test_the_only_subscriber_stopping_is_told_to_the_end_of_the_report(spark: SparkSession) -> None:
-    # Given one that was last seen at noon, and a quiet weekend before
-    week = TODAY - timedelta(days=6)
-
-    def kept(moment: datetime) -> bool:
-        return moment.weekday() < 5 and moment < TODAY + timedelta(hours=12)
-
-    past = hours(spark, 27, lambda ago, hour: {} if kept(TODAY - timedelta(days=ago) + timedelta(hours=hour)) else None)
-    heard = slots(spark, lambda minute: (8, 0) if kept(week + timedelta(minutes=minute)) else None, week)
-    # Then the silence is reported as lasting, and the weekend is not reported
-    (row,) = rows_of(silences(heard, past, week, UNTIL))
-    assert (row["started_at"].day, row["started_at"].hour, row["ended_at"].day) == (20, 12, 21)
-    assert row["detail"] == "nothing since then, where some 1200 deliveries would be usual"
-
-
-def test_a_burst_and_a_slow_hour_are_told_and_the_usual_ones_are_not(spark: SparkSession) -> None:
-    week = TODAY - timedelta(days=6)
-    strange: dict[tuple[int, int], dict[str, Any]] = {
-        (0, 3): {"first_attempts": 900},
-        (0, 15): {"p95_ms": 2_000},
-        # each night at two a backup makes everything slow, and a batch comes
-        **{(ago, 2): {"first_attempts": 5_000, "p95_ms": 9_000} for ago in range(28)},
+def test_a_burst_and_a_slow_hour_are_told_and_the_usual_ones_are_not() -> None:
+    strange: dict[datetime, Hour] = {
+        TODAY + 6 * HOUR: {"tried": 900},
+        TODAY + 15 * HOUR: {"p95": 2_000},
     }
-    frame = hours(spark, 27, lambda ago, hour: strange.get((ago, hour), {}))
-    (volume,) = rows_of(odd_volumes(frame, week, UNTIL))
-    assert (volume["started_at"].hour, volume["detail"]) == (3, "900 deliveries in the worst hour, usually 100")
-    (slow,) = rows_of(slow_hours(frame, week, UNTIL))
-    assert (slow["started_at"].hour, slow["detail"]) == (15, "p95 2000 ms in the worst hour, usually 200 ms")
+
+    def each(moment: datetime) -> Hour:
+        # each night at two a backup makes everything slow, and a batch comes
+        return {"tried": 5_000, "p95": 9_000} if moment.hour == 2 else strange.get(moment, {})
+
+    volume, slow = sorted(told(subscriber(each)), key=lambda row: str(row["anomaly"]), reverse=True)
+    assert (volume["started_at"].hour, volume["detail"]) == (6, "900 deliveries in an hour, usually 120")
+    assert (slow["started_at"].hour, slow["detail"]) == (15, "p95 2000 ms in an hour, usually 200 ms")
 
 
-def test_too_little_data_is_not_judged(spark: SparkSession) -> None:
-    # Given a subscriber that is new since yesterday, and one that has hardly been tried
-    frame = slots(spark, lambda minute: (8, 8))
-    assert rows_of(failures(frame, hours(spark, 1, lambda *_: {}))) == []
-    seldom = {"first_attempts": 1, "first_won": 1}
-    assert rows_of(failures(frame, hours(spark, 7, lambda _, hour: seldom if hour == 0 else None))) == []
-    burst = hours(spark, 1, lambda ago, hour: {"first_attempts": 9_000} if (ago, hour) == (0, 9) else {})
-    assert rows_of(odd_volumes(burst, TODAY, UNTIL)) == []
+def test_too_little_data_is_not_judged() -> None:
+    # Given a subscriber that is new since yesterday, one that has hardly been tried, and nothing at all
+    new = UNTIL - timedelta(days=2)
+    assert told(subscriber(lambda _: {"failed": 120}, begin=new)) == []
+    assert told(subscriber(lambda moment: {"tried": 1, "failed": 1} if moment.hour == 0 else None)) == []
+    assert told(subscriber(lambda moment: {"tried": 9_000} if moment.hour == 9 else {}, begin=new)) == []
+    assert told(((("p", "q", "s", "erp")), [], [])) == []
 
 
-def test_flapping(spark: SparkSession) -> None:
+def test_flapping() -> None:
+    day = TODAY
+
+    def flaps(each: Callable[[int], tuple[int, int]]) -> list[str]:
+        slots = [[int(day.timestamp()) + n * 300, *each(n * 5)] for n in range(288)]
+        hours = [[int(day.timestamp()) + n * 3600, *(_hour(slots[n * 12 : n * 12 + 12])), 50, 200] for n in range(24)]
+        rows = told((("p", "q", "s", "erp"), hours, slots), since=day)
+        return [row["detail"] for row in rows if row["anomaly"] == "flapping"]
+
+    def _hour(slots: list[list[int]]) -> tuple[int, int, int, int]:
+        tried, failed = (sum(each[n] for each in slots) for n in (1, 2))
+        return tried, failed, tried, tried - failed
+
     # By five minutes where there is enough to count
-    (row,) = rows_of(flapping(slots(spark, lambda minute: (12, 12 if 600 <= minute < 720 and minute // 20 % 2 else 0))))
-    assert (
-        row["detail"] == "changed 6 times within a day between well and sick; sick in 12 of 288 times of five minutes"
-    )
+    assert flaps(lambda minute: (12, 12 if 600 <= minute < 720 and minute // 20 % 2 else 0)) == [
+        "changed 6 times within a day between well and sick; sick in 12 of 288 times of five minutes"
+    ]
     # By the hour where there is not
-    (row,) = rows_of(flapping(slots(spark, lambda minute: (2, 2 if minute // 180 % 2 else 0))))
-    assert row["detail"] == "changed 7 times within a day between well and sick; sick in 12 of 24 hours"
+    (text,) = flaps(lambda minute: (2, 2 if minute // 180 % 2 else 0))
+    assert text.endswith("between well and sick; sick in 12 of 24 hours")
     # An outage is none, and neither is failing half of the time
-    assert rows_of(flapping(slots(spark, lambda minute: (12, 12 if minute > 720 else 0)))) == []
-    assert rows_of(flapping(slots(spark, lambda minute: (12, 4 + minute // 5 % 5)))) == []
+    assert flaps(lambda minute: (12, 12 if minute > 720 else 0)) == []
+    assert flaps(lambda minute: (12, 4 + minute // 5 % 5)) == []
 
 
-def test_a_lasting_shift_of_latency(spark: SparkSession) -> None:
-    yesterday = TODAY - timedelta(days=1)
+def test_a_lasting_shift_of_latency() -> None:
+    def shifts(each: Callable[[datetime], Hour]) -> list[dict[str, Any]]:
+        return [row for row in told(subscriber(each)) if row["anomaly"] == "latency_shift"]
 
-    def shifts(each: Callable[[int, int], dict[str, Any]], days: int = 1) -> list[dict[str, Any]]:
-        return rows_of(latency_shifts(hours(spark, days, each), yesterday))
-
-    (row,) = shifts(lambda ago, hour: {"p50_ms": 150 if (ago, hour) >= (0, 9) and ago == 0 else 50})
-    assert (row["started_at"].hour, row["expected"], row["value"]) == (9, 50.0, 150.0)
+    (row,) = shifts(lambda moment: {"p50": 150 if moment >= TODAY + 9 * HOUR else 50})
+    assert (row["started_at"], row["ended_at"]) == (TODAY + 9 * HOUR, UNTIL)
+    assert row["detail"] == "median attempt time from 50 ms to 150 ms for 15 hours"
     # One slow hour is not a shift, nor is a small change, nor a slow noon each day
-    assert shifts(lambda ago, hour: {"p50_ms": 900 if (ago, hour) == (0, 9) else 50}) == []
-    assert shifts(lambda ago, _: {"p50_ms": 3 if ago else 9}) == []
-    assert shifts(lambda _, hour: {"p50_ms": 300 if 8 <= hour < 20 else 50}, days=6) == []
+    assert shifts(lambda moment: {"p50": 900 if moment == TODAY + 9 * HOUR else 50}) == []
+    assert shifts(lambda moment: {"p50": 3 if moment < TODAY else 9}) == []
+    assert shifts(lambda moment: {"p50": 300 if 8 <= moment.hour < 20 else 50}) == []
