@@ -206,24 +206,14 @@ def labelled(seed: int, every: int = 1) -> Iterator[Subscriber]:
         seed: The same seed makes the same set.
         every: Take only every n-th subscriber.
     """
-    for number, subscriber in enumerate(_everybody(seed)):
-        if number % every == seed % every:
-            yield subscriber
-
-
-def _everybody(seed: int) -> Iterator[Subscriber]:
     world = _World(seed)
-    number = 0
-    for kind, volumes in HAPPENINGS.items():
-        for volume in volumes:
-            for rhythm in RHYTHMS:
-                number += 1
-                yield world.subscriber(number, rhythm, volume, kind)
-    for kind, volumes in QUIET.items():
-        for volume in volumes:
-            for copy in range(3):
-                number += 1
-                yield world.subscriber(number, kind, volume, None, copy)
+    everybody = [
+        (rhythm, volume, kind, 0) for kind, all_ in HAPPENINGS.items() for volume in all_ for rhythm in RHYTHMS
+    ]
+    everybody += [(kind, volume, "", copy) for kind, all_ in QUIET.items() for volume in all_ for copy in range(3)]
+    for number, (kind, volume, event, copy) in enumerate(everybody, start=1):
+        if number % every == seed % every:
+            yield world.subscriber(number, kind, volume, event or None, copy)
 
 
 class _World:

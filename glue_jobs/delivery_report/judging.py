@@ -5,7 +5,7 @@ so it uses numpy and nothing of Spark.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,10 +41,10 @@ LEAST_WEEKLY = 25.0
 UNUSUAL = 5.5
 """How many spreads from the usual make an hour's volume or latency unusual."""
 
-UNUSUAL_LONGER = 4.5
+UNUSUAL_LONGER = 4.2
 """The same for more than an hour: there are fewer of them, so chance has fewer tries."""
 
-UNUSUAL_DAY = 3.8
+UNUSUAL_DAY = 3.6
 """The same for a day and more."""
 
 MIN_ATTEMPTS = 20
@@ -56,7 +56,7 @@ MIN_FOR_P95 = 100
 BEYOND = 1.5
 """Failures are news when they are this many times as evident as the worst of the third worst day."""
 
-FARTHER = 1.2
+FARTHER = 1.15
 """Volume and latency are when they are this many times as far off."""
 
 POINTS = {1: 0.02, 6: 0.007}
@@ -390,10 +390,14 @@ def volumes(history: History, due: Floats) -> list[Event]:
             large = count >= often * due_then if up else count <= seldom * due_then
             large &= np.abs(count - due_then) >= MIN_ATTEMPTS
             scores[length] = _news(np.where(large, far, 0.0), far, history, length)
+        odd = seen > 1.25 * usual if up else seen < 0.8 * usual
         for each in joined(apart(scores, max(history.since, 0)), 1):
-            span = slice(each.begin, each.end)
-            value, normal = float(seen[span].sum()), float(usual[span].sum())
-            events.append(_by_hours(history, each, "volume", (value, normal), "{} deliveries in {}, usually {}"))
+            # It begins and ends with hours that are odd themselves.
+            ends = np.flatnonzero(odd[each.begin : each.end])
+            found = each if not len(ends) else replace(each, begin=each.begin + ends[0], end=each.begin + ends[-1] + 1)
+            span = slice(found.begin, found.end)
+            values = float(seen[span].sum()), float(usual[span].sum())
+            events.append(_by_hours(history, found, "volume", values, "{} deliveries in {}, usually {}"))
     return events
 
 
@@ -510,9 +514,9 @@ def _third_worst(far: Floats, history: History, length: int) -> float:
 def _by_hours(history: History, found: Found, anomaly: str, values: tuple[float, float], text: str) -> Event:
     """A window of hours in words; the text's parts are what was seen, for how long, and what is usual."""
     value, normal = values
-    hours = found.end - found.begin
+    hours = int(found.end - found.begin)
     lasted = "an hour" if hours == 1 else f"{hours} hours"
-    begin = (history.begin + found.begin) * HOUR_S
+    begin = int(history.begin + found.begin) * HOUR_S
     return Event(
         anomaly=anomaly,
         begin=begin,

@@ -67,10 +67,10 @@ def chance(seed: int) -> Callable[[float], int]:
 
 
 def test_a_labelled_set_is_told_and_little_else() -> None:
-    # A third of a set whose seed no threshold was chosen by; docs/report.md has the figures of whole ones
-    scores = measure(201, every=3)
+    # A quarter of a set whose seed no threshold was chosen by; docs/report.md has the figures of whole ones
+    scores = measure(201, every=4)
     assert recall(scores) >= 0.85, [text for each in scores.values() for text in each.missed]
-    assert precision(scores) >= 0.92, [text for each in scores.values() for text in each.wrong]
+    assert precision(scores) >= 0.93, [text for each in scores.values() for text in each.wrong]
 
 
 def test_spark_tells_what_the_functions_tell(spark: SparkSession) -> None:
