@@ -16,13 +16,13 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from pushhub.engine.model import record
+from pushhub.engine.model import backoff, record
 
 SOURCES: Final = Path(__file__).parent
 
-RECORD: Final = Path(record.__file__)
-"""The record's fields are defined in the functions' layer, which Glue does not have:
-this one module of it is packed with the job.
+OF_THE_LAYER: Final = (backoff, record)
+"""The record's fields and the waits of retry policies are defined in the functions' layer, which Glue does not have:
+these modules of it, which import nothing else of it, are packed with the job.
 """
 
 _SCRIPT: Final = '''"""The delivery report as one Glue script. Made by glue_jobs/bundle.py; change the sources there."""
@@ -70,19 +70,21 @@ def _zipped() -> bytes:
     job = {file.relative_to(SOURCES).as_posix(): file for file in (SOURCES / "delivery_report").rglob("*.py")}
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, file in sorted({**job, **_record()}.items()):
+        for name, file in sorted({**job, **_of_the_layer()}.items()):
             entry = zipfile.ZipInfo(name)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, file.read_bytes())
     return written.getvalue()
 
 
-def _record() -> dict[str, Path]:
-    """The record's module and the packages it lies in, by their names in the archive."""
-    depth = record.__name__.count(".")
-    layer = RECORD.parents[depth]
-    packages = [folder / "__init__.py" for folder in RECORD.parents[:depth]]
-    return {file.relative_to(layer).as_posix(): file for file in (*packages, RECORD)}
+def _of_the_layer() -> dict[str, Path]:
+    """The layer's modules and the packages they lie in, by their names in the archive."""
+    found: dict[str, Path] = {}
+    for module in OF_THE_LAYER:
+        file, depth = Path(str(module.__file__)), module.__name__.count(".")
+        packages = [folder / "__init__.py" for folder in file.parents[:depth]]
+        found |= {each.relative_to(file.parents[depth]).as_posix(): each for each in (*packages, file)}
+    return found
 
 
 if __name__ == "__main__":

@@ -1,18 +1,22 @@
 """Advice on retry settings per queue: what they would have saved, and what they would have cost.
 
-Based on the deliveries whose first try failed, including those given up. How many succeed by what time is estimated
-from both (product-limit estimate: a delivery given up did not succeed until then), and each setting that the protocol
-supports is compared with it. Two things cannot be known: whether a try between today's tries would
-have succeeded (so quicker retries are never suggested), and what comes after today's last try, which is
-extrapolated at the rate of the last half, and called an estimate.
+Every setting that the protocol supports is tried on the queue's own deliveries (:mod:`.replay`). An advice is given
+only if the present setting, replayed, gives what really happened, and if the figures of the suggested one hardly depend
+on what cannot be known. Otherwise there is none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from pushhub.engine.model.backoff import Exponential, FixedDelay
+
+from .replay import Assumption, Evidence, Replayed, Setting, Subscriber
 
 LEAST: Final = 20
 """Minimum number of deliveries that failed at first for an advice."""
@@ -26,127 +30,28 @@ PATIENCE: Final = 1.25
 PATIENCE_S: Final = 5.0
 """... and this many seconds."""
 
-BEYOND: Final = 4.0
-"""How far beyond the observed time estimates go, as a multiple of it."""
+LITTLE: Final = 0.02
+"""A change that is worth less than this share of today's retries and losses, poison aside, is not suggested."""
 
-LATE_SHARE: Final = 0.1
-LATE_S: Final = 2.0
-"""How much later a try comes than its setting says: a share of the wait, and seconds."""
+TOLERANCE: Final = 0.1
+"""How far each figure of an advice may be from the truth, as a share of it."""
 
-LITTLE: Final = 0.01
-"""A change that saves less than this share of the retries, and no delivery, is not suggested."""
+NEGLIGIBLE: Final = 0.01
+"""... or, where that is more, as a share of today's tries or of the deliveries that failed at first."""
 
-LONGEST_S: Final = 7 * 86_400
-MOST_TRIES: Final = 200
-"""Where endless settings are cut off."""
+MARGIN: Final = 0.7
+"""Share of that which all that cannot be known may take up."""
+
+CONSIDERED: Final = 12
+"""So many of the best settings are examined closely."""
 
 RETRIES: Final = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 100)
 DELAYS_S: Final = (
-    3,
-    5,
-    10,
-    15,
-    20,
-    30,
-    45,
-    60,
-    90,
-    120,
-    180,
-    300,
-    600,
-    900,
-    1_800,
-    3_600,
-    7_200,
-    14_400,
-    28_800,
-    86_400,
+    *(3, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900),
+    *(1_800, 3_600, 7_200, 14_400, 28_800, 86_400),
 )
 BASES_S: Final = (1, 5, 10, 15, 30, 60, 120, 300)
 CAPS_S: Final = (300, 900, 1_800, 3_600, 7_200, 14_400, 43_200)
-
-
-class Setting(Protocol):
-    """Retry settings."""
-
-    @property
-    def times_s(self) -> list[float]:
-        """Total seconds waited until each retry."""
-
-    @property
-    def values(self) -> dict[str, int | None]:
-        """The protocol's names and their values."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedWaits:
-    """``retries`` and ``retries_delay`` of a queue.
-
-    Attributes:
-        retries: Tries after the first.
-        delay_s: Seconds between tries.
-    """
-
-    retries: int
-    delay_s: int
-
-    @property
-    def times_s(self) -> list[float]:
-        """Total seconds waited until each retry."""
-        return [self.delay_s * (n + 1.0) for n in range(self.retries)]
-
-    @property
-    def values(self) -> dict[str, int | None]:
-        """The protocol's names and their values."""
-        return {"retries": self.retries, "retries_delay": self.delay_s}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoublingWaits:
-    """``retry_base``, ``retry_cap`` and ``max_attempts`` of a mapping.
-
-    Attributes:
-        base_s: Seconds of the first wait; each following one doubles.
-        cap_s: Seconds of the longest wait.
-        max_attempts: Tries in all, None for no end.
-    """
-
-    base_s: int
-    cap_s: int
-    max_attempts: int | None
-
-    @property
-    def times_s(self) -> list[float]:
-        """Total seconds waited until each retry."""
-        most = MOST_TRIES if self.max_attempts is None else self.max_attempts - 1
-        times, at = [], 0.0
-        for n in range(most):
-            at += min(self.cap_s, self.base_s * 2.0 ** min(n, 40))
-            if at > LONGEST_S:
-                break
-            times.append(at)
-        return times
-
-    @property
-    def values(self) -> dict[str, int | None]:
-        """The protocol's names and their values."""
-        return {"retry_base": self.base_s, "retry_cap": self.cap_s, "max_attempts": self.max_attempts}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
-    """Deliveries of a queue whose first try failed, grouped by their outcome.
-
-    Attributes:
-        waited_s: Total seconds waited before the last try.
-        won: Whether that try succeeded; otherwise none did until then.
-        n: How many.
-    """
-
-    waited_s: float
-    won: bool
-    n: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,115 +59,171 @@ class Outcome:
     """The results of a setting for the deliveries whose first try failed.
 
     Attributes:
-        attempts: Tries after the first.
-        lost: Deliveries that never succeed.
-        half_s: Seconds after which half of those that succeed now have succeeded.
+        tries: Tries after the first.
+        delivered: Deliveries that succeed.
+        doubt: Standard deviation of ``delivered``.
+        tries_doubt: Standard deviation of ``tries``.
+        half_s: Seconds after which half of those that succeed today have succeeded.
+        span_s: Seconds after which the last try is made.
     """
 
-    attempts: float
-    lost: float
+    tries: float
+    delivered: float
+    doubt: float
+    tries_doubt: float
     half_s: float
+    span_s: float
+
+    def worth_more_than(self, other: Outcome) -> float:
+        """How much better it is than another one, in tries."""
+        return (other.tries - self.tries) + WORTH * (self.delivered - other.delivered)
 
 
-class Course:
-    """The share of deliveries that have not yet succeeded after a given wait.
+class History:
+    """What a queue's subscribers went through.
 
     Args:
-        failed: Deliveries whose first try failed.
+        subscribers: The attempts of each.
+        now: The present setting.
     """
 
-    def __init__(self, failed: Sequence[Failed]) -> None:
-        self.count = sum(each.n for each in failed)
-        # A try comes a little later than its setting says; what counts is the setting, not the clock.
-        meant = [(max(0.0, (each.waited_s - LATE_S) / (1 + LATE_SHARE)), each) for each in failed]
-        self._end_s = max(each.waited_s for each in failed)
-        self._steps: list[tuple[float, float]] = [(0.0, 1.0)]
-        left = 1.0
-        for at in sorted({at for at, each in meant if each.won}):
-            at_risk = sum(each.n for other, each in meant if other >= at)
-            taken = sum(each.n for other, each in meant if other == at and each.won)
-            left *= 1 - taken / at_risk
-            self._steps.append((at, left))
-        middle = self._end_s / 2
-        taken = sum(each.n for at, each in meant if each.won and at > middle)
-        exposed = sum(each.n * (at - middle) for at, each in meant if at > middle)
-        self._rate = taken / exposed if exposed else 0.0
+    def __init__(self, subscribers: Sequence[Evidence], now: Setting) -> None:
+        self._subscribers = [Subscriber(each) for each in subscribers]
+        self.now = now
+        self.failures = sum(each.failures for each in self._subscribers)
+        self.retries = sum(each.retries for each in self._subscribers)
+        self.lost = sum(each.lost for each in self._subscribers)
+        self.poisoned = sum(each.poisoned for each in self._subscribers)
+        self._recovered = self.failures - self.lost
 
-    def left(self, at_s: float) -> float:
-        """The share that has not yet succeeded.
-
-        Args:
-            at_s: Seconds waited.
-        """
-        known = min(at_s, self._end_s)
-        left = next(share for at, share in reversed(self._steps) if at <= known)
-        further = min(at_s, self._end_s * BEYOND) - self._end_s
-        return left * math.exp(-self._rate * further) if further > 0 else left
-
-    def outcome(self, setting: Setting, half_of: float | None = None) -> Outcome:
-        """The results of the deliveries under a setting.
+    def outcomes(self, setting: Setting, assumption: Assumption = Assumption.LIKELIEST) -> list[Outcome]:
+        """The outcome of a setting with 0, 1, 2 ... retries, up to its own number.
 
         Args:
             setting: The setting.
-            half_of: The share whose half is timed; by default that which succeeds with this setting.
+            assumption: About what is not known.
         """
-        shares = [1.0, *(self.left(at) for at in setting.times_s)]
-        attempts = sum(shares[:-1])
-        half = (1 - shares[-1] if half_of is None else half_of) / 2
-        within = (at for at, share in zip([0.0, *setting.times_s], shares, strict=True) if 1 - share >= half)
+        of = [each.replayed(setting, assumption) for each in self._subscribers]
+        together = of[0]
+        for each in of[1:]:
+            together = together + each
+        return [self._outcome(together, number) for number in range(len(together.tries))]
+
+    def outcome(self, setting: Setting, assumption: Assumption = Assumption.LIKELIEST) -> Outcome:
+        """The outcome of a setting.
+
+        Args:
+            setting: The setting.
+            assumption: About what is not known.
+        """
+        return self.outcomes(setting, assumption)[-1]
+
+    def understood(self) -> bool:
+        """Whether the present setting, replayed, gives what really happened."""
+        made = self.outcome(self.now)
+        return abs(made.tries - self.retries) <= max(self.retries * TOLERANCE / 2, 3) and abs(
+            made.delivered - self._recovered
+        ) <= max(self.failures * NEGLIGIBLE, 2)
+
+    def _outcome(self, of: Replayed, number: int) -> Outcome:
+        half = self._recovered / 2
+        reached = np.nonzero(of.delivered[: number + 1] >= half)[0]
         return Outcome(
-            attempts=self.count * attempts,
-            lost=self.count * shares[-1],
-            half_s=next(within, math.inf) if half > 0 else 0.0,
+            tries=float(of.tries[number]),
+            delivered=float(of.delivered[number]),
+            doubt=math.sqrt(float(of.doubt[number])),
+            tries_doubt=math.sqrt(float(of.tries_doubt[number])),
+            half_s=float(of.waits_s[reached[0]]) if len(reached) else math.inf,
+            span_s=float(of.waits_s[number]),
         )
 
 
-def suggested(course: Course, now: Setting) -> Setting:
-    """The best setting of the same protocol, or the present one if no other is clearly better.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A setting that would have served better.
 
-    A delivery is worth :data:`WORTH` tries; those that recover today must not wait much longer.
+    Attributes:
+        setting: The setting.
+        tries_saved: Tries that it would have saved, negative those it would have cost.
+        deliveries_saved: Deliveries that would have succeeded besides, negative those that would not.
+    """
+
+    setting: Setting
+    tries_saved: float
+    deliveries_saved: float
+
+
+def suggested(history: History) -> Suggestion | None:
+    """The best setting of the same protocol; None if no other is clearly better or the figures are not certain.
+
+    A delivery is worth :data:`WORTH` tries; those that recover today must not wait much longer. Giving up sooner is not
+    suggested where an outage cost deliveries.
 
     Args:
-        course: Of the queue's deliveries.
-        now: The present setting.
+        history: Of the queue.
     """
-    today = course.outcome(now)
-    share = 1 - today.lost / course.count
+    if not history.understood():
+        return None
+    today = history.outcome(history.now)
+    least = LITTLE * (today.tries + WORTH * max(0.0, history.lost - history.poisoned))
     longest = today.half_s * PATIENCE + PATIENCE_S
-    best, gain = now, max(1.0, today.attempts * LITTLE)
-    for each in _others(now):
-        made = course.outcome(each, share)
-        if made.half_s > longest:
-            continue
-        worth = (today.attempts - made.attempts) + WORTH * (today.lost - made.lost)
-        if worth > gain * (1 + 1e-9):
-            best, gain = each, worth
-    return best
+    found = [
+        (made.worth_more_than(today), -order, setting)
+        for order, (setting, made) in enumerate(_tried(history))
+        if made.half_s <= longest and made.worth_more_than(today) > max(1.0, least)
+    ]
+    for _, _, setting in sorted(found, key=lambda each: each[:2], reverse=True)[:CONSIDERED]:
+        certain = _certain(history, setting)
+        if certain is not None:
+            return certain
+    return None
+
+
+def _certain(history: History, setting: Setting) -> Suggestion | None:
+    """The suggestion of a setting, if it is right whatever is assumed."""
+    now, made = history.outcome(history.now), history.outcome(setting)
+    if made.span_s < now.span_s and history.lost - history.poisoned > max(1.0, NEGLIGIBLE * history.lost):
+        return None
+    tries, deliveries = now.tries - made.tries, made.delivered - now.delivered
+    tries_off = MARGIN * max(TOLERANCE * abs(tries), NEGLIGIBLE * now.tries)
+    deliveries_off = MARGIN * max(TOLERANCE * abs(deliveries), NEGLIGIBLE * history.failures)
+    if 2 * made.doubt > deliveries_off or 2 * made.tries_doubt > tries_off:
+        return None
+    for assumption in Assumption:
+        # What happened under the present setting is known, whatever is assumed.
+        other = history.outcome(setting, assumption)
+        if abs(other.tries - made.tries) > tries_off or abs(other.delivered - made.delivered) > deliveries_off:
+            return None
+    return Suggestion(setting=setting, tries_saved=tries, deliveries_saved=deliveries)
+
+
+def _tried(history: History) -> Iterator[tuple[Setting, Outcome]]:
+    """Settings of the same protocol with their outcomes; the smallest change first."""
+    now = history.now
+    for setting in _others(now):
+        outcomes = history.outcomes(setting)
+        if isinstance(setting, FixedDelay):
+            for retries in sorted({*RETRIES, now.retries if isinstance(now, FixedDelay) else 0}):
+                yield replace(setting, retries=retries), outcomes[min(retries, len(outcomes) - 1)]
+        elif setting.max_attempts is None:
+            yield setting, outcomes[-1]
+        else:
+            for retries in RETRIES:
+                yield replace(setting, max_attempts=retries + 1), outcomes[min(retries, len(outcomes) - 1)]
 
 
 def _others(now: Setting) -> Iterable[Setting]:
-    """Settings of the same protocol; of equally good ones, the smallest change first."""
-    if isinstance(now, FixedWaits):
+    """Settings of the same protocol, each with the largest number of tries."""
+    if isinstance(now, FixedDelay):
         delays = sorted({*DELAYS_S, now.delay_s}, key=lambda delay: (delay != now.delay_s, delay))
-        return [
-            FixedWaits(retries=retries, delay_s=delay)
-            for delay in delays
-            for retries in sorted({*RETRIES, now.retries})
-        ]
-    if isinstance(now, DoublingWaits):
-        tries = (
-            [now.max_attempts]
-            if now.max_attempts is None
-            else sorted({*(each + 1 for each in RETRIES), now.max_attempts})
-        )
-        return [
-            DoublingWaits(base_s=base, cap_s=cap, max_attempts=most)
-            for base in sorted({*BASES_S, now.base_s})
-            for cap in sorted({*CAPS_S, now.cap_s})
-            for most in tries
-            if cap >= base
-        ]
-    return []
+        return [FixedDelay(retries=RETRIES[-1], delay_s=delay) for delay in delays]
+    most = None if now.max_attempts is None else RETRIES[-1] + 1
+    return [
+        replace(now, base_s=base, cap_s=cap, max_attempts=most)
+        for base in sorted({*BASES_S, now.base_s}, key=lambda base: (base != now.base_s, base))
+        for cap in sorted({*CAPS_S, now.cap_s}, key=lambda cap: (cap != now.cap_s, cap))
+        if cap >= base
+    ]
 
 
 def setting_in_use(dialect: str, seen: Mapping[str, Any]) -> Setting | None:
@@ -278,37 +239,49 @@ def setting_in_use(dialect: str, seen: Mapping[str, Any]) -> Setting | None:
             return None
         base, longest = max(1, seen["first_wait_ms"] // 1000), round((seen["longest_wait_ms"] or 0) / 1000)
         # Until waits reach it, nobody can see the cap; 3600 is the protocol's.
-        return DoublingWaits(base_s=base, cap_s=max(3_600, longest), max_attempts=seen["tries_max"])
+        return Exponential(base_s=base, cap_s=max(3_600, longest), max_attempts=seen["tries_max"], holds=True)
     if dialect != "raw" or seen["tries_max"] is None or seen["wait_ms"] is None:
         # Webhooks are tried after a published list of waits, which owners cannot change.
         return None
-    return FixedWaits(retries=max(0, seen["tries_max"] - 1), delay_s=max(1, round(seen["wait_ms"] / 1000)))
+    return FixedDelay(retries=max(0, seen["tries_max"] - 1), delay_s=max(1, round(seen["wait_ms"] / 1000)))
 
 
-def advice(queue: Mapping[str, Any], failed: Sequence[Failed], usd_per_try: float) -> dict[str, Any] | None:
+def advice(queue: Mapping[str, Any], subscribers: Sequence[Evidence], usd_per_try: float) -> dict[str, Any] | None:
     """The row of a queue; None if there is too little data.
 
     Args:
         queue: Its ``project``, ``queue``, ``dialect``, ``given_up`` and what :func:`setting_in_use` needs.
-        failed: Its deliveries whose first try failed.
+        subscribers: The attempts of its subscribers.
         usd_per_try: What a try costs.
     """
     now = setting_in_use(queue["dialect"], queue)
-    if now is None or sum(each.n for each in failed) < LEAST:
+    if now is None or not subscribers:
         return None
-    course = Course(failed)
-    better = suggested(course, now)
-    before, after = course.outcome(now), course.outcome(better)
-    values = {f"{name}_now": value for name, value in now.values.items()} | dict(better.values)
-    fewer = round(before.attempts - after.attempts)
+    history = History(subscribers, now)
+    if history.failures < LEAST:
+        return None
+    better = suggested(history) or Suggestion(setting=now, tries_saved=0, deliveries_saved=0)
+    values = {f"{name}_now": value for name, value in _values(now).items()} | _values(better.setting)
+    fewer = round(better.tries_saved)
     return {
         **{name: queue[name] for name in ("project", "queue", "dialect", "given_up")},
         **values,
-        "failed_first": course.count,
-        "change": better != now,
+        "failed_first": round(history.failures),
+        "change": better.setting != now,
         "tries_saved": fewer,
-        "deliveries_saved": round(before.lost - after.lost),
+        "deliveries_saved": round(better.deliveries_saved),
         "usd_saved": fewer * usd_per_try,
+    }
+
+
+def _values(setting: Setting) -> dict[str, int | None]:
+    """The protocol's names and their values."""
+    if isinstance(setting, FixedDelay):
+        return {"retries": setting.retries, "retries_delay": setting.delay_s}
+    return {
+        "retry_base": round(setting.base_s),
+        "retry_cap": round(setting.cap_s),
+        "max_attempts": setting.max_attempts,
     }
 
 

@@ -89,7 +89,9 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         pushed = ~F.col("pull") & ~F.col("notification")
         attempts_at = kept_small(attempt_levels(attempts), f"{layout.work}/attempt_levels")
         fates_at = kept_small(fate_levels(became), f"{layout.work}/fate_levels")
-        failed = kept_small(failed_at_first(chosen(within), since_midnight), f"{layout.work}/failed_at_first")
+        failed = kept(
+            failed_at_first(chosen(within), since_midnight, arguments.until), f"{layout.work}/failed_at_first"
+        )
         sources = Sources(
             records=chosen(within),
             cells=attempts,

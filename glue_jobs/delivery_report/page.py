@@ -442,13 +442,11 @@ def _advice(results: Results) -> str:
             "#USD saved": lambda row: f"{row['usd_saved']:+.4f}",
         },
         total=len(rows),
-        none="No queue would have done clearly better with other settings, or too few deliveries failed to tell.",
+        none="No queue would have certainly done better with other settings, as far as its attempts can tell.",
     )
     about = (
-        '<p class="sub">What these settings would have made of the deliveries whose first try failed, those that gave '
-        "up included. What lies beyond today's last try "
-        "is estimated; whether sooner tries would have been taken cannot be told from later ones. A delivery is taken "
-        "to be worth 100 tries.</p>"
+        '<p class="sub">What these settings would have made of the deliveries whose first try failed, each replayed '
+        "against what the subscriber's attempts show of each moment. A delivery is taken to be worth 100 tries.</p>"
     )
     return f'<div class="card" id="retry-advice"><h3>Better settings</h3>{table}{about if rows else ""}</div>'
 
