@@ -926,3 +926,42 @@ def test_an_automatic_order_stays_in_line_behind_that_of_a_manual_try() -> None:
     bench.follow(Follow.NOTHING, of="2")
     bench.work(call, "retry")
     assert ("2", False) in in_line(bench)
+
+
+def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_taken_away() -> None:
+    # Given two places with an order of the same delivery, and one whose former holder takes the first place away while
+    # this run has it in hand: it has just passed the order on, so it stands in the second place (hub 2026112400)
+    bench, flow = Bench(), FlowKey.of_subscriber("p", "u", "s")
+    call = a_called_turn(bench, bare("3"), bare("1"))
+    first = bench.subscribers.line(flow, 9)[0].place
+    bench.clock.advance(ms=1)
+    bench.subscribers.stand(flow, [bare("2"), bare("1")], bench.clock.now())
+    bench.outcomes["2"] = Following(Follow.TURN, terms=Terms(limits=Limits(rate_per_s=2), longest_ms=10_000))
+    line = bench.subscribers.line
+
+    def taken_away(*arguments: Any) -> Any:
+        found = line(*arguments)
+        bench.subscribers.step_out(flow, first, ())
+        return found
+
+    bench.subscribers.line = taken_away  # type: ignore[method-assign]
+    # When it gives its turn back, as the next attempt is far away
+    bench.work(call, "retry")
+    # Then the order still stands in line
+    bench.subscribers.line = line  # type: ignore[method-assign]
+    assert in_line(bench) >= {("1", False), ("2", False)}
+
+
+def test_a_second_order_leaves_the_line_with_the_first() -> None:
+    bench, flow = Bench(), FlowKey.of_subscriber("p", "u", "s")
+    terms = Terms(limits=Limits(concurrency=5), longest_ms=10_000)
+    bench.subscribers.take_turn(flow, "earlier", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
+    bench.subscribers.give_back(flow, "earlier", mark=0, places=5)
+    for _ in range(2):
+        bench.subscribers.stand(flow, [bare("1")], bench.clock.now())
+        bench.clock.advance(ms=1)
+    bench.follow(Follow.NOTHING, of="1")
+    bench.work(bench.received("retry", WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
+    # Then it was tried once, and nothing is left
+    assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1"]
+    assert in_line(bench) == set()

@@ -285,13 +285,20 @@ class Push:
             if order.key in new:
                 if not _is_void(received, stored.get(order.key)):
                     firsts.setdefault(order.key, received)
-            elif run.keys[order.key] and not order.manual:
+            elif (run.keys[order.key] and not order.manual) or order.key in self._in_line(run):
                 behind.append(received)
         if behind:
             run.keep |= self._wait([(each, self._clock.now() + ASIDE_MS) for each in behind], run.source)
         run.left.update(each.sqs_id for each in firsts.values())
         run.keys |= {key: received.order.manual for key, received in firsts.items()}
         run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
+
+    def _in_line(self, run: _Run) -> set[DeliveryKey]:
+        """Deliveries whose orders the run only has from a line. Whoever had the turn before and does not know yet that
+        it has lost it may take them away there, so another order of theirs may be all that there is.
+        """
+        waiting = [*run.waiting, *(each for turn in self._turns.here for each in turn.waiting)]
+        return {received.order.key for received, _ in waiting if received.place}
 
     def _without_done(self, batch: Sequence[Received]) -> Sequence[Received]:
         """Orders without the stream's for what ingest's order has begun, which are nearly all of those: seconds later,
@@ -486,6 +493,7 @@ class Push:
             if not turn.closing:
                 self._turns.hold(turn)
                 self._turns.look(turn)
+                self._strike_seconds(run, turn)
                 self._read_fetched(run, turn)
             counted = turn.terms.limits.concurrency is not None and turn.pace.under_way
             if turn.closing and not counted:
@@ -499,6 +507,23 @@ class Push:
             elif turn.waiting and self._windows.crowded(turn.window, now):
                 self._give_back(run, turn, ASIDE_S * 1000)
 
+    def _keep_seconds(self, turn: Turn, key: DeliveryKey) -> None:
+        """The first order for a delivery could not be arranged: those behind it stay."""
+        for each in [each for each in turn.seconds if each.order.key == key]:
+            turn.seconds.remove(each)
+            self._turns.done(turn, each, keep=True)
+
+    def _strike_seconds(self, run: _Run, turn: Turn) -> None:
+        """Second orders for a delivery leave the line once the run is done with the first, which is then settled or
+        stands elsewhere. Not before: whoever had the turn earlier may have taken the first one's place away.
+        """
+        seconds, turn.seconds = turn.seconds, []
+        for each in seconds:
+            if each.order.key in run.keys:
+                turn.seconds.append(each)
+            else:
+                self._turns.done(turn, each, keep=False)
+
     def _read_fetched(self, run: _Run, turn: Turn) -> None:
         """Have as many orders from the line ready as may soon begin."""
         some: list[Received] = []
@@ -511,12 +536,13 @@ class Push:
             same = [other.order.manual for other in some if other.order.key == each.order.key]
             if each.order.key in run.keys:
                 same.append(run.keys[each.order.key])
-            if same:
-                # A manual try does not make the automatic ones.
-                keep = each.place in held or (all(same) and not each.order.manual)
-                self._turns.done(turn, each, keep=keep)
-            else:
+            if not same:
                 some.append(each)
+            elif each.place in held or (all(same) and not each.order.manual):
+                # A manual try does not make the automatic ones.
+                self._turns.done(turn, each, keep=True)
+            else:
+                turn.seconds.append(each)
         if not some:
             return
         try:
@@ -647,6 +673,8 @@ class Push:
                 turn = self._turns.of(_window_key(each.order))
                 if each.place and turn is not None:
                     self._turns.done(turn, each, keep=each.sqs_id in kept)
+                if turn is not None and each.sqs_id in kept:
+                    self._keep_seconds(turn, each.order.key)
             self._give_up_own(run)
 
     def _await(self, run: _Run) -> set[Future[Any]]:

@@ -97,6 +97,7 @@ class Turn:
         called_at: When a call that is on its way arrives.
         waiting: Orders that wait for their attempt, with their stored deliveries.
         fetched: Orders from the line that were not looked at yet.
+        seconds: Orders from the line for deliveries whose first order the run has in hand.
         in_hand: Orders from the line that are not done yet, by place.
         shrunk: Places some of whose orders are done.
         kept: Places that stay as they are, because of an error.
@@ -118,6 +119,7 @@ class Turn:
     looks_at: int
     waiting: deque[tuple[Received, Delivery | None]] = field(default_factory=deque)
     fetched: deque[Received] = field(default_factory=deque)
+    seconds: list[Received] = field(default_factory=list)
     in_hand: dict[str, list[WorkOrder]] = field(default_factory=dict)
     shrunk: set[str] = field(default_factory=set)
     kept: set[str] = field(default_factory=set)
@@ -154,7 +156,7 @@ class Turn:
     @property
     def idle(self) -> bool:
         """Whether nothing is in progress and nothing waits."""
-        return not (self.pace.under_way or self.waiting or self.fetched or self.lined)
+        return not (self.pace.under_way or self.waiting or self.fetched or self.seconds or self.lined)
 
 
 class Turns:
