@@ -928,7 +928,9 @@ def test_an_automatic_order_stays_in_line_behind_that_of_a_manual_try() -> None:
     assert ("2", False) in in_line(bench)
 
 
-def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_taken_away() -> None:
+def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_taken_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Given two places with an order of the same delivery, and one whose former holder takes the first place away while
     # this run has it in hand: it has just passed the order on, so it stands in the second place (hub 2026112400)
     bench, flow = Bench(), FlowKey.of_subscriber("p", "u", "s")
@@ -944,11 +946,11 @@ def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_t
         bench.subscribers.step_out(flow, first, ())
         return found
 
-    bench.subscribers.line = taken_away  # type: ignore[method-assign]
+    monkeypatch.setattr(bench.subscribers, "line", taken_away)
     # When it gives its turn back, as the next attempt is far away
     bench.work(call, "retry")
     # Then the order still stands in line
-    bench.subscribers.line = line  # type: ignore[method-assign]
+    monkeypatch.undo()
     assert in_line(bench) >= {("1", False), ("2", False)}
 
 

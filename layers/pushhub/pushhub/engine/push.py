@@ -507,9 +507,11 @@ class Push:
             elif turn.waiting and self._windows.crowded(turn.window, now):
                 self._give_back(run, turn, ASIDE_S * 1000)
 
-    def _keep_seconds(self, turn: Turn, key: DeliveryKey) -> None:
-        """The first order for a delivery could not be arranged: those behind it stay."""
-        for each in [each for each in turn.seconds if each.order.key == key]:
+    def _leave_line(self, turn: Turn, received: Received, *, keep: bool) -> None:
+        """An order is done. If it could not be arranged, it and those behind it stay where they stand."""
+        if received.place:
+            self._turns.done(turn, received, keep=keep)
+        for each in [each for each in turn.seconds if keep and each.order.key == received.order.key]:
             turn.seconds.remove(each)
             self._turns.done(turn, each, keep=True)
 
@@ -671,10 +673,8 @@ class Push:
             run.left.subtract(each.sqs_id for each, _ in through)
             for each, _ in through:
                 turn = self._turns.of(_window_key(each.order))
-                if each.place and turn is not None:
-                    self._turns.done(turn, each, keep=each.sqs_id in kept)
-                if turn is not None and each.sqs_id in kept:
-                    self._keep_seconds(turn, each.order.key)
+                if turn is not None:
+                    self._leave_line(turn, each, keep=each.sqs_id in kept)
             self._give_up_own(run)
 
     def _await(self, run: _Run) -> set[Future[Any]]:
