@@ -17,6 +17,9 @@ from pushhub.engine.model.record import PULSE_EVERY_S
 EVERY: Final = timedelta(seconds=PULSE_EVERY_S)
 """From one pulse to the next."""
 
+ON_ITS_WAY: Final = timedelta(minutes=10)
+"""A pulse may take so long through its stream into the records, however little the report's own grace is."""
+
 IN_TABLE: Final = timedelta(days=9)
 """For so long a pulse is in its table at least; the hub keeps it for ten days, and DynamoDB removes it
 some time later."""
@@ -70,9 +73,10 @@ def gaps(recorded: Pulses, in_tables: Pulses | None, *, since: datetime, until: 
         recorded: Those among the records.
         in_tables: Those in the tables, with an entry for each table; None if the tables were not read.
         since: Begin of what was asked for.
-        until: Pulses before this time should be there.
+        until: Pulses before this time should be there, unless they are still on their way.
         now: When the tables were read.
     """
+    until = min(until, now - ON_ITS_WAY)
     known = in_tables or {}
     every = [at for pulses in (*recorded.values(), *known.values()) for at in pulses if since <= at < until]
     if not every:

@@ -97,6 +97,18 @@ def test_a_single_lost_pulse_is_named() -> None:
     assert found(recorded, dict.fromkeys(TABLES, times())) == [("topics", "12 05:00", "12 05:05", True)]
 
 
+def test_a_pulse_that_may_be_on_its_way_is_not_missed() -> None:
+    # Given a report without grace, ten minutes after a pulse that is in its table only
+    sent = [START + EVERY * n for n in range(4)]
+    recorded = {name: {each for each in sent if each != sent[-1]} for name in TABLES}
+    in_tables = {name: set(sent) for name in TABLES}
+    soon = sent[-1] + timedelta(minutes=10)
+    # Then nobody misses it yet, and somebody does a moment later
+    assert gaps(recorded, in_tables, since=START, until=soon, now=soon) == []
+    late = soon + timedelta(seconds=1)
+    assert {each.table for each in gaps(recorded, in_tables, since=START, until=late, now=late)} == set(TABLES)
+
+
 def test_while_the_hub_stood_still_nothing_is_lost() -> None:
     # Given twenty minutes in which nobody sent a pulse, next to half an hour whose records are lost in one stream
     pause = START + 30 * HOUR
