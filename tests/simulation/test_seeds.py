@@ -13,7 +13,7 @@ from simulation.run import WORLDS
 ROOT = Path(__file__).parents[2]
 SEEDS = int(os.environ.get("SIMULATED_SEEDS", "1"))
 FIRST = int(os.environ.get("SIMULATED_FROM", "2026112400"))
-"""The first seed; a failed run is repeated with the number it prints. Other seeds: ``SIMULATED_FROM=$(date +%Y%m%d00)``."""
+"""The first seed; a failed run is repeated with the number it prints."""
 
 
 @pytest.mark.parametrize("world", WORLDS)
