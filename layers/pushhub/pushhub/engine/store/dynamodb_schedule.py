@@ -102,7 +102,7 @@ class DynamoDBSchedule:
         this_minute = now // MINUTE_MS
         minute, after = position.minute, position.after
         known, until = self._empty_until.get(position.shard, (None, 0))
-        if known == position and until > minute:
+        if known == position and min(until, this_minute) > minute:
             minute, after = min(until, this_minute), ""
         for _ in range(MINUTES_PER_LOOK):
             items = self._entries(minute, position.shard, after, limit)
