@@ -37,7 +37,7 @@ def out_of_rate(bench: Bench, rate: float, window_s: float) -> list[int]:
     return [each for each in windows(bench.receiver.begun, window_s) if not 0.95 * due - 1 <= each <= 1.02 * due + 1]
 
 
-@pytest.mark.parametrize(("rate", "runs"), product(RATES, [1, 50]))
+@pytest.mark.parametrize(("rate", "runs"), list(product(RATES, [1, 50])))
 def test_a_rate_is_kept_to_the_percent(rate: float, runs: int) -> None:
     # Given more messages than a subscriber's rate lets through, posted together and later
     seconds = 120.0 if rate <= 10 else 40.0
