@@ -377,7 +377,7 @@ def records(stack: RunningStack, project_id: str) -> list[dict[str, Any]]:
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="records/"):
         for item in page.get("Contents", []):
             lines = gzip.decompress(s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()).splitlines()
-            found += [each for each in map(json.loads, lines) if each["project"] == project_id]
+            found += [each for each in map(json.loads, lines) if each.get("project") == project_id]
     return found
 
 
