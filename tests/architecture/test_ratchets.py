@@ -1,0 +1,103 @@
+"""What may only become less: wide constructors, lines, private names of the emulator. Whoever makes it less lowers the
+number here; who must raise one says why in a decision (docs/decisions/0108-ratchets.md).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAYER = ROOT / "layers" / "pushhub" / "pushhub"
+
+WIDEST = 8
+"""Most parameters of a constructor."""
+
+WIDE = {
+    "IronApi": 22,
+    "Deliver": 16,
+    "WebhooksPosting": 13,
+    "Push": 12,
+    "Sweep": 12,
+    "HubTarget": 11,
+    "WebhooksEndpoints": 11,
+    "Consumers": 10,
+    "NotificationSender": 10,
+    "Post": 10,
+    "CheckAlerts": 9,
+    "ConsentTarget": 9,
+    "HubIntake": 9,
+    "IdleConnections": 9,
+    "Wake": 9,
+    "WebhookTarget": 9,
+    "WebhooksAttempts": 9,
+}
+"""Those that are wider still."""
+
+LINES = {
+    "layers/pushhub/pushhub": 62_500,
+    "cli": 5_500,
+    "functions": 250,
+    "glue_jobs": 9_000,
+    "local": 8_600,
+    "simulation": 13_500,
+    "bench": 6_700,
+}
+"""Most lines of Python by folder."""
+
+PRIVATE_NAMES = 51
+"""Most private names of MiniStack that ``local/`` uses."""
+
+
+def python_files(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.rglob("*.py") if not any(part.startswith(".") for part in each.parts))
+
+
+def wide_constructors() -> dict[str, int]:
+    """Classes whose ``__init__`` takes more than :data:`WIDEST` parameters, with their number."""
+    found: dict[str, int] = {}
+    for path in python_files(LAYER):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                for each in node.body:
+                    if isinstance(each, ast.FunctionDef) and each.name == "__init__":
+                        width = len(each.args.args) - 1 + len(each.args.kwonlyargs)
+                        if width > WIDEST:
+                            found[node.name] = width
+    return found
+
+
+def test_no_constructor_becomes_wider() -> None:
+    assert wide_constructors() == WIDE, "lower the numbers that have become less; none may become more"
+
+
+@pytest.mark.parametrize("folder", LINES)
+def test_no_folder_grows_beyond_its_lines(folder: str) -> None:
+    lines = sum(len(each.read_text(encoding="utf-8").splitlines()) for each in python_files(ROOT / folder))
+    # A number far above what there is would stop nothing
+    assert 0.9 * LINES[folder] - 100 < lines <= LINES[folder]
+
+
+def test_local_uses_no_more_private_names_of_the_emulator() -> None:
+    found = {name for path in python_files(ROOT / "local") for name in _private_names(path)}
+    assert len(found) == PRIVATE_NAMES, sorted(found)
+
+
+def _private_names(path: Path) -> Iterator[str]:
+    """Private attributes of MiniStack's modules and of what is imported from them, as ``module._name``."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    known: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            known |= {each.asname or each.name.partition(".")[0] for each in node.names if "ministack" in each.name}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ministack"):
+            known |= {each.asname or each.name for each in node.names}
+            yield from (each.name for each in node.names if each.name.startswith("_"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            names = {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
+            if names & known:
+                yield f"{ast.unparse(node.value)}.{node.attr}"
