@@ -1,7 +1,8 @@
 """Raw records to Parquet, day by day: the raw objects of a day are read once, and the day is replaced as a whole.
 
 A day is computed again only if its objects have changed (:mod:`.manifest`), or if what was kept of it is no longer
-what was written.
+what was written. What is there stays until what is new has been written beside it and counted; then the day's list
+names the new files (:mod:`.days`), and the manifest vouches for them.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from pyspark.sql import Column, GroupedData, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, GroupedData, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pushhub.engine.model.record import PULSE
 
+from .days import adopt, name_files, named_files, read_files, remove_others, write_beside
 from .files import Stored, as_json, listed, read_text, remove
 from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
 from .manifest import Manifest, files_of, read_manifest, write_manifest
-from .schema import CORRUPT, RAW
-from .storage import Layout, read_records
+from .schema import CORRUPT, RAW, STORED
+from .storage import Layout
 
 _logger = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ class DayIntake:
         unchanged: Whether what an earlier run had kept was taken as it is.
         pulses: The pulses in the objects, by object: their ids.
         digest: Of the names, sizes and marks of the objects.
+        erased: Whether the day was made again, and records of erased projects were taken out of its objects before.
     """
 
     day: date
@@ -78,6 +81,7 @@ class DayIntake:
     unchanged: bool = False
     pulses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     digest: str = ""
+    erased: bool = False
 
 
 def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[date]) -> list[DayIntake]:
@@ -97,19 +101,20 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
     Raises:
         OSError: What was written of a day is not what can be read back.
     """
+    adopt(layout.records)
 
-    def one(day: date) -> tuple[DayIntake, dict[str, Stored]] | None:
+    def one(day: date) -> tuple[DayIntake, dict[str, Stored], list[str]] | None:
         return _compact_day(spark, f"{records}/dt={day}", layout, day)
 
     with ThreadPoolExecutor(max_workers=max(1, spark.sparkContext.defaultParallelism)) as side_by_side:
         done = [each for each in side_by_side.map(one, days) if each is not None]
-    made = [intake.day for intake, _ in done if intake.objects and not intake.unchanged]
+    made = {intake.day: files for intake, _, files in done if intake.objects and not intake.unchanged}
     if not made:
-        return [_digested(intake, raw) for intake, raw in done]
-    kept = read_records(spark, layout, min(made), max(made)).where(F.col("dt").isin(made))
-    used = _counted(kept.groupBy("dt", "source"))
+        return [_digested(intake, raw) for intake, raw, _ in done]
+    written = read_files(spark, layout.records, STORED, [file for files in made.values() for file in files])
+    used = _counted(written.groupBy("dt", "source"))
     finished = []
-    for intake, raw in done:
+    for intake, raw, files in done:
         if intake.day not in made:
             finished.append(_digested(intake, raw))
             continue
@@ -123,9 +128,11 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         names = {_below_day(intake.day, name) for name in raw}
         held = counted | {each: counted.get(each, 0) + len(ids) for each, ids in intake.pulses.items()}
         left = left_by_erasures(records, intake.day)
-        whole = replace(intake, incomplete=incomplete_objects(names, held, rejected, left))
-        write_manifest(
-            f"{layout.records}/dt={intake.day}",
+        whole = replace(intake, incomplete=incomplete_objects(names, held, rejected, left), erased=bool(left))
+        _replace_day(
+            layout,
+            intake.day,
+            files,
             Manifest(
                 rows=whole.used,
                 raw=raw,
@@ -135,6 +142,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
                 incomplete=whole.incomplete,
                 pulses=whole.pulses,
             ),
+            erased=whole.erased,
         )
         finished.append(_digested(whole, raw))
     return finished
@@ -151,48 +159,72 @@ def left_by_erasures(records: str, day: date) -> dict[str, int]:
     return {str(name): int(count) for name, count in json.loads(text).items()} if text else {}
 
 
-def note_duplicates(
-    layout: Layout, day: date, manifest: Manifest, duplicates: Sequence[Mapping[str, Any]], rows: int
+def replace_without_duplicates(
+    records: DataFrame, layout: Layout, day: date, manifest: Manifest, duplicates: Sequence[Mapping[str, Any]]
 ) -> tuple[Mapping[str, Any], ...]:
-    """Note in a day's manifest which objects share records, once the day holds each record once.
-
-    All that is noted of it.
+    """Replace a kept day by records that hold each once, and note in its manifest which objects shared some.
 
     Args:
+        records: Of the day, without ``dt``.
         layout: Where it is stored.
         day: The day.
         manifest: As it was before.
         duplicates: ``sources`` and ``records``.
-        rows: Records that the day holds now.
+
+    Returns:
+        All that is noted of shared records.
+
+    Raises:
+        OSError: What was written of the day is not what can be read back.
     """
+    counts = Observation(f"once {day}")
+    files = write_beside(records.observe(counts, F.count(F.lit(1)).alias("rows")), layout.records, day)
+    rows = counts.get["rows"]
+    found = read_files(records.sparkSession, layout.records, STORED, files).count()
+    if found != rows:
+        raise OSError(f"{layout.records}/dt={day}: {rows} records were written, {found} can be read")
     noted = (*manifest.duplicates, *duplicates)
-    write_manifest(f"{layout.records}/dt={day}", replace(manifest, rows=rows, duplicates=noted))
+    _replace_day(layout, day, files, replace(manifest, rows=rows, duplicates=noted))
     return noted
+
+
+def _replace_day(layout: Layout, day: date, files: Sequence[str], manifest: Manifest, *, erased: bool = False) -> None:
+    """Make these files the day. The former ones stay for queries that are reading them, until the next run looks at
+    the day, unless what they hold was erased.
+    """
+    folder = f"{layout.records}/dt={day}"
+    name_files(layout.records, day, files)
+    if erased:
+        # Before the manifest, by which `pushhub projects delete` sees that nothing of a project is left here.
+        remove_others(layout.records, day, files)
+    write_manifest(folder, replace(manifest, files=files_of(folder, files)))
 
 
 def _compact_day(
     spark: SparkSession, path: str, layout: Layout, day: date
-) -> tuple[DayIntake, dict[str, Stored]] | None:
-    """One day's result, and its objects."""
+) -> tuple[DayIntake, dict[str, Stored], list[str]] | None:
+    """One day's result, its objects, and the files that were written if it has to be replaced."""
     raw, folder = listed(path), f"{layout.records}/dt={day}"
-    before, kept = read_manifest(folder), files_of(folder)
-    whole = before is not None and before.files == kept
+    before, named = read_manifest(folder), named_files(layout.records, day)
+    vouched = {f"{folder}/{name}": stored for name, stored in before.files.items()} if before else {}
+    # Those that the manifest names stay as well: a run that was killed between list and manifest has spoiled nothing.
+    remove_others(layout.records, day, [*named, *vouched])
+    kept = files_of(folder, [*named, *vouched])
+    spoiled = before is not None and any(kept.get(name) != stored for name, stored in before.files.items())
     gone = (before.gone | before.raw.keys()) - raw.keys() if before else frozenset()
-    spoiled = before is not None and not whole
-    if before is not None and whole and before.raw == raw:
-        return _as_noted(day, before, gone), raw
+    if before is not None and not spoiled and set(named) == vouched.keys() and before.raw == raw:
+        return _as_noted(day, before, gone), raw, []
     if not raw:
         if before is None and not kept:
             return None
         # Nothing vouches for these rows any more, so the day is as its objects are: empty. What is gone is named as
         # long as the day is asked for.
-        for each in (folder, f"{layout.rejected}/dt={day}"):
-            remove(each)
+        remove(f"{layout.rejected}/dt={day}")
         gone = gone or frozenset({UNLISTED})
-        write_manifest(folder, Manifest(gone=gone))
-        return DayIntake(day=day, gone=gone), raw
-    intake = _parse_day(spark, path, layout, day, raw)
-    return replace(intake, gone=gone, spoiled=spoiled), raw
+        _replace_day(layout, day, [], Manifest(gone=gone))
+        return DayIntake(day=day, gone=gone), raw, []
+    intake, files = _parse_day(spark, path, layout, day, raw)
+    return replace(intake, gone=gone, spoiled=spoiled), raw, files
 
 
 def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:
@@ -212,8 +244,10 @@ def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:
     )
 
 
-def _parse_day(spark: SparkSession, path: str, layout: Layout, day: date, raw: Mapping[str, Stored]) -> DayIntake:
-    """Read a day's objects and replace what is kept of it. Not by dynamic partition overwrite, see decision 0012."""
+def _parse_day(
+    spark: SparkSession, path: str, layout: Layout, day: date, raw: Mapping[str, Stored]
+) -> tuple[DayIntake, list[str]]:
+    """Read a day's objects, and write them beside what is kept of it: the files."""
     counts = Observation(f"intake {day}")
     file = F.col("_metadata.file_path")
     lines = (
@@ -225,16 +259,14 @@ def _parse_day(spark: SparkSession, path: str, layout: Layout, day: date, raw: M
     )
     size = sum(each.size for each in raw.values())
     files = max(1, round(size * PARQUET_PER_GZIP / FILE_BYTES))
-    folder = f"{layout.records}/dt={day}"
-    remove(folder)
-    usable(lines).coalesce(files).write.mode("overwrite").parquet(folder)
+    written = write_beside(usable(lines).coalesce(files), layout.records, day)
     seen = counts.get
     _keep_rejected(spark, path, f"{layout.rejected}/dt={day}", day, any_now=seen["rejected"] > 0)
     pulses = _by_object(seen["pulses"])
     read = seen["lines"] - sum(map(len, pulses.values()))
     used = read - seen["rejected"]
     _logger.info("      %s: %d records of %d objects, %d rejected", day, used, len(raw), seen["rejected"])
-    return DayIntake(
+    intake = DayIntake(
         day=day,
         objects=len(raw),
         bytes=size,
@@ -243,6 +275,7 @@ def _parse_day(spark: SparkSession, path: str, layout: Layout, day: date, raw: M
         rejected=seen["rejected"],
         pulses=pulses,
     )
+    return intake, written
 
 
 def _pulses() -> Column:

@@ -8,7 +8,7 @@ sees what was there before or what came after, and a run that is killed leaves w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, timedelta
 from typing import Final
 
@@ -28,7 +28,7 @@ days, so a day that has left them is tidied by the nights that follow.
 """
 
 
-def replace_days(table: DataFrame, root: str, days: Iterable[date]) -> None:
+def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: Collection[date] = ()) -> None:
     """Replace days of a table, each whole and in one step; other days are left alone.
 
     The files that were the day stay until it is replaced again, for queries that are reading them.
@@ -37,13 +37,14 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date]) -> None:
         table: Rows of these days, with their ``dt``.
         root: Folder of the table.
         days: Which days; one without rows is gone afterwards.
+        erased: Those whose former files hold what was erased since: these go at once.
 
     Raises:
         OSError: What is read back differs from what was written; the days are as they were.
     """
     wanted = sorted(days)
-    _adopt(root)
-    before = {day: _tidied(root, day) for day in _with_those_before(wanted)}
+    adopt(root)
+    before = {day: remove_others(root, day, named_files(root, day)) for day in _with_those_before(wanted)}
     written = Observation("days written")
     # Not by dynamic partition overwrite, see decision 0012.
     table.observe(written, F.count(F.lit(1)).alias("rows")).write.mode("append").partitionBy("dt").parquet(root)
@@ -53,10 +54,61 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date]) -> None:
     if found != written.get["rows"]:
         raise OSError(f"{root}: {written.get['rows']} rows were written, {found} can be read")
     for day in wanted:
-        _name_files(root, day, new[day])
+        name_files(root, day, new[day])
+        if day in erased:
+            remove_others(root, day, new[day])
 
 
-def read_replaced(spark: SparkSession, root: str, schema: StructType, date_from: date, date_to: date) -> DataFrame:
+def write_beside(table: DataFrame, root: str, day: date) -> list[str]:
+    """Write rows beside those of a day, as files that do not count until :func:`name_files` names them.
+
+    Args:
+        table: The rows, without ``dt``.
+        root: Folder of the table.
+        day: The day.
+
+    Returns:
+        The URIs of the new files.
+    """
+    before = _files(root, day)
+    table.write.mode("append").parquet(_folder(root, day))
+    return sorted(f"{_folder(root, day)}/{name}" for name in _files(root, day) - before)
+
+
+def name_files(root: str, day: date, files: Sequence[str]) -> None:
+    """Make these files the day, in one step.
+
+    Args:
+        root: Folder of the table.
+        day: The day.
+        files: Their URIs; without any, the day is gone.
+    """
+    if files:
+        write_text(_list_of(root, day), "".join(f"{each}\n" for each in files), "text/plain")
+    else:
+        remove_file(_list_of(root, day))
+
+
+def remove_others(root: str, day: date, files: Iterable[str]) -> set[str]:
+    """Remove all other files of a day.
+
+    Args:
+        root: Folder of the table.
+        day: The day.
+        files: The URIs of those that stay.
+
+    Returns:
+        The names of those that stay.
+    """
+    stay = {file.rpartition("/")[2] for file in files}
+    for name in _files(root, day) - stay:
+        remove_file(f"{_folder(root, day)}/{name}")
+    return stay
+
+
+def read_replaced(
+    spark: SparkSession, root: str, schema: StructType, date_from: date, date_to: date | None = None
+) -> DataFrame:
     """Days of a table, as their lists have them; empty when none was written yet.
 
     Args:
@@ -64,24 +116,48 @@ def read_replaced(spark: SparkSession, root: str, schema: StructType, date_from:
         root: Folder of the table.
         schema: Its columns, without ``dt``.
         date_from: First day.
-        date_to: Last day.
+        date_to: Last day, None for all later ones.
+    """
+    days = [day for day in listed_days(root) if date_from <= day and (date_to is None or day <= date_to)]
+    return read_files(spark, root, schema, [file for day in days for file in named_files(root, day)])
+
+
+def read_files(spark: SparkSession, root: str, schema: StructType, files: Sequence[str]) -> DataFrame:
+    """Files of a table, with their ``dt``, whether they are named or not.
+
+    Args:
+        spark: Session.
+        root: Folder of the table.
+        schema: Its columns, without ``dt``.
+        files: Their URIs.
     """
     whole = StructType([*schema.fields, StructField("dt", DateType())])
-    days = (date_from + timedelta(days=n) for n in range((date_to - date_from).days + 1))
-    files = [file for day in days for file in named_files(root, day)]
     if not files:
         return small_table(spark, [], whole)
     return spark.read.schema(whole).option("basePath", root).parquet(*files)
 
 
+def listed_days(root: str) -> list[date]:
+    """The days that have a list, in order.
+
+    Args:
+        root: Folder of the table.
+    """
+    found = (name.split("/", 1)[0] for name in listed(_lists(root)))
+    return sorted(date.fromisoformat(each.removeprefix("dt=")) for each in found if each.startswith("dt="))
+
+
 def named_files(root: str, day: date) -> list[str]:
     """The files that are a day of a table, by their URIs.
+
+    They are looked for below ``root`` even if the list was written elsewhere, so a copy of a table can be read.
 
     Args:
         root: Folder of the table.
         day: The day.
     """
-    return (read_text(_list_of(root, day)) or "").splitlines()
+    listed_then = (read_text(_list_of(root, day)) or "").splitlines()
+    return [f"{_folder(root, day)}/{each.rpartition('/')[2]}" for each in listed_then]
 
 
 def forget_days(root: str, before: date) -> None:
@@ -91,15 +167,17 @@ def forget_days(root: str, before: date) -> None:
         root: Folder of the table.
         before: The first day that is kept.
     """
-    lists = _lists(root)
-    for name in listed(lists):
-        day = name.split("/", 1)[0].removeprefix("dt=")
-        if day < before.isoformat():
-            remove_file(f"{lists}/{name}")
+    for day in listed_days(root):
+        if day < before:
+            remove_file(_list_of(root, day))
 
 
-def _adopt(root: str) -> None:
-    """Make lists for days that were kept before there were any; done once, before anything is written."""
+def adopt(root: str) -> None:
+    """Make lists for days that were kept before there were any; done once, before anything is written.
+
+    Args:
+        root: Folder of the table.
+    """
     done = f"{_lists(root)}/{_ADOPTED}"
     if read_text(done) is None:
         found: dict[str, list[str]] = {}
@@ -108,28 +186,13 @@ def _adopt(root: str) -> None:
             found.setdefault(folder, []).append(f"{root}/{name}")
         for folder, files in found.items():
             if folder.startswith("dt="):
-                _name_files(root, date.fromisoformat(folder.removeprefix("dt=")), sorted(files))
+                name_files(root, date.fromisoformat(folder.removeprefix("dt=")), sorted(files))
     # Each time, so that it never gets as old as what the bucket takes away.
     write_text(done, "", "text/plain")
 
 
 def _with_those_before(days: list[date]) -> list[date]:
     return [] if not days else [*(days[0] - timedelta(days=n) for n in range(LOOKED_BACK, 0, -1)), *days]
-
-
-def _tidied(root: str, day: date) -> set[str]:
-    """The names of the files that are a day, after all others were removed."""
-    named = {file.rpartition("/")[2] for file in named_files(root, day)}
-    for name in _files(root, day) - named:
-        remove_file(f"{_folder(root, day)}/{name}")
-    return named
-
-
-def _name_files(root: str, day: date, files: list[str]) -> None:
-    if files:
-        write_text(_list_of(root, day), "".join(f"{each}\n" for each in files), "text/plain")
-    else:
-        remove_file(_list_of(root, day))
 
 
 def _files(root: str, day: date) -> set[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from .arguments import Arguments, BadInput, parse
 from .cells import HOURLY, attempt_cells, attempt_levels, hourly
 from .days import forget_days, read_replaced, replace_days
+from .kept_records import read_records
 from .page import render
 from .progress import Steps
 from .proof import prove
@@ -25,7 +26,7 @@ from .results import Results, write_results
 from .retries import advised, failed_at_first, try_cells
 from .rhythm import slots_of
 from .session import open_session
-from .storage import Layout, kept, kept_small, read_records
+from .storage import Layout, kept, kept_small
 from .tables import Sources, billed, sickest, tables
 from .traffic import fate_cells, fate_levels
 
@@ -74,10 +75,10 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
     with steps("Counting attempts"):
         within = proof.records.where(F.col("dt") <= F.lit(arguments.date_to))
         cells = kept(attempt_cells(within), f"{layout.work}/attempt_cells")
-        _keep_hours(cells, arguments.days, layout)
+        _keep_hours(cells, arguments.days, layout, proof.erased)
         if proof.missed:
             records = read_records(spark, layout, proof.missed[0], proof.missed[-1])
-            _keep_hours(attempt_cells(records), proof.missed, layout)
+            _keep_hours(attempt_cells(records), proof.missed, layout, proof.erased)
     with steps("Reporting"):
         chosen = _only(arguments.projects)
         since_midnight = datetime.combine(arguments.date_from, time(), UTC)
@@ -112,17 +113,17 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         )
         results = write_results(spark, tables(sources), layout, arguments, proof)
     if arguments.keep_days:
-        for table in (layout.hours, layout.deliveries, layout.findings):
+        for table in (layout.records, layout.hours, layout.deliveries, layout.findings):
             forget_days(table, arguments.now.date() - timedelta(days=arguments.keep_days))
     with steps("Drawing the report"):
         results.publish(render)
     return results
 
 
-def _keep_hours(cells: DataFrame, days: Sequence[date], layout: Layout) -> None:
+def _keep_hours(cells: DataFrame, days: Sequence[date], layout: Layout, erased: Collection[date]) -> None:
     """Replace the days of the table of attempts by hour."""
     hours = hourly(cells).withColumn("dt", F.to_date("hour"))
-    replace_days(hours.where(F.col("dt").isin(*days)).repartition("dt"), layout.hours, days)
+    replace_days(hours.where(F.col("dt").isin(*days)).repartition("dt"), layout.hours, days, erased=erased)
 
 
 def _only(projects: Sequence[str]) -> Any:

@@ -2,13 +2,14 @@
 and a changed one is noticed.
 
 A day's manifest lies in its folder as ``_manifest.json``, which neither Spark nor Athena takes for data. It is written
-last: a day without one was not finished, and overwriting a day takes its manifest away first.
+last, after the day's list (:mod:`.days`): while the two name other files, nothing vouches for the day, and it is made
+again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ class Manifest:
 
     Attributes:
         rows: How many there are in its files.
-        files: Its files.
+        files: Its files, by their names in the day's folder.
         raw: The objects it was made from, by their keys below the day.
         gone: Objects that it was once made from and that are no longer there.
         lines: Lines read from the objects.
@@ -72,12 +73,12 @@ def read_manifest(folder: str) -> Manifest | None:
 
 
 def write_manifest(folder: str, manifest: Manifest) -> None:
-    """Write a day's manifest, with its files as they are now."""
+    """Write a day's manifest."""
     incomplete = [{name: getattr(each, name) for name in each.__slots__} for each in manifest.incomplete]
     said = {
         "version": _VERSION,
         "rows": manifest.rows,
-        "files": as_json(files_of(folder)),
+        "files": as_json(manifest.files),
         "raw": as_json(manifest.raw),
         "gone": sorted(manifest.gone),
         "lines": manifest.lines,
@@ -89,6 +90,12 @@ def write_manifest(folder: str, manifest: Manifest) -> None:
     write_text(f"{folder}/{_NAME}", json.dumps(said, ensure_ascii=False, default=str), "application/json")
 
 
-def files_of(folder: str) -> dict[str, Stored]:
-    """The files of a kept day, marked by their content."""
-    return listed(folder, digests=True)
+def files_of(folder: str, files: Iterable[str]) -> dict[str, Stored]:
+    """Some files of a kept day by their names in its folder, marked by their content; without those that are not there.
+
+    Args:
+        folder: Of the day.
+        files: Their URIs.
+    """
+    names = {file.rpartition("/")[2] for file in files}
+    return {name: stored for name, stored in listed(folder, digests=True).items() if name in names}

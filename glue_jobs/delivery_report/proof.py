@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput
 from .carried import Carried, advance, carried_to, is_settled_by_hand, settled_by_hand, state_records
-from .compaction import DayIntake, compact, note_duplicates
+from .compaction import DayIntake, compact, replace_without_duplicates
 from .conservation import (
     delivery_findings,
     expiry_findings,
@@ -28,19 +28,20 @@ from .conservation import (
     with_standing,
     without_settled,
 )
-from .days import replace_days
+from .days import named_files, read_files, replace_days
 from .deliveries import DELIVERY, KEPT_DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
 from .files import listed
 from .findings import FINDING
+from .kept_records import newest_day, read_records
 from .ledger import Comparison, compared
 from .manifest import read_manifest
 from .progress import Steps
 from .pulled_ends import LostEnds, lost_ends
 from .pulses import gaps, recorded_pulses
-from .schema import CURATED, SETTLED, STORED, in_todays_words
+from .schema import SETTLED, STORED, in_todays_words
 from .sightings import Sightings, is_open, look_up
-from .storage import Layout, kept, newest_day, read_records, small_table
+from .storage import Layout, kept, small_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,7 @@ class Proof:
         findings: Everything that is wrong.
         intakes: What became of the raw objects of the report's days.
         missed: Days before the report's that no run has kept, as nights were missed: from the last that was carried on.
+        erased: Days made again from whose objects records of erased projects were taken.
         as_of: When deliveries were judged.
         since: Deliveries accepted from this day on were judged.
         set_aside: Stream records that the records function could not turn into delivery records.
@@ -65,6 +67,7 @@ class Proof:
     findings: DataFrame
     intakes: Sequence[DayIntake]
     missed: Sequence[date]
+    erased: Sequence[date]
     as_of: datetime
     since: date
     set_aside: int
@@ -108,6 +111,7 @@ def prove(
     with steps("Compacting raw records"):
         days = [first + timedelta(days=n) for n in range((arguments.date_to - first).days + 1)]
         intakes = compact(spark, arguments.input, layout, days)
+        erased = [each.day for each in intakes if each.erased]
     history = _history(spark, layout, start, first)
     last_day = newest_day(read_records(spark, layout, first))
     if last_day is None and not intakes and start.state is None:
@@ -151,7 +155,7 @@ def prove(
     )
     with steps("Keeping deliveries by day"):
         # Before they are carried over: a run that is killed in between makes these days again.
-        _keep(deliveries, carried, findings, days, layout)
+        _keep(deliveries, carried, findings, days, layout, erased)
     with steps("Carrying open deliveries over"):
         named = findings.where((F.col("severity") == "breach") & F.col("delivery_id").isNotNull())
         advance(
@@ -171,6 +175,7 @@ def prove(
         findings=findings,
         intakes=[each for each in intakes if each.day >= arguments.date_from],
         missed=[day for day in days if day < arguments.date_from],
+        erased=erased,
         as_of=as_of,
         since=start.since,
         set_aside=set_aside,
@@ -398,13 +403,20 @@ def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: 
     return _Rebuilt(lives, carried, counted)
 
 
-def _keep(deliveries: DataFrame, carried: DataFrame, findings: DataFrame, days: Sequence[date], layout: Layout) -> None:
+def _keep(  # noqa: PLR0917 (the tables, and where they go)
+    deliveries: DataFrame,
+    carried: DataFrame,
+    findings: DataFrame,
+    days: Sequence[date],
+    layout: Layout,
+    erased: Sequence[date],
+) -> None:
     """Replace the days of the tables that Athena sees, those of missed nights too; findings are those of the night."""
     missed = carried.where(F.to_date("accepted_at") >= F.lit(days[0]))
     columns = KEPT_DELIVERY.fieldNames()
     rows = deliveries.select(*columns).unionByName(missed.select(*columns))
-    replace_days(rows.withColumn("dt", F.to_date("accepted_at")), layout.deliveries, days)
-    replace_days(findings.withColumn("dt", F.lit(days[-1])), layout.findings, days[-1:])
+    replace_days(rows.withColumn("dt", F.to_date("accepted_at")), layout.deliveries, days, erased=erased)
+    replace_days(findings.withColumn("dt", F.lit(days[-1])), layout.findings, days[-1:], erased=erased)
 
 
 def _without_duplicates(
@@ -423,19 +435,13 @@ def _without_duplicates(
     for day, found in objects.items():
         manifest = read_manifest(f"{layout.records}/dt={day}")
         if manifest is not None:
-            rows_left = _rewrite_day(spark, layout, day, duplicates.where(F.col("dt") == F.lit(day)))
-            noted[day] = note_duplicates(layout, day, manifest, found, rows_left)
+            once = _once(spark, layout, day, duplicates.where(F.col("dt") == F.lit(day)))
+            noted[day] = replace_without_duplicates(once, layout, day, manifest, found)
     return [replace(each, duplicates=noted.get(each.day, each.duplicates)) for each in intakes], bool(noted)
 
 
-def _rewrite_day(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> int:
-    """Replace a compacted day by itself without duplicates, by way of a copy,
-    because a table cannot be read while it is overwritten; its rows.
-    """
-    path, copy = f"{layout.records}/dt={day}", f"{layout.work}/without_duplicates/dt={day}"
-    stored = in_todays_words(spark.read.schema(STORED).parquet(path))
-    files = max(1, len(stored.inputFiles()))
-    without_duplicates(stored, duplicates).coalesce(files).write.mode("overwrite").parquet(copy)
-    once = spark.read.schema(CURATED).parquet(copy)
-    once.coalesce(files).write.mode("overwrite").parquet(path)
-    return once.count()
+def _once(spark: SparkSession, layout: Layout, day: date, duplicates: DataFrame) -> DataFrame:
+    """A kept day with each record once, in as many files as it has."""
+    files = named_files(layout.records, day)
+    stored = in_todays_words(read_files(spark, layout.records, STORED, files))
+    return without_duplicates(stored, duplicates).coalesce(max(1, len(files)))

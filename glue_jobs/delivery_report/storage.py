@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Any, Final
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DateType, StructField, StructType
+from pyspark.sql.types import ArrayType, StructType
 
 from .files import listed, write_text
-from .schema import STORED, in_todays_words
 
 SMALL_BYTES: Final = 16 * 1024 * 1024
 """One task processes Parquet up to this size."""
@@ -40,40 +36,6 @@ class Layout:
         self.rejected = f"{output}/quarantine"
         self.reports = f"{output}/reports"
         self.report = f"{output}/reports/{report}"
-
-
-def read_days(
-    spark: SparkSession, root: str, schema: StructType, date_from: date, date_to: date | None = None
-) -> DataFrame:
-    """A table kept by day (``dt=``), those days of it; empty when none was written yet.
-
-    Args:
-        spark: Session.
-        root: Folder of the table.
-        schema: Its columns, without ``dt``.
-        date_from: First day.
-        date_to: Last day, None for all later ones.
-    """
-    whole = StructType([*schema.fields, StructField("dt", DateType())])
-    try:
-        table = spark.read.schema(whole).parquet(root)
-    except AnalysisException as error:
-        if error.getErrorClass() != "PATH_NOT_FOUND":
-            raise
-        return small_table(spark, [], whole)
-    later = table.where(F.col("dt") >= F.lit(date_from))
-    return later if date_to is None else later.where(F.col("dt") <= F.lit(date_to))
-
-
-def read_records(spark: SparkSession, layout: Layout, date_from: date, date_to: date | None = None) -> DataFrame:
-    """The kept records of some days, in the words of the newest schema version; see :func:`read_days`."""
-    return in_todays_words(read_days(spark, layout.records, STORED, date_from, date_to))
-
-
-def newest_day(table: DataFrame) -> date | None:
-    """The last day of a table kept by day, from the names of its files; None when it has none."""
-    days = (re.search(r"/dt=(\d{4}-\d\d-\d\d)/", file) for file in table.inputFiles())
-    return max((date.fromisoformat(each[1]) for each in days if each), default=None)
 
 
 def small_table(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType) -> DataFrame:

@@ -10,8 +10,10 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from glue_jobs.delivery_report.days import adopt, named_files, read_replaced
+from glue_jobs.delivery_report.kept_records import read_records
 from glue_jobs.delivery_report.schema import CURATED
-from glue_jobs.delivery_report.storage import Layout, read_days, read_records
+from glue_jobs.delivery_report.storage import Layout
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from tests.glue.frames import records_frame, rows_of
@@ -34,11 +36,13 @@ def report(spark: SparkSession, folder: Path) -> Proved:
 
 
 def kept_files(folder: Path) -> list[Path]:
-    return sorted((folder / "out/curated/records").rglob("*.parquet"))
+    """The files that count."""
+    named = (named_files(f"file://{folder}/out/curated/records", day) for day in (FIRST, LAST))
+    return sorted(Path(each.removeprefix("file://")) for files in named for each in files)
 
 
 def kept_ids(spark: SparkSession, folder: Path) -> list[str]:
-    rows = rows_of(read_days(spark, f"file://{folder}/out/curated/records", CURATED, FIRST))
+    rows = rows_of(read_replaced(spark, f"file://{folder}/out/curated/records", CURATED, FIRST))
     return sorted(row["record_id"] for row in rows)
 
 
@@ -49,6 +53,7 @@ def test_a_day_kept_before_schema_version_2_is_read_in_its_words(spark: SparkSes
     kept = records_frame(spark, lives.records).withColumnRenamed("scheduled", "parked")
     former = kept.withColumn("state", F.when(F.col("kind") == "attempt", "parked"))
     former.write.partitionBy("dt").parquet(f"{tmp_path}/out/curated/records")
+    adopt(f"{tmp_path}/out/curated/records")
     # When it is read
     rows = rows_of(read_records(spark, Layout(f"{tmp_path}/out", "x"), FIRST))
     # Then it uses the words of version 2

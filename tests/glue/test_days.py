@@ -16,6 +16,7 @@ from glue_jobs.delivery_report.files import listed
 from glue_jobs.delivery_report.storage import small_table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DateType, IntegerType, StructField, StructType
+from tests.glue.mortal import Killed, Mortal
 
 ROW = StructType([StructField("number", IntegerType())])
 FIRST, SECOND, THIRD = (date(2026, 11, day) for day in (17, 18, 19))
@@ -76,6 +77,25 @@ def test_days_kept_before_there_were_lists_are_taken_over_once(spark: SparkSessi
     assert kept(spark, root) == {FIRST: [1], SECOND: [3]}
 
 
+def test_a_table_that_was_moved_is_read_where_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a table whose folder got another name
+    replace_days(table(spark, d18=[1, 2]), f"file://{tmp_path}/before/deliveries", [SECOND])
+    (tmp_path / "before").rename(tmp_path / "after")
+    # Then its rows are found although its lists name the former folder
+    assert kept(spark, f"file://{tmp_path}/after/deliveries") == {SECOND: [1, 2]}
+
+
+def test_former_files_of_a_day_go_at_once_if_what_they_hold_was_erased(spark: SparkSession, tmp_path: Path) -> None:
+    root = f"file://{tmp_path}/deliveries"
+    replace_days(table(spark, d18=[1, 2], d19=[3]), root, [SECOND, THIRD])
+    replace_days(table(spark, d18=[1], d19=[3]), root, [SECOND, THIRD], erased=[SECOND])
+    assert {day: len([*tmp_path.glob(f"deliveries/dt={day}/*.parquet")]) for day in (SECOND, THIRD)} == {
+        SECOND: 1,
+        THIRD: 2,
+    }
+    assert kept(spark, root) == {SECOND: [1], THIRD: [3]}
+
+
 def test_lists_of_days_that_expire_are_taken_away_before_their_files(spark: SparkSession, tmp_path: Path) -> None:
     root = f"file://{tmp_path}/deliveries"
     replace_days(table(spark, d17=[1], d18=[2], d19=[3]), root, [FIRST, SECOND, THIRD])
@@ -90,16 +110,13 @@ def test_rows_that_were_lost_in_writing_are_found_out_before_they_count(
     root = f"file://{tmp_path}/deliveries"
     replace_days(table(spark, d18=[1]), root, [SECOND])
     stale = {each: listed(each) for each in (root, f"{root}/dt={SECOND}")}
-    monkeypatch.setattr(days_module, "listed", lambda path: stale.get(path, {}))
     # When it is replaced, that fails
-    with pytest.raises(OSError, match="2 rows were written, 0 can be read"):
-        replace_days(table(spark, d18=[2, 3]), root, [SECOND])
+    with monkeypatch.context() as patched:
+        patched.setattr(days_module, "listed", lambda path: stale.get(path, {}))
+        with pytest.raises(OSError, match="2 rows were written, 0 can be read"):
+            replace_days(table(spark, d18=[2, 3]), root, [SECOND])
     # And the day is as it was
     assert kept(spark, root) == {SECOND: [1]}
-
-
-class Killed(BaseException):
-    """The process ends here."""
 
 
 class Files:
@@ -143,21 +160,7 @@ def test_a_run_that_is_killed_anywhere_leaves_each_day_as_it_was_or_as_it_is_to_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = count()
-    left = [0]
-
-    def alive() -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            raise Killed
-
-    def mortal(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any) -> Any:
-            alive()
-            done = real(*args)
-            alive()
-            return done
-
-        return call
+    process = Mortal()
 
     class Observed:
         get: dict[str, int]
@@ -165,13 +168,12 @@ def test_a_run_that_is_killed_anywhere_leaves_each_day_as_it_was_or_as_it_is_to_
         def __init__(self, *_: str) -> None: ...
 
     def replace(rows: dict[date, list[int]], root: str, *, dies_at: int = 0) -> None:
-        left[0] = dies_at
-        files = Files(rows, alive, names)
+        process.dies_at(dies_at)
+        files = Files(rows, process.step, names)
         Observed.get = {"rows": files.count()}
         replace_days(files, root, [SECOND, THIRD])  # type: ignore[arg-type]
 
-    for name in ("listed", "read_text", "write_text", "remove_file"):
-        monkeypatch.setattr(days_module, name, mortal(getattr(days_module, name)))
+    process.at_each_call(monkeypatch, days_module, ("listed", "read_text", "write_text", "remove_file"))
     monkeypatch.setattr(days_module, "Observation", Observed)
     monkeypatch.setattr(days_module, "LOOKED_BACK", 1)
     first, second, third = {SECOND: [1], THIRD: [2, 3]}, {SECOND: [4, 5]}, {SECOND: [6], THIRD: [7]}
@@ -184,7 +186,7 @@ def test_a_run_that_is_killed_anywhere_leaves_each_day_as_it_was_or_as_it_is_to_
         try:
             replace(second, root, dies_at=dies_at)
         except Killed:
-            left[0] = 0
+            process.dies_at(0)
         else:
             break
         # Then each day is as it was or as it is to be

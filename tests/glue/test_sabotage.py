@@ -8,8 +8,8 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from glue_jobs.delivery_report.days import read_replaced
 from glue_jobs.delivery_report.schema import CURATED
-from glue_jobs.delivery_report.storage import read_days
 from pyspark.sql import SparkSession
 from tests.glue.frames import rows_of
 from tests.glue.lives import HOUR, NOON, Lives, lines_of
@@ -115,7 +115,7 @@ def test_a_duplicated_object_is_named_and_counted_once(spark: SparkSession, tmp_
     assert found.balanced
     assert {state: found.sums[state] for state in lives.states()} == dict(lives.states())
     # And the compacted day holds each record once
-    kept = rows_of(read_days(spark, f"{arguments.output}/curated/records", CURATED, arguments.date_from))
+    kept = rows_of(read_replaced(spark, f"{arguments.output}/curated/records", CURATED, arguments.date_from))
     assert sorted(row["record_id"] for row in kept) == sorted(each.record_id for each in lives.records)
 
 

@@ -194,9 +194,8 @@ def test_tables_are_in_the_catalog(deployment: Deployment) -> None:
     }
     for table in tables:
         bucket = deployment.outputs["RecordsBucketName"]
-        # What the function records writes, the report's records, and the lists of its other tables' files
-        places = {"raw_records": "records", "records": "curated/records"}
-        place = places.get(table["Name"], f"curated/days/{table['Name']}")
+        # What the function records writes, and the lists of the files of the report's tables
+        place = "records" if table["Name"] == "raw_records" else f"curated/days/{table['Name']}"
         assert table["StorageDescriptor"]["Location"] == f"s3://{bucket}/{place}/"
 
 

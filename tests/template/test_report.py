@@ -101,11 +101,9 @@ def test_athena_finds_the_days_by_their_names() -> None:
             assert location == "s3://${RecordsBucket}/records/"
             continue
         assert described["PartitionKeys"] == [{"Name": "dt", "Type": "string"}]
-        # Of the records' table each day is its folder, of the others what its list names.
-        by_lists = stored["InputFormat"] == "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"
-        assert by_lists == (described["Name"] != "records")
-        lists = "days/" if by_lists else ""
-        assert location == f"s3://${{RecordsBucket}}/curated/{lists}{described['Name']}/"
+        # Of each table a day is what its list names.
+        assert stored["InputFormat"] == "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"
+        assert location == f"s3://${{RecordsBucket}}/curated/days/{described['Name']}/"
 
 
 def test_what_the_job_writes_leaves_by_lifecycle() -> None:

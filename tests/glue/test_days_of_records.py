@@ -1,0 +1,231 @@
+"""Days of records are replaced in one step: whoever reads them finds all records of before or all of after, and a run
+that is killed at any step leaves nothing that the next one does not mend.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from itertools import count
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+from glue_jobs.delivery_report import compaction, manifest
+from glue_jobs.delivery_report import days as days_module
+from glue_jobs.delivery_report.compaction import DayIntake, compact
+from glue_jobs.delivery_report.days import named_files
+from glue_jobs.delivery_report.kept_records import read_records
+from glue_jobs.delivery_report.storage import Layout
+from pyspark.sql import SparkSession
+from tests.glue.lives import NOON, Lives
+from tests.glue.mortal import Killed, Mortal
+from tests.glue.runs import asked, proved
+
+DAY = date(2026, 11, 18)
+
+
+def attempted(folder: Path, *, posted: int) -> Lives:
+    """Ten messages in an object of their own, all delivered."""
+    lives = Lives(posted=posted)
+    for n in range(10):
+        lives.attempt(lives.post(NOON + n)[0])
+    lives.write(folder / "records", batch=100 + posted)
+    return lives
+
+
+def test_a_query_that_began_before_a_day_was_made_again_reads_it_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a reported day, and somebody who has begun to read it
+    before = attempted(tmp_path, posted=0)
+    layout, records = Layout(f"file://{tmp_path}/out", "x"), f"file://{tmp_path}/records"
+    compact(spark, records, layout, [DAY])
+    query = read_records(spark, layout, DAY, DAY)
+    # When its objects become others, and the day is made again
+    (file,) = (tmp_path / "records").rglob("*.json.gz")
+    file.unlink()
+    after = attempted(tmp_path, posted=500)
+    compact(spark, records, layout, [DAY])
+    # Then the query finds what was there when it began, and the next one what is there now
+    for found, lives in ((query, before), (read_records(spark, layout, DAY, DAY), after)):
+        assert {row["record_id"] for row in found.collect()} == {each.record_id for each in lives.records}
+
+
+def test_what_was_erased_is_not_left_in_former_files(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a reported day with two projects in one object
+    lives = Lives()
+    for project in ("kept", "erased"):
+        lives.project = project
+        lives.attempt(lives.post()[0])
+    (file,) = lives.write(tmp_path / "records")
+    proved(spark, asked(tmp_path))
+    assert holding(tmp_path, b"erased")
+    # When one of them is erased as the command does, and the day is reported again
+    lives.records = [each for each in lives.records if each.project == "kept"]
+    (left,) = lives.write(tmp_path / "left")
+    file.write_bytes(left.read_bytes())
+    (tmp_path / "records/erased").mkdir()
+    (tmp_path / f"records/erased/dt={DAY}.json").write_text(json.dumps({f"hour=12/{file.name}": 2}))
+    found = proved(spark, asked(tmp_path))
+    # Then no file of any table kept by day names it
+    assert found.findings == []
+    assert holding(tmp_path, b"kept")
+    assert not holding(tmp_path, b"erased")
+
+
+def holding(folder: Path, name: bytes) -> list[Path]:
+    """Files of tables kept by day whose statistics or values have this project."""
+    files = (folder / "out/curated").glob("[!o]*/dt=*/*.parquet")
+    return [each for each in files if name in each.read_bytes()]
+
+
+class Objects:
+    """Records in place of Spark's: an object is a list of numbers, and so is a file. Killed at any of its writes."""
+
+    def __init__(self, process: Mortal) -> None:
+        self.read = self.write = self.sparkContext = self
+        self.defaultParallelism = 1  # as Spark calls it
+        self._process, self._names, self._rows = process, count(), Counter[str]()
+
+    def schema(self, *_: Any, **__: Any) -> Objects:
+        return self
+
+    options = withColumns = observe = coalesce = mode = groupBy = count = schema  # noqa: N815 (Spark's names)
+
+    def json(self, path: str) -> Objects:
+        """Read the objects of a day."""
+        folder = Path(path.removeprefix("file://"))
+        self._rows = Counter()
+        for each in folder.rglob("*.json.gz"):
+            self._rows[each.relative_to(folder).as_posix()] = len(json.loads(each.read_text()))
+        self._found = sorted(row for each in folder.rglob("*.json.gz") for row in json.loads(each.read_text()))
+        return self
+
+    def seen(self) -> dict[str, Any]:
+        return {"lines": len(self._found), "rejected": 0, "pulses": ""}
+
+    def parquet(self, folder: str) -> None:
+        """Write what was read, a file for each row."""
+        for row in self._found:
+            self._process.step()
+            file = Path(folder.removeprefix("file://")) / f"part-{next(self._names)}.parquet"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(row))
+
+    def collect(self) -> Iterable[tuple[date, str, int]]:
+        return [(DAY, source, rows) for source, rows in self._rows.items()]
+
+
+def test_a_run_that_is_killed_at_any_step_leaves_a_day_as_it_was_or_as_it_is_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Mortal()
+    objects = Objects(process)
+
+    class Observed:
+        def __init__(self, *_: str) -> None: ...
+
+        @property
+        def get(self) -> dict[str, Any]:
+            return objects.seen()
+
+    monkeypatch.setattr(compaction, "Observation", Observed)
+    monkeypatch.setattr(compaction, "usable", lambda lines: lines)
+    # Columns, of which only Spark would make something.
+    monkeypatch.setattr(compaction, "F", MagicMock())
+    monkeypatch.setattr(compaction, "rejection", MagicMock())
+    monkeypatch.setattr(compaction, "read_files", lambda *_: objects)
+    process.at_each_call(monkeypatch, compaction, ("listed", "read_text", "remove"))
+    process.at_each_call(monkeypatch, manifest, ("listed", "read_text", "write_text"))
+    process.at_each_call(monkeypatch, days_module, ("listed", "read_text", "write_text", "remove_file"))
+
+    def night(root: Path, *, dies_at: int = 0) -> list[DayIntake]:
+        process.dies_at(dies_at)
+        return compact(objects, f"file://{root}/records", Layout(f"file://{root}/out", "x"), [DAY])  # type: ignore[arg-type]
+
+    def now(root: Path) -> list[int]:
+        process.dies_at(0)
+        files = named_files(f"file://{root}/out/curated/records", DAY)
+        return sorted(json.loads(Path(each.removeprefix("file://")).read_text()) for each in files)
+
+    steps = {}
+    for change in (more_came, all_is_gone, one_is_gone, kept_file_is_cut, manifest_is_gone):
+        # Given a day that was made twice, so that there are files that it no longer needs; and then a change
+        given = tmp_path / change.__name__ / "0"
+        write(given, "messages-1-1-1", [1])
+        night(given)
+        write(given, "messages-2-3-2", [2, 3])
+        night(given)
+        before = now(given)
+        change(given)
+        for dies_at in count(1):
+            root = given.with_name(str(dies_at))
+            shutil.copytree(given, root)
+            # When the next run is killed at this step
+            try:
+                whole = night(root, dies_at=dies_at)
+            except Killed:
+                pass
+            else:
+                break
+            # Then the day is as it was or as it is to be, whoever reads it
+            after = in_objects(root)
+            if change is not kept_file_is_cut:
+                assert now(root) in (before, after), (change, dies_at)
+            # And the run after it makes of it what it should, and has forgotten nothing that is gone
+            process.dies_at(0)
+            again = night(root)
+            assert now(root) == after, (change, dies_at)
+            if change is not manifest_is_gone:
+                assert [each.gone for each in again] == [lost_by(change)], (change, dies_at)
+            # And a run later nothing is kept that nobody needs, and nothing is made again
+            night(root)
+            (settled,) = night(root)
+            assert settled.unchanged
+            assert len([*(root / "out/curated/records").rglob("*.parquet")]) == len(after)
+        steps[change] = dies_at
+        assert now(root) == in_objects(root)
+        assert [each.spoiled for each in whole] == [change is kept_file_is_cut]
+    assert min(steps.values()) > 20
+
+
+def write(root: Path, name: str, rows: Sequence[int]) -> None:
+    file = root / f"records/dt={DAY}/hour=05/{name}.json.gz"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(rows))
+
+
+def in_objects(root: Path) -> list[int]:
+    return sorted(row for each in (root / "records").rglob("*.json.gz") for row in json.loads(each.read_text()))
+
+
+def more_came(root: Path) -> None:
+    write(root, "messages-4-4-1", [4])
+
+
+def all_is_gone(root: Path) -> None:
+    for each in (root / "records").rglob("*.json.gz"):
+        each.unlink()
+
+
+def one_is_gone(root: Path) -> None:
+    (root / f"records/dt={DAY}/hour=05/messages-1-1-1.json.gz").unlink()
+
+
+def kept_file_is_cut(root: Path) -> None:
+    (file, *_) = named_files(f"{root}/out/curated/records", DAY)
+    Path(file).write_text("")
+
+
+def manifest_is_gone(root: Path) -> None:
+    (root / f"out/curated/records/dt={DAY}/_manifest.json").unlink()
+
+
+def lost_by(change: Callable[[Path], None]) -> frozenset[str]:
+    """The objects that are gone since."""
+    names = {"all_is_gone": ["messages-1-1-1", "messages-2-3-2"], "one_is_gone": ["messages-1-1-1"]}
+    gone = names.get(change.__name__, [])
+    return frozenset(f"hour=05/{each}.json.gz" for each in gone)
