@@ -9,6 +9,7 @@ standing; ``missing`` is the one that breaks the balance, as does a delivery tha
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
@@ -354,7 +355,8 @@ def pulse_findings(spark: SparkSession, found: Iterable[Gap]) -> DataFrame:
 
 
 def silence_findings(spark: SparkSession, records: DataFrame, until: datetime, *, compared: bool) -> DataFrame:
-    """Hours without records among busy ones, and records that stopped.
+    """Hours without records among busy ones, and records that stopped: of the hub, and as a notice of each project and
+    protocol, as a customer may pause.
 
     Args:
         spark: Session.
@@ -362,18 +364,30 @@ def silence_findings(spark: SparkSession, records: DataFrame, until: datetime, *
         until: Records of events before this time should be there.
         compared: Whether the tables hold nothing unrecorded: then silence is news, but not a loss.
     """
-    counted = records.groupBy(F.unix_seconds(F.date_trunc("hour", "at")).alias("hour")).count().collect()
-    counts = {datetime.fromtimestamp(each["hour"], UTC): int(each["count"]) for each in counted}
+    counted = records.groupBy("project", "dialect", F.unix_seconds(F.date_trunc("hour", "at")).alias("hour")).count()
+    everything: Counter[datetime] = Counter()
+    whose: dict[tuple[str, str], Counter[datetime]] = defaultdict(Counter)
+    for project, dialect, hour, count in counted.collect():
+        moment = datetime.fromtimestamp(hour, UTC)
+        everything[moment] += count
+        whose[project, dialect][moment] += count
+
+    def told(start: datetime, stop: datetime, what: str) -> str:
+        after = " and after" if stop + timedelta(hours=1) < until else "; records have stopped"
+        return f"no record of {what} between {start:%Y-%m-%d %H:%M} and {stop:%Y-%m-%d %H:%M}, and many before{after}"
+
+    of_all = list(silences(everything, until))
+    severity = "notice" if compared else "breach"
     found = [
-        {
-            "severity": "notice" if compared else "breach",
-            "finding": "silence",
-            "hour": start,
-            "detail": f"no record of anything between {start:%Y-%m-%d %H:%M} and {stop:%Y-%m-%d %H:%M}, and many before"
-            + (" and after" if stop + timedelta(hours=1) < until else "; records have stopped"),
-        }
-        for start, stop in silences(counts, until)
+        {"severity": severity, "finding": "silence", "hour": start, "detail": told(start, stop, "anything")}
+        for start, stop in of_all
     ]
+    for (project, dialect), counts in sorted(whose.items()):
+        for start, stop in silences(counts, until):
+            if not any(start < other and since < stop for since, other in of_all):
+                detail = told(start, stop, f"{dialect} of this project")
+                row = {"severity": "notice", "finding": "silence", "project": project, "hour": start, "detail": detail}
+                found.append(row)
     return small_table(spark, found, FINDING)
 
 

@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
+from .days import forget_days, listed_days, named_files, read_files, replace_days
 from .deliveries import IDENTITY
-from .files import listed
 from .findings import FINDING
 from .schema import SETTLED
 from .sightings import Sight
-from .storage import Layout, kept, small_table
+from .storage import Layout, kept
 
 GONE: Final = StructType(
     [
@@ -29,6 +29,10 @@ GONE: Final = StructType(
     ]
 )
 """A pulled message that is open by its records and in no table; ``gone_since``: when a night first saw that."""
+
+
+KEPT: Final = timedelta(days=7)
+"""For how long it is kept what a night found gone; only the newest is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +82,9 @@ def lost_ends(
     absent = opened.join(there, (opened["queue_uid"] == there["queue_uid"]) & own, "left_anti").select(
         *IDENTITY, "hour"
     )
-    before = spark.read.schema(GONE).parquet(layout.gone) if listed(layout.gone) else small_table(spark, [], GONE)
+    # That of the newest night. Its days are those on which nights looked.
+    nights = listed_days(layout.gone)[-1:]
+    before = read_files(spark, layout.gone, GONE, [file for day in nights for file in named_files(layout.gone, day)])
     first = before.select(*IDENTITY, "gone_since")
     gone = absent.join(first, list(IDENTITY), "left").withColumn(
         "gone_since", F.coalesce("gone_since", F.lit(now).cast("timestamp"))
@@ -86,7 +92,8 @@ def lost_ends(
     gone = kept(gone.select(*GONE.fieldNames()), f"{layout.work}/gone")
     if as_of >= now:
         # A report on the past knows less than the last night did.
-        gone.coalesce(1).write.mode("overwrite").parquet(layout.gone)
+        replace_days(gone.withColumn("dt", F.lit(now.date())).coalesce(1), layout.gone, [now.date()])
+        forget_days(layout.gone, now.date() - KEPT)
     lost = gone.where(F.col("gone_since") <= F.lit(as_of - grace))
     rows = lost.select(*IDENTITY, F.lit(Sight.AHEAD.value).alias("sighted"))
     found = lost.select(

@@ -122,7 +122,7 @@ def made_hub(hourly: int, *, seed: int = 1) -> Hub:
         if chance.random() < 2 / 3:
             _push(hub, lives, moment, fails=chance.random() < 0.1)
         else:
-            _pull(hub, lives, moment, stays=chance.random() < 0.02)
+            _pull(hub, lives, moment, stays=chance.random() < 0.1)
         _record(hub, lives.records)
     for number, moment in enumerate(range(FIRST, end, PULSE_EVERY_S * 1000)):
         for stream, table in TABLES.items():
@@ -208,7 +208,12 @@ def _object(stream: str, *, pulse: bool, nth: int = 0) -> Callable[[Hub], list[P
             and any(each.kind for each in lines)
             and any(not each.kind for each in lines) == pulse
         ]
-        return [_of(fit[nth])]
+        chosen = fit[nth]
+        # Of pulled messages that are gone, and all of whose records were in it, nothing is left that could tell of it.
+        left = {each.message_id for each in hub.lines if each.kind and each not in chosen}
+        ended = {each.message_id for each in chosen if each.last}
+        traceless = stream == "lines" and not pulse and all(each.message_id in ended - left for each in chosen)
+        return [_of(chosen, None if traceless else 0)]
 
     return one
 
@@ -249,6 +254,7 @@ SABOTAGES: Mapping[str, Callable[[Hub], list[Part]]] = {
     "all records of a pulled message that was consumed": _message_of("lines", consumed=True, late=None),
     "an object with a pulse in it": _object("lines", pulse=True),
     "an object without a pulse, of pushed messages": _object("messages", pulse=False),
+    "an object without a pulse, of pulled messages": _object("lines", pulse=False),
     "an hour of every stream": _between(10 * HOUR, 11 * HOUR),
     "an hour of one stream": _between(10 * HOUR, 11 * HOUR, "lines"),
     "the last hour before midnight": _between(23 * HOUR, 24 * HOUR),
@@ -325,7 +331,8 @@ def named_by(spark: SparkSession, folder: Path, hub: Hub, parts: Sequence[Part])
             for number in whose:
                 due = max(0, (min(each.at for each in parts[number].lines) - FIRST) // DAY)
                 if nights[number] is None:
-                    nights[number] = night - due
+                    # What is lost after midnight may be named in the same night.
+                    nights[number] = max(0, night - due)
     return Named(nights, [each.late for each in parts], false, sorted(by))
 
 

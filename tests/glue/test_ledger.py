@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 from glue_jobs.delivery_report.arguments import BadInput, parse
+from glue_jobs.delivery_report.conservation import silence_findings
 from glue_jobs.delivery_report.holdings import entries
 from glue_jobs.delivery_report.ledger import COMMIT_BITS
 from glue_jobs.delivery_report.progress import Steps
 from glue_jobs.delivery_report.proof import prove
 from glue_jobs.delivery_report.silence import BUSY, silences
-from glue_jobs.delivery_report.storage import Layout
+from glue_jobs.delivery_report.storage import Layout, small_table
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 from tests.glue.frames import rows_of
 from tests.glue.lives import HOUR, MINUTE, NOON, Lives
 from tests.glue.runs import asked
@@ -259,6 +261,31 @@ def test_silence_among_busy_hours(text: str, silent: list[tuple[int, int]]) -> N
     until = max(counts).replace(minute=59)
     until = datetime(2026, 11, 18, 5 + len(text), tzinfo=UTC)
     assert [(start.hour, stop.hour) for start, stop in silences(counts, until)] == silent
+
+
+def test_of_a_project_and_protocol_silence_is_a_notice_and_of_the_hub_a_breach(spark: SparkSession) -> None:
+    # Given a project that pulls and is pushed to, one that pauses at ten, and everything silent at two
+    rows = [
+        {"project": project, "dialect": dialect, "at": datetime(2026, 11, 18, hour, n % 60, tzinfo=UTC)}
+        for project, dialect, silent in (("a", "pull", ()), ("a", "raw", ()), ("b", "raw", (10,)))
+        for hour in range(6, 18)
+        for n in range(BUSY)
+        if hour not in (14, *silent)
+    ]
+    kinds = {"project": StringType(), "dialect": StringType(), "at": TimestampType()}
+    records = small_table(spark, rows, StructType([StructField(name, kind) for name, kind in kinds.items()]))
+    # When nothing else vouches for the records
+    until = datetime(2026, 11, 18, 18, tzinfo=UTC)
+    found = rows_of(silence_findings(spark, records, until, compared=False))
+    # Then the hub's silence is told once, and the project's, which may be its owner's, beside it
+    assert sorted((row["severity"], row["project"] or "", row["hour"].hour) for row in found) == [
+        ("breach", "", 14),
+        ("notice", "b", 10),
+    ]
+    assert "no record of raw of this project between 2026-11-18 10:00 and 2026-11-18 11:00" in found[1]["detail"]
+    # And it is a notice as well if the tables hold nothing unrecorded
+    compared = rows_of(silence_findings(spark, records, until, compared=True))
+    assert {row["severity"] for row in compared} == {"notice"}
 
 
 def test_a_hub_that_rests_every_night_is_not_silent() -> None:
