@@ -83,8 +83,9 @@ def references(value: Any) -> set[str]:
         if "Fn::GetAtt" in each:
             target = each["Fn::GetAtt"]
             found.add(target.split(".")[0] if isinstance(target, str) else target[0])
-        if "Fn::Sub" in each and isinstance(each["Fn::Sub"], str):
-            found |= {part.split("}")[0].split(".")[0] for part in each["Fn::Sub"].split("${")[1:]}
+        if "Fn::Sub" in each:
+            text, own = each["Fn::Sub"] if isinstance(each["Fn::Sub"], list) else (each["Fn::Sub"], {})
+            found |= {part.split("}")[0].split(".")[0] for part in text.split("${")[1:]} - set(own)
     return found
 
 

@@ -49,7 +49,8 @@ def emitted() -> set[str]:
 def test_an_alarm_is_sent_says_what_it_means_and_has_its_section_in_the_runbook(name: str) -> None:
     alarm = ALARMS[name]
     assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "AlarmTopic"}]
-    assert len(alarm["AlarmDescription"]) > 20
+    text, values = alarm["AlarmDescription"]["Fn::Sub"]
+    assert len(text.replace("${Means}", values.get("Means", "")).partition(" Runbook: ")[0]) > 20
     assert HEADINGS.count(name) == 1
 
 

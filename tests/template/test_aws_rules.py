@@ -35,6 +35,7 @@ DEPLOYMENTS: dict[str, dict[str, str]] = {
         "DispatchConcurrency": "50",
         "ControlConcurrency": "300",
         "AlarmEmail": "a@example.com",
+        "Dashboard": "true",
     },
 }
 REFERENCE_LENGTH = 90
