@@ -11,6 +11,7 @@ from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
+from pushhub.engine.model.trace import Traces
 
 from ..dry import changes
 from ..erasing import SETTLED_MS
@@ -100,6 +101,22 @@ def limit_project(hub: HubOptions, project: str, per_second: int | None, burst: 
     hub.show([_shown(projects_of(hub).limit(project, quota))])
 
 
+@projects.command("traces")
+@click.argument("project")
+@click.argument("traces", type=click.Choice([each.value for each in Traces]))
+@changes
+@click.pass_obj
+def trace_project(hub: HubOptions, project: str, traces: str) -> None:
+    """Set to whom the traces (traceparent, tracestate) of a project's producers are passed on.
+
+    Nobody (off), subscribers of its queues and services of its stores (own, as it is at first), or endpoints of its
+    applications too (all).
+
+    Functions that have cached the project may go by the old setting for another 30 seconds.
+    """
+    hub.show([_shown(projects_of(hub).trace(project, Traces(traces)))])
+
+
 @projects.command("suspend")
 @click.argument("project")
 @changes
@@ -185,6 +202,7 @@ def _shown(project: Project) -> dict[str, Any]:
         "created": iso_time(project.created_at),
         "allowed_targets": list(project.allowed_targets),
         "quota": _quota(project.quota),
+        "traces": project.traces.value,
         "suspended": None if project.suspended_at is None else iso_time(project.suspended_at),
     }
 

@@ -106,6 +106,7 @@ BY_OPERATORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "projects suspend": (("PROJECT",),),
     "projects resume": (("PROJECT",),),
     "projects quota": (("PROJECT", "5"), ("PROJECT", "none")),
+    "projects traces": (("PROJECT", "all"),),
     "tokens make": (("PROJECT", "--label", "x"),),
     "tokens revoke": (("PROJECT", "TOKEN"),),
     "tokens rotate": (("PROJECT", "TOKEN"),),

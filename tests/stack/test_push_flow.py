@@ -112,6 +112,28 @@ def test_the_request_on_the_wire(stage: Stage) -> None:
 
 
 @scenarios.test
+def test_a_trace_goes_from_the_producer_to_each_attempt(stage: Stage) -> None:
+    # Given a subscriber that takes a message at the third try
+    queue, endpoint = unique("traced"), stage.recorder.endpoint(500, 500, 200)
+    stage.project.make_push(queue, endpoint.url, retries=2, retries_delay=DELAY_S)
+    trace, parent, state = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "congo=t61rcWkgMzE,rojo=1"
+    headers = {
+        "Content-Type": "application/json",
+        "traceparent": f"00-{trace}-{parent}-01",
+        "tracestate": state,
+    }
+    body = json.dumps({"messages": [{"body": "x"}]}).encode()
+    answer = stage.project.send("POST", f"/queues/{queue}/messages", data=body, headers=headers)
+    assert answer.status_code == 201
+    # Then each attempt is of the trace, with a parent of its own
+    pushes = endpoint.wait(3, seconds=90)
+    assert {each.headers["tracestate"] for each in pushes} == {state}
+    sent = [each.headers["traceparent"].split("-") for each in pushes]
+    assert {(version, each, flags) for version, each, _, flags in sent} == {("00", trace, "01")}
+    assert len({each for _, _, each, _ in sent} | {parent}) == 4
+
+
+@scenarios.test
 def test_a_signed_subscriber_can_verify_what_it_is_sent(stage: Stage) -> None:
     # Given subscribers with their own secrets, a symmetric one and an Ed25519 key
     queue, first, second = unique("signed"), stage.recorder.endpoint(), stage.recorder.endpoint()

@@ -33,6 +33,7 @@ def headers(of_subscriber: Mapping[str, str], of_message: Mapping[str, str]) -> 
         attempt=1,
         allowance=7,
         signature={},
+        trace={},
     )
 
 

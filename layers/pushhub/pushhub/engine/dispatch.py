@@ -132,4 +132,5 @@ def _size(message: Message) -> int:
     """Approximate bytes of one order for a message; a unicast order names all subscribers."""
     targets = 16 * len(message.subscriber_ids) if message.unicast else 0
     headers = sum(len(name) + len(value) for name, value in message.headers.items())
-    return _ORDER_BYTES + targets + headers + (0 if message.body is None else len(message.body) * 4 // 3)
+    traced = 0 if message.trace is None else len(message.trace.text)
+    return _ORDER_BYTES + targets + headers + traced + (0 if message.body is None else len(message.body) * 4 // 3)

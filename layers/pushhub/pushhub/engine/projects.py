@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.quota import Quota
+    from pushhub.engine.model.trace import Traces
 
 TOKEN_BYTES = 24
 """Randomness of a token, written as 32 characters."""
@@ -92,6 +93,14 @@ class Projects:
             NotFound: No such project.
         """
         return self._changed(replace(self._project(project_id), quota=quota))
+
+    def trace(self, project_id: str, traces: Traces) -> Project:
+        """Set to whom the traces of a project's producers are passed on.
+
+        Raises:
+            NotFound: No such project.
+        """
+        return self._changed(replace(self._project(project_id), traces=traces))
 
     def suspend(self, project_id: str) -> Project:
         """Suspend a project: within three seconds nothing is accepted from it, and within one no attempt begins for it.

@@ -171,6 +171,7 @@ class HubEffects:
             parent_id=answered.message.message_id,
             hops=answered.message.hops + 1,
             root=answered.message.root_id,
+            trace=answered.message.trace,
         )
 
     def _set_parameters(self, answered: Answered, returned: Sequence[ReturnedParameter]) -> None:
@@ -261,6 +262,7 @@ class HubEffects:
             parent_id=stored.message_id,
             hops=answered.message.hops + 1,
             root=answered.message.root_id,
+            trace=answered.message.trace,
         )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.accept import Accept, PlacedBody
+    from pushhub.engine.model.trace import Trace
     from pushhub.engine.ports import BodyStore, MessageSink, SearchIndex
     from pushhub.engine.quotas import Quotas
     from pushhub.hub.model.mapping import ServiceMapping
@@ -68,8 +69,8 @@ class HubIntake:
         self._telemetry = telemetry
         self._noted: set[tuple[str, str]] = set()
 
-    def push(self, project_id: str, message: HubMessage) -> Message:
-        """Accept a message from a producer.
+    def push(self, project_id: str, message: HubMessage, *, trace: Trace | None = None) -> Message:
+        """Accept a message from a producer, of a trace if its request has one.
 
         Raises:
             QuotaExceeded: The project pushes more than it may.
@@ -79,7 +80,7 @@ class HubIntake:
         body = self._placed(project_id, message)
 
         def made(ids: Sequence[str]) -> list[Message]:
-            return [_incoming(project_id, each, message, body, now=self._clock.now()) for each in ids]
+            return [_incoming(project_id, each, message, body, now=self._clock.now(), trace=trace) for each in ids]
 
         (accepted,) = self._accept.new(self._messages, 1, made)
         self._show(accepted)
@@ -95,6 +96,7 @@ class HubIntake:
         parent_id: str | None,
         hops: int,
         root: str | None = None,
+        trace: Trace | None = None,
     ) -> Message:
         """Accept a message that the hub itself made. Idempotent: repeating the call does not create another one.
 
@@ -106,6 +108,7 @@ class HubIntake:
             parent_id: Decimal id of the message that led to it.
             hops: Number of messages that led to it.
             root: The accepted message it descends from.
+            trace: The trace it belongs to.
 
         Raises:
             Unavailable: Nothing may be assumed; call again.
@@ -123,6 +126,7 @@ class HubIntake:
                 parent_id=parent_id,
                 hops=hops,
                 root=root,
+                trace=trace,
             )
 
         accepted, _ = self._accept.once(self._messages, made, cause=cause, at=at)
@@ -165,6 +169,7 @@ class HubIntake:
                 hops=incoming.hops,
                 root=incoming.root_id,
                 cause=cause,
+                trace=incoming.trace,
             )
             self._enter(copy, message, mapping)
             return copy
@@ -215,6 +220,7 @@ def _incoming(
     parent_id: str | None = None,
     hops: int = 0,
     root: str | None = None,
+    trace: Trace | None = None,
 ) -> Message:
     return Message(
         project=project_id,
@@ -232,4 +238,5 @@ def _incoming(
         hops=hops,
         root=root,
         cause=cause,
+        trace=trace,
     )

@@ -17,6 +17,7 @@ from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder
+from pushhub.engine.traces import trace_headers
 from pushhub.hub.effects import Answered, HubEffects
 from pushhub.hub.model.internal_queues import DIALECT
 from pushhub.hub.model.log import OpenRequest, RecordedAnswer
@@ -168,7 +169,11 @@ class HubTarget:
             PushRequest(
                 url=order.delivery.update_url or mapping.url,
                 body=body,
-                headers={**request_headers(token_of(mapping, project, self._credentials)), **signature},
+                headers={
+                    **trace_headers(self._config, order, own=True),
+                    **request_headers(token_of(mapping, project, self._credentials)),
+                    **signature,
+                },
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=ANSWER_LIMIT + 1,
                 allowed_targets=allowed_targets(self._config, project, Reach.PROJECT),

@@ -148,6 +148,7 @@ class ErrorQueuePost:
                     body=error_message_body(queue, message, self._body(message), delivery),
                     hops=message.hops + 1,
                     descendants=max(0, allowance - 1),
+                    trace=message.trace,
                 ),
                 cause=f"{CAUSE}{queue.uid}/{delivery.delivery_id}",
                 at=delivery.settled_at or 0,

@@ -217,7 +217,13 @@ class Post:
             Unavailable: The effect is unknown; call again.
         """
         cause = f"dead-letter/{message.queue_uid}/{message.message_id}"
-        new = NewMessage(body=body, headers=message.headers, hops=message.hops, descendants=message.descendants)
+        new = NewMessage(
+            body=body,
+            headers=message.headers,
+            hops=message.hops,
+            descendants=message.descendants,
+            trace=message.trace,
+        )
         queue = self._queue(project_id, queue_name)
         (placed,) = self._accept.placed(project_id, [body], self._bodies)
         moved = self._composed(queue, message.message_id, new, placed, now=self._clock.now(), cause=cause)
@@ -308,4 +314,5 @@ class Post:
             ordering=Ordering(key=new.order_key) if new.order_key is not None and queue.is_push else None,
             descendants=min(self._descendants, self._descendants if new.descendants is None else new.descendants),
             cause=cause,
+            trace=new.trace,
         )

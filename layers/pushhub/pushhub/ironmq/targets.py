@@ -14,6 +14,7 @@ from pushhub.engine.projects import allowed_targets
 from pushhub.engine.suspension import is_suspended
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.engine.tokens import token_hash
+from pushhub.engine.traces import passed_on, trace_headers
 from pushhub.ironmq.wire.headers import WEBHOOK_PREFIX, trail_headers
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.push import IronMqTarget, layered, parse_ironmq_url, parse_ironworker_url, push_headers
@@ -71,6 +72,7 @@ class HttpTarget:
             attempt=order.attempt,
             allowance=order.allowance,
             signature=_signature(self._signing, order),
+            trace=trace_headers(self._projects, order, own=True),
         )
         request = PushRequest(
             url=order.subscriber.url,
@@ -163,6 +165,7 @@ class IronMqQueueTarget:
             body=order.body,
             headers={
                 **headers,
+                **trace_headers(self._projects, order, own=True),
                 "Authorization": f"OAuth {target.token}",
                 "Content-Type": "application/octet-stream",
                 **trail_headers(order.message, order.allowance),
@@ -195,6 +198,7 @@ class IronMqQueueTarget:
                     headers=self._kept_headers(order),
                     hops=order.message.hops + 1,
                     descendants=order.allowance - 1,
+                    trace=passed_on(self._projects, order, own=True),
                 ),
                 cause=_cause(order),
                 at=order.message.accepted_at,
@@ -239,6 +243,7 @@ class IronWorkerQueueTarget:
             headers={
                 "Content-Type": "text/plain; charset=utf-8",
                 "User-Agent": "IronMQ Pusherd",
+                **trace_headers(self._projects, order, own=True),
                 **_signature(self._signing, order),
             },
             timeout_s=order.subscriber.timeout_s,

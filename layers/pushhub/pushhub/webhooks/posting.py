@@ -8,7 +8,7 @@ list together with its bytes. Its producer got no answer and posts again with th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.cache import ExpiringCache
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pushhub.engine.accept import Accept, PlacedBody
     from pushhub.engine.first_orders import FirstOrders
     from pushhub.engine.model.queue import Subscriber
+    from pushhub.engine.model.trace import Trace
     from pushhub.engine.ports import BodyStore, MessageStore
     from pushhub.engine.quotas import Quotas
     from pushhub.webhooks.applications import WebhooksApplications
@@ -121,7 +122,7 @@ class WebhooksPosting:
             clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY
         )
 
-    def post(self, project_id: str, app: str, body: bytes, *, digest: str = "") -> Posted:
+    def post(self, project_id: str, app: str, body: bytes, *, digest: str = "", trace: Trace | None = None) -> Posted:
         """Accept a message.
 
         Args:
@@ -129,6 +130,7 @@ class WebhooksPosting:
             app: Id or uid of the application.
             body: Body of the request.
             digest: Identifies repetitions of the request; empty without an idempotency key.
+            trace: The trace of the request.
 
         Raises:
             NotFound: There is no such application, and the request does not contain one to create.
@@ -141,7 +143,7 @@ class WebhooksPosting:
             raise unprocessable(
                 "An application's id may have letters, digits, hyphens, underscores and dots", "path", "app"
             )
-        new = parse_message(body, self._clock.now())
+        new = replace(parse_message(body, self._clock.now()), trace=trace)
         self._check_payload(project_id, new)
         self._quotas().take(project_id, 1)
         application = self._application(project_id, app, new.application)
@@ -323,4 +325,5 @@ def webhook_message(
         expires_at=due_at + new.retention_ms,
         subscriber_ids=owed,
         ordering=None if key is None else Ordering(key=key),
+        trace=new.trace,
     )

@@ -15,6 +15,7 @@ from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.queue import Subscriber
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH, Outcome, PushOrder, Targets
+from pushhub.engine.traces import passed_on
 from pushhub.webhooks.consent import origin_of
 from pushhub.webhooks.credentials import opened
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
@@ -28,6 +29,7 @@ from pushhub.webhooks.wire.endpoint import is_http
 if TYPE_CHECKING:
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.model.message import Ordering
+    from pushhub.engine.model.trace import Trace
     from pushhub.engine.ports import ProjectStore
     from pushhub.webhooks.attempt_groups import AttemptGroups
     from pushhub.webhooks.model.endpoint import Endpoint
@@ -104,8 +106,9 @@ class WebhookTarget:
             raise TypeError("the subscriber is not an endpoint")
         endpoint = opened(order.subscriber.endpoint, self._credentials)
         fields = MessageFields.of(order.message)
-        content = self._content(order, endpoint, fields)
-        headers = self._headers(order, endpoint, content)
+        trace = passed_on(self._projects, order, own=False)
+        content = self._content(order, endpoint, fields, traced=trace is not None)
+        headers = self._headers(order, endpoint, content, trace)
         self._attempts.begin(endpoint.endpoint_id)
         try:
             if not self._targets().within(endpoint.reach, endpoint.fields.url):
@@ -113,14 +116,14 @@ class WebhookTarget:
             elif is_http(endpoint.fields.url):
                 outcome = self._post(order, endpoint, headers, content.body)
             else:
-                outcome = self._hand_over(order, endpoint, headers, content.body)
+                outcome = self._hand_over(order, endpoint, headers, content.body, trace)
         except BaseException:
             self._attempts.give_up(endpoint.endpoint_id)
             raise
         self._log(order, endpoint, fields, outcome)
         return outcome
 
-    def _content(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields) -> _Content:
+    def _content(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, *, traced: bool) -> _Content:
         """The content sent to an endpoint: the message's bytes unchanged, or an event."""
         content_type, wanted = fields.content_type or JSON_TYPE, endpoint.fields.cloud_events
         if wanted is None:
@@ -132,13 +135,14 @@ class WebhookTarget:
             time=order.message.accepted_at,
             content_type=content_type,
             data=order.body,
+            trace=order.message.trace if traced else None,
         )
         origin = {"WebHook-Request-Origin": origin_of(self._base_url)} if wanted.consent else {}
         if wanted.mode is Mode.BINARY:
             return _Content(body=order.body, content_type=content_type, headers={**event.headers, **origin})
         return _Content(body=event.structured, content_type=STRUCTURED_TYPE, headers=origin)
 
-    def _headers(self, order: PushOrder, endpoint: Endpoint, content: _Content) -> dict[str, str]:
+    def _headers(self, order: PushOrder, endpoint: Endpoint, content: _Content, trace: Trace | None) -> dict[str, str]:
         keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
         now = self._clock.now()
         identifier = message_id(order.message.message_id)
@@ -150,6 +154,7 @@ class WebhookTarget:
             content_type=content.content_type,
             own=endpoint.headers,
             ordering=order.message.ordering,
+            trace=trace,
         )
         taken = {name.lower() for name in content.headers}
         return {name: value for name, value in headers.items() if name.lower() not in taken} | dict(content.headers)
@@ -179,7 +184,9 @@ class WebhookTarget:
         )
         return Outcome(answer=answer, verdict=Verdict.FAILED)
 
-    def _hand_over(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> Outcome:
+    def _hand_over(
+        self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str], body: bytes, trace: Trace | None
+    ) -> Outcome:
         """Deliver to another kind of subscriber. If it keeps headers with messages, they include those of signature and
         event.
         """
@@ -190,7 +197,8 @@ class WebhookTarget:
             url=endpoint.fields.url,
             timeout_s=order.subscriber.timeout_s,
         )
-        handed = replace(order, subscriber=subscriber, message=replace(order.message, headers=signed), body=body)
+        message = replace(order.message, headers=signed, trace=trace)
+        handed = replace(order, subscriber=subscriber, message=message, body=body)
         return self._targets().of(endpoint.fields.url).deliver(handed)
 
     def _log(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, outcome: Outcome) -> None:
@@ -250,6 +258,7 @@ def request_headers(
     content_type: str,
     own: Mapping[str, str],
     ordering: Ordering | None = None,
+    trace: Trace | None = None,
 ) -> dict[str, str]:
     """The headers of a request to an endpoint: those of Standard Webhooks and those of Svix, with equal values,
     then the endpoint's own.
@@ -261,6 +270,7 @@ def request_headers(
         content_type: Content type of the body.
         own: The endpoint's own headers.
         ordering: The message's place among those of its ordering key, sent if there is one.
+        trace: Its trace, if the project passes it on.
     """
     signed = {"id": identifier, "timestamp": str(timestamp), "signature": signature}
     headers = {
@@ -272,5 +282,7 @@ def request_headers(
     }
     if ordering is not None:
         headers |= {"webhook-ordering-key": ordering.key, "webhook-sequence": str(ordering.sequence)}
+    if trace is not None:
+        headers |= trace.headers
     given = {name.lower() for name in own}
     return {name: value for name, value in headers.items() if name.lower() not in given} | dict(own)

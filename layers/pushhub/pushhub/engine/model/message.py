@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pushhub.engine.model.eager import Eager
+    from pushhub.engine.model.trace import Trace
 
 MAX_HOPS = 10
 """How many queues a message may pass through before it is treated as a loop."""
@@ -69,6 +70,7 @@ class NewMessage:
         hops: How many hub queues the message has passed on its way here.
         descendants: How many messages may derive from it, if fewer than from a message that a producer posts.
         order_key: Messages of a push queue with the same key are delivered in order; None for no order.
+        trace: The trace of the request, or of the attempt that posts it; None for none.
     """
 
     body: bytes
@@ -77,6 +79,7 @@ class NewMessage:
     hops: int = 0
     descendants: int | None = None
     order_key: str | None = None
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,7 @@ class Message:
         ordering: Its position among messages delivered in order; None for no order.
         cause: Set on messages made by the hub itself: what they were made for, so that making one twice is noticed.
         eager: What ingest orders itself; None if the stream orders everything.
+        trace: The trace it belongs to; None for none.
     """
 
     project: str
@@ -124,6 +128,7 @@ class Message:
     ordering: Ordering | None = None
     cause: str | None = None
     eager: Eager | None = None
+    trace: Trace | None = None
 
     @property
     def key(self) -> MessageKey:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pushhub.engine.model.trace import Traces
+
 if TYPE_CHECKING:
     from pushhub.engine.model.quota import Quota
 
@@ -21,6 +23,7 @@ class Project:
         quota: How many messages its producers may post; None for as many as the stack allows each project.
         suspended_at: Since when it is suspended, epoch milliseconds; None when it is not.
         erased_since: Since when it is being erased, epoch milliseconds; it is suspended then, for good.
+        traces: To whom the traces of its producers are passed on.
     """
 
     project_id: str
@@ -30,6 +33,7 @@ class Project:
     quota: Quota | None = None
     suspended_at: int | None = None
     erased_since: int | None = None
+    traces: Traces = Traces.OWN
 
     @property
     def suspended(self) -> bool:

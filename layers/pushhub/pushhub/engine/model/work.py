@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message, Ordering
+from pushhub.engine.model.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -172,6 +173,8 @@ def _carried(message: Message, subscriber_id: str) -> dict[str, Any]:
     if message.ordering is not None:
         before = message.ordering.previous.get(subscriber_id)
         fields["ordering"] = [message.ordering.key, message.ordering.sequence, *([before] if before else [])]
+    if message.trace is not None:
+        fields["trace"] = message.trace.text
     # The reader of the order knows about one delivery only, so the allowance of the others is subtracted here.
     allowance = message.allowance(subscriber_id)
     if allowance != DESCENDANTS:
@@ -211,6 +214,7 @@ def _message(fields: Mapping[str, Any], key: DeliveryKey) -> Message:
         root=fields.get("root"),
         ordering=_ordering(fields["ordering"], key.subscriber_id) if "ordering" in fields else None,
         descendants=int(fields.get("descendants", DESCENDANTS)),
+        trace=Trace.read(fields["trace"]) if "trace" in fields else None,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pushhub.cloud.table import Item, number, text, texts
 from pushhub.engine.model.eager import Eager
 from pushhub.engine.model.message import DESCENDANTS, KEPT_AFTER_EXPIRY_MS, BodyRef, Message, Ordering
+from pushhub.engine.model.trace import Trace
 
 KEPT_AFTER_EXPIRY_S = KEPT_AFTER_EXPIRY_MS // 1000
 """Seconds that an item outlives its message before the table's TTL may remove it."""
@@ -36,8 +37,6 @@ def encode_fields(message: Message) -> Item:
         item["unicast"] = {"BOOL": True}
     if message.hops:
         item["hops"] = number(message.hops)
-    if message.root is not None:
-        item["root"] = text(message.root)
     if message.descendants != DESCENDANTS:
         item["descendants"] = number(message.descendants)
     if message.ordering is not None:
@@ -49,8 +48,10 @@ def encode_fields(message: Message) -> Item:
                 "previous": {"M": previous},
             }
         }
-    if message.cause is not None:
-        item["cause"] = text(message.cause)
+    traced = message.trace.text if message.trace else None
+    for name, value in (("root", message.root), ("cause", message.cause), ("trace", traced)):
+        if value is not None:
+            item[name] = text(value)
     if message.eager is not None:
         item["eager"] = number(message.eager.again_s)
         if message.eager.subscriber_ids != message.delivery_subscribers:
@@ -87,6 +88,7 @@ def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) 
         descendants=int(item["descendants"]["N"]) if "descendants" in item else DESCENDANTS,
         ordering=_decode_ordering(item["ordering"]["M"]) if "ordering" in item else None,
         cause=item["cause"]["S"] if "cause" in item else None,
+        trace=Trace.read(item["trace"]["S"]) if "trace" in item else None,
     )
     return replace(message, eager=_decode_eager(item, message)) if "eager" in item else message
 

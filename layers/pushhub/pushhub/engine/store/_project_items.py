@@ -5,6 +5,7 @@ from __future__ import annotations
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
+from pushhub.engine.model.trace import Traces
 
 
 def encode_project(project: Project) -> Item:
@@ -14,6 +15,8 @@ def encode_project(project: Project) -> Item:
     for name, at in (("suspended_at", project.suspended_at), ("erased_since", project.erased_since)):
         if at is not None:
             own[name] = number(at)
+    if project.traces is not Traces.OWN:
+        own["traces"] = text(project.traces.value)
     return own | {
         "name": text(project.name),
         "created_at": number(project.created_at),
@@ -31,6 +34,7 @@ def decode_project(item: Item, project_id: str) -> Project:
         quota=_quota(item),
         suspended_at=numbers(item, "suspended_at"),
         erased_since=numbers(item, "erased_since"),
+        traces=Traces(item["traces"]["S"]) if "traces" in item else Traces.OWN,
     )
 
 

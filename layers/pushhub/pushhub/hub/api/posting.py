@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.model.trace import Trace
 from pushhub.hub.api.call import STORE, HubCall
 from pushhub.hub.api.dialect import HubDialect
 from pushhub.hub.api.use_cases import HubPosting
@@ -20,7 +21,7 @@ MESSAGES = STORE + "/messages"
 
 def _push(hub: HubPosting, call: HubCall) -> Response:
     message, submitted = read_pushed(call.request.body)
-    accepted = hub.intake.push(call.store, message)
+    accepted = hub.intake.push(call.store, message, trace=Trace.of(call.request.headers))
     made = to_object_id(accepted.message_id)
     return Response(status=201, body={**submitted, "id": made, "message_id": made})
 

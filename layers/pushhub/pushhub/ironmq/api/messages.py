@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid, Unauthorized
+from pushhub.engine.model.trace import Trace
 from pushhub.ironmq.api.queues import QUEUE
 from pushhub.ironmq.subscribers import NO_SUBSCRIBERS
+from pushhub.ironmq.wire.cloud_events import webhook_trace
 from pushhub.ironmq.wire.messages import (
     Deletion,
     parse_deletion,
@@ -36,15 +39,17 @@ MESSAGE = MESSAGES + "/{message}"
 
 
 def _post(hub: IronUseCases, call: IronCall) -> Response:
-    return _posted(hub, call, parse_messages(call.fields))
+    return _posted(hub, call, parse_messages(call.fields), Trace.of(call.request.headers))
 
 
 def _webhook(hub: IronUseCases, call: IronCall) -> Response:
-    return _posted(hub, call, [webhook_message(call.request.body, call.request.headers)])
+    message = webhook_message(call.request.body, call.request.headers)
+    return _posted(hub, call, [message], webhook_trace(call.request.body, call.request.headers))
 
 
-def _posted(hub: IronUseCases, call: IronCall, messages: Sequence[NewMessage]) -> Response:
-    ids = hub.post.post(call.project, call.queue, messages)
+def _posted(hub: IronUseCases, call: IronCall, messages: Sequence[NewMessage], trace: Trace | None) -> Response:
+    traced = messages if trace is None else [replace(each, trace=trace) for each in messages]
+    ids = hub.post.post(call.project, call.queue, traced)
     return Response(status=201, body={"ids": ids, "msg": "Messages put on queue."})
 
 

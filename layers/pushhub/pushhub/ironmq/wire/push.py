@@ -108,6 +108,7 @@ def push_headers(
     attempt: int,
     allowance: int,
     signature: Mapping[str, str],
+    trace: Mapping[str, str],
 ) -> dict[str, str]:
     """The headers of one push. Per-message headers override the subscriber's; the hub's own override both.
 
@@ -119,6 +120,7 @@ def push_headers(
         attempt: Number of the attempt; part of the reservation id.
         allowance: How many messages may derive from it, because a subscriber may be a queue of this hub.
         signature: The signature headers, if it is signed.
+        trace: The headers of its trace, if it has one; headers of the subscriber or message go before them.
     """
     reservation = push_reservation_id(queue.secret, message.message_id, subscriber.subscriber_id, attempt)
     url = message_url(base_url, message.project, message.queue, message.message_id)
@@ -131,7 +133,7 @@ def push_headers(
         **trail_headers(message, allowance),
     }
     defaults = {"User-Agent": USER_AGENT, "Content-Type": CONTENT_TYPE}
-    return layered(defaults, subscriber.headers, message.headers, fixed, signature)
+    return layered(defaults, trace, subscriber.headers, message.headers, fixed, signature)
 
 
 def layered(*layers: Mapping[str, str]) -> dict[str, str]:

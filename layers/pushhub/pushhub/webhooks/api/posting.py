@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.model.trace import Trace
 from pushhub.web.api import Api, Body, Function, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
@@ -18,7 +19,8 @@ MESSAGES = APP + "/msg"
 
 def _post(hub: WebhooksPostingUseCases, call: WebhooksCall) -> Response:
     with_content = call.flag("with_content", default=True)
-    posted = hub.posting.post(call.project, call.app, call.request.body, digest=call.digest)
+    trace = Trace.of(call.request.headers)
+    posted = hub.posting.post(call.project, call.app, call.request.body, digest=call.digest, trace=trace)
     if not with_content:
         return Response(status=202, body=message_view(posted.message, {}))
     payload = posted.payload or hub.messages.payload(

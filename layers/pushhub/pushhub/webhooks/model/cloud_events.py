@@ -12,8 +12,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.trace import Trace
 
 SPEC_VERSION = "1.0"
 STRUCTURED_TYPE = "application/cloudevents+json; charset=utf-8"
@@ -53,6 +57,7 @@ class CloudEvent:
         time: When the message was accepted, epoch milliseconds.
         content_type: Of the data.
         data: The exact bytes.
+        trace: The trace that the message came with, which the event keeps (distributed tracing extension).
     """
 
     identifier: str
@@ -61,6 +66,7 @@ class CloudEvent:
     time: int
     content_type: str
     data: bytes
+    trace: Trace | None = None
 
     @property
     def headers(self) -> dict[str, str]:
@@ -81,6 +87,7 @@ class CloudEvent:
             "source": self.source,
             "type": self.type,
             "time": iso_time(self.time),
+            **(self.trace.headers if self.trace else {}),
         }
 
     def _data_member(self) -> tuple[str, bytes]:

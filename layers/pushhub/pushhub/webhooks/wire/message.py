@@ -18,6 +18,7 @@ from pushhub.webhooks.wire.fields import Fields, parse_body, raw_members
 
 if TYPE_CHECKING:
     from pushhub.base.steps import Steps
+    from pushhub.engine.model.trace import Trace
     from pushhub.webhooks.model.redaction import Redaction
 
 _TAG = re.compile(r"[a-zA-Z0-9\-_./\\#]{1,128}")
@@ -44,6 +45,7 @@ class NewWebhook:
         body: The exact bytes that endpoints get.
         retention_ms: How long its bytes are kept from when it is due.
         application: The application to create if it does not exist; None for none.
+        trace: The trace of the request; None for none.
     """
 
     fields: MessageFields
@@ -52,6 +54,7 @@ class NewWebhook:
     body: bytes
     retention_ms: int
     application: Fields | None
+    trace: Trace | None = None
 
 
 def parse_message(body: bytes, now: int) -> NewWebhook:
