@@ -187,3 +187,11 @@ def test_the_page_shows_every_route_without_a_script_and_its_policy_forbids_them
 def test_the_page_escapes_what_it_shows() -> None:
     shown = get("/docs")["body"]
     assert not re.search(r"&(?!amp;|lt;|gt;|quot;|#x27;)", shown)
+
+
+def test_programs_find_a_guide_to_what_is_where() -> None:
+    answer = get("/llms.txt")
+    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    assert answer["body"].startswith("# Pushhub\n\n> ")
+    for path in re.findall(r"\]\((/[^)]*)\)", answer["body"]):
+        assert path in {"/docs", "/openapi.json", "/console"}

@@ -707,7 +707,7 @@ class Deliver:
             bytes_in=answer.bytes_in,
             wait_before_ms=last.wait_before_ms if last else None,
             wait_after_ms=last.wait_after_ms if last else None,
-            trace_id=job.received.order.message.trace.trace_id if job.received.order.message.trace else None,
+            trace_id=job.message.trace.trace_id if job.message.trace else None,
             receive_count=job.received.receive_count if job.received.receive_count > 1 else None,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pushhub.runtime.apis import handle, in_time
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
     from pushhub.engine.protocol import Api
     from pushhub.runtime.hub import Pushhub
     from pushhub.runtime.invocation import LambdaContext
+
+
+def _mcp(hub: Pushhub) -> Api:
+    from pushhub.runtime.mcp import Mcp  # noqa: PLC0415 (few ask for it)
+
+    return Mcp(hub, hub.engine.ports.base_url)
 
 
 def _documentation() -> Api:
@@ -29,10 +36,13 @@ class _ToConsole:
 
 
 CONSOLE = {"/console/": _ToConsole}
-DOCUMENTATION = {"/openapi.json/": _documentation, "/docs/": _documentation}
+DOCUMENTATION = {"/openapi.json/": _documentation, "/docs/": _documentation, "/llms.txt/": _documentation}
 
 
 def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer an HTTP API event with the API that its path belongs to."""
     with in_time(event, context):
-        return handle((CONSOLE, DOCUMENTATION, *(each.apis for each in hub.engine.protocols)), event)
+        return handle(
+            (CONSOLE, DOCUMENTATION, {"/mcp/": partial(_mcp, hub)}, *(each.apis for each in hub.engine.protocols)),
+            event,
+        )

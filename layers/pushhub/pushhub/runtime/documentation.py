@@ -1,4 +1,4 @@
-"""The description of all APIs: ``/openapi.json`` for programs, ``/docs`` for people.
+"""The description of all APIs: ``/openapi.json`` for programs, ``/docs`` for people, ``/llms.txt`` for assistants.
 
 Imported only when it is requested.
 """
@@ -53,11 +53,33 @@ def _reference(_: Request) -> Response:
     return Response(status=200, body=_page(), headers={**_FOR_AN_HOUR, **headers})
 
 
+GUIDE = """# Pushhub
+
+> A message hub: producers post messages to an HTTP API, and the hub pushes each until every subscriber has it.
+> It speaks IronMQ v3, the Spree hub protocol v5, Cumulocity Notifications 2.0 and Svix's webhooks API.
+
+- [API reference](/docs): all routes, with examples
+- [OpenAPI 3.1](/openapi.json): the same for programs
+- [Console](/console): queues, stores and webhooks in a browser; needs a project's token
+- /mcp: Model Context Protocol, one POST for each request, Authorization: Bearer TOKEN (of a project, or of an
+  application's portal). Tools to find out why an endpoint gets nothing. With ?writes=true also tools that send again.
+
+Every route needs a token, except these pages. A 2xx for a post means stored: the message is delivered, acknowledged,
+expired by its own lifetime, or ends in an error queue. Errors say what to do, in the format of the protocol.
+"""
+
+
+def _guide(_: Request) -> Response:
+    return Response(status=200, body=GUIDE, headers={**_FOR_AN_HOUR, "Content-Type": "text/plain; charset=utf-8"})
+
+
 class Documentation:
-    """Serves both paths without authentication."""
+    """Serves all three paths without authentication."""
 
     def __init__(self) -> None:
-        self._router = Router([("GET", "/openapi.json", _document), ("GET", "/docs", _reference)])
+        self._router = Router(
+            [("GET", "/openapi.json", _document), ("GET", "/docs", _reference), ("GET", "/llms.txt", _guide)]
+        )
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an API Gateway HTTP API event."""

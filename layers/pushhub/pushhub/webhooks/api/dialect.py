@@ -93,14 +93,19 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         """Admit a caller with a valid token, if it may use the route and the application."""
         if route.auth is Auth.NONE:
             return WebhooksCall(request=request, names=names, caller=Caller(project=""))
-        caller = self._caller(request.headers.get("authorization", ""))
+        caller = self.caller(request.headers.get("authorization", ""))
         if not route.only_looks:
             refuse_suspended(self._tokens, caller.project)
         if caller.app_id is not None:
             self._admit_application(caller, caller.app_id, route, request.method, names)
         return WebhooksCall(request=request, names=names, caller=caller)
 
-    def _caller(self, authorization: str) -> Caller:
+    def caller(self, authorization: str) -> Caller:
+        """The caller that a header ``Authorization`` names.
+
+        Raises:
+            Unauthorized: Its token is not valid.
+        """
         scheme, _, token = authorization.strip().partition(" ")
         token = token.strip()
         if scheme.lower() == "bearer" and named_by(token):
