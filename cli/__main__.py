@@ -48,6 +48,7 @@ COMMANDS = {
     "replay": ("commands.messages:replay", "Send failed messages again"),
     "expunge": ("commands.messages:expunge", "Remove a message"),
     "import": ("commands.migrate:migrate", "Copy from Svix, or a server like it"),
+    "shovel": ("commands.shovel:shovel", "Move a pull queue between servers"),
     "simulate": ("commands.simulate:simulate", "Try a retry policy, or the whole hub in disasters"),
     "report": ("commands.tools:report", "Make the delivery report (for operators)"),
     "rebuild": ("commands.rebuild:rebuild", "Restore lost messages from the records (for operators)"),

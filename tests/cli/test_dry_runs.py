@@ -11,10 +11,11 @@ import click
 import pytest
 from cli.__main__ import main
 from tests.cli.conftest import Typed
-from tests.cli.served_hub import ServedHub
+from tests.cli.served_hub import TOKEN, ServedHub
 from tests.cli.test_messages import failed, given_up, waiting
 from tests.cli.test_projects import Operator, operator
 from tests.cloud import aws_services as aws
+from tests.engine.world import PROJECT
 
 __all__ = ["operator"]
 
@@ -96,6 +97,7 @@ ON_THE_HUB: dict[str, tuple[tuple[str, ...], ...]] = {
         (*WEBHOOK, "--since", "2h", "--missing"),
     ),
     "expunge": (("MESSAGE", "--queue", "orders"), ("MESSAGE", "--app", "a", "--yes")),
+    "shovel": (("new", "--from", "THERE", "--project", PROJECT, "--token", TOKEN, "--queue-there", "errors"),),
     "import": (("--from", "THERE", "--token", "t"),),
 }
 """Ways to use each command that changes something on the hub."""
@@ -155,7 +157,7 @@ def test_a_dry_run_writes_nothing_to_the_hub(
 
 @pytest.mark.parametrize(
     ("command", "words"),
-    [each for each in ON_THE_HUB.items() if each[0] not in ("import", "expunge", "queues delete")],
+    [each for each in ON_THE_HUB.items() if each[0] not in ("import", "shovel", "expunge", "queues delete")],
     ids=str,
 )
 def test_the_same_words_without_it_do_write(

@@ -267,6 +267,7 @@ def test_a_first_attempt_is_made_with_everything_written_and_told() -> None:
                 "bytes_in": 4,
                 "wait_before_ms": 1010,
                 "wait_after_ms": None,
+                "trace_id": None,
                 "receive_count": None,
             },
         )
