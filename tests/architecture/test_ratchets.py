@@ -38,8 +38,8 @@ WIDE = {
 """Those that are wider still."""
 
 LINES = {
-    "layers/pushhub/pushhub": 62_500,
-    "cli": 5_500,
+    "layers/pushhub/pushhub": 64_500,
+    "cli": 6_200,
     "functions": 250,
     "glue_jobs": 9_000,
     "local": 8_600,
