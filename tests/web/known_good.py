@@ -530,6 +530,19 @@ WEBHOOK_ENDPOINT = {
     "cloudEvents": {"mode": "structured", "consent": False},
 }
 SECRET = {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "headers": {"X-Key": "1"}}
+OWN_SIGNATURE = {
+    "content": "{ts}.{header:x-kind}.{body}",
+    "hash": "sha256",
+    "encoding": "hex",
+    "key": {"prefix": "key_", "encoding": "utf8"},
+    "header": {"name": "X-Sign", "value": "t={ts},{signatures}", "each": "v={signature}", "joiner": ",", "keys": "all"},
+    "headers": {"X-Kind": "{event_type}"},
+    "query": {},
+    "legacy": True,
+    "oldSecretsEnd": [],
+    "secret": "key_0123456789",
+    "gracePeriodSeconds": 60,
+}
 LIST = {"limit": "2", "iterator": "", "order": "ascending"}
 
 
@@ -714,6 +727,10 @@ WEBHOOKS = {
     "webhooks.delete_endpoint": Good(_webhook_endpoint),
     "webhooks.show_secret": Good(_webhook_endpoint),
     "webhooks.rotate_secret": Good(_webhook_endpoint, {"key": SECRET["secret"], "gracePeriodSeconds": 60}),
+    "webhooks.show_signatures": Good(_webhook_endpoint),
+    "webhooks.set_signatures": Good(
+        _webhook_endpoint, {"signatures": [OWN_SIGNATURE, {"preset": "standard-webhooks"}]}
+    ),
     "webhooks.show_public_keys": Good(_asymmetric),
     "webhooks.consent": Good(_asked),
     "webhooks.consent_by_link": Good(_asked),
@@ -759,6 +776,8 @@ WEBHOOKS = {
     "webhooks.rotate_operational_secret": Good(
         _operational_endpoint, {"key": SECRET["secret"], "gracePeriodSeconds": 60}
     ),
+    "webhooks.show_operational_signatures": Good(_operational_endpoint),
+    "webhooks.set_operational_signatures": Good(_operational_endpoint, {"signatures": [OWN_SIGNATURE]}),
     "webhooks.show_operational_headers": Good(_operational_endpoint),
     "webhooks.replace_operational_headers": Good(_operational_endpoint, {"headers": {"X-Key": "1"}}),
     "webhooks.poll": Good(

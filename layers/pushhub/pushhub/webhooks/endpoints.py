@@ -23,6 +23,14 @@ from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, insufficient, not_found
 from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints, UidTaken
+from pushhub.webhooks.signatures import (
+    FIELD,
+    check_fit,
+    parse_signatures,
+    rings_of,
+    signatures_view,
+    with_signatures,
+)
 from pushhub.webhooks.wire.endpoint import (
     Rotation,
     checked_together,
@@ -138,6 +146,9 @@ class WebhooksEndpoints:
         self._check_headers(given, headers, fields)
         if fields.raw("secret") is not None and not self._targets().signs(given.url):
             raise fields.refuse("An endpoint with such a url has no signature, so it takes no secret", "secret")
+        wanted = parse_signatures(fields)
+        if wanted and fields.raw("secret") is not None and not any(each.scheme.standard for each in wanted):
+            raise fields.refuse("None of the signatures uses this secret: each has its own", "secret")
         now = self._clock.now()
         named = Endpoint(
             project=project_id,
@@ -149,9 +160,9 @@ class WebhooksEndpoints:
             created_at=now,
             updated_at=now,
         )
+        named = with_signatures(replace(named, headers=headers), wanted, fields, vault=self._vault, now=now)
         made = replace(
             named,
-            headers=headers,
             question=self._asked(named, fields),
             sealed=self._vault.seal(project_id, KeyRing(key).encode()),
         )
@@ -215,6 +226,7 @@ class WebhooksEndpoints:
             _check_consent(rights, application, given, stored, fields)
             if given.url != stored.fields.url:
                 self._check_headers(given, stored.headers, fields)
+                check_fit(replace(stored, fields=given), fields, "url")
             reach = _reach(rights, stored, given)
             return consented(stored, replace(stored, fields=given, reach=reach, flags=rights.flags))
 
@@ -246,6 +258,7 @@ class WebhooksEndpoints:
             _check_consent(rights, application, given, stored, fields)
             if given.url != stored.fields.url:
                 self._check_headers(given, stored.headers, fields)
+                check_fit(replace(stored, fields=given), fields, "url")
             return replace(
                 stored,
                 fields=given,
@@ -345,6 +358,8 @@ class WebhooksEndpoints:
             NotFound: No such endpoint.
         """
         endpoint = self._by_ids(project_id, app_id, endpoint_id)
+        if not endpoint.signs_standard:
+            return []
         return [each.public for each in self.keys(endpoint).live(self._clock.now()) if each.public]
 
     def _by_ids(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint:
@@ -367,11 +382,15 @@ class WebhooksEndpoints:
 
         Raises:
             NotFound: No such application or endpoint.
-            Refused: Too many old keys are still valid (400).
+            Refused: Too many old keys are still valid, or the key signs nothing (400).
         """
         key = rotation.key or new_key()
 
         def change(stored: Endpoint) -> Endpoint:
+            if not stored.signs_standard:
+                raise Refused(
+                    400, "own_signatures", "This secret signs nothing: each of the endpoint's signatures has its own"
+                )
             now = self._clock.now()
             try:
                 ring = self.keys(stored).rotated(key, grace_ms=rotation.grace_s * 1000, now=now)
@@ -384,6 +403,42 @@ class WebhooksEndpoints:
             return replace(stored, sealed=self._vault.seal(project_id, ring.encode()))
 
         return self._updated(self.endpoint(project_id, app, name), change), key
+
+    def signatures(self, project_id: str, app: str, name: str) -> Mapping[str, object]:
+        """The schemes that sign an endpoint's requests, as shown to their owner.
+
+        Raises:
+            NotFound: No such application or endpoint.
+        """
+        return signatures_view(self.endpoint(project_id, app, name), self._vault, self._clock.now())
+
+    def set_signatures(self, project_id: str, app: str, name: str, fields: Fields) -> Mapping[str, object]:
+        """Replace the schemes that sign an endpoint's requests.
+
+        Returns:
+            As shown to their owner.
+
+        Raises:
+            NotFound: No such application or endpoint.
+            Unprocessable: One could not be right.
+        """
+        if not fields.has(FIELD):
+            raise fields.refuse("A list of signatures is required", FIELD)
+        wanted = parse_signatures(fields)
+
+        def change(stored: Endpoint) -> Endpoint:
+            return with_signatures(stored, wanted, fields, vault=self._vault, now=self._clock.now())
+
+        changed = self._updated(self.endpoint(project_id, app, name), change)
+        return signatures_view(changed, self._vault, self._clock.now())
+
+    def shown_secret(self, endpoint: Endpoint) -> str:
+        """The secret by which an endpoint's receiver verifies: for an Ed25519 key, its public half; without Standard
+        Webhooks among its signatures, that of the first, in its own writing.
+        """
+        if not endpoint.signs_standard:
+            return next(ring.current for ring in rings_of(endpoint, self._vault) if ring is not None)
+        return self.keys(endpoint).current.shown
 
     def headers(self, project_id: str, app: str, name: str) -> Mapping[str, str]:
         """The headers of an endpoint.
@@ -407,7 +462,9 @@ class WebhooksEndpoints:
         def change(stored: Endpoint) -> Endpoint:
             headers = checked_together(fields, headers_as_meant(fields, given, stored.headers))
             self._check_headers(stored.fields, headers, fields)
-            return replace(stored, headers=headers)
+            changed = replace(stored, headers=headers)
+            check_fit(changed, fields, "headers")
+            return changed
 
         self._changed(self.endpoint(project_id, app, name), change)
 
@@ -422,9 +479,11 @@ class WebhooksEndpoints:
 
         def change(stored: Endpoint) -> Endpoint:
             headers = asked.apply(fields, stored.headers)
+            changed = replace(stored, headers=headers)
             if set(headers) - set(stored.headers):
                 self._check_headers(stored.fields, headers, fields)
-            return replace(stored, headers=headers)
+                check_fit(changed, fields, "headers")
+            return changed
 
         self._changed(self.endpoint(project_id, app, name), change)
 

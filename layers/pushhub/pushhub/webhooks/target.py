@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, PushRequest, Sender, Telemetry, Vault
+from pushhub.base.signature_schemes import Unsigned
 from pushhub.base.signing import KeyRing, signatures
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.queue import Subscriber
@@ -108,13 +109,13 @@ class WebhookTarget:
         fields = MessageFields.of(order.message)
         trace = passed_on(self._projects, order, own=False)
         content = self._content(order, endpoint, fields, traced=trace is not None)
-        headers = self._headers(order, endpoint, content, trace)
+        url, headers = self._signed(order, endpoint, content, trace)
         self._attempts.begin(endpoint.endpoint_id)
         try:
             if not self._targets().within(endpoint.reach, endpoint.fields.url):
                 outcome = self._refused()
             elif is_http(endpoint.fields.url):
-                outcome = self._post(order, endpoint, headers, content.body)
+                outcome = self._post(order, endpoint, url, headers, content.body)
             else:
                 outcome = self._hand_over(order, endpoint, headers, content.body, trace)
         except BaseException:
@@ -142,11 +143,16 @@ class WebhookTarget:
             return _Content(body=order.body, content_type=content_type, headers={**event.headers, **origin})
         return _Content(body=event.structured, content_type=STRUCTURED_TYPE, headers=origin)
 
-    def _headers(self, order: PushOrder, endpoint: Endpoint, content: _Content, trace: Trace | None) -> dict[str, str]:
-        keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
+    def _signed(
+        self, order: PushOrder, endpoint: Endpoint, content: _Content, trace: Trace | None
+    ) -> tuple[str, dict[str, str]]:
+        """The URL to call and all headers, with signatures of this moment."""
         now = self._clock.now()
         identifier = message_id(order.message.message_id)
-        signature = signatures(keys.live(now), identifier, now // 1000, content.body)
+        signature = None
+        if endpoint.signs_standard:
+            keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
+            signature = signatures(keys.live(now), identifier, now // 1000, content.body)
         headers = request_headers(
             identifier,
             now // 1000,
@@ -157,12 +163,27 @@ class WebhookTarget:
             trace=trace,
         )
         taken = {name.lower() for name in content.headers}
-        return {name: value for name, value in headers.items() if name.lower() not in taken} | dict(content.headers)
+        headers = {name: value for name, value in headers.items() if name.lower() not in taken} | dict(content.headers)
+        if not endpoint.signatures:
+            return endpoint.fields.url, headers
+        from pushhub.webhooks.signatures import signed  # noqa: PLC0415 (only those who have signatures of their own pay)
 
-    def _post(self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> Outcome:
+        fields = MessageFields.of(order.message)
+        request = Unsigned(
+            message_id=identifier,
+            event_id=fields.event_id or identifier,
+            event_type=fields.event_type,
+            at=now,
+            url="",
+            body=content.body,
+        )
+        url, own = signed(endpoint, request, self._vault)
+        return url, headers | own
+
+    def _post(self, order: PushOrder, endpoint: Endpoint, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
         answer = self._sender.send(
             PushRequest(
-                url=endpoint.fields.url,
+                url=url,
                 body=body,
                 headers=headers,
                 timeout_s=order.subscriber.timeout_s,
@@ -253,7 +274,7 @@ def response_text(answer: Answer) -> str:
 def request_headers(
     identifier: str,
     timestamp: int,
-    signature: str,
+    signature: str | None,
     *,
     content_type: str,
     own: Mapping[str, str],
@@ -266,17 +287,19 @@ def request_headers(
     Args:
         identifier: Id of the message.
         timestamp: Epoch seconds of the attempt.
-        signature: See :func:`pushhub.base.signing.signatures`.
+        signature: See :func:`pushhub.base.signing.signatures`; None if only schemes of the endpoint's own sign. Then
+            Svix's headers are left out, too: a receiver that prefers them would miss the signature.
         content_type: Content type of the body.
         own: The endpoint's own headers.
         ordering: The message's place among those of its ordering key, sent if there is one.
         trace: Its trace, if the project passes it on.
     """
-    signed = {"id": identifier, "timestamp": str(timestamp), "signature": signature}
+    named = {"id": identifier, "timestamp": str(timestamp)}
+    signed = {} if signature is None else {**named, "signature": signature}
     headers = {
         "Accept": "*/*",
         "Content-Type": content_type,
-        **{f"webhook-{name}": value for name, value in signed.items()},
+        **{f"webhook-{name}": value for name, value in (signed or named).items()},
         **{f"svix-{name}": value for name, value in signed.items()},
         "User-Agent": USER_AGENT,
     }

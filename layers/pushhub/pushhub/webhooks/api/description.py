@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pushhub.base.signature_schemes import ENCODINGS, HASHES, PRESETS
+from pushhub.base.signing import MAX_GRACE_S
 from pushhub.engine.model.circuit import CircuitState
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS
 from pushhub.web.api import Auth
@@ -211,6 +213,47 @@ _ENDPOINT_SHOWN_FIELDS = {
         lacks=("allowedRate", "callback", "consented", "callbackUntil", "consentProblem"),
     ),
 }
+_SIGNATURE_FIELDS: dict[str, Schema] = {
+    "preset": text("A known sender's scheme.", enum=list(PRESETS)),
+    "content": text("Template of what is hashed."),
+    "hash": text(enum=list(HASHES)),
+    "encoding": text(enum=list(ENCODINGS)),
+    "key": obj("`prefix`, cut off the secret, and `encoding` of the rest: `utf8`, `hex` or `base64`."),
+    "header": obj("`name`, `value`, `each`, `joiner`, and `keys`: `all` or `newest`."),
+    "headers": TEXTS,
+    "query": TEXTS,
+    "legacy": boolean("Needed for `sha1`."),
+    "oldSecretsEnd": array(TIME, "The end of each earlier secret that still signs."),
+}
+_SIGNATURES_WANTED = nullable(
+    array(
+        request(
+            {
+                **{name: nullable(schema) for name, schema in _SIGNATURE_FIELDS.items() if name != "oldSecretsEnd"},
+                "oldSecretsEnd": nullable(array(text(), "Ignored.")),
+                "secret": nullable(text("Never shown again.")),
+                "gracePeriodSeconds": nullable(whole("How long the previous secret signs too.", 0, MAX_GRACE_S)),
+            }
+        ),
+        "One or two schemes that sign each request (docs/signatures.md); none for Standard Webhooks.",
+    )
+)
+_SIGNATURES_SHOWN = answer({"signatures": array(answer(_SIGNATURE_FIELDS, lacks=tuple(_SIGNATURE_FIELDS)))})
+_STRIPE: dict[str, Any] = {"preset": "stripe", "secret": "whsec_0123456789"}
+_STRIPE_SHOWN: dict[str, Any] = {
+    "signatures": [{"preset": "stripe", "content": "{ts}.{body}", "hash": "sha256", "oldSecretsEnd": []}]
+}
+_SHOW_SIGNATURES = Described(means="Without secrets. An extension.", answer=_SIGNATURES_SHOWN, answered=_STRIPE_SHOWN)
+_SET_SIGNATURES = Described(
+    means=(
+        "A signature without a secret keeps the one that is stored with its header's name. An extension: "
+        "docs/signatures.md has the presets and templates."
+    ),
+    request=request({"signatures": _SIGNATURES_WANTED}, needs=("signatures",)),
+    sent={"signatures": [_STRIPE]},
+    answer=_SIGNATURES_SHOWN,
+    answered=_STRIPE_SHOWN,
+)
 _SECRET = nullable(text("`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and an Ed25519 key; generated if left out."))
 _CONSENT = Described(
     means="The URL is the one that an endpoint was given when it was asked; it counts once and for a day."
@@ -553,7 +596,15 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.create_operational_endpoint": Described(
         means="It gets events about endpoints, and about messages that keep failing.",
-        request=request({**_OPERATIONAL_WANTED, "secret": _SECRET, "headers": nullable(TEXTS)}, needs=("url",)),
+        request=request(
+            {
+                **_OPERATIONAL_WANTED,
+                "secret": _SECRET,
+                "headers": nullable(TEXTS),
+                "signatures": _SIGNATURES_WANTED,
+            },
+            needs=("url",),
+        ),
         sent={"url": "https://ops.example/pushhub", "eventTypes": ["endpoint.disabled"]},
         answer=ref("WebhooksOperationalEndpoint"),
         answered=_OPERATIONAL,
@@ -580,6 +631,8 @@ _ROUTES: Mapping[str, Described] = {
         request=request({"key": _SECRET, "gracePeriodSeconds": nullable(whole("", 0, 604_800))}),
         sent={"gracePeriodSeconds": 3600},
     ),
+    "webhooks.show_operational_signatures": _SHOW_SIGNATURES,
+    "webhooks.set_operational_signatures": _SET_SIGNATURES,
     "webhooks.show_operational_headers": Described(
         answer=ref("WebhooksHeaders"), answered={"headers": {"X-Key": "1"}, "sensitive": ["Authorization"]}
     ),
@@ -678,7 +731,15 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.delete_application": Described(means="Its messages are no longer delivered."),
     "webhooks.create_endpoint": Described(
-        request=request({**_ENDPOINT_WANTED, "secret": _SECRET, "headers": nullable(TEXTS)}, needs=("url",)),
+        request=request(
+            {
+                **_ENDPOINT_WANTED,
+                "secret": _SECRET,
+                "headers": nullable(TEXTS),
+                "signatures": _SIGNATURES_WANTED,
+            },
+            needs=("url",),
+        ),
         sent={"url": "https://acme.example/webhooks"},
         answer=_ENDPOINT_SHOWN,
         answered=_ENDPOINT,
@@ -716,6 +777,8 @@ _ROUTES: Mapping[str, Described] = {
         answer=ref("WebhooksKey"),
         answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
     ),
+    "webhooks.show_signatures": _SHOW_SIGNATURES,
+    "webhooks.set_signatures": _SET_SIGNATURES,
     "webhooks.show_public_keys": Described(
         means=(
             "A JSON Web Key Set of the Ed25519 keys that sign now, the current one first; empty where all keys are "

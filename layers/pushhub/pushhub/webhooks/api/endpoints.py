@@ -64,14 +64,23 @@ def secret_answer(hub: WebhooksUseCases, endpoint: Endpoint) -> Response:
     """An endpoint's key as shown to its owner; for an Ed25519 key, with the URL where receivers fetch the public
     half.
     """
-    key = hub.endpoints.keys(endpoint).current
-    where = {"publicKeysUrl": public_keys_url(hub.base_url, endpoint)} if key.public else {}
-    return Response(status=200, body={"key": key.shown, **where})
+    public = endpoint.signs_standard and hub.endpoints.keys(endpoint).current.public
+    where = {"publicKeysUrl": public_keys_url(hub.base_url, endpoint)} if public else {}
+    return Response(status=200, body={"key": hub.endpoints.shown_secret(endpoint), **where})
 
 
 def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     _, key = hub.endpoints.rotate(call.project, call.app, call.endpoint, parse_rotation(call.fields))
     return Response(status=200, body={"key": key.shown})
+
+
+def _signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=hub.endpoints.signatures(call.project, call.app, call.endpoint))
+
+
+def _set_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    body = hub.endpoints.set_signatures(call.project, call.app, call.endpoint, call.fields)
+    return Response(status=200, body=body)
 
 
 def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -94,6 +103,7 @@ SECRET_ANSWERS = frozenset({"webhooks.rotate_secret"})
 _route = partial(Route, auth=Auth.PROJECT_OR_CAPABILITY)
 HEADERS = ENDPOINT + "/headers"
 SECRET = ENDPOINT + "/secret"
+SIGNATURES = ENDPOINT + "/signatures"
 
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     _route(
@@ -124,6 +134,21 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         _rotate,
         name="webhooks.rotate_secret",
         summary="Rotate an endpoint's signing secret",
+        body=Body.JSON,
+    ),
+    _route(
+        "GET",
+        SIGNATURES,
+        _signatures,
+        name="webhooks.show_signatures",
+        summary="Show how an endpoint's requests are signed",
+    ),
+    _route(
+        "PUT",
+        SIGNATURES,
+        _set_signatures,
+        name="webhooks.set_signatures",
+        summary="Choose how an endpoint's requests are signed",
         body=Body.JSON,
     ),
     _route("GET", HEADERS, _headers, name="webhooks.show_headers", summary="Show an endpoint's headers"),

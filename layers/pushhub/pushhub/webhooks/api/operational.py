@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ENDPOINTS = ROOT + "/operational-webhook/endpoint"
 ENDPOINT = ENDPOINTS + "/{endpoint}"
 HEADERS = ENDPOINT + "/headers"
+SIGNATURES = ENDPOINT + "/signatures"
 NOTHING = Response(status=204, body={})
 
 
@@ -63,6 +64,14 @@ def _secret(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     hub.endpoints.rotate(call.project, APP, call.endpoint, parse_rotation(call.fields))
     return NOTHING
+
+
+def _signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=hub.endpoints.signatures(call.project, APP, call.endpoint))
+
+
+def _set_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=hub.endpoints.set_signatures(call.project, APP, call.endpoint, call.fields))
 
 
 def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -123,6 +132,20 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         name="webhooks.rotate_operational_secret",
         summary="Rotate the signing key of an operational endpoint",
         status=204,
+    ),
+    Route(
+        "GET",
+        SIGNATURES,
+        _signatures,
+        name="webhooks.show_operational_signatures",
+        summary="Show how the requests of an operational endpoint are signed",
+    ),
+    _bodied(
+        "PUT",
+        SIGNATURES,
+        _set_signatures,
+        name="webhooks.set_operational_signatures",
+        summary="Choose how the requests of an operational endpoint are signed",
     ),
     Route(
         "GET",

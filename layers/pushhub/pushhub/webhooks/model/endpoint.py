@@ -10,6 +10,7 @@ from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.payload_filter import PayloadFilter, lets_through
 
 if TYPE_CHECKING:
+    from pushhub.base.signature_schemes import Scheme
     from pushhub.base.steps import Steps
     from pushhub.engine.model.reach import Reach
     from pushhub.webhooks.model.cloud_events import CloudEvents
@@ -101,6 +102,9 @@ class Endpoint:
         allowed_rate: Requests per minute that it consented to; None for any number.
         question: The request for its consent; None if it needs none, or consented before requests were stored.
         sealed: Its signing keys, encrypted (:class:`pushhub.base.ports.Vault`).
+        signatures: The schemes that sign its requests; empty for Standard Webhooks alone.
+        scheme_secrets: The secrets of those schemes, encrypted; see
+            :func:`pushhub.base.signature_schemes.encode_rings`.
         credentials: What opens something in its URL and headers, encrypted; they show ``********`` for it.
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
@@ -118,6 +122,8 @@ class Endpoint:
     allowed_rate: int | None = None
     question: OpenQuestion | None = None
     sealed: bytes = field(default=b"", repr=False)
+    signatures: tuple[Scheme, ...] = ()
+    scheme_secrets: bytes = field(default=b"", repr=False)
     credentials: bytes = field(default=b"", repr=False)
     created_at: int
     updated_at: int
@@ -133,6 +139,11 @@ class Endpoint:
     def active(self) -> bool:
         """Whether it gets messages at all."""
         return not (self.deleted or self.fields.disabled or self.awaits_consent)
+
+    @property
+    def signs_standard(self) -> bool:
+        """Whether its own key ring signs its requests."""
+        return not self.signatures or any(each.standard for each in self.signatures)
 
     def consented_to(self, fields: EndpointFields) -> bool:
         """Whether it has given the consent that it needs with other fields: it is asked once for each URL."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 _PREFIX = "appsk"
-_SECRETS = frozenset({"secret"})
-_KEPT_FROM_VIEW = frozenset({"secret", "headers"})
+_SECRETS = frozenset({"secret", "signatures"})
+_KEPT_FROM_VIEW = frozenset({"secret", "signatures", "headers"})
 _ATTEMPTS = frozenset({"resend", "recover", "replay-missing", "bulk-replay", "send-example"})
 
 

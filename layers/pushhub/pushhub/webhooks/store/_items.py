@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.signature_schemes import Scheme
 from pushhub.cloud.table import Item, number, text
 from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
@@ -125,6 +126,7 @@ def encode_endpoint(endpoint: Endpoint) -> Item:
         "version": number(endpoint.version),
         "sealed": {"B": endpoint.sealed},
         **({"credentials": {"B": endpoint.credentials}} if endpoint.credentials else {}),
+        **({"scheme_secrets": {"B": endpoint.scheme_secrets}} if endpoint.scheme_secrets else {}),
         "doc": doc(
             {
                 "url": fields.url,
@@ -140,6 +142,7 @@ def encode_endpoint(endpoint: Endpoint) -> Item:
                 **({"events": _events(fields.cloud_events)} if fields.cloud_events else {}),
                 **({"allowed": endpoint.allowed_rate} if endpoint.allowed_rate else {}),
                 **({"question": _question(endpoint.question)} if endpoint.question else {}),
+                **({"signs": [each.encode() for each in endpoint.signatures]} if endpoint.signatures else {}),
                 "headers": dict(endpoint.headers),
                 "by": endpoint.reach,
                 **({} if endpoint.flags is None else {"flags": sorted(endpoint.flags)}),
@@ -184,6 +187,8 @@ def decode_endpoint(item: Item) -> Endpoint:
         allowed_rate=value.get("allowed"),
         question=_decode_question(value.get("question")),
         sealed=bytes(item["sealed"]["B"]) if "sealed" in item else b"",
+        signatures=tuple(map(Scheme.decode, value.get("signs", ()))),
+        scheme_secrets=bytes(item["scheme_secrets"]["B"]) if "scheme_secrets" in item else b"",
         credentials=bytes(item["credentials"]["B"]) if "credentials" in item else b"",
         created_at=value["at"][0],
         updated_at=value["at"][1],

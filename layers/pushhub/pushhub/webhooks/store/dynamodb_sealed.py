@@ -52,7 +52,7 @@ class SealedEndpoints:
         )
         for item in scanned:
             endpoint = decode_endpoint(item)
-            texts = tuple(filter(None, (endpoint.credentials, endpoint.sealed)))
+            texts = tuple(filter(None, (endpoint.credentials, endpoint.sealed, endpoint.scheme_secrets)))
             plain = bool(hidden_in(endpoint.fields.url, endpoint.headers))
             if texts or plain:
                 name = f"endpoint {endpoint.endpoint_id} of project {endpoint.project}"
@@ -75,10 +75,13 @@ class SealedEndpoints:
         if endpoint.deleted:
             # Nothing is sent to it any more.
             shown = replace(endpoint.fields, url=masked_url(endpoint.fields.url))
-            return replace(raised, fields=shown, headers={}, credentials=b"")
+            return replace(raised, fields=shown, headers={}, credentials=b"", scheme_secrets=b"")
         plain = replace(opened(raised, self._credentials), credentials=b"")
         keys = self._vault.seal(endpoint.project, self._vault.open(endpoint.project, endpoint.sealed))
-        return replace(sealed(plain, self._credentials), sealed=keys)
+        secrets = b""
+        if endpoint.scheme_secrets:
+            secrets = self._vault.seal(endpoint.project, self._vault.open(endpoint.project, endpoint.scheme_secrets))
+        return replace(sealed(plain, self._credentials), sealed=keys, scheme_secrets=secrets)
 
 
 def masked_attempts(client: DynamoDBClient, table: str, clock: Clock) -> Iterator[SealedItem]:

@@ -128,7 +128,9 @@ class DynamoDBWebhooksSettings:
     def delete_endpoint(self, endpoint: Endpoint) -> None:
         pk = app_pk(endpoint.project, endpoint.app_id)
         shown = replace(endpoint.fields, url=masked_url(endpoint.fields.url))
-        gone = replace(endpoint, deleted=True, sealed=b"", credentials=b"", headers={}, fields=shown)
+        gone = replace(
+            endpoint, deleted=True, sealed=b"", scheme_secrets=b"", credentials=b"", headers={}, fields=shown
+        )
         kept: Write = ("Put", {"Item": key(pk, _EP_DELETED + endpoint.endpoint_id) | encode_endpoint(gone)})
         delete: Write = ("Delete", {"Key": key(pk, _EP + endpoint.endpoint_id)} | _as_before(endpoint.version))
         claims = _claims(pk, _EP_UID, endpoint.endpoint_id, endpoint.uid, None)
