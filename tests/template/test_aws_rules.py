@@ -36,6 +36,11 @@ DEPLOYMENTS: dict[str, dict[str, str]] = {
         "ControlConcurrency": "300",
         "AlarmEmail": "a@example.com",
         "Dashboard": "true",
+        "EgressSubnetIds": "subnet-1,subnet-2",
+        "EgressSecurityGroupIds": "sg-1",
+        "EgressVpcId": "vpc-1",
+        "EgressRouteTableIds": "rtb-1,rtb-2",
+        "SourceAddresses": "203.0.113.7",
     },
 }
 REFERENCE_LENGTH = 90

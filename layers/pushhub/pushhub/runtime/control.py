@@ -35,14 +35,27 @@ class _ToConsole:
         return {"statusCode": 308, "headers": {"Location": "/console"}, "body": "", "isBase64Encoded": False}
 
 
+def _addresses() -> Api:
+    from pushhub.runtime.source_addresses import SourceAddresses  # noqa: PLC0415 (few ask for it)
+
+    return SourceAddresses()
+
+
 CONSOLE = {"/console/": _ToConsole}
 DOCUMENTATION = {"/openapi.json/": _documentation, "/docs/": _documentation, "/llms.txt/": _documentation}
+ADDRESSES = {"/.well-known/webhook-source-ips.json/": _addresses}
 
 
 def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer an HTTP API event with the API that its path belongs to."""
     with in_time(event, context):
         return handle(
-            (CONSOLE, DOCUMENTATION, {"/mcp/": partial(_mcp, hub)}, *(each.apis for each in hub.engine.protocols)),
+            (
+                CONSOLE,
+                DOCUMENTATION,
+                ADDRESSES,
+                {"/mcp/": partial(_mcp, hub)},
+                *(each.apis for each in hub.engine.protocols),
+            ),
             event,
         )

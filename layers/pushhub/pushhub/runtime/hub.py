@@ -103,9 +103,14 @@ def settings_of(function: str) -> set[Setting[Any]]:
         from pushhub.runtime import console  # noqa: PLC0415 (the other functions do without what serves its files)
 
         return {*console.SETTINGS}
-    return {
+    found = {
         each for settings in (SETTINGS, *(each.settings for each in PROTOCOLS)) for each in settings.get(function, ())
     }
+    if function == "control":
+        from pushhub.runtime import source_addresses  # noqa: PLC0415 (only control tells them)
+
+        found |= {*source_addresses.SETTINGS}
+    return found
 
 
 @cache
