@@ -35,6 +35,7 @@ DEPLOYMENTS: dict[str, dict[str, str]] = {
         "DispatchConcurrency": "50",
         "ControlConcurrency": "300",
         "AlarmEmail": "a@example.com",
+        "LogsKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/3",
         "Dashboard": "true",
         "EgressSubnetIds": "subnet-1,subnet-2",
         "EgressSecurityGroupIds": "sg-1",

@@ -55,6 +55,7 @@ def statements(role: Resource) -> Iterator[dict[str, Any]]:
             "OpensWithStackKey": True,
             "SearchesWithAthena": True,
             "HasEgress": True,
+            "HasLogsKey": True,
         }
         yield from resolved(policy["PolicyDocument"], **with_keys)["Statement"]
 
@@ -75,7 +76,7 @@ def test_a_role_allows_exact_actions_only(name: str) -> None:
 def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
     for statement in statements(ROLES[name]):
         for resource in listed(statement["Resource"]):
-            assert references(resource) - WHERE <= {*resources(), "KmsKeyArn", "OldKmsKeyArns"}
+            assert references(resource) - WHERE <= {*resources(), "KmsKeyArn", "OldKmsKeyArns", "LogsKeyArn"}
             text = resource.get("Fn::Sub", "") if isinstance(resource, dict) else resource
             # An account has one catalog, which Glue asks about beside each table in it.
             known = text.endswith("}:catalog") or (text == "*" and set(statement["Action"]) == OF_INTERFACES)
