@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from typing import Any
 
@@ -128,3 +129,23 @@ def test_no_secret_is_seen_anywhere() -> None:
     ]
     assert stored.sealed
     assert not [each for each in seen if "MTEx" in each or "1" * 32 in each]
+
+
+def test_a_service_is_signed_by_another_senders_scheme() -> None:
+    store = Store()
+    own = {
+        "content": "{ts}|{event_type}|{url}|{body}",
+        "header": {"name": "X-Sign", "value": "{ts}.{signatures}"},
+        "secret": "12345678",
+    }
+    mapping = made(store, signing={"signatures": [own]})
+    request = sent(store)
+    at, _, signature = request.headers["X-Sign"].partition(".")
+    content = f"{at}|order:new|{URL}|".encode() + request.body
+    assert signature == hmac.digest(b"12345678", content, "sha256").hex()
+    assert not [name for name in request.headers if name.lower().startswith("webhook")]
+    # When it is refused, then with the field's name
+    status, shown = store.call(
+        "PUT", f"/mappings/{mapping['id']}", {"mapping": {"signing": {"signatures": [{**own, "hash": "md5"}]}}}
+    )
+    assert (status, "signing.signatures.0.hash" in json.dumps(shown)) == (422, True)

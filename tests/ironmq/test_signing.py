@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 import base64
+import hmac
 import json
 from typing import Any
 
@@ -220,3 +221,83 @@ def test_no_secret_is_seen_anywhere(hub: Hub) -> None:
     for place in places:
         assert FIRST.removeprefix("whsec_") not in place
         assert repr(key)[2:-1] not in place
+
+
+STRIPE = {"preset": "stripe", "secret": "whsec_test_stripe_0123456789"}
+
+
+def schemed(*signatures: object, **more: Any) -> dict[str, object]:
+    return {"name": "s0", "url": URL, **more, "signing": {"signatures": list(signatures)}}
+
+
+def stripe_of(secret: str, headers: dict[str, str], body: bytes = b"x") -> str:
+    at = headers["stripe-signature"].partition(",")[0].removeprefix("t=")
+    return f"v1={hmac.digest(secret.encode(), at.encode() + b'.' + body, 'sha256').hex()}"
+
+
+def test_a_subscriber_is_signed_by_another_senders_scheme(hub: Hub) -> None:
+    # Given a subscriber with a scheme, then it gets that signature and no other
+    hub.make("q", push={"subscribers": [schemed(STRIPE)]})
+    headers = sent(hub)
+    assert headers["stripe-signature"].split(",")[1:] == [stripe_of(STRIPE["secret"], headers)]
+    assert not [name for name in headers if name.startswith("webhook-")]
+    # When a client writes back what it read, then nothing changes
+    subscribe(hub, {"name": "s0", "url": URL, "signing": True})
+    assert "stripe-signature" in sent(hub)
+    # When Standard Webhooks are added and the secret is replaced, then all three signatures are there
+    change = {"secret": FIRST, "signatures": [{**STRIPE, "secret": "new"}, {"preset": "standard-webhooks"}]}
+    subscribe(hub, {"name": "s0", "url": URL, "signing": change})
+    headers = sent(hub)
+    assert verified(FIRST, headers, b"x")
+    both = [stripe_of(each, headers) for each in ("new", STRIPE["secret"])]
+    assert headers["stripe-signature"].split(",")[1:] == both
+    # When only a secret is given, then it is Standard Webhooks alone again
+    subscribe(hub, signed(SECOND))
+    headers = sent(hub)
+    assert verified(SECOND, headers, b"x")
+    assert "stripe-signature" not in headers
+    # And nobody sees a secret
+    assert STRIPE["secret"] not in json.dumps(hub.call("GET", "/queues/q").body)
+
+
+def test_a_queues_name_is_escaped_where_a_scheme_has_an_event_type(hub: Hub) -> None:
+    github = {"preset": "github", "secret": "hush"}
+    hub.call("PUT", "/queues/bestell%20%C3%BC", {"queue": {"push": {"subscribers": [schemed(github)]}}})
+    hub.call("POST", "/queues/bestell%20%C3%BC/messages", {"messages": [{"body": "x"}]})
+    hub.world.run(seconds=5)
+    headers = hub.world.sender.requests[-1].headers
+    assert headers["X-GitHub-Event"] == "bestell %C3%BC"
+    assert headers["X-Hub-Signature-256"] == f"sha256={hmac.digest(b'hush', b'x', 'sha256').hex()}"
+
+
+@pytest.mark.parametrize(
+    ("subscriber", "place"),
+    [
+        (schemed({"preset": "stripe"}), "signing.signatures.0.secret"),
+        (schemed({"preset": "twilio", "secret": "12345"}), "signing.signatures.0.preset"),
+        (schemed({**STRIPE, "content": "{body}"}), "signing.signatures.0.content"),
+        (schemed({"preset": "standard-webhooks"}), "signing.secret"),
+        (schemed(STRIPE, headers={"stripe-signature": "x"}), "signing.signatures"),
+        (schemed(STRIPE, url="ironmq:///next"), "signing.signatures"),
+        ({"name": "s0", "url": URL, "signing": {"secret": FIRST, "signatures": [STRIPE]}}, "signing.secret"),
+        (schemed({"content": "{body}" + "x" * 490, "header": {"name": "X-A"}, "secret": "12345678"}), ""),
+        (
+            schemed(
+                *(
+                    {"content": "{body}" + "x" * 490, "header": {"name": f"X-{each}" + "y" * 200}, "secret": "k" * 250}
+                    for each in "ab"
+                )
+            ),
+            "signing.signatures",
+        ),
+    ],
+)
+def test_a_scheme_that_could_not_be_right_is_refused(hub: Hub, subscriber: dict[str, Any], place: str) -> None:
+    result = hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": [subscriber]}}})
+    assert (result.status, place in str(result.body)) == (400 if place else 200, True), result
+
+
+def test_headers_that_are_added_later_do_not_hide_a_signature(hub: Hub) -> None:
+    hub.make("q", push={"subscribers": [schemed(STRIPE)]})
+    later = {"name": "s0", "url": URL, "headers": {"Stripe-Signature": "x"}}
+    assert hub.call("PUT", "/queues/q/subscribers", {"subscribers": [later]}).status == 400

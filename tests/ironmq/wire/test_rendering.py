@@ -20,7 +20,7 @@ from pushhub.base.errors import (
     TooLarge,
     Unauthorized,
 )
-from pushhub.base.signing import KEEP, SigningChange
+from pushhub.base.signing_change import KEEP, SigningChange
 from pushhub.engine.model.queue import Alert, DeadLetter, PushSettings, Queue, QueueType, Subscriber
 from pushhub.ironmq.wire.alerts import alert_body
 from pushhub.ironmq.wire.error_queue import without_secrets

@@ -15,6 +15,7 @@ import requests
 from local.environment import make
 from tests.stack.endpoints import Recorder
 from tests.stack.node import NodeMissing, node_packages
+from tests.stack.project import ProjectClient, unique
 from tests.stack.running import RunningStack
 from tests.webhooks.world import WebhooksWorld
 
@@ -59,9 +60,7 @@ def cases(preset: str, url: str, headers: Mapping[str, str], body: bytes) -> lis
 def judge(given: list[dict[str, Any]], folder: Path) -> None:
     """See that the libraries come to what is expected of each case."""
     python = [each for each in given if each["preset"] not in NODE]
-    environment = ROOT / ".venv-verifiers"
-    make(environment, ROOT / "requirements" / "verifiers.txt")
-    _judged([str(environment / "bin" / "python"), str(HERE / "verify.py")], python)
+    _judged([str(verifiers()), str(HERE / "verify.py")], python)
     node = [each for each in given if each["preset"] in NODE]
     try:
         # Node looks for packages beside the script.
@@ -71,6 +70,13 @@ def judge(given: list[dict[str, Any]], folder: Path) -> None:
     script.write_bytes((HERE / "verify.mjs").read_bytes())
     (folder / "given.json").write_text(json.dumps(node))
     _judged(["node", str(script), str(folder / "given.json")], node)
+
+
+def verifiers() -> Path:
+    """The interpreter that has the libraries."""
+    environment = ROOT / ".venv-verifiers"
+    make(environment, ROOT / "requirements" / "verifiers.txt")
+    return environment / "bin" / "python"
 
 
 def _judged(command: list[str], given: list[dict[str, Any]]) -> None:
@@ -134,3 +140,27 @@ def test_they_take_what_the_running_stack_sends(stack: RunningStack, tmp_path: P
         ],
         tmp_path,
     )
+
+
+@pytest.mark.stack
+def test_subscribers_of_queues_are_signed_for_too(stack: RunningStack, tmp_path: Path) -> None:
+    # Given a queue, a subscriber of which verifies as receivers of Stripe and of Standard Webhooks do
+    project = ProjectClient.another(stack)
+    queue = unique("signed")
+    schemes = [{"preset": "stripe", **SCHEMES["stripe"]}, {"preset": "standard-webhooks"}]
+    with Recorder() as recorder:
+        endpoint = recorder.endpoint(path="in")
+        signing = {"secret": STANDARD_SECRET, "signatures": schemes}
+        project.make_push(queue, {"name": "one", "url": endpoint.url, "signing": signing})
+        # When a message is posted
+        project.post(queue, json.dumps(MESSAGE, ensure_ascii=False))
+        push = endpoint.wait()[0].received
+    # Then the libraries of both take it, and neither another body nor another secret
+    given = [
+        case for preset in ("stripe", "standard-webhooks") for case in cases(preset, "", dict(push.headers), push.body)
+    ]
+    _judged([str(verifiers()), str(HERE / "verify.py")], given)
+    # And what is shown has no secret
+    shown = json.dumps(project.info(queue))
+    assert SCHEMES["stripe"]["secret"] not in shown
+    assert STANDARD_SECRET not in shown

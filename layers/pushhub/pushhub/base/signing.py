@@ -109,25 +109,6 @@ def new_key() -> SigningKey:
     return SigningKey(secrets.token_bytes(LEAST_BYTES))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SigningChange:
-    """A requested change to how a subscriber's requests are signed.
-
-    Attributes:
-        on: Whether to sign; None leaves that unchanged.
-        key: The key to sign with from now on; None keeps the present keys.
-        grace_s: Seconds that the previous key still signs.
-    """
-
-    on: bool | None = None
-    key: SigningKey | None = None
-    grace_s: int = DEFAULT_GRACE_S
-
-
-KEEP = SigningChange()
-"""Changes nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class KeyRing:
     """The keys of a subscriber.

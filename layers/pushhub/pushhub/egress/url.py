@@ -91,6 +91,18 @@ def parse_target(url: str) -> Target:
     )
 
 
+def wire_url(url: str) -> str:
+    """A URL as its receiver sees it: escaped, without user information, fragment and default port.
+
+    Raises:
+        InvalidTarget: It is no target.
+    """
+    target = parse_target(url)
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    port = "" if target.port == _DEFAULT_PORTS[target.scheme] else f":{target.port}"
+    return f"{target.scheme}://{host}{port}{target.path}"
+
+
 def _place(place: str) -> tuple[str, str, IPAddress | None, int]:
     """Host, name to look up, address if it is one, and port (0: the scheme's default)."""
     if place.startswith("["):

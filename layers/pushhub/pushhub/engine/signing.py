@@ -1,19 +1,72 @@
-"""Signatures for subscribers of any kind (Standard Webhooks 1.0.0): their keys,
+"""Signatures for subscribers of any kind, by Standard Webhooks 1.0.0 or by schemes of their owners' choice: their keys,
 stored encrypted beside their other settings, and the headers of a request.
 """
 
 from __future__ import annotations
 
+import base64
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from pushhub.base.errors import Invalid
-from pushhub.base.signing import KeyRing, SigningChange, TooManyKeys, signatures
+from pushhub.base.signing import KeyRing, TooManyKeys, signatures
 from pushhub.base.times import iso_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from pushhub.base.ports import Clock, Vault
+    from pushhub.base.signature_schemes import Scheme, SecretRing
+    from pushhub.base.signing_change import SigningChange
+
+MOST_BYTES = 2_000
+"""Most bytes of the schemes and secrets of one subscriber: a queue is one item, and up to 50 of its subscribers are
+signed for.
+"""
+
+_MOST_OF_A_KIND = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Signed:
+    """What signs a subscriber's requests.
+
+    Attributes:
+        ring: The keys of Standard Webhooks; None if it does not sign.
+        schemes: All schemes, that one too; empty for it alone.
+        secrets: Of the schemes in their order; None for Standard Webhooks.
+    """
+
+    ring: KeyRing | None = None
+    schemes: tuple[Scheme, ...] = ()
+    secrets: tuple[SecretRing | None, ...] = ()
+
+    def encode(self) -> bytes:
+        """As bytes, ready to be sealed: those of the ring if there is nothing else."""
+        ring = b"" if self.ring is None else self.ring.encode()
+        if not self.schemes:
+            return ring
+        from pushhub.base.signature_schemes import encode_rings  # noqa: PLC0415 (only who has schemes pays)
+
+        parts = [base64.b64encode(each).decode() for each in (ring, encode_rings(self.secrets))]
+        return json.dumps({"keys": parts, "schemes": [each.encode() for each in self.schemes]}).encode()
+
+    @classmethod
+    def decode(cls, content: bytes) -> _Signed:
+        """What :meth:`encode` wrote."""
+        if content[:1] != b"{":
+            return cls(ring=KeyRing.decode(content))
+        from pushhub.base.signature_schemes import Scheme, decode_rings  # noqa: PLC0415
+
+        stored = json.loads(content)
+        ring, secrets = map(base64.b64decode, stored["keys"])
+        return cls(
+            ring=KeyRing.decode(ring) if ring else None,
+            schemes=tuple(map(Scheme.decode, stored["schemes"])),
+            secrets=tuple(decode_rings(secrets)),
+        )
 
 
 class Signing:
@@ -28,40 +81,90 @@ class Signing:
         self._vault = vault
         self._clock = clock
 
-    def changed(self, project_id: str, sealed: bytes, change: SigningChange) -> bytes:
+    def changed(self, project_id: str, sealed: bytes, change: SigningChange, *, others: Collection[str] = ()) -> bytes:
         """A subscriber's encrypted keys after a change; empty for none.
 
         Args:
             project_id: Owner.
             sealed: Its encrypted keys so far; empty for none.
             change: The requested change.
+            others: Names of the headers that its requests have anyway.
 
         Raises:
-            Invalid: Signing is requested without a key, or too many old keys are still valid.
+            Invalid: Signing is requested without a key, too many old keys are still valid, or the schemes do not go
+                together with the other headers.
             Unavailable: The keys could not be encrypted or decrypted.
         """
-        if change.on is None:
-            return sealed
-        if not change.on:
+        if change.on is False or not (sealed or change.on):
             return b""
-        if change.key is None:
-            if not sealed:
-                raise Invalid("signing needs a secret: whsec_ and base64 of 24 to 75 random bytes")
+        if not sealed and change.key is None and not change.schemes:
+            raise Invalid("signing needs a secret: whsec_ and base64 of 24 to 75 random bytes")
+        if sealed and change.key is None and not change.schemes and not others:
             return sealed
-        if not sealed:
-            return self._vault().seal(project_id, KeyRing(change.key).encode())
-        ring = KeyRing.decode(self._vault().open(project_id, sealed))
-        if ring.current == change.key:
+        before = self._opened(project_id, sealed)
+        after = self._after(before, change)
+        taken = {name.lower() for name in others} & {name for scheme in after.schemes for name in scheme.names}
+        if taken:
+            raise Invalid(f"Both headers and signing.signatures have {min(taken)}")
+        if after == before:
             return sealed
+        content = after.encode()
+        if after.schemes and len(content) > MOST_BYTES:
+            raise Invalid(f"signing.signatures and their secrets take more than {MOST_BYTES} bytes")
+        return self._vault().seal(project_id, content)
+
+    def _opened(self, project_id: str, sealed: bytes) -> _Signed:
+        return _Signed.decode(self._vault().open(project_id, sealed)) if sealed else _Signed()
+
+    def _after(self, before: _Signed, change: SigningChange) -> _Signed:
+        if change.key is None and not change.schemes:
+            return before
+        ring = before.ring
+        if change.key is not None:
+            ring = self._rotated(ring, change)
+        if not change.schemes:
+            return _Signed(ring=ring)
+        if all(each.scheme.standard for each in change.schemes):
+            if ring is None:
+                raise Invalid("signing.secret is required for standard-webhooks")
+            return _Signed(ring=ring)
+        from pushhub.web.signatures import SignatureRefused, by_header, renewed  # noqa: PLC0415
+
         try:
-            ring = ring.rotated(change.key, grace_ms=change.grace_s * 1000, now=self._clock.now())
+            secrets = renewed(change.schemes, by_header(before.schemes, before.secrets), self._clock.now())
+        except SignatureRefused as refused:
+            raise Invalid(f"{'.'.join(('signing.signatures', *refused.place))}: {refused.message}") from refused
+        schemes = tuple(each.scheme for each in change.schemes)
+        standard = any(each.standard for each in schemes)
+        if standard and ring is None:
+            raise Invalid("signing.secret is required for standard-webhooks")
+        return _Signed(ring=ring if standard else None, schemes=schemes, secrets=tuple(secrets))
+
+    def _rotated(self, ring: KeyRing | None, change: SigningChange) -> KeyRing:
+        if change.key is None:
+            raise TypeError("a change without a key rotates nothing")
+        if ring is None:
+            return KeyRing(change.key)
+        if ring.current == change.key:
+            return ring
+        try:
+            return ring.rotated(change.key, grace_ms=change.grace_s * 1000, now=self._clock.now())
         except TooManyKeys as error:
             raise Invalid(
                 f"Too many old secrets are still in use; the next one expires at {iso_time(error.next_expiry)}"
             ) from error
-        return self._vault().seal(project_id, ring.encode())
 
-    def headers(self, project_id: str, sealed: bytes, *, message_id: str, body: bytes) -> Mapping[str, str]:
+    def has_schemes(self, project_id: str, sealed: bytes) -> bool:
+        """Whether schemes other than Standard Webhooks sign.
+
+        Raises:
+            Unavailable: The keys could not be decrypted.
+        """
+        return bool(self._opened(project_id, sealed).schemes)
+
+    def headers(
+        self, project_id: str, sealed: bytes, *, message_id: str, body: bytes, kind: str, url: str
+    ) -> Mapping[str, str]:
         """The headers that sign a request made now; none if there is no key.
 
         Args:
@@ -69,16 +172,36 @@ class Signing:
             sealed: The subscriber's keys, encrypted; empty for none.
             message_id: The same at every attempt.
             body: The exact bytes that are sent.
+            kind: What ``{event_type}`` stands for in a scheme; escaped as in a URL.
+            url: The URL that is called.
 
         Raises:
             Unavailable: The keys could not be decrypted.
         """
         if not sealed:
             return {}
-        now = self._clock.now()
-        keys = KeyRing.decode(self._vault().open(project_id, sealed)).live(now)
-        return {
-            "webhook-id": message_id,
-            "webhook-timestamp": str(now // 1000),
-            "webhook-signature": signatures(keys, message_id, now // 1000, body),
-        }
+        now, signed = self._clock.now(), self._opened(project_id, sealed)
+        headers: dict[str, str] = {}
+        if signed.ring is not None:
+            headers = {
+                "webhook-id": message_id,
+                "webhook-timestamp": str(now // 1000),
+                "webhook-signature": signatures(signed.ring.live(now), message_id, now // 1000, body),
+            }
+        if not signed.schemes:
+            return headers
+        from pushhub.base.signature_schemes import Unsigned, sign  # noqa: PLC0415
+        from pushhub.egress.url import wire_url  # noqa: PLC0415
+
+        request = Unsigned(
+            message_id=message_id,
+            event_id=message_id,
+            event_type=quote(kind, safe="/:@,;=+ ")[:_MOST_OF_A_KIND].strip(),
+            at=now,
+            url=wire_url(url),
+            body=body,
+        )
+        for scheme, secrets in zip(signed.schemes, signed.secrets, strict=True):
+            if secrets is not None:
+                headers |= sign(scheme, secrets.live(now), request)
+        return headers

@@ -164,10 +164,13 @@ class HubTarget:
         by_id = {each.parameter_id: each for each in self._settings.parameters(order.message.project)}
         parameters = [by_id[each] for each in mapping.parameter_ids if each in by_id]
         project, body = order.message.project, request_body(content, object_id, parameters)
-        signature = self._signing.headers(project, mapping.sealed, message_id=object_id, body=body)
+        url = order.delivery.update_url or mapping.url
+        signature = self._signing.headers(
+            project, mapping.sealed, message_id=object_id, body=body, kind=content.type, url=url
+        )
         return self._sender.send(
             PushRequest(
-                url=order.delivery.update_url or mapping.url,
+                url=url,
                 body=body,
                 headers={
                     **trace_headers(self._config, order, own=True),

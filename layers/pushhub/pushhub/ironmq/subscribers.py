@@ -106,9 +106,13 @@ class Registration:
 
         What it hides is not sealed again if it stays the same, so that a request that changes nothing writes nothing.
         """
-        keys = self._signing.changed(project_id, stored.sealed if stored else b"", asked.signing)
+        keys = self._signing.changed(project_id, stored.sealed if stored else b"", asked.signing, others=asked.headers)
         if keys and not self._targets.signs(asked.url):
             raise Invalid("Requests to subscribers of this kind cannot be signed; set signing to false")
+        http = asked.url.lower().startswith(("http://", "https://"))
+        # A queue would hand a signature on, in which nothing says what was hashed.
+        if keys and not http and self._signing.has_schemes(project_id, keys):
+            raise Invalid("signing.signatures: subscribers of this kind are signed as Standard Webhooks specifies only")
         same = opened is not None and (opened.url, opened.headers) == (asked.url, asked.headers)
         # One that is there already with headers may be sent back as it was read.
         if asked.headers and not same and not self._targets.carries_headers(asked.url):

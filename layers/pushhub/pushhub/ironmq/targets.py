@@ -265,7 +265,12 @@ def _cause(order: PushOrder) -> str:
 def _signature(signing: Signing, order: PushOrder) -> Mapping[str, str]:
     """The headers that sign a request to a subscriber; none if it has no keys."""
     return signing.headers(
-        order.message.project, order.subscriber.sealed, message_id=order.message.message_id, body=order.body
+        order.message.project,
+        order.subscriber.sealed,
+        message_id=order.message.message_id,
+        body=order.body,
+        kind=order.queue.name,
+        url=order.subscriber.url,
     )
 
 

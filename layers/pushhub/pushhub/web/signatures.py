@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Never
 
 from pushhub.base.signature_schemes import (
@@ -17,12 +17,15 @@ from pushhub.base.signature_schemes import (
     PRESETS,
     Malformed,
     Scheme,
+    SecretRing,
     Unsigned,
     parts,
     placeholders,
     sign,
 )
-from pushhub.base.signing import MAX_GRACE_S, MAX_OLD_KEYS
+from pushhub.base.signing import DEFAULT_GRACE_S, MAX_GRACE_S, MAX_OLD_KEYS, TooManyKeys
+from pushhub.base.signing_change import WantedSignature
+from pushhub.base.times import iso_time
 
 MOST = 2
 """Most schemes that sign the same request."""
@@ -56,8 +59,8 @@ _FORBIDDEN = frozenset(
     )
 )
 _FORBIDDEN_PREFIXES = (
-    *("ce-", "iron-", "svix-", "webhook-", "x-amz-", "x-amzn-", "x-azure-", "x-fd-", "x-gfe", "x-goog-", "x-google"),
-    *("x-forwarded-", "x-svix-"),
+    *("ce-", "iron-", "svix-", "webhook-", "x-amz-", "x-amzn-", "x-augury-", "x-azure-", "x-fd-", "x-forwarded-"),
+    *("x-gfe", "x-goog-", "x-google", "x-svix-"),
 )
 _SHOPIFY = ("x-shopify-shop-domain", "x-shopify-api-version")
 """Without these its receivers refuse a request, and only their owner knows the values."""
@@ -101,21 +104,6 @@ class SignatureRefused(Exception):
         super().__init__(message)
         self.message = message
         self.place = place
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WantedSignature:
-    """A scheme that an owner asks for.
-
-    Attributes:
-        scheme: The scheme.
-        secret: To sign with from now on; None keeps the stored one.
-        grace_s: Seconds that the previous secret still signs; None if nothing was said.
-    """
-
-    scheme: Scheme
-    secret: str | None = field(default=None, repr=False)
-    grace_s: int | None = None
 
 
 def read_signatures(given: Any) -> tuple[WantedSignature, ...]:
@@ -339,6 +327,49 @@ def check_secret(scheme: Scheme, secret: str, *place: str) -> None:
     least = 1 if scheme.preset else LEAST_SECRET
     if not least <= size <= MOST_SECRET:
         raise SignatureRefused(f"The secret must have {least} to {MOST_SECRET} bytes", *place)
+
+
+def by_header(schemes: Sequence[Scheme], rings: Sequence[SecretRing | None]) -> dict[str, SecretRing]:
+    """Stored secrets by the header, in lower case, that carries their signatures."""
+    pairs = zip(schemes, rings, strict=True)
+    return {scheme.header.lower(): ring for scheme, ring in pairs if ring is not None}
+
+
+def renewed(wanted: Sequence[WantedSignature], stored: Mapping[str, SecretRing], now: int) -> list[SecretRing | None]:
+    """The secrets of schemes that an owner asks for, in their order: stored ones, new ones, or both for a while.
+
+    Args:
+        wanted: The schemes.
+        stored: See :func:`by_header`: a scheme is known by its header.
+        now: Epoch milliseconds.
+
+    Raises:
+        SignatureRefused: One has no secret, cannot be used with the stored one, or has too many old ones.
+    """
+    return [
+        None if each.scheme.standard else _ring(each, stored.get(each.scheme.header.lower()), str(number), now)
+        for number, each in enumerate(wanted)
+    ]
+
+
+def _ring(wanted: WantedSignature, before: SecretRing | None, place: str, now: int) -> SecretRing:
+    if before is None:
+        if wanted.secret is None:
+            raise SignatureRefused("A secret is required", place, "secret")
+        return SecretRing(wanted.secret)
+    ring, scheme = before, wanted.scheme
+    if wanted.secret is not None:
+        default = DEFAULT_GRACE_S if scheme.many else 0
+        grace = default if wanted.grace_s is None else wanted.grace_s
+        try:
+            ring = before.rotated(wanted.secret, grace_ms=grace * 1000, now=now)
+        except TooManyKeys as error:
+            at = iso_time(error.next_expiry)
+            raise SignatureRefused(f"Too many old secrets are still valid; the next one ends at {at}", place) from error
+    # The stored secrets were checked with the scheme as it was.
+    for secret in ring.live(now):
+        check_secret(scheme, secret, place, "secret")
+    return ring
 
 
 def _query_view(scheme: Scheme) -> dict[str, str]:

@@ -16,14 +16,14 @@ from pushhub.base.signature_schemes import (
     sign,
     signed_url,
 )
-from pushhub.base.signing import DEFAULT_GRACE_S, TooManyKeys
 from pushhub.base.times import iso_time
-from pushhub.egress.url import InvalidTarget, parse_target
-from pushhub.web.signatures import SignatureRefused, WantedSignature, check_secret, read_signatures, scheme_view
+from pushhub.egress.url import InvalidTarget, wire_url
+from pushhub.web.signatures import SignatureRefused, by_header, read_signatures, renewed, scheme_view
 from pushhub.webhooks.wire.endpoint import is_http
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Vault
+    from pushhub.base.signing_change import WantedSignature
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.wire.fields import Fields
 
@@ -70,41 +70,14 @@ def with_signatures(
     if all(each.scheme.standard for each in wanted):
         return replace(endpoint, signatures=(), scheme_secrets=b"")
     schemes = tuple(each.scheme for each in wanted)
-    stored = {
-        scheme.header.lower(): ring
-        for scheme, ring in zip(endpoint.signatures, rings_of(endpoint, vault), strict=True)
-        if ring is not None
-    }
-    rings: list[SecretRing | None] = []
+    stored = by_header(endpoint.signatures, rings_of(endpoint, vault))
     try:
-        for number, each in enumerate(wanted):
-            before = stored.get(each.scheme.header.lower())
-            rings.append(None if each.scheme.standard else _ring(each, before, str(number), now))
+        rings = renewed(wanted, stored, now)
     except SignatureRefused as refused:
         raise fields.refuse(refused.message, FIELD, *refused.place) from refused
     changed = replace(endpoint, signatures=schemes, scheme_secrets=vault.seal(endpoint.project, encode_rings(rings)))
     check_fit(changed, fields, FIELD)
     return changed
-
-
-def _ring(wanted: WantedSignature, before: SecretRing | None, place: str, now: int) -> SecretRing:
-    if before is None:
-        if wanted.secret is None:
-            raise SignatureRefused("A secret is required", place, "secret")
-        return SecretRing(wanted.secret)
-    ring, scheme = before, wanted.scheme
-    if wanted.secret is not None:
-        default = DEFAULT_GRACE_S if scheme.many else 0
-        grace = default if wanted.grace_s is None else wanted.grace_s
-        try:
-            ring = before.rotated(wanted.secret, grace_ms=grace * 1000, now=now)
-        except TooManyKeys as error:
-            at = iso_time(error.next_expiry)
-            raise SignatureRefused(f"Too many old secrets are still valid; the next one ends at {at}", place) from error
-    # The stored secrets were checked with the scheme as it was.
-    for secret in ring.live(now):
-        check_secret(scheme, secret, place, "secret")
-    return ring
 
 
 def check_fit(endpoint: Endpoint, fields: Fields, *place: str) -> None:
@@ -128,18 +101,6 @@ def check_fit(endpoint: Endpoint, fields: Fields, *place: str) -> None:
             raise fields.refuse(str(error), *place) from error
         if scheme.query and scheme.query in dict(parse_qsl(urlsplit(endpoint.fields.url).query, True)):
             raise fields.refuse(f"The URL has a parameter {scheme.query} already, which the signature adds", *place)
-
-
-def wire_url(url: str) -> str:
-    """A URL as its receiver sees it: escaped, without user information and fragment.
-
-    Raises:
-        InvalidTarget: It cannot be called.
-    """
-    target = parse_target(url)
-    host = f"[{target.host}]" if ":" in target.host else target.host
-    port = "" if target.port == {"http": 80, "https": 443}[target.scheme] else f":{target.port}"
-    return f"{target.scheme}://{host}{port}{target.path}"
 
 
 def signed(endpoint: Endpoint, request: Unsigned, vault: Vault) -> tuple[str, dict[str, str]]:

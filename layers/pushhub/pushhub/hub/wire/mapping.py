@@ -7,7 +7,8 @@ from typing import Any
 
 from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid
-from pushhub.base.signing import KEEP, MAX_GRACE_S, SigningChange
+from pushhub.base.signing import MAX_GRACE_S
+from pushhub.base.signing_change import KEEP, SigningChange
 from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
 from pushhub.hub.model.filters import MAX_PATTERN, Filter, MatchRule, Operator, check_pattern, text_of
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions

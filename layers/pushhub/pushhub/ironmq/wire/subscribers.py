@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.credentials import masked_headers, masked_url
 from pushhub.base.errors import Invalid
-from pushhub.base.signing import KEEP, SigningChange
+from pushhub.base.signing_change import KEEP, SigningChange
 from pushhub.engine.model.queue import Subscriber
 from pushhub.ironmq.wire.cursors import MAX_LOOKED_AT, parse_cursor
 from pushhub.ironmq.wire.headers import check_header_value, subscriber_headers_of
