@@ -45,7 +45,7 @@ none.
 """
 
 
-VALUES = ("https://sqs.us-east-1.amazonaws.com/1/queue", "100000", "1000", "36", "1", "all", "off")
+VALUES = ("https://sqs.us-east-1.amazonaws.com/1/queue", "100000", "1000", "36", "1", "all", "off", "false")
 """Candidate values for settings: each setting gets the first one that it can read."""
 
 

@@ -43,6 +43,7 @@ COMMANDS = {
     "tail": ("commands.tail:tail", "Show what is happening (for operators)"),
     "listen": ("commands.listen:listen", "Forward the messages of a topic to a program"),
     "topics": ("commands.topics:topics", "What waits for the subscribers of topics"),
+    "audit": ("commands.audit:audit", "Show who changed what in a project (for operators)"),
     "verify": ("commands.verify:verify", "Check a webhook's signature"),
     "retry": ("commands.messages:retry", "Try a message again now"),
     "replay": ("commands.messages:replay", "Send failed messages again"),
@@ -84,6 +85,7 @@ def _version() -> str:
 @click.option("--stack", help="Name of a deployed stack, for operators' commands. Default: the profile's.")
 @click.option("--aws-profile", help="Profile of your AWS configuration.")
 @click.option("--region", help="Region of the deployed stack.")
+@click.option("--role-arn", help="Role that operators' commands assume, or none. Default: the stack's.")
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show which.")
 @click.pass_context
@@ -94,10 +96,11 @@ def main(
     stack: str | None,
     aws_profile: str | None,
     region: str | None,
+    role_arn: str | None,
     as_json: bool,
 ) -> None:
     """Use and operate a Pushhub: the one on this machine, or a deployed one."""
-    context.obj = HubOptions(stack, profile, aws_profile, region, as_json)
+    context.obj = HubOptions(stack, profile, aws_profile, region, role_arn, as_json)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.times import iso_time
+from pushhub.cloud.audit_trail import folder_of
 from pushhub.cloud.calls import aws_call
 from pushhub.cloud.table import Item, Table, text
 
@@ -31,6 +32,7 @@ NOTES = "records/erased"
 PROJECT = "PROJECT"
 """Sort key of the project's own item."""
 
+_TRAIL = "audit trail"
 _BATCH = 500
 _MOST_DELETED = 1_000
 _MISSING = ("NoSuchKey", "404")
@@ -91,6 +93,9 @@ class Erasing:
             versions = list(self._versions(self._bodies, f"{area}/{project_id}/"))
             self._delete(self._bodies, versions)
             erased.removed[f"bodies bucket, {area}/"] += len(versions)
+        trail = list(self._versions(self._records, folder_of(project_id)))
+        self._delete(self._records, trail)
+        erased.removed[_TRAIL] += len(trail)
         first = iso_time(created_at)[:10]
         self._take_out(project_id, first, erased)
         self._look_again(project_id, first, erased)
@@ -168,6 +173,7 @@ class Erasing:
         for area in BODIES:
             found = sum(1 for _ in self._versions(self._bodies, f"{area}/{project_id}/"))
             erased.left[f"bodies bucket, {area}/"] += found
+        erased.left[_TRAIL] += sum(1 for _ in self._versions(self._records, folder_of(project_id)))
         for key in self._keys("records/dt=", after=f"records/dt={first}"):
             erased.left["delivery records"] += sum(_is_of(each, project_id) for each in self._lines(key))
         days = {_day(key) for key in self._keys(f"{NOTES}/dt=", after=f"{NOTES}/dt={first}")}

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from pushhub.base.errors import HubError
+
 from .dry import NotDone
 
 
@@ -28,12 +30,24 @@ class Command(click.Command):
         self.params.append(option)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it. A dry run ends where something would be changed, which is said."""
+        """Run it. A dry run ends where something would be changed, which is said. What was changed is kept in the audit
+        trail, with how it ended.
+        """
+        ended: int | None = None
         try:
-            return super().invoke(ctx)
+            code = super().invoke(ctx)
+            ended = code if isinstance(code, int) else 0
         except NotDone as done:
             ctx.obj.show_not_done(done)
             return 0
+        except (click.ClickException, HubError):
+            ended = 1
+            raise
+        else:
+            return code
+        finally:
+            if ctx.obj is not None and ctx.obj.trail is not None:
+                ctx.obj.trail.ended(ended)
 
 
 class Group(click.Group):

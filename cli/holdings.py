@@ -81,6 +81,7 @@ RECORDS = {
     "quarantine": "made from the records again",
     "work": "gone within two days",
     "searches": "gone within a day",
+    "audit": "changes of settings: the project's folder goes",
     "settled": "findings, by their ids",
     "jobs": "the hub's own",
 }

@@ -18,6 +18,7 @@ from .terminal import as_json, coloured, printable
 if TYPE_CHECKING:
     from .dry import NotDone
     from .rest import Rest
+    from .trail import CommandTrail
 
 UNREACHABLE = 3
 """Exit code when there is no hub to talk to."""
@@ -38,16 +39,20 @@ class HubOptions:
         profile: Name of one of the person's profiles; None for the environment's.
         aws_profile: Profile of the AWS configuration; None for the environment's.
         region: Region of the deployed stack; None for the profile's.
+        role_arn: Role that operators' commands assume; None for the profile's.
         as_json: Whether results are printed as JSON.
         dry_run: Whether nothing may be changed.
+        trail: Where it is kept what an operator's command changes; None if nowhere.
     """
 
     stack: str | None = None
     profile: str | None = None
     aws_profile: str | None = None
     region: str | None = None
+    role_arn: str | None = None
     as_json: bool = False
     dry_run: bool = False
+    trail: CommandTrail | None = None
 
     def settings(self) -> Profile:
         """The settings from options, profile and environment together.
@@ -62,6 +67,7 @@ class HubOptions:
             stack=self.stack or known.stack,
             aws_profile=self.aws_profile or known.aws_profile,
             region=self.region or known.region,
+            role_arn=self.role_arn or known.role_arn,
         )
 
     def rest(self) -> Rest:
@@ -101,6 +107,8 @@ class HubOptions:
     def show(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Print results: as JSON, or as a table with a heading."""
         rows = list(rows)
+        if self.trail is not None:
+            self.trail.showed(rows)
         if self.as_json:
             click.echo(as_json(rows))
             return

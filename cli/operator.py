@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import boto3
+import botocore.session
 import click
 from botocore.config import Config
+from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 from botocore.exceptions import BotoCoreError, ClientError
 
 from pushhub.cloud.clock import SystemClock
@@ -22,6 +25,7 @@ from .erasing import Erasing
 from .holdings import TABLES
 from .hub import HubOptions, NoHub, local_description
 from .settings import Profile
+from .trail import READING, CommandTrail, person
 
 CLOSES_CONSUMERS = "NotifyFunctionName"
 """The stack's output that names the function that closes the connections of suspended projects, each minute."""
@@ -29,8 +33,10 @@ ADMITTED_S = 0.5 + KNOWN_WITHIN_MS / 1000
 """How long after a suspension functions may still admit a consumer, seconds."""
 TABLE_OUTPUT = "ConfigTableName"
 """The stack's output that names the table of projects and tokens."""
-READING = ("Get", "BatchGet", "List", "Describe", "Query", "Scan", "Head", "Decrypt")
-"""How the names of calls begin that change nothing."""
+ROLE_OUTPUT = "OperatorRoleArn"
+"""The stack's output that names the role with just the rights of these commands, if there is one."""
+OWN_RIGHTS = "none"
+"""In place of a role: the caller's own rights."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class Deployment:
         session: Makes clients.
         options: For each client.
         dry: Whether its clients change nothing.
+        trail: Where it is kept what its clients change; None for a hub without an audit trail.
     """
 
     name: str
@@ -50,6 +57,7 @@ class Deployment:
     session: Any
     options: dict[str, Any]
     dry: bool = False
+    trail: CommandTrail | None = None
 
     def client(self, service: str, **config: Any) -> Any:
         """A client of a service with the common configuration, except for the given options."""
@@ -59,6 +67,8 @@ class Deployment:
         made = self.session.client(service, **options)
         if self.dry:
             made.meta.events.register("before-parameter-build", _only_read)
+        elif self.trail is not None:
+            made.meta.events.register("before-parameter-build", self.trail.before)
         return made
 
 
@@ -76,7 +86,7 @@ def deployment(hub: HubOptions) -> Deployment:
     """
     known = hub.settings()
     if known.stack:
-        return _deployed(known, dry=hub.dry_run)
+        return _deployed(known, hub)
     try:
         described = local_description()
     except NoHub as error:
@@ -92,10 +102,10 @@ def deployment(hub: HubOptions) -> Deployment:
 
 
 def session_of(known: Profile) -> Any:
-    """A session of the AWS SDK.
+    """A session of the AWS SDK: under the role, if one is chosen.
 
     Raises:
-        click.ClickException: There is no such profile, or nothing says which region.
+        click.ClickException: There is no such profile, nothing says which region, or the role may not be assumed.
     """
     try:
         session: Any = boto3.session.Session(profile_name=known.aws_profile or None, region_name=known.region or None)
@@ -105,10 +115,51 @@ def session_of(known: Profile) -> Any:
         raise click.ClickException(
             "which region? Say --region, for example --region eu-central-1, or set AWS_DEFAULT_REGION"
         )
-    return session
+    return session if known.role_arn in ("", OWN_RIGHTS) else assumed(session, known.role_arn)
 
 
-def _deployed(known: Profile, *, dry: bool) -> Deployment:
+def assumed(session: Any, role_arn: str) -> Any:
+    """A session under a role. Its credentials are renewed when they expire, as erasing or sealing can take hours.
+
+    Args:
+        session: Who assumes it.
+        role_arn: The role.
+
+    Raises:
+        click.ClickException: It may not be assumed.
+    """
+    # Shown by CloudTrail beside who assumed the role.
+    name = "pushhub-" + re.sub(r"[^\w+=,.@-]", "_", person(), flags=re.ASCII)[:56]
+    fetcher = AssumeRoleCredentialFetcher(
+        session._session.create_client,
+        session.get_credentials(),
+        role_arn,
+        extra_args={"RoleSessionName": name},
+    )
+    credentials = DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
+    try:
+        credentials.get_frozen_credentials()
+    except (BotoCoreError, ClientError) as error:
+        raise click.ClickException(
+            f"the role {role_arn} cannot be assumed: {error}. Is the caller among the stack's OperatorPrincipals? "
+            f"--role-arn {OWN_RIGHTS} acts with the caller's own rights"
+        ) from error
+    made = botocore.session.get_session()
+    made.register_component("credential_provider", _Given(credentials))
+    return boto3.session.Session(botocore_session=made, region_name=session.region_name)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Where a session takes its credentials from: ones that exist."""
+
+    credentials: DeferredRefreshableCredentials
+
+    def load_credentials(self) -> DeferredRefreshableCredentials:
+        return self.credentials
+
+
+def _deployed(known: Profile, hub: HubOptions) -> Deployment:
     name, session = known.stack, session_of(known)
     config = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 4})
     try:
@@ -118,7 +169,14 @@ def _deployed(known: Profile, *, dry: bool) -> Deployment:
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
     if TABLE_OUTPUT not in outputs:
         raise click.ClickException(f"the stack {name} has no output {TABLE_OUTPUT}: is it a Pushhub stack?")
-    return Deployment(name, outputs, session, {"config": config}, dry=dry)
+    if ROLE_OUTPUT in outputs and not known.role_arn:
+        session = assumed(session, outputs[ROLE_OUTPUT])
+    chosen = {each["ParameterKey"]: each["ParameterValue"] for each in stacks[0].get("Parameters", [])}
+    if hub.trail is None and chosen.get("AuditTrail") == "true":
+        hub.trail = CommandTrail(
+            session, {"config": config}, bucket=outputs["RecordsBucketName"], table=outputs[TABLE_OUTPUT]
+        )
+    return Deployment(name, outputs, session, {"config": config}, dry=hub.dry_run, trail=hub.trail)
 
 
 def projects_of(hub: HubOptions) -> Projects:

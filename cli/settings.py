@@ -31,6 +31,7 @@ class Profile:
         stack: Name of the CloudFormation stack, for what an operator does.
         aws_profile: Profile of the AWS configuration that may read the stack.
         region: Its region.
+        role_arn: The role that operators' commands assume; empty for the stack's own if it has one, none for no role.
     """
 
     url: str = ""
@@ -39,6 +40,7 @@ class Profile:
     stack: str = ""
     aws_profile: str = ""
     region: str = ""
+    role_arn: str = ""
 
 
 class Profiles:
@@ -134,6 +136,12 @@ def _quoted(text: str) -> str:
 
 def profile_from_environment(environ: Mapping[str, str] = os.environ) -> Profile:
     """The settings in the environment; empty if missing."""
-    names = {"url": "PUSHHUB_URL", "project": "PUSHHUB_PROJECT", "token": "PUSHHUB_TOKEN", "stack": "PUSHHUB_STACK"}
+    names = {
+        "url": "PUSHHUB_URL",
+        "project": "PUSHHUB_PROJECT",
+        "token": "PUSHHUB_TOKEN",
+        "stack": "PUSHHUB_STACK",
+        "role_arn": "PUSHHUB_ROLE_ARN",
+    }
     profile = Profile(**{field: environ.get(name, "") for field, name in names.items()})
     return replace(profile, url=profile.url.rstrip("/"))

@@ -6,6 +6,7 @@ import click
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
+from ..allowed import rights_checks
 from ..doctor import Check, account_checks, round_trip, stack_checks
 from ..framework import Group
 from ..hub import HubOptions
@@ -26,21 +27,22 @@ def deploy() -> None:
 def doctor(hub: HubOptions, *, before: bool) -> int:
     """Check an AWS account: what a deployment needs, and with --stack NAME whether the hub there works.
 
-    Checks credentials, concurrency, functions and their roles, alarms and who is notified, dead letters and the
-    report job. With a profile that has a token, it also sends a test message. Changes nothing else. The exit code is 1
-    if something is wrong.
+    Checks credentials, concurrency, functions and their roles, alarms and who is notified, dead letters, the report
+    job, and which rights the caller lacks for each operator's command. With a profile that has a token, it also sends
+    a test message. Changes nothing else. The exit code is 1 if something is wrong.
     """
     known = hub.settings()
     if not (before or known.stack):
         raise click.UsageError("say --stack NAME, or --before")
     found: list[Check] = []
-    session = session_of(known)
+    there = None if before else deployment(hub)
+    session = session_of(known) if there is None else there.session
     try:
         found += account_checks(lambda service: session.client(service, config=QUICK))
     except BotoCoreError as error:
         raise click.ClickException(f"AWS cannot be asked: {error}") from error
-    if not before:
-        found += stack_checks(deployment(hub))
+    if there is not None:
+        found += [*stack_checks(there), *rights_checks(there)]
         if known.url and known.token:
             found += round_trip(hub.rest())
         else:

@@ -28,6 +28,7 @@ def list_profiles(hub: HubOptions) -> None:
             "stack": each.stack,
             "aws_profile": each.aws_profile,
             "region": each.region,
+            "role_arn": each.role_arn,
         }
         for name, each in sorted(Profiles().all().items())
     )
@@ -40,17 +41,27 @@ def list_profiles(hub: HubOptions) -> None:
 @click.option("--stack", default="", help="Name of the deployed stack, for operators' commands.")
 @click.option("--aws-profile", default="", help="Profile of your AWS configuration.")
 @click.option("--region", default="", help="Region of the stack.")
+@click.option("--role-arn", default="", help="Role that operators' commands assume. Default: the stack's.")
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of asking for it.")
 @click.pass_obj
 def set_profile(
-    hub: HubOptions, *, name: str, url: str, project: str, stack: str, aws_profile: str, region: str, token_stdin: bool
+    hub: HubOptions,
+    *,
+    name: str,
+    url: str,
+    project: str,
+    stack: str,
+    aws_profile: str,
+    region: str,
+    role_arn: str,
+    token_stdin: bool,
 ) -> None:
     """Save a profile. Asks for its token, so that it stays out of the shell's history."""
     if not url.startswith(("http://", "https://")):
         raise click.UsageError("--url must begin with http:// or https://")
     token = sys.stdin.readline() if token_stdin else click.prompt("Token", hide_input=True)
     kept = Profiles()
-    kept.put(name, Profile(url.rstrip("/"), project, token.strip(), stack, aws_profile, region))
+    kept.put(name, Profile(url.rstrip("/"), project, token.strip(), stack, aws_profile, region, role_arn))
     hub.note(f"kept in {kept.file}; use it with --profile {name} or PUSHHUB_PROFILE={name}")
 
 

@@ -54,6 +54,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "subscriber": ("queues", "orders", "subscribers", "billing"),
     "settings": ("queues", "orders", "settings"),
     "message": ("queues", "orders", "messages", "{message}"),
+    "changes": ("changes",),
     "store": ("store",),
     "mappings": ("store", "mappings"),
     "notices": ("store", "notices"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from cli.__main__ import run
+from tests.cli.aws_calls import Calls, watched
 from tests.cli.served_hub import ServedHub, serving
 
 
@@ -58,3 +59,12 @@ class Typed:
 def typed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Typed:
     """Runs commands."""
     return Typed(capsys, monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
+    """What AWS is asked for by the commands of any test here: nothing that the table of rights does not have."""
+    made = Calls()
+    watched(made, monkeypatch)
+    yield made
+    assert made.unforeseen == []

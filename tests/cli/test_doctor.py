@@ -25,6 +25,8 @@ OUTPUTS = {
     "ReportJobName": "acme-report",
 }
 
+STACK_ID = "arn:aws:cloudformation:us-east-1:1:stack/acme/1"
+
 GOOD: dict[str, Any] = {
     "GetCallerIdentity": {"Arn": "arn:aws:iam::1:user/me", "Account": "1"},
     "GetAccountSettings": {"AccountLimit": {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 900}},
@@ -36,13 +38,16 @@ GOOD: dict[str, Any] = {
     "GetServiceQuota": {"Quota": {"Value": 10_000.0}},
     "GetAWSDefaultServiceQuota": {"Quota": {"Value": 10_000.0}},
     "ListRequestedServiceQuotaChangeHistoryByQuota": {"RequestedQuotas": []},
-    "DescribeStacks": {"Stacks": [{"Outputs": [{"OutputKey": k, "OutputValue": v} for k, v in OUTPUTS.items()]}]},
+    "DescribeStacks": {
+        "Stacks": [{"StackId": STACK_ID, "Outputs": [{"OutputKey": k, "OutputValue": v} for k, v in OUTPUTS.items()]}]
+    },
     "GetFunctionConfiguration": {
         "State": "Active",
         "LastUpdateStatus": "Successful",
         "Role": "arn:aws:iam::1:role/x/r",
     },
     "GetRole": {},
+    "SimulatePrincipalPolicy": {"EvaluationResults": [], "IsTruncated": False},
     "DescribeAlarms": {
         "MetricAlarms": [
             {
@@ -55,7 +60,7 @@ GOOD: dict[str, Any] = {
     },
     "ListSubscriptionsByTopic": {"Subscriptions": [{"Endpoint": "me@a.example", "SubscriptionArn": "arn:aws:sns:1"}]},
     "GetQueueAttributes": {"Attributes": {"ApproximateNumberOfMessages": "0"}},
-    "GetJob": {"Job": {"Command": {"ScriptLocation": "s3://records/glue/job.py"}}},
+    "GetJob": {"Job": {"Command": {"ScriptLocation": "s3://records/jobs/report.py"}}},
     "HeadObject": {},
 }
 

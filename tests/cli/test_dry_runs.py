@@ -30,6 +30,7 @@ READS = {
     "topics": "gets",
     "search": "reads the index, or the records: its POST starts a query that changes nothing",
     "tail": "reads the records",
+    "audit": "reads the trail",
     "verify": "computes",
     "simulate policy": "computes, or reads records",
     "simulate hub": "computes",

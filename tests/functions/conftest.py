@@ -159,6 +159,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "HUB_TABLE": aws.HUB_TABLE,
         "BODIES_BUCKET": aws.BUCKET,
         "RECORDS_BUCKET": RECORDS_BUCKET,
+        "AUDIT_TRAIL": "false",
         "PAST_SEARCH": "objects",
         "BACKLOGS_TABLE": aws_notifications.BACKLOGS_TABLE,
         "PUBLIC_BASE_URL": "https://hub.example",

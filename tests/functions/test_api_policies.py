@@ -13,10 +13,14 @@ import pytest
 from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, turn_clock, whole
 from tests.functions.test_engine import PROJECT
 from tests.functions.test_policies import Right, allowed, lambdas_own, missing_rights
+from tests.template.cloudformation import deployed
 
 from pushhub.base.times import iso_time
+from pushhub.cloud.audit_trail import S3AuditTrail
 from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
+from pushhub.runtime.hub import start
+from pushhub.web.audit import audit
 
 LARGE = "L" * 20_000
 
@@ -197,6 +201,43 @@ def test_control_may_do_everything_else(caller: Caller, sink: Sink) -> None:
     caller.call("control", "GET", "", below="/report")
     caller.call("control", "GET", "", below="/report/queues")
     assert caller.missing == []
+
+
+def test_control_adds_to_the_audit_trail_and_can_do_nothing_else_with_it(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a hub without a trail, then nothing is kept
+    monkeypatch.setattr(audit, "trail", None)
+    caller.make("plain")
+    kept = S3AuditTrail(boto3.client("s3"), RECORDS_BUCKET)
+    assert [*kept.read(PROJECT, "2020-01-01", "2100")] == []
+    # Given one with a trail
+    monkeypatch.setenv("AUDIT_TRAIL", "true")
+    start.cache_clear()
+    caller.functions.handlers.clear()
+    caller.make("orders")
+    # Then a change is kept
+    asked, ended = kept.read(PROJECT, "2020-01-01", "2100")
+    assert (asked["action"], asked["from"]["address"], ended["status"]) == ("ironmq.put_queue", "203.0.113.9", 200)
+    # And that is the only right to change it, under the condition that nothing is overwritten
+    assert {each.action for each in caller.missing if isinstance(each, Right)} == {"s3:PutObject"}
+    [policy] = deployed(AuditTrail="true")["ControlRole"]["Properties"]["Policies"]
+    statements = [each for each in policy["PolicyDocument"]["Statement"] if "/audit/" in json.dumps(each)]
+    assert statements == [
+        {
+            "Effect": "Allow",
+            "Action": ["s3:PutObject"],
+            "Resource": {"Fn::Sub": "${RecordsBucket.Arn}/audit/*"},
+            "Condition": {"Null": {"s3:if-none-match": "false"}},
+        },
+        # A project's own; not those of operators
+        {
+            "Effect": "Allow",
+            "Action": ["s3:GetObject"],
+            "Resource": {"Fn::Sub": "${RecordsBucket.Arn}/audit/project=*"},
+        },
+    ]
+    assert "/audit/" not in json.dumps([*deployed().values()])
 
 
 def test_past_may_search_records_and_is_the_only_one_that_may(caller: Caller) -> None:

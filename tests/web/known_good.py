@@ -217,6 +217,7 @@ IRONMQ = {
     "ironmq.show_past_search": Good(_past_search, query={"after": ""}),
     "ironmq.search": Good(query={"value": "4711", "after": ""}),
     "ironmq.show_report": Good(),
+    "ironmq.list_changes": Good(query={"after": "2026-11-18T11:00:00.000Z-e63e39bb267dbe46"}),
     "ironmq.show_report_table": Good(lambda _: ({"table": "queues"}, {})),
     "ironmq.show_activity": Good(query={"hours": "2"}),
     "ironmq.simulate_policy": Good(

@@ -7,6 +7,7 @@ import { html, render, useEffect, useState } from "./view.js";
 import { logout } from "./webhooks.js";
 import { Alerts } from "./pages/alerts.js";
 import { Application, Applications, EventTypes } from "./pages/applications.js";
+import { Changes } from "./pages/changes.js";
 import { Charts } from "./pages/charts.js";
 import { Endpoint, WebhookMessage } from "./pages/endpoint.js";
 import { QueueMessage } from "./pages/message.js";
@@ -19,7 +20,7 @@ import { Store, StoreMessage } from "./pages/store.js";
 import { Today } from "./pages/today.js";
 import { Live, Topics } from "./pages/topics.js";
 
-const PROJECT_NAV = [["today", "Today"], ["queues", "Queues"], ["store", "Store"], ["apps", "Applications"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["charts", "Charts"], ["alerts", "Alerts"], ["reports", "Reports"]];
+const PROJECT_NAV = [["today", "Today"], ["queues", "Queues"], ["store", "Store"], ["apps", "Applications"], ["topics", "Topics"], ["live", "Live"], ["search", "Search"], ["charts", "Charts"], ["alerts", "Alerts"], ["changes", "Changes"], ["reports", "Reports"]];
 
 /** Which page shows a route: by its first segment, and what follows. */
 function pageOf({ segments: [first = "today", ...rest], query }, who) {
@@ -41,6 +42,7 @@ function pageOf({ segments: [first = "today", ...rest], query }, who) {
   if (first === "live") return html`<${Live} ...${shown} key=${one} />`;
   if (first === "search") return html`<${Search} ...${shown} key=${JSON.stringify(query)} />`;
   if (first === "alerts") return html`<${Alerts} />`;
+  if (first === "changes") return html`<${Changes} ...${shown} key=${JSON.stringify(query)} />`;
   if (first === "charts") return html`<${Charts} ...${shown} />`;
   if (first === "reports" && one === "policy") return html`<${PolicySimulator} ...${shown} key=${JSON.stringify(query)} />`;
   if (first === "reports") return html`<${Reports} ...${shown} />`;

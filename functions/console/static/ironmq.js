@@ -44,6 +44,9 @@ export const replay = (name, body) => call("ironmq", "POST", queues(name, "repla
 /** What went on at a subscriber: of a queue by both names, a mapping by its id alone. */
 export const atSubscriber = (subscriber, queue, hours, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "activity", "subscriber")}`, { query: { subscriber, queue, hours }, signal });
 
+/** Who changed what: {kept, changes, after}. */
+export const changes = (after, signal) => call("ironmq", "GET", `/3/projects/${path(session().project, "changes")}`, { query: { after }, signal });
+
 const alerts = (...rest) => `/3/projects/${path(session().project, "alerts", ...rest)}`;
 
 export const listAlerts = (signal) => call("ironmq", "GET", alerts(), { signal }).then((told) => told.alerts);

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import TokenStore
 
 
+TOKEN_ID = 12
+"""How many characters of a token's hash are its id for people (:attr:`.model.project.ProjectToken.token_id`)."""
+
+
 def token_hash(token: str) -> str:
     """The stored form of a token: its SHA-256 in hex. Tokens are long and random, so no slower hash is needed."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

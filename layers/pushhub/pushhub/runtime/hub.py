@@ -107,9 +107,9 @@ def settings_of(function: str) -> set[Setting[Any]]:
         each for settings in (SETTINGS, *(each.settings for each in PROTOCOLS)) for each in settings.get(function, ())
     }
     if function == "control":
-        from pushhub.runtime import source_addresses  # noqa: PLC0415 (only control tells them)
+        from pushhub.runtime import auditing, source_addresses  # noqa: PLC0415 (only control has them)
 
-        found |= {*source_addresses.SETTINGS}
+        found |= {*source_addresses.SETTINGS, *auditing.SETTINGS}
     return found
 
 
@@ -126,4 +126,8 @@ def start(function: str) -> Pushhub:
     aws = AwsEnginePorts(Settings(settings_of(function)), Clients())
     hub = build(aws, lambda each: each.aws_ports(aws))
     WARM[function](hub)
+    if function == "control":
+        from pushhub.runtime import auditing  # noqa: PLC0415 (only control changes settings)
+
+        auditing.keep(aws)
     return hub

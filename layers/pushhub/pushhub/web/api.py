@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
+from pushhub.base.credentials import MASK, named_like_a_secret
 from pushhub.base.errors import Overdue, Overloaded, RequestRefused, TooLarge, TryLater, Unauthorized, Unavailable
 from pushhub.cloud.deadline import deadline
 from pushhub.cloud.observability import logger
+from pushhub.web.audit import Change, Identity, audit
 from pushhub.web.http import MethodNotAllowed, Request, Response, Router, serve
 
 UseCasesT_contra = TypeVar("UseCasesT_contra", contravariant=True)
@@ -85,6 +87,7 @@ class Route(Generic[UseCasesT_contra, CallT_contra]):
         query: Names of the query fields that are read.
         status: HTTP status on success.
         takes: Whether a GET hands messages to a consumer, so that it is more than a look.
+        settings: Whether what it changes is for the audit trail. Not messages: their records say what became of them.
     """
 
     method: str
@@ -98,11 +101,17 @@ class Route(Generic[UseCasesT_contra, CallT_contra]):
     query: tuple[str, ...] = ()
     status: int = 200
     takes: bool = False
+    settings: bool = True
 
     @property
     def only_looks(self) -> bool:
         """Whether its requests change nothing, and hand nothing over."""
         return self.method == "GET" and not self.takes
+
+    @property
+    def is_audited(self) -> bool:
+        """Whether the audit trail has its requests."""
+        return self.settings and self.method != "GET"
 
 
 class Dialect(ABC, Generic[CallT]):
@@ -121,6 +130,10 @@ class Dialect(ABC, Generic[CallT]):
         Raises:
             Unauthorized: The caller may not.
         """
+
+    def identity(self, call: CallT) -> Identity:
+        """Who has made an admitted call."""
+        return Identity(project=call.names.get("project", ""), kind="link")
 
     @abstractmethod
     def refused(self, error: RequestRefused) -> Response:
@@ -206,7 +219,58 @@ class Api(Generic[UseCasesT_contra, CallT]):
         if len(request.body) > self._dialect.max_request_bytes:
             raise TooLarge(self._dialect.max_request_bytes)
         call = self._dialect.admit(route, request, names)
-        return route.handler(self._use_cases, call)
+        if audit.trail is None or not route.is_audited:
+            return route.handler(self._use_cases, call)
+        return self._audited(route, call)
+
+    def _audited(self, route: Route[UseCasesT_contra, CallT], call: CallT) -> Response:
+        """Carry out a request that changes something, between two entries of the audit trail."""
+        change, request = Change(who=self._dialect.identity(call)), call.request
+        viewed = None if request.method == "POST" else self._view(call)
+        names = {name: MASK if named_like_a_secret(name) else value for name, value in call.names.items()}
+        audit.asked(
+            change,
+            action=route.name,
+            where={"address": request.source_ip, "agent": request.headers.get("user-agent", "")[:200]},
+            what=f"{request.method} {route.path.format_map(names)}",
+            body=request.body,
+            before=viewed,
+        )
+        try:
+            response = route.handler(self._use_cases, call)
+        except RequestRefused as error:
+            audit.ended(change, status=self._dialect.refused(error).status)
+            raise
+        except Exception:
+            audit.ended(change, status=None)
+            raise
+        made = response.body.get("id") if isinstance(response.body, Mapping) else None
+        audit.ended(
+            change,
+            status=response.status,
+            made=made if isinstance(made, str) else "",
+            after=self._view_after(call) if request.method in ("PUT", "PATCH") else None,
+        )
+        return response
+
+    def _view_after(self, call: CallT) -> Any:
+        """The same after a change, which is done whether it can be seen or not."""
+        try:
+            return self._view(call)
+        except Exception:  # noqa: BLE001 (the caller's answer does not depend on it)
+            logger.exception("audit_view_failed", path=call.request.path)
+            return None
+
+    def _view(self, call: CallT) -> Any:
+        """What a GET of the same path shows; None if there is nothing to see."""
+        try:
+            route, _ = self._router.find("GET", self._dialect.path(call.request))
+            if not route.only_looks:
+                return None
+            looking = replace(call, request=replace(call.request, method="GET", body=b""))
+            return route.handler(self._use_cases, looking).body
+        except RequestRefused:
+            return None
 
     def _refused(self, error: RequestRefused) -> Response:
         response = self._dialect.refused(error)

@@ -212,7 +212,8 @@ def _schema(kind: str, means: str, more: Mapping[str, Any]) -> Schema:
 _PLAIN: Mapping[str, Callable[[str], Schema]] = {"int": whole, "str": text, "bool": boolean}
 
 SIGNING_WANTED: Schema = {
-    "description": "Signatures as Standard Webhooks specifies, with a secret that is never shown again. After a change "
+    "description": "Signatures as Standard Webhooks specifies, with a secret that is never shown again, or as other "
+    "senders make them. After a change "
     "of secret, the previous one also signs for the grace period. "
     "`true` keeps the secret, `false` switches signing off; if left out, nothing changes.",
     "anyOf": [
@@ -227,8 +228,10 @@ SIGNING_WANTED: Schema = {
                     pattern="^whsec_[A-Za-z0-9+/]{32}$",
                 ),
                 "grace_period": whole("Seconds; a day by default.", 0, MAX_GRACE_S),
+                "signatures": nullable(
+                    array(obj("A preset or template."), "Other senders' schemes (docs/signatures.md).")
+                ),
             },
-            needs=("secret",),
         ),
     ],
 }

@@ -18,10 +18,11 @@ from pushhub.base.errors import (
     Unauthorized,
 )
 from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import Tokens
+from pushhub.engine.tokens import TOKEN_ID, Tokens, token_hash
 from pushhub.hub.api.call import HubCall
 from pushhub.hub.wire.fields import InvalidObject
 from pushhub.web.api import Dialect, Route
+from pushhub.web.audit import Identity
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
 
 if TYPE_CHECKING:
@@ -77,6 +78,11 @@ class HubDialect(Dialect[HubCall]):
         if not route.only_looks:
             refuse_suspended(self._config, call.store)
         return call
+
+    def identity(self, call: HubCall) -> Identity:
+        """The store's token."""
+        shown = call.request.headers.get("x-augury-token", "")
+        return Identity(project=call.store, token=token_hash(shown)[:TOKEN_ID])
 
     def refused(self, error: RequestRefused) -> Response:
         """``error``, plus ``errors`` by field for an invalid object."""

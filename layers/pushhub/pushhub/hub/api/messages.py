@@ -65,6 +65,7 @@ ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (
         MESSAGE,
         _handle,
         name="hub.handle_message",
+        settings=False,
         summary="Try a message again now, or archive it",
         body=Body.JSON_OR_FORM,
         query=("attempt_now", "archive"),

@@ -32,6 +32,7 @@ ROUTES: tuple[Route[HubPosting, HubCall], ...] = (
         MESSAGES,
         _push,
         name="hub.push_message",
+        settings=False,
         summary="Push a message",
         function=Function.INGEST,
         body=Body.JSON,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pushhub.engine.queue_copies import QuietQueues
 from pushhub.ironmq.acknowledge import Acknowledge
 from pushhub.ironmq.api import alerts as alert_routes
+from pushhub.ironmq.api import changes as change_routes
 from pushhub.ironmq.api import messages as message_routes
 from pushhub.ironmq.api import past as past_routes
 from pushhub.ironmq.api import policies as policy_routes
@@ -67,6 +68,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     *past_routes.ROUTES,
     *policy_routes.ROUTES,
     *alert_routes.ROUTES,
+    *change_routes.ROUTES,
 )
 """Every route of the queue API."""
 

@@ -13,6 +13,7 @@ from pushhub.engine.model.queue import DeadLetter, PushSettings, Queue
 from pushhub.engine.model.search import MAX_FIELD_BYTES, MAX_FIELDS, MAX_VALUE
 from pushhub.engine.report import TABLES
 from pushhub.ironmq.api.alert_description import ALERT_ID, ALERTS
+from pushhub.ironmq.api.changes_description import CHANGES
 from pushhub.ironmq.api.past_description import PAST, SEARCH_ID
 from pushhub.ironmq.wire import policies
 from pushhub.ironmq.wire.cursors import MAX_CURSOR, MAX_LOOKED_AT
@@ -820,6 +821,7 @@ DESCRIPTION = ApiDescription(
             },
         ),
         **ALERTS,
+        **CHANGES,
         **PAST,
         "ironmq.search": Described(
             means="Finds messages of the queues, applications and the store of the project whose named fields have this"

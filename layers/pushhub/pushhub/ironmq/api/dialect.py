@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import Tokens
+from pushhub.engine.tokens import TOKEN_ID, Tokens, token_hash
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.wire.errors import FAULT_MESSAGE, status_of
 from pushhub.web.api import Auth, Body, Dialect, Route
+from pushhub.web.audit import Identity
 from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
 
@@ -43,6 +44,10 @@ class IronDialect(Dialect[IronCall]):
         if call.authorized and not route.only_looks:
             refuse_suspended(self._config, call.project)
         return call
+
+    def identity(self, call: IronCall) -> Identity:
+        """The project's token."""
+        return Identity(project=call.project, token=token_hash(call.token())[:TOKEN_ID])
 
     def refused(self, error: RequestRefused) -> Response:
         """Answer with a status and ``msg``."""

@@ -58,6 +58,7 @@ ROUTES: tuple[Route[SearchesPast, IronCall], ...] = (
         PAST,
         _start,
         name="ironmq.start_past_search",
+        settings=False,
         summary="Search the delivery records of the past",
         function=Function.PAST,
         body=Body.JSON,

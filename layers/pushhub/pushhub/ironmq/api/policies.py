@@ -35,6 +35,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
         "/3/projects/{project}/policies/simulate",
         _simulate,
         name="ironmq.simulate_policy",
+        settings=False,
         summary="Simulate what a retry policy would do in an outage",
         body=Body.JSON,
     ),

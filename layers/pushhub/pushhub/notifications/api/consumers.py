@@ -49,6 +49,7 @@ ROUTES: tuple[Route[NotificationsUseCases, NotificationsCall], ...] = (
         ROOT + "/token",
         _token,
         name="notifications.create_token",
+        settings=False,
         summary="Create a token for a consumer",
         body=Body.JSON,
     ),

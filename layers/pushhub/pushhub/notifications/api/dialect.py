@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import Tokens, token_hash
+from pushhub.engine.tokens import TOKEN_ID, Tokens, token_hash
 from pushhub.notifications.api.call import NotificationsCall
 from pushhub.notifications.wire.errors import (
     CONSUMER_CHALLENGE,
@@ -20,6 +20,7 @@ from pushhub.notifications.wire.errors import (
     status_of,
 )
 from pushhub.web.api import Auth, Dialect, Route
+from pushhub.web.audit import Identity
 from pushhub.web.http import Request, Response
 from pushhub.web.json import MAX_REQUEST_BYTES
 
@@ -82,6 +83,10 @@ class NotificationsDialect(Dialect[NotificationsCall]):
         if project is None or not self._tokens.allow(project, token):
             raise BadCredentials
         return project, token_hash(token)
+
+    def identity(self, call: NotificationsCall) -> Identity:
+        """The tenant's token; a consumer's own names no tenant here."""
+        return Identity(project=call.project, kind="token" if call.project else "link", token=call.issued_by[:TOKEN_ID])
 
     def refused(self, error: RequestRefused) -> Response:
         """Always with a ``message``, which every client reads without checking that it exists."""

@@ -28,6 +28,7 @@ ROUTES: tuple[Route[Publishing, NotificationsCall], ...] = (
         ROOT + "/notifications",
         _publish,
         name="notifications.publish",
+        settings=False,
         summary="Publish notifications",
         function=Function.INGEST,
         body=Body.JSON,

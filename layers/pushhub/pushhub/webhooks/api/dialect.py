@@ -19,8 +19,9 @@ from pushhub.base.errors import (
     Unauthorized,
 )
 from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import token_hash
+from pushhub.engine.tokens import TOKEN_ID, token_hash
 from pushhub.web.api import Auth, Dialect, Route
+from pushhub.web.audit import Identity
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
 from pushhub.webhooks.api.call import Caller, WebhooksCall
 from pushhub.webhooks.model.portal import PortalAccess, capability_for, is_only_looking, named_by
@@ -147,6 +148,14 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             endpoint = self._endpoints.endpoint(caller.project, app_id, name) if NAME.fullmatch(name) else None
             if endpoint is not None and not self._targets().within(caller.reach, endpoint.fields.url):
                 raise insufficient()
+
+    def identity(self, call: WebhooksCall) -> Identity:
+        """The organization's token, or that of an application's owner."""
+        caller, shown = call.caller, call.request.headers.get("authorization", "").strip().partition(" ")[2].strip()
+        if not caller.project:
+            return Identity(project=call.names.get("project", ""), kind="link")
+        kind = "token" if caller.app_id is None else "portal"
+        return Identity(project=caller.project, kind=kind, token=token_hash(shown)[:TOKEN_ID], app=caller.app_id or "")
 
     def refused(self, error: RequestRefused) -> Response:
         """Validation errors are a list without a code; all others have a code and a text."""

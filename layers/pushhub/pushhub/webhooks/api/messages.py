@@ -98,6 +98,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         MESSAGES + "/precheck/active",
         _precheck,
         name="webhooks.precheck_message",
+        settings=False,
         summary="Check whether any endpoint would get a message",
         body=Body.JSON,
     ),

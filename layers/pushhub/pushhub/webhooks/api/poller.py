@@ -77,6 +77,7 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         CONSUMER + "/seek",
         _seek,
         name="webhooks.seek",
+        settings=False,
         summary="Move the place of a consumer",
         body=Body.JSON,
     ),

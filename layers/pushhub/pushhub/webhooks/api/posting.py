@@ -35,6 +35,7 @@ ROUTES: tuple[Route[WebhooksPostingUseCases, WebhooksCall], ...] = (
         MESSAGES,
         _post,
         name="webhooks.create_message",
+        settings=False,
         summary="Send a message to the endpoints of an application",
         function=Function.INGEST,
         body=Body.JSON,

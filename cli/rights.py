@@ -1,0 +1,172 @@
+"""The rights on AWS that each operator's command needs: no more are in the policy of the stack's ``OperatorRole``.
+
+Tests compare this table with every call that the commands make, with the policy in the template and with
+docs/deploy.md, each in both directions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+STACK = "Stack"
+"""The stack itself."""
+FUNCTIONS = "Functions"
+"""Every function of the stack."""
+ROLES = "FunctionRoles"
+"""Every function's role."""
+SET_ASIDE = "SetAside"
+"""The queues of dead letters and of failures."""
+READERS = "StreamReaders"
+"""The mappings of streams to the functions that read them."""
+KEYS = "Keys"
+"""The keys that the stack seals with, and those that it sealed with before."""
+OPERATORS = "OperatorRole"
+"""The role that has these rights."""
+API_ACCOUNT = "ApiAccount"
+"""The settings of API Gateway for the account."""
+ANY = "*"
+"""What AWS gives no name to."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Right:
+    """What may be done with what.
+
+    Attributes:
+        action: IAM's name of it.
+        resource: A resource's name in the template, for objects and indexes with what is below it (``BodiesBucket/*``),
+            or one of the names above.
+    """
+
+    action: str
+    resource: str
+
+
+def covers(have: Right, want: Right) -> bool:
+    """Whether one right is enough for another."""
+    return have.action == want.action and fnmatchcase(want.resource, have.resource)
+
+
+def _rights(**services: dict[str, str]) -> tuple[Right, ...]:
+    """Rights by service and resource; actions with spaces between them."""
+    return tuple(
+        Right(f"{service}:{action}", resource)
+        for service, resources in services.items()
+        for resource, actions in resources.items()
+        for action in actions.split()
+    )
+
+
+_FINDS = _rights(cloudformation={STACK: "DescribeStacks"})
+_KEEPS = _rights(s3={"RecordsBucket/audit/*": "PutObject"})
+_CHANGES_PROJECT = _FINDS + _KEEPS + _rights(dynamodb={"ConfigTable": "GetItem PutItem"})
+_HALTS_PROJECT = _CHANGES_PROJECT + _rights(dynamodb={"ConfigTable": "UpdateItem"})
+_CLOSES_CONSUMERS = _rights(**{"lambda": {"NotifyFunction": "InvokeFunction"}})
+_READS_RECORDS = _FINDS + _rights(s3={"RecordsBucket": "ListBucket", "RecordsBucket/records/*": "GetObject"})
+_TABLES = (
+    *("ConfigTable", "MessagesTable", "ScheduleTable", "PullTable"),
+    *("HubTable", "WebhooksTable", "BacklogsTable"),
+)
+
+RIGHTS: dict[str, tuple[Right, ...]] = {
+    "projects make": _FINDS + _KEEPS + _rights(dynamodb={"ConfigTable": "PutItem"}),
+    "projects list": _FINDS + _rights(dynamodb={"ConfigTable": "Scan"}),
+    "projects rename": _CHANGES_PROJECT,
+    "projects allow": _CHANGES_PROJECT,
+    "projects quota": _CHANGES_PROJECT,
+    "projects traces": _CHANGES_PROJECT,
+    "projects suspend": _HALTS_PROJECT + _CLOSES_CONSUMERS,
+    "projects resume": _HALTS_PROJECT,
+    "projects delete": _HALTS_PROJECT
+    + _CLOSES_CONSUMERS
+    + _rights(
+        dynamodb={**dict.fromkeys(_TABLES, "Scan BatchWriteItem"), "ConfigTable": "Scan BatchWriteItem DeleteItem"},
+        s3={
+            "BodiesBucket": "ListBucketVersions",
+            "BodiesBucket/*": "DeleteObjectVersion",
+            "RecordsBucket": "ListBucket ListBucketVersions",
+            "RecordsBucket/records/*": "GetObject PutObject DeleteObjectVersion",
+            "RecordsBucket/curated/*": "GetObject",
+            "RecordsBucket/audit/*": "DeleteObjectVersion",
+        },
+    ),
+    "tokens make": _CHANGES_PROJECT,
+    "tokens list": _FINDS + _rights(dynamodb={"ConfigTable": "GetItem Query"}),
+    "tokens revoke": _FINDS + _KEEPS + _rights(dynamodb={"ConfigTable": "GetItem Query DeleteItem"}),
+    "tokens rotate": _CHANGES_PROJECT + _rights(dynamodb={"ConfigTable": "Query"}),
+    "audit": _FINDS + _rights(s3={"RecordsBucket": "ListBucket", "RecordsBucket/audit/*": "GetObject"}),
+    "tail": _READS_RECORDS,
+    "simulate policy": _READS_RECORDS,
+    "report": _FINDS
+    + _KEEPS
+    + _rights(
+        glue={"ReportJob": "StartJobRun GetJobRun"},
+        s3={"RecordsBucket": "ListBucket", "RecordsBucket/reports/*": "GetObject"},
+    ),
+    "rebuild": _READS_RECORDS
+    + _KEEPS
+    + _rights(
+        dynamodb={"ConfigTable": "GetItem", "MessagesTable": "GetItem PutItem", "ScheduleTable": "PutItem"},
+        s3={"BodiesBucket": "ListBucket", "BodiesBucket/bodies/*": "GetObject"},
+    ),
+    "reseal": _FINDS
+    + _KEEPS
+    + _rights(
+        dynamodb={
+            "ConfigTable": "Scan PutItem",
+            "HubTable": "Scan PutItem UpdateItem",
+            "WebhooksTable": "Scan PutItem",
+            "MessagesTable": "Scan UpdateItem",
+        },
+        kms={KEYS: "Decrypt GenerateDataKey"},
+    ),
+    "deploy doctor": _FINDS
+    + _rights(
+        **{"lambda": {ANY: "GetAccountSettings", FUNCTIONS: "GetFunctionConfiguration"}},
+        iam={ROLES: "GetRole", OPERATORS: "SimulatePrincipalPolicy"},
+        apigateway={API_ACCOUNT: "GET"},
+        dynamodb={ANY: "DescribeLimits"},
+        cloudwatch={ANY: "DescribeAlarms"},
+        sns={"AlarmTopic": "ListSubscriptionsByTopic"},
+        sqs={SET_ASIDE: "GetQueueAttributes"},
+        glue={"ReportJob": "GetJob"},
+        s3={"RecordsBucket": "ListBucket", "RecordsBucket/jobs/*": "GetObject"},
+        servicequotas={
+            ANY: "GetServiceQuota GetAWSDefaultServiceQuota ListRequestedServiceQuotaChangeHistoryByQuota",
+        },
+    ),
+    "deploy table": _FINDS
+    + _KEEPS
+    + _rights(
+        dynamodb=dict.fromkeys(_TABLES, "CreateTable DescribeTable UpdateTable UpdateContinuousBackups"),
+    )
+    + _rights(
+        dynamodb=dict.fromkeys(_TABLES[1:], "DescribeTimeToLive UpdateTimeToLive"),
+        **{
+            "lambda": {
+                ANY: "ListEventSourceMappings",
+                READERS: "CreateEventSourceMapping DeleteEventSourceMapping",
+            }
+        },
+    ),
+}
+"""By command. Commands that are not here do not talk to AWS."""
+
+
+def documented() -> str:
+    """The table as docs/deploy.md shows it."""
+    lines = ["| command | rights, by what they are on |", "|---|---|"]
+    for command, rights in RIGHTS.items():
+        by_resource: dict[str, list[str]] = {}
+        for right in rights:
+            by_resource.setdefault(right.resource, []).append(right.action)
+        parts = [f"{resource}: {_together(actions)}" for resource, actions in by_resource.items()]
+        lines.append(f"| `{command}` | {'; '.join(parts)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _together(actions: list[str]) -> str:
+    """``dynamodb:GetItem, PutItem``."""
+    service = actions[0].partition(":")[0]
+    return f"`{service}:{', '.join(dict.fromkeys(each.partition(':')[2] for each in actions))}`"
