@@ -175,10 +175,11 @@ def test_the_doctor_looks_at_what_was_deployed_and_sends_a_message_round(stack: 
     run = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
     found = {each["check"]: each for each in json.loads(run.stdout)}
     # Then every check was possible, a message made the round trip, and what is not set up here is listed: the report's
-    # script, an address for alarms
+    # script, an address for alarms, rights of the root user (which the emulator takes the caller for)
     told = {name: each["says"] for name, each in found.items() if each["state"] != "ok"}
     # (other tests of this stack may have left something in a dead-letter queue; the emulator has no Service Quotas)
-    assert set(told) - {"dead letters", "quotas"} == {"alarm mail", "report job"}, found
+    assert set(told) - {"dead letters", "quotas"} == {"alarm mail", "report job", "rights"}, found
+    assert found["rights"]["state"] == "skipped" and "root user" in told["rights"]
     assert "make report-upload" in told["report job"]
     assert {"credentials", "concurrency", "api requests", "table writes", "functions", "alarms", "a message"} < set(
         found
