@@ -32,6 +32,7 @@ from pushhub.engine.push import (
     FRESH_AFTER_RECEIVES,
     HIDDEN_WAIT_MS,
     LONGEST_ATTEMPT_MS,
+    MANUAL_ASIDE_MS,
     REFILL_AFTER_MS,
     UNSURE_WAIT_MS,
     Push,
@@ -385,8 +386,10 @@ def test_the_same_delivery_twice_in_a_batch_is_looked_at_once() -> None:
 def test_the_automatic_order_goes_before_the_one_that_a_person_asked_for() -> None:
     bench = Bench()
     batch = bench.received("push", an_order(manual=True), an_order())
-    bench.work(batch)
+    assert bench.work(batch) == {batch[0].sqs_id}
     assert [each.order.manual for each, _ in bench.looked_at] == [False]
+    # And that one comes again soon, as it may have been asked for after the attempt began
+    assert bench.waits("push") == MANUAL_ASIDE_MS
 
 
 @pytest.mark.parametrize(
@@ -695,15 +698,22 @@ def test_a_run_that_cannot_receive_does_not_try_again() -> None:
     assert executor.receives == 1
 
 
-def test_an_automatic_order_waits_while_the_try_that_a_person_asked_for_is_under_way() -> None:
-    # Given a run that makes such a try, and receives the delivery's automatic order and the same one again meanwhile
+@pytest.mark.parametrize(
+    ("under_way", "meanwhile", "wait_ms"),
+    [(True, False, ASIDE_MS), (True, True, MANUAL_ASIDE_MS), (False, True, MANUAL_ASIDE_MS)],
+)
+def test_another_order_waits_while_a_try_is_under_way_if_either_is_what_a_person_asked_for(
+    under_way: bool, meanwhile: bool, wait_ms: int
+) -> None:
+    # Given a run that makes a try, and meanwhile receives another order of that delivery
     bench, _ = with_meanwhile()
-    batch = bench.received("push", an_order("1", manual=True))
-    bench.queues["push"].send([(an_order("1"), 0), (an_order("1", manual=True), 0)])
+    batch = bench.received("push", an_order("1", manual=under_way))
+    bench.queues["push"].send([(an_order("1", manual=meanwhile), 0)])
     bench.work(batch)
-    assert [each.order.manual for each, _ in bench.looked_at] == [True]
-    assert [each.manual for each in bench.queues["push"].orders()] == [False]
-    assert bench.waits("push") == ASIDE_MS
+    assert [each.order.manual for each, _ in bench.looked_at] == [under_way]
+    # Then it is not lost: the automatic tries go on, and a person may have asked after the try began
+    assert [each.manual for each in bench.queues["push"].orders()] == [meanwhile]
+    assert bench.waits("push") == wait_ms
 
 
 def test_what_becomes_slow_in_a_run_that_received_it_is_handed_over_and_deleted() -> None:

@@ -126,10 +126,34 @@ def test_what_arrived_can_be_sent_again_and_stays_delivered() -> None:
 def test_asking_twice_before_the_try_is_made_is_asking_once() -> None:
     world = World()
     message_id = a_failing_queue(world, 600)
-    first = resend(world, message_id)
-    assert resend(world, message_id) == first
+    resend(world, message_id)
+    resend(world, message_id)
     world.run(seconds=1)
     assert len(world.sender.requests) == 2
+
+
+@pytest.mark.parametrize(("first", "second"), [(200, 200), (200, 500), (500, 200), (500, 500)])
+@pytest.mark.parametrize("wait_s", [600, 2 * HOUR_S])
+def test_asking_again_while_the_try_is_under_way_is_asking_for_another(first: int, second: int, wait_s: int) -> None:
+    # Given a try that a person asked for
+    world = World()
+    message_id = a_failing_queue(world, wait_s)
+    resend(world, message_id)
+
+    def ask_again(request: PushRequest) -> None:
+        del request
+        resend(world, message_id)
+
+    # When its receiver has it, and the person, who may have changed something meanwhile, asks again
+    world.sender.script(A, Reply(status_code=first, meanwhile=ask_again), second)
+    world.run(seconds=60)
+    # Then there are two, and one success is enough
+    assert len(world.sender.requests) == 3
+    done = the_delivery(world, message_id)
+    assert (done.attempts, done.asked_at) == (3, None)
+    assert (done.state is DeliveryState.DELIVERED) is (200 in (first, second))
+    world.run(seconds=DAY_S)
+    assert len(world.sender.requests) == (3 if 200 in (first, second) else 4)
 
 
 def test_a_retry_at_the_same_moment_leaves_the_try_to_its_own_order() -> None:

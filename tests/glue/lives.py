@@ -141,7 +141,7 @@ class Lives:
         asked = self.became(delivery, ask_for_try(delivery, at), at)
         answer = Answer(status_code=status, message="", started_at=at, finished_at=at + 100)
         verdict = Verdict.DELIVERED if status < 300 else Verdict.FAILED
-        return self.became(asked, after_asked_try(asked, answer, verdict), at + 100)
+        return self.became(asked, after_asked_try(asked, answer, verdict, asked_at=asked.asked_at), at + 100)
 
     def add(self, delivery: Delivery, subscriber_id: str, *, at: int) -> Delivery:
         """Owe the message of a delivery to another subscriber too."""

@@ -138,7 +138,7 @@ def test_an_ended_delivery_is_looked_up_for_the_try_that_was_asked_for() -> None
     # Then it waits as long as the try was not made, and is ahead once it was
     assert seen(wanted, encode_delivery(asked_for)) is Sight.WAITS
     answer = Answer(status_code=200, message="", started_at=NOON + HOUR, finished_at=NOON + HOUR)
-    tried = after_asked_try(asked_for, answer, Verdict.DELIVERED)
+    tried = after_asked_try(asked_for, answer, Verdict.DELIVERED, asked_at=asked_for.asked_at)
     assert seen(wanted, encode_delivery(tried)) is Sight.AHEAD
 
 

@@ -440,11 +440,15 @@ def test_nothing_counts_as_it_is_once_it_is_settled() -> None:
     assert not counts_as_it_is(ended, ended)
 
 
-def test_an_asked_for_try_counts_as_it_is_while_it_is_the_same_that_was_asked_for() -> None:
+def test_an_asked_for_try_counts_as_it_is_until_another_one_was_made_for_it() -> None:
     begun = to_one(asked_at=START)
     assert counts_as_it_is(close(begun, DeliveryState.HELD, START), begun) is False
     assert counts_as_it_is(to_one(asked_at=START, state=DeliveryState.DELIVERED, due_at=None), begun)
-    assert not counts_as_it_is(to_one(asked_at=START + 1), begun)
+    assert not counts_as_it_is(to_one(), begun)
+    # Asked for again meanwhile, it is made for the first request, and the second stays
+    again = to_one(asked_at=START + 1)
+    assert counts_as_it_is(again, begun)
+    assert after_asked_try(again, an_answer(), Verdict.DELIVERED, asked_at=START).asked_at == START + 1
 
 
 # -- acknowledgements
@@ -607,7 +611,9 @@ def test_asking_for_a_try_changes_nothing_but_that() -> None:
     before = to_one()
     asked = ask_for_try(before, START + 5)
     assert asked == replace(before, asked_at=START + 5, version=9)
-    assert ask_for_try(asked, START + 6) is asked
+    # Asked once more, even by a clock that is behind, it is another request
+    assert ask_for_try(asked, START + 6) == replace(before, asked_at=START + 6, version=10)
+    assert ask_for_try(asked, START + 4) == replace(before, asked_at=START + 6, version=10)
 
 
 @pytest.mark.parametrize(
@@ -629,7 +635,13 @@ def test_what_cannot_be_tried_is_refused(changes: dict[str, object]) -> None:
 def test_an_asked_for_try_that_fails_leaves_all_but_the_books() -> None:
     before = to_one(asked_at=START)
     after = after_asked_try(
-        before, an_answer(500, "No"), Verdict.FAILED, subscriber="Anna", url="u:anna", dialect="hub"
+        before,
+        an_answer(500, "No"),
+        Verdict.FAILED,
+        asked_at=before.asked_at,
+        subscriber="Anna",
+        url="u:anna",
+        dialect="hub",
     )
     status = TargetStatus(tries=4, status_code=500, message="No", last_try_at=START + 90_750, name="Anna", url="u:anna")
     # Then the recorded wait is until the automatic try, which was due before the answer came
@@ -646,7 +658,7 @@ def test_an_asked_for_try_that_fails_leaves_all_but_the_books() -> None:
 
 def test_an_asked_for_try_that_succeeds_delivers_and_ends_the_automatic_ones() -> None:
     before = to_one(asked_at=START)
-    after = after_asked_try(before, an_answer(), Verdict.DELIVERED)
+    after = after_asked_try(before, an_answer(), Verdict.DELIVERED, asked_at=before.asked_at)
     # Given no name, the known name stays
     status = TargetStatus(tries=4, status_code=200, message="OK", last_try_at=START + 90_750, name="A", url="u:a")
     assert after == replace(
@@ -669,7 +681,13 @@ def test_an_asked_for_try_that_succeeds_delivers_and_ends_the_automatic_ones() -
 @pytest.mark.parametrize("verdict", [Verdict.DELIVERED, Verdict.FAILED])
 def test_what_had_arrived_stays_as_it_ended(state: DeliveryState, verdict: Verdict) -> None:
     before = replace(close(to_one(), state, START + 77), asked_at=START + 80)
-    after = after_asked_try(before, an_answer(), verdict, asked=Asked(stops=Stops.DELIVERY, reason="asked_to_stop"))
+    after = after_asked_try(
+        before,
+        an_answer(),
+        verdict,
+        asked_at=before.asked_at,
+        asked=Asked(stops=Stops.DELIVERY, reason="asked_to_stop"),
+    )
     assert (after.state, after.settled_at, after.reason) == (state, START + 77, "")
     assert (after.attempts, after.asked_at) == (4, None)
 
@@ -677,21 +695,29 @@ def test_what_had_arrived_stays_as_it_ended(state: DeliveryState, verdict: Verdi
 def test_an_answer_that_stops_a_message_ends_its_automatic_tries_too_and_one_that_disables_does_not() -> None:
     before = to_one(asked_at=START)
     stopped = after_asked_try(
-        before, an_answer(400), Verdict.FAILED, asked=Asked(stops=Stops.DELIVERY, reason="asked_to_stop")
+        before,
+        an_answer(400),
+        Verdict.FAILED,
+        asked_at=before.asked_at,
+        asked=Asked(stops=Stops.DELIVERY, reason="asked_to_stop"),
     )
     assert (stopped.state, stopped.due_at, stopped.settled_at) == (DeliveryState.EXHAUSTED, None, START + 90_750)
     assert (stopped.reason, stopped.scheduled) == ("asked_to_stop", False)
     disabled = after_asked_try(
-        before, an_answer(410), Verdict.FAILED, asked=Asked(stops=Stops.SUBSCRIBER, reason="status_410")
+        before,
+        an_answer(410),
+        Verdict.FAILED,
+        asked_at=before.asked_at,
+        asked=Asked(stops=Stops.SUBSCRIBER, reason="status_410"),
     )
     assert (disabled.state, disabled.due_at, disabled.reason) == (DeliveryState.RETRYING, START + 90_000, "before")
 
 
 def test_a_delivery_without_automatic_tries_ends_with_the_one_that_was_asked_for() -> None:
     before = replace(added(a_message("a"), "z", due_at=None), asked_at=START, version=1)
-    failed = after_asked_try(before, an_answer(500), Verdict.FAILED)
+    failed = after_asked_try(before, an_answer(500), Verdict.FAILED, asked_at=before.asked_at)
     assert (failed.state, failed.reason) == (DeliveryState.EXHAUSTED, "")
-    delivered = after_asked_try(before, an_answer(), Verdict.DELIVERED)
+    delivered = after_asked_try(before, an_answer(), Verdict.DELIVERED, asked_at=before.asked_at)
     assert (delivered.state, delivered.reason) == (DeliveryState.DELIVERED, "")
     # And without a try when its subscriber was removed
     assert without_asked_try(before, START + 5, "subscriber_removed") == close(

@@ -131,7 +131,7 @@ class DeliveryLife(RuleBasedStateMachine):
 
         def attempted(before: Delivery) -> Delivery:
             if begun.asked_at is not None:
-                return after_asked_try(before, answer, verdict)
+                return after_asked_try(before, answer, verdict, asked_at=begun.asked_at)
             after = after_attempt(
                 before, answer, verdict, policy=self.policy, reserve_ms=self.policy.delay_s * 1000, jitter=0.5
             )
@@ -147,12 +147,13 @@ class DeliveryLife(RuleBasedStateMachine):
                     assert self.save(folded)
         if begun.asked_at is not None and self.stored.attempts > before.attempts:
             self.asked_tries += 1
+            # Whoever asked after it had begun still gets another one.
+            assert self.stored.asked_at == (None if before.asked_at == begun.asked_at else before.asked_at)
             self.only_a_success_changed_anything(before, verdict)
 
     def only_a_success_changed_anything(self, before: Delivery, verdict: Verdict) -> None:
         """A manual try leaves the automatic ones unchanged."""
         stored = self.stored
-        assert stored.asked_at is None
         assert (stored.tries, stored.cursor) == (before.tries, before.cursor)
         if verdict is Verdict.DELIVERED:
             assert stored.state in (DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED)
@@ -173,8 +174,7 @@ class DeliveryLife(RuleBasedStateMachine):
             over = self.stored.state in (DeliveryState.EXPIRED, DeliveryState.CANCELLED)
             assert over or self.now >= self.stored.expires_at or self.message.unicast
             return
-        if wanted is not self.stored:
-            assert self.save(wanted)
+        assert self.save(wanted)
 
     @precondition(lambda self: self.pushes_begun)
     @rule(back=st.integers(-1, 2))

@@ -352,6 +352,9 @@ class Deliver:
         if job.received.order.manual and has_automatic_tries and delivery.settled:
             # The automatic tries ended with the manual one, and no order says so: the scheduled one is void now.
             return _when_settled(delivery)
+        if job.received.order.manual and delivery.asked_at is not None:
+            # Somebody asked again meanwhile, and that request has an order of its own.
+            return Following(Follow.NOTHING)
         if delivery.scheduled and delivery.asked_at is None:
             return Following(Follow.NOTHING)
         return None
@@ -591,6 +594,7 @@ class Deliver:
                     before,
                     outcome.answer,
                     outcome.verdict,
+                    asked_at=delivery.asked_at,
                     asked=asked,
                     subscriber=subscriber.name,
                     url=masked_url(subscriber.url),

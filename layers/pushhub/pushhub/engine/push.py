@@ -91,6 +91,9 @@ LONGEST_ATTEMPT_MS = 190_000
 ASIDE_MS = 15_000
 """How soon an order for a slow subscriber is retried where there is no slow lane; doubled with each receive."""
 
+MANUAL_ASIDE_MS = 5_000
+"""How soon the order for a manual try is looked at again that comes while its delivery is attempted."""
+
 FREE = Terms(limits=Limits(), longest_ms=LONGEST_ATTEMPT_MS)
 """The terms of a subscriber without limits in the slow lane."""
 
@@ -258,7 +261,8 @@ class Push:
     def _take(self, run: _Run, batch: Sequence[Received]) -> None:
         """Add orders to a run. A delivery that the run is already handling is not attempted a second time.
 
-        The order for a manual try is for that try only, so it must not replace the automatic one.
+        The order for a manual try is for that try only, so it must not replace the automatic one, nor be replaced: the
+        person may have asked for it after the attempt in hand began, and then it is one more.
         """
         if self._slow_lane is not None and run.hurried:
             self._slow_lane.refresh(len(batch))
@@ -283,12 +287,17 @@ class Push:
         for received in sorted(batch, key=lambda each: each.order.manual):
             order = received.order
             if order.key in new:
-                if not _is_void(received, stored.get(order.key)):
-                    firsts.setdefault(order.key, received)
-            elif (run.keys[order.key] and not order.manual) or order.key in self._in_line(run):
+                if _is_void(received, stored.get(order.key)):
+                    continue
+                first = firsts.setdefault(order.key, received)
+                if order.manual and not first.order.manual:
+                    behind.append(received)
+            elif run.keys[order.key] or order.manual or order.key in self._in_line(run):
                 behind.append(received)
         if behind:
-            run.keep |= self._wait([(each, self._clock.now() + ASIDE_MS) for each in behind], run.source)
+            now = self._clock.now()
+            waits = [(each, now + (MANUAL_ASIDE_MS if each.order.manual else ASIDE_MS)) for each in behind]
+            run.keep |= self._wait(waits, run.source)
         run.left.update(each.sqs_id for each in firsts.values())
         run.keys |= {key: received.order.manual for key, received in firsts.items()}
         run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
@@ -540,8 +549,8 @@ class Push:
                 same.append(run.keys[each.order.key])
             if not same:
                 some.append(each)
-            elif each.place in held or (all(same) and not each.order.manual):
-                # A manual try does not make the automatic ones.
+            elif each.place in held or each.order.manual or all(same):
+                # A manual try does not make the automatic ones, and may be asked for after the one in hand began.
                 self._turns.done(turn, each, keep=True)
             else:
                 turn.seconds.append(each)

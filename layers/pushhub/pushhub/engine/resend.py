@@ -1,7 +1,7 @@
 """Manual tries: a person may have a delivery tried that failed, waits, arrived, or was never owed.
 
 The request is one write, then one order in the retry queue. It is confirmed only when both are done; until then it has
-to be repeated, which does not lead to a second try. The sweep finds whatever a crash leaves behind.
+to be repeated, which leads to a second try only if the first has begun. The sweep finds whatever a crash leaves behind.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ class Resend:
         def once() -> Delivery:
             stored = self._deliveries.delivery(order.key)
             wanted = ask_for_try(stored or _untried(message, subscriber_id), self._clock.now())
-            if wanted is not stored:
-                self._deliveries.save(wanted)
+            self._deliveries.save(wanted)
             return wanted
 
         wanted = until_saved(once, doing="asking for a try under contention")

@@ -682,14 +682,12 @@ def ask_for_try(delivery: Delivery, now: int) -> Delivery:
     """The delivery with a manual try requested, in addition to its automatic tries and possible even after those are
     over.
 
-    The try is made at once. It is not repeated if it fails, and it uses up none of the automatic tries.
+    The try is made at once. It is not repeated if it fails, and it uses up none of the automatic tries. Whoever asks
+    again before it has begun gets one try, whoever does so later gets another one: ``asked_at`` differs each time.
 
     Args:
         delivery: As stored, or newly opened.
         now: Epoch milliseconds.
-
-    Returns:
-        The delivery to store, or the same object if a try is already requested.
 
     Raises:
         Forbidden: It expired, its owner deleted it, it is a unicast delivery, or its subscriber is working on it.
@@ -697,9 +695,8 @@ def ask_for_try(delivery: Delivery, now: int) -> Delivery:
     over = delivery.state in (DeliveryState.EXPIRED, DeliveryState.CANCELLED) or now >= delivery.expires_at
     if over or len(delivery.targets) > 1 or delivery.subscriber_id != delivery.targets[0] or delivery.update_url:
         raise Forbidden("Delivery cannot be tried again")
-    if delivery.asked_at is not None:
-        return delivery
-    return replace(delivery, asked_at=now, version=delivery.version + 1)
+    asked_at = now if delivery.asked_at is None else max(now, delivery.asked_at + 1)
+    return replace(delivery, asked_at=asked_at, version=delivery.version + 1)
 
 
 def added(message: Message, subscriber_id: str, *, due_at: int | None) -> Delivery:
@@ -729,6 +726,7 @@ def after_asked_try(
     answer: Answer,
     verdict: Verdict,
     *,
+    asked_at: int | None,
     asked: Asked = NOTHING_ASKED,
     subscriber: str = "",
     url: str | None = None,
@@ -738,6 +736,7 @@ def after_asked_try(
 
     Args:
         delivery: As stored now; a manual try is pending.
+        asked_at: The request that the attempt began for. If there has been another one since, it stays.
         answer: What came back.
         verdict: What the answer means; only a success changes the state.
         asked: What the answer asks for: it may end the automatic tries too.
@@ -756,7 +755,8 @@ def after_asked_try(
         manual=True,
     )
     last = attempted.last and replace(attempted.last, subscriber=subscriber, dialect=dialect)
-    tried = replace(attempted, last=last, asked_at=None, scheduled=delivery.scheduled)
+    later = None if delivery.asked_at == asked_at else delivery.asked_at
+    tried = replace(attempted, last=last, asked_at=later, scheduled=delivery.scheduled)
     arrived = delivery.state in (DeliveryState.DELIVERED, DeliveryState.ACKNOWLEDGED)
     if verdict is Verdict.DELIVERED and not arrived:
         ended, reason = DeliveryState.DELIVERED, ""
@@ -793,7 +793,8 @@ def counts_as_it_is(current: Delivery, begun: Delivery) -> bool:
         begun: As it was when the attempt began.
     """
     if begun.asked_at is not None:
-        return current.asked_at == begun.asked_at
+        # Asked for again meanwhile: the attempt was for the first request, and counts.
+        return current.asked_at is not None
     same = ("state", "due_at", "tries", "cursor", "update_url")
     return not current.settled and all(getattr(current, each) == getattr(begun, each) for each in same)
 
