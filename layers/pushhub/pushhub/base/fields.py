@@ -44,7 +44,7 @@ class Stored:
 
     Attributes:
         name: Its attribute; None for the field's own name.
-        key: Whether the item's key says it, so no attribute does.
+        key: Whether it stands elsewhere, as in the item's key, so it has no attribute by itself.
         sparse: Whether it is left out while it has its default.
     """
 
@@ -56,6 +56,8 @@ class Stored:
 _PLAIN: Final = Stored()
 KEY: Final = Stored(key=True)
 """A field that the key of the item says."""
+APART: Final = KEY
+"""A field that its store writes and reads by itself."""
 SPARSE: Final = Stored(sparse=True)
 """A field that is left out while it has its default."""
 

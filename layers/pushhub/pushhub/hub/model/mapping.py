@@ -8,6 +8,7 @@ from collections.abc import Mapping as Attributes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pushhub.base.fields import APART, told
 from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.queue import PushSettings
 
@@ -83,8 +84,8 @@ class ServiceMapping:
     enabled: bool = True
     required: bool = False
     integration_id: str | None = None
-    sealed: bytes = field(default=b"", repr=False)
-    credentials: bytes = field(default=b"", repr=False)
+    sealed: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
+    credentials: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
     created_at: int = 0
     version: int = 0
 

@@ -6,10 +6,10 @@ Settings are JSON text in one attribute and are read whole. What DynamoDB has to
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.verdict import Answer
+from pushhub.cloud.documents import AS_IT_IS, Document, read_by
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.message import BodyRef
 from pushhub.hub.model.filters import Filter, MatchRule, Operator
@@ -47,77 +47,54 @@ def note_place(at: int) -> str:
     return f"{at:015d}"
 
 
+def _pairs(given: list[list[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(map(tuple, given))
+
+
+_FILTERS = {"Filter": Document(Filter, {"Operator": read_by(Operator), "MatchRule": read_by(MatchRule)}).kind}
+_OPTIONS = {"ServiceOptions": Document(ServiceOptions).kind}
+_MAPPING = Document(ServiceMapping, {**_FILTERS, **_OPTIONS, "Attributes[str, str]": AS_IT_IS})
+_RECOMMENDATION = Document(
+    Recommendation,
+    {**_FILTERS, **_OPTIONS, "tuple[tuple[str, str], ...]": read_by(_pairs), "tuple[int, str]": read_by(tuple)},
+)
+_SERVICE = Document(Service, {"Recommendation": _RECOMMENDATION.kind})
+_DESCRIPTION = Document(EndpointDescription, {"Service": _SERVICE.kind})
+_INTEGRATION = Document(Integration, {"EndpointDescription": _DESCRIPTION.kind})
+
+
 def encode_mapping(mapping: ServiceMapping) -> Item:
     """All attributes but the key."""
-    return _encoded(asdict(mapping), "sealed", "credentials")
+    return _encoded(_MAPPING.encode(mapping), sealed=mapping.sealed, credentials=mapping.credentials)
 
 
-def _encoded(fields: dict[str, Any], *encrypted: str) -> Item:
+def _encoded(fields: dict[str, Any], **encrypted: bytes) -> Item:
     """Fields as JSON; those that are encrypted in attributes of their own."""
-    apart = {name: {"B": value} for name in encrypted if (value := fields.pop(name))}
+    apart = {name: {"B": value} for name, value in encrypted.items() if value}
     return {"doc": json_text(fields), "version": number(fields["version"]), **apart}
 
 
 def decode_mapping(item: Item) -> ServiceMapping:
     """The mapping from its item."""
-    fields = json.loads(item["doc"]["S"])
-    # Mappings from before November 2026 hold their integration's URL.
-    fields.pop("base_url", None)
-    fields |= {
-        "messages": tuple(fields["messages"]),
-        "parameter_ids": tuple(fields["parameter_ids"]),
-        "search_fields": tuple(fields.get("search_fields", ())),
-        "filters": _filters(fields["filters"]),
-        "options": ServiceOptions(**fields["options"]),
-        "sealed": _encrypted(item, "sealed"),
-        "credentials": _encrypted(item, "credentials"),
-    }
-    return ServiceMapping(**fields)
+    apart = {name: _encrypted(item, name) for name in ("sealed", "credentials")}
+    mapping: ServiceMapping = _MAPPING.decode(json.loads(item["doc"]["S"]), **apart)
+    return mapping
 
 
 def _encrypted(item: Item, name: str) -> bytes:
     return bytes(item[name]["B"]) if name in item else b""
 
 
-def _filters(given: list[dict[str, str]]) -> tuple[Filter, ...]:
-    return tuple(
-        Filter(
-            path=each["path"],
-            operator=Operator(each["operator"]),
-            value=each["value"],
-            match_rule=MatchRule(each["match_rule"]),
-        )
-        for each in given
-    )
-
-
 def encode_integration(integration: Integration) -> Item:
     """All attributes but the key."""
-    return _encoded(asdict(integration), "credentials")
+    return _encoded(_INTEGRATION.encode(integration), credentials=integration.credentials)
 
 
 def decode_integration(item: Item) -> Integration:
     """The integration from its item."""
-    fields = json.loads(item["doc"]["S"])
-    fields["errors"] = tuple(fields["errors"])
-    if fields["endpoint"] is not None:
-        endpoint = fields["endpoint"]
-        endpoint["errors"] = tuple(endpoint["errors"])
-        endpoint["services"] = tuple(_service(each) for each in endpoint["services"])
-        fields["endpoint"] = EndpointDescription(**endpoint)
-    return Integration(**fields, credentials=_encrypted(item, "credentials"))
-
-
-def _service(fields: dict[str, Any]) -> Service:
-    given = fields["recommends"]
-    recommends = Recommendation(
-        messages=tuple(given["messages"]),
-        identifiers=tuple((name, path) for name, path in given["identifiers"]),
-        filters=_filters(given["filters"]),
-        options=ServiceOptions(**given["options"]),
-        every=tuple(given["every"]) if given["every"] else None,
-    )
-    return Service(**{**fields, "parameters": tuple(fields["parameters"]), "recommends": recommends})
+    found = json.loads(item["doc"]["S"])
+    integration: Integration = _INTEGRATION.decode(found, credentials=_encrypted(item, "credentials"))
+    return integration
 
 
 def encode_parameter(parameter: Parameter, credentials: Credentials) -> Item:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pushhub.base.fields import SPARSE, Stored, told
 from pushhub.webhooks.model.redaction import Redaction
 
 
@@ -25,12 +26,12 @@ class ApplicationFields:
 
     name: str
     uid: str | None = None
-    throttle_rate: int | None = None
+    throttle_rate: int | None = field(default=None, metadata=told(stored=Stored(name="rate")))
     metadata: Mapping[str, str] = field(default_factory=dict)
-    redaction: Redaction = field(default_factory=Redaction)
-    search_fields: tuple[str, ...] = ()
-    portal_consent: bool = False
-    eager: bool = False
+    redaction: Redaction = field(default_factory=Redaction, metadata=told(stored=Stored(name="hidden", sparse=True)))
+    search_fields: tuple[str, ...] = field(default=(), metadata=told(stored=Stored(name="found_by", sparse=True)))
+    portal_consent: bool = field(default=False, metadata=told(stored=SPARSE))
+    eager: bool = field(default=False, metadata=told(stored=SPARSE))
 
     @property
     def found_by(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.fields import APART, SPARSE, Stored, told
 from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.payload_filter import PayloadFilter, lets_through
 
@@ -50,13 +51,13 @@ class EndpointFields:
     description: str = ""
     uid: str | None = None
     disabled: bool = False
-    event_types: tuple[str, ...] | None = None
+    event_types: tuple[str, ...] | None = field(default=None, metadata=told(stored=Stored(name="types")))
     channels: tuple[str, ...] | None = None
-    throttle_rate: int | None = None
+    throttle_rate: int | None = field(default=None, metadata=told(stored=Stored(name="rate")))
     metadata: Mapping[str, str] = field(default_factory=dict)
-    version: int = 1
+    version: int = field(default=1, metadata=told(stored=Stored(name="v")))
     filters: tuple[PayloadFilter, ...] = ()
-    cloud_events: CloudEvents | None = None
+    cloud_events: CloudEvents | None = field(default=None, metadata=told(stored=Stored(name="events", sparse=True)))
 
     @property
     def asks_consent(self) -> bool:
@@ -112,23 +113,23 @@ class Endpoint:
         version: Raised by each write.
     """
 
-    project: str
-    app_id: str
-    endpoint_id: str
-    fields: EndpointFields
-    reach: Reach
-    flags: frozenset[str] | None = None
+    project: str = field(metadata=told(stored=APART))
+    app_id: str = field(metadata=told(stored=APART))
+    endpoint_id: str = field(metadata=told(stored=APART))
+    fields: EndpointFields = field(metadata=told(stored=APART))
+    allowed_rate: int | None = field(default=None, metadata=told(stored=Stored(name="allowed", sparse=True)))
+    question: OpenQuestion | None = field(default=None, metadata=told(stored=SPARSE))
+    signatures: tuple[Scheme, ...] = field(default=(), metadata=told(stored=Stored(name="signs", sparse=True)))
     headers: Mapping[str, str] = field(default_factory=dict)
-    allowed_rate: int | None = None
-    question: OpenQuestion | None = None
-    sealed: bytes = field(default=b"", repr=False)
-    signatures: tuple[Scheme, ...] = ()
-    scheme_secrets: bytes = field(default=b"", repr=False)
-    credentials: bytes = field(default=b"", repr=False)
-    created_at: int
-    updated_at: int
-    deleted: bool = False
-    version: int = 0
+    reach: Reach = field(metadata=told(stored=Stored(name="by")))
+    flags: frozenset[str] | None = field(default=None, metadata=told(stored=SPARSE))
+    sealed: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
+    scheme_secrets: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
+    credentials: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
+    created_at: int = field(metadata=told(stored=APART))
+    updated_at: int = field(metadata=told(stored=APART))
+    deleted: bool = field(default=False, metadata=told(stored=APART))
+    version: int = field(default=0, metadata=told(stored=APART))
 
     @property
     def uid(self) -> str | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from pushhub.base.fields import APART, Stored, told
 
 _MOST_DIGITS = 18
 
@@ -62,18 +64,18 @@ class EventType:
         version: Raised by each write.
     """
 
-    project: str
-    name: str
+    project: str = field(metadata=told(stored=APART))
+    name: str = field(metadata=told(stored=APART))
     description: str
     archived: bool = False
     deprecated: bool = False
     schemas: Mapping[str, Any] | None = None
-    feature_flags: tuple[str, ...] = ()
-    group_name: str | None = None
+    feature_flags: tuple[str, ...] = field(default=(), metadata=told(stored=Stored(name="flags")))
+    group_name: str | None = field(default=None, metadata=told(stored=Stored(name="group")))
     enforcement: Enforcement = Enforcement.OFF
-    created_at: int
-    updated_at: int
-    version: int = 0
+    created_at: int = field(metadata=told(stored=APART))
+    updated_at: int = field(metadata=told(stored=APART))
+    version: int = field(default=0, metadata=told(stored=APART))
 
     def seen_by(self, flags: frozenset[str] | None) -> bool:
         """Whether a caller may see it.
