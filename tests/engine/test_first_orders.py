@@ -6,14 +6,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from tests.engine.world import World, subscribers
+from tests.engine.world import ENDLESS_MS, World, subscribers
 from tests.fakes import Crash, Fault, FaultPlan, Reply
 
 from pushhub.engine.first_orders import NOT_EAGER_MS
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import DeliveryState
-from pushhub.engine.model.eager import GOOD_FOR_MS, MARGIN_S, MOST_ORDERS
+from pushhub.engine.model.eager import FRESH_MS, GOOD_FOR_MS, MARGIN_S, MOST_ORDERS
 from pushhub.engine.model.flow import Limits
 
 URL = "https://one.example/in"
@@ -46,11 +46,15 @@ def test_a_post_is_delivered_before_the_stream_is_read_and_not_again_after(unica
     assert len(attempts(world)) == owed
     assert {each.state for each in world.deliveries(message_id)} == {DeliveryState.DELIVERED}
 
-    # And the stream's orders, which are the same but for when they hold, come when that must be over
+    # Without having looked whether somebody else had begun: nobody could have
+    assert "messages.deliveries" not in world.plan.calls
+
+    # And the stream's orders for the same deliveries come when that must be over, without the message
     world.dispatch_only()
     first, second = world.push_queue.sent[:owed], world.push_queue.sent[owed:]
     assert [delay_s for _, delay_s in second] == [AGAIN_S] * owed
-    assert [replace(order, until=None) for order, _ in first] == [replace(order, second=False) for order, _ in second]
+    assert [order.key for order, _ in first] == [order.key for order, _ in second]
+    assert all(order.second and order.message is None for order, _ in second)
 
     # And end without a post, or a look at the message or its queue
     before = len(world.plan.calls)
@@ -133,6 +137,68 @@ def test_ingests_order_is_void_once_the_streams_may_come() -> None:
     assert sorted(attempts(world)) == [URL, OTHER]
 
 
+@pytest.mark.parametrize("late_ms", [0, FRESH_MS])
+def test_whether_somebody_has_begun_is_looked_up_unless_the_order_is_fresh(late_ms: int) -> None:
+    # Given an order of ingest's that is received at once, or later
+    world = eager_world()
+    world.post("q", b"x")
+    world.clock.advance(ms=late_ms)
+
+    # When push takes it
+    world._push(world.push_queue, world.hub.engine.ports.push_queue)
+
+    # Then it reads the deliveries first only in the second case
+    assert ("messages.deliveries" in world.plan.calls) == (late_ms > 0)
+    assert sorted(attempts(world)) == [URL, OTHER]
+
+
+def test_an_order_of_ingests_that_comes_again_is_looked_up_however_soon() -> None:
+    # Given a try that was made, of which the queue did not hear
+    world = eager_world()
+    world.post("q", b"x")
+    source = world.hub.engine.ports.push_queue
+    batch = world.push_queue.receive()
+    world.push.run(batch, source=source, remaining_ms=lambda: ENDLESS_MS)
+    assert "messages.deliveries" not in world.plan.calls
+
+    # When the queue hands it out again at once, as its second receive
+    again = [replace(each, receive_count=2) for each in batch]
+    assert world.push.run(again, source=source, remaining_ms=lambda: ENDLESS_MS) == set()
+
+    # Then it was looked up, and nothing is sent twice
+    assert "messages.deliveries" in world.plan.calls
+    assert sorted(attempts(world)) == [URL, OTHER]
+
+
+def test_a_fresh_order_that_a_queue_repeats_is_recorded_once() -> None:
+    # Given a try that was made, and a queue that hands its order out twice as if it was the first time
+    world = eager_world()
+    [message_id] = world.post("q", b"x")
+    source = world.hub.engine.ports.push_queue
+    batch = world.push_queue.receive()
+    for _ in range(2):
+        world.push.run(batch, source=source, remaining_ms=lambda: ENDLESS_MS)
+
+    # Then it may be sent twice, as ever where queues repeat themselves, and is delivered and told once
+    assert attempts(world).count(URL) <= 2
+    assert [(each.state, each.attempts) for each in world.deliveries(message_id)] == [(DeliveryState.DELIVERED, 1)] * 2
+
+
+def test_second_orders_whose_first_never_came_read_their_message() -> None:
+    # Given an ingest that died before it sent the first orders
+    plan = FaultPlan()
+    world = eager_world(plan=plan)
+    plan.strike(Fault.CRASHES_BEFORE, of="push_queue.send_packed")
+    with suppress(Crash):
+        world.post("q", b"the body")
+
+    # When the stream's come, which carry no message
+    world.run(seconds=3_600)
+
+    # Then each subscriber got it, whole
+    assert sorted((each.url, each.body) for each in world.sender.requests) == [(URL, b"the body"), (OTHER, b"the body")]
+
+
 def test_a_run_that_dies_after_the_first_try_is_made_up_for_by_its_own_order() -> None:
     # Given a try that was recorded as failed, and a run that died before it arranged the next
     world = eager_world(retries=1)
@@ -190,15 +256,17 @@ def test_only_what_would_be_attempted_at_once_is_ordered_by_ingest() -> None:
     # And the stream orders all others as ever
     world.dispatch_only()
     delays = {
-        (order.message.body, order.key.subscriber_id): delay_s
+        (order.message.body if order.message else None, order.key.subscriber_id): delay_s
         for order, delay_s in world.push_queue.sent[1:]
-        if order.message
     }
-    assert delays == {
-        (body, f"s{number}"): AGAIN_S if body == b"x" and number == 0 else 5 if body == b"later" else 0
+    expected: dict[tuple[bytes | None, str], int] = {
+        (body, f"s{number}"): 5 if body == b"later" else 0
         for body in (b"x", b"later", b"in order")
         for number in range(4)
     }
+    del expected[b"x", "s0"]
+    expected[None, "s0"] = AGAIN_S
+    assert delays == expected
 
 
 def test_a_post_that_makes_many_orders_leaves_them_to_the_stream() -> None:

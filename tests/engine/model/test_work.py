@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import BodyRef, Message, Ordering
-from pushhub.engine.model.work import GROUPS_OF_A_PROJECT, PACK_BYTES, PACK_ORDERS, WorkOrder, decode_pack, pack
+from pushhub.engine.model.work import (
+    GROUPS_OF_A_PROJECT,
+    PACK_BYTES,
+    PACK_ORDERS,
+    PACK_SECONDS,
+    WorkOrder,
+    decode_pack,
+    pack,
+)
 
 
 def a_message(body: bytes | None = b"x", *, number: int = 1, subscriber_id: str = "s0", **more: object) -> Message:
@@ -168,6 +176,14 @@ def test_a_pack_holds_ten_orders_and_a_lone_one_is_not_packed() -> None:
     packs = [text for _, text in pack(orders)]
     assert [len(decode_pack(text)) for text in packs] == [PACK_ORDERS, PACK_ORDERS, 1]
     assert packs[2] == orders[-1].encode()
+
+
+def test_second_orders_without_a_message_are_packed_by_the_hundred_and_apart_from_others() -> None:
+    orders = [replace(an_order(number=number), message=None, second=True) for number in range(PACK_SECONDS + 1)]
+    packs = [decode_pack(text) for _, text in pack([*orders, an_order(number=999)])]
+    assert [len(each) for each in packs] == [PACK_SECONDS, 1, 1]
+    assert [each for inside in packs[:2] for each in inside] == orders
+    assert max(len(text.encode()) for _, text in pack(orders)) <= PACK_BYTES
 
 
 def test_a_pack_is_filled_to_the_byte() -> None:

@@ -26,10 +26,14 @@ NOT_EAGER_MS = 30_000
 
 
 def first_order(message: Message, subscriber_id: str) -> WorkOrder:
-    """The order that the stream sends for a delivery."""
-    order = WorkOrder.carrying(message, subscriber_id)
-    second = message.eager is not None and subscriber_id in message.eager.subscriber_ids
-    return replace(order, second=True) if second else order
+    """The order that the stream sends for a delivery.
+
+    Nearly all that are the second ones find their work done, so they carry no message: whoever has to make the attempt
+    after all reads it.
+    """
+    if message.eager is not None and subscriber_id in message.eager.subscriber_ids:
+        return WorkOrder(key=message.delivery_key(subscriber_id), queue=message.queue, second=True)
+    return WorkOrder.carrying(message, subscriber_id)
 
 
 class FirstOrders:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 GOOD_FOR_MS = 15_000
 """How long ingest's order may begin an attempt, from the message's acceptance."""
 
+FRESH_MS = 1_000
+"""How long after a message's acceptance ingest's order, received for the first time, is taken at its word: nothing is
+read to see whether somebody has begun, or the message's owner has taken it back."""
+
 MARGIN_S = 15
 """Time to record an attempt, and for clocks that differ."""
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 PACK_ORDERS = 10
 """Maximum number of orders in one SQS message."""
 
+PACK_SECONDS = 100
+"""The same of second orders, which carry no message, and of which nearly none leads to an attempt."""
+
 PACK_BYTES = 60_000
 """Maximum size of a pack of several orders: SQS bills each 64 KB of payload as a request."""
 
@@ -245,18 +248,22 @@ def pack(orders: Sequence[WorkOrder]) -> list[tuple[str, str]]:
     Returns:
         (``MessageGroupId``, SQS message body) of each pack; orders for one subscriber stay in their order.
     """
-    together: dict[tuple[str, str, str], list[WorkOrder]] = {}
+    together: dict[tuple[tuple[str, str, str], bool], list[WorkOrder]] = {}
     for order in orders:
-        together.setdefault(order.addressee, []).append(order)
-    return [(each[0].group, text) for each in together.values() for text in _packed([order.encode() for order in each])]
+        together.setdefault((order.addressee, order.second), []).append(order)
+    return [
+        (each[0].group, text)
+        for (_, second), each in together.items()
+        for text in _packed([order.encode() for order in each], PACK_SECONDS if second else PACK_ORDERS)
+    ]
 
 
-def _packed(texts: Sequence[str]) -> Iterator[str]:
+def _packed(texts: Sequence[str], most: int) -> Iterator[str]:
     waiting: list[str] = []
     size = 0
     for text in texts:
         bytes_ = len(text.encode())
-        if waiting and (len(waiting) == PACK_ORDERS or size + bytes_ > PACK_BYTES):
+        if waiting and (len(waiting) == most or size + bytes_ > PACK_BYTES):
             yield _joined(waiting)
             waiting, size = [], 0
         waiting.append(text)
