@@ -1,6 +1,6 @@
 """What a million messages cost: every AWS call counted, every billable unit priced from one table.
 
-    .venv/bin/python -m bench.cost [--rounds 3] [--save docs/bench-cost.md]
+    .venv/bin/python -m bench.cost [--rounds 3] [--save docs/figures/cost.md]
 
 The functions' own handlers run in this process against moto, and every SDK call they make is metered
 (bench/metering.py). What AWS does around them is added by rule: one HTTP API request per post (none at the producers'

@@ -1,6 +1,6 @@
 """A long backlog of notifications, drained in one connection while the machine is busy.
 
-    make up && .venv/bin/python -m bench.drain [--count 10000] [--busy 20] [--save docs/bench-drain.md]
+    make up && .venv/bin/python -m bench.drain [--count 10000] [--busy 20] [--save docs/figures/drain.md]
 
 Runs against the running local stack, from outside: a subscriber that was away connects with the usual settings of
 `websockets` (a ping every 20 s, answered within 20 s), and acknowledges each notification as it comes, until all have

@@ -1,6 +1,6 @@
 """How soon messages of eager queues are delivered, in the simulator's model of AWS.
 
-    PYTHONHASHSEED=0 .venv/bin/python -m bench.eager_model [--save docs/bench-eager.md]
+    PYTHONHASHSEED=0 .venv/bin/python -m bench.eager_model [--save docs/figures/eager.md]
 
 The real functions run in the simulator's account, as template.yaml has them, in virtual time: no figure depends on the
 machine. One message is posted after the other, at an even pace, to a push queue with one endpoint, which is prompt.

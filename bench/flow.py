@@ -1,6 +1,6 @@
 """What flow control promises (docs/flow.md), on the local stack and from outside: the endpoints' own stamps.
 
-    make up && .venv/bin/python -m bench.flow [--save docs/bench-flow.md]
+    make up && .venv/bin/python -m bench.flow [--save docs/figures/flow.md]
 
 One after the other: endpoints with a `throttleRate`, sent more than that; an endpoint that answers after six seconds,
 and 30 messages for it; four clients that post batches of a hundred over a quota of five a second and wait as

@@ -1,6 +1,6 @@
 """Cold start: importing each handler and building what it needs, compared with bare boto3 and the same clients.
 
-    .venv/bin/python -m bench.imports [--rounds 7] [--save docs/bench-imports.md]
+    .venv/bin/python -m bench.imports [--rounds 7] [--save docs/figures/imports.md]
 
 Each measurement is the CPU time of a fresh interpreter, because an import waits for nothing else. Rounds alternate
 between the two, and the minimum of each is compared, so that a busy moment of the machine affects both. All code is

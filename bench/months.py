@@ -1,6 +1,6 @@
 """What a hub costs a month: at rest, by how full its batches are, and by how many messages it gets.
 
-    .venv/bin/python -m bench.months [--rounds 1] [--save docs/bench-months.md]
+    .venv/bin/python -m bench.months [--rounds 1] [--save docs/figures/months.md]
 
 Messages are counted as in bench/cost.py, in batches of other sizes: so many messages of the stream in a run of
 dispatch, and so many messages of the queue in a run of push. Batches fill by themselves where messages come faster than

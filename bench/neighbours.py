@@ -1,6 +1,6 @@
 """What one project's messages to endpoints that hang cost another project's healthy delivery, on the local stack.
 
-    make up && .venv/bin/python -m bench.neighbours [--seconds 60] [--save docs/bench-neighbours.md]
+    make up && .venv/bin/python -m bench.neighbours [--seconds 60] [--save docs/figures/neighbours.md]
 
 A victim posts single messages at an even pace to a prompt endpoint. After five seconds another project posts its
 messages, a hundred at a time on two connections: to a prompt endpoint, to one that never answers, and to fifty of

@@ -1,6 +1,6 @@
 """What endpoints that hang cost another project's healthy delivery, in the simulator's model of AWS.
 
-    PYTHONHASHSEED=0 .venv/bin/python -m bench.neighbours_model [--save docs/bench-neighbours-model.md]
+    PYTHONHASHSEED=0 .venv/bin/python -m bench.neighbours_model [--save docs/figures/neighbours-model.md]
 
 The real functions run in the simulator's account, as template.yaml has them (with as many runs at a time as its default
 allows), in virtual time: no figure depends on the machine. Its queues are not fair: a message stands behind those that

@@ -1,6 +1,6 @@
 """What one project's rules that exhaust their budget cost another project's posts and lists, on the local stack.
 
-    make up && .venv/bin/python -m bench.neighbours_rules [--seconds 40] [--save docs/bench-neighbours-rules.md]
+    make up && .venv/bin/python -m bench.neighbours_rules [--seconds 40] [--save docs/figures/neighbours-rules.md]
 
 A victim posts webhook messages and lists them, one request after the other at an even pace. Another project makes as
 many requests as its pace and four connections allow: ordinary posts; posts whose enforced schema is given up when its

@@ -1,7 +1,7 @@
 """Notifications per second to one and to fifty consumers, time from publishing to receiving, and what acknowledging
 costs.
 
-    make up && .venv/bin/python -m bench.notifications [--save docs/bench-notifications.md]
+    make up && .venv/bin/python -m bench.notifications [--save docs/figures/notifications.md]
 
 Runs against the running local stack, from outside: HTTP to publish, WebSockets to consume, all through its front door.
 Everything runs on the same machine, and the emulator has only one process, so the rates say more about the machine and

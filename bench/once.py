@@ -1,6 +1,6 @@
 """Whether a healthy endpoint gets a message twice, on the local stack.
 
-    make up && .venv/bin/python -m bench.once [--runs 20] [--messages 3000] [--save docs/bench-once.md]
+    make up && .venv/bin/python -m bench.once [--runs 20] [--messages 3000] [--save docs/figures/once.md]
 
 In each run, messages are posted a hundred at a time, on four connections, to a push queue whose endpoint answers 200
 within milliseconds. A run ends when all have arrived and nothing more has for some seconds; then it is counted how

@@ -1,7 +1,7 @@
 """The hub beside what a Python team would build: Celery and Dramatiq on Redis,
 each posting with requests and retrying; in one run.
 
-    make up && .venv/bin/python -m bench.peers --redis redis-server [--save docs/bench-peers.md]
+    make up && .venv/bin/python -m bench.peers --redis redis-server [--save docs/figures/peers.md]
 
 Their environment is made by ``uv venv .venv-bench-peers`` and
 ``uv pip install --require-hashes -r requirements/bench-peers.txt``; the Redis is Debian's ``redis-server``. All deliver

@@ -1,6 +1,6 @@
 """Several consumers of one pull queue: what each message costs, and whether each is handed out once.
 
-    .venv/bin/python -m bench.pull [--stack] [--busy 30] [--save docs/bench-pull.md]
+    .venv/bin/python -m bench.pull [--stack] [--busy 30] [--save docs/figures/pull.md]
 
 *Counted.* Consumers, each with the memory of a separate execution environment, reserve and delete messages of one queue
 on an in-process DynamoDB. Their calls take turns in virtual time (a query 3 to 12 ms, a write 1 to 6 ms), so the counts

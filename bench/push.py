@@ -1,7 +1,7 @@
 """The push function's throughput and CPU per delivery, against a bare ``requests.Session`` thread pool to the same
 sink.
 
-    make up && .venv/bin/python -m bench.push [--seconds 8] [--rounds 3] [--save docs/bench-push.md]
+    make up && .venv/bin/python -m bench.push [--seconds 8] [--rounds 3] [--save docs/figures/push.md]
 
 The push function's handler runs in this process, invocation after invocation, each with one SQS event, against the
 running local stack's tables (the emulator and the sink are processes of their own on the same machine, so they take

@@ -1,6 +1,6 @@
 """The delivery report measured: its stages, how its time grows, its memory, against Spark's floor and against DuckDB.
 
-    .venv-glue-bench/bin/python -m bench.records_report --sizes 1000000 10000000 --rounds 2 --save docs/bench-records.md
+    .venv-glue-bench/bin/python -m bench.records_report --sizes 1000000 10000000 --save docs/figures/records.md
 
 Each run is a process of its own over the same generated files (bench/records_generate.py): two threads, 2 GB of heap
 for Spark, 2 GB for DuckDB. *Floor*: Spark reads the same columns of the same files and does nothing with them.

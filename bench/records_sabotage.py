@@ -1,6 +1,6 @@
 """What is taken away from a hub's records, and in which night the report names it.
 
-    PYTHONPATH=layers/pushhub:. .venv-glue/bin/python -m bench.records_sabotage --save docs/bench-records-sabotage.md
+    PYTHONPATH=layers/pushhub:. .venv-glue/bin/python -m bench.records_sabotage --save docs/figures/records-sabotage.md
 
 Two days of hubs with 10, 60 and 10,000 records an hour in three streams of two shards each; in the night after each day
 the report runs over all of them, with the tables as they are then (tests/glue/sabotaged.py). What is taken away never

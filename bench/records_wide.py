@@ -2,7 +2,7 @@
 second run over the same days costs.
 
     PYTHONPATH=layers/pushhub:. .venv-glue/bin/python -m bench.records_wide [--records 4000000] [--subscribers 1000000]
-        [--save docs/bench-records-wide.md]
+        [--save docs/figures/records-wide.md]
 
 Two threads and the 2 GB of heap that the job has on one machine. Records are generated (bench/records_generate.py), one
 queue and one subscriber after the other, all equally busy: the widest tables that this many records can produce. The

@@ -1,6 +1,6 @@
 """Finding an order's number in the console: how long a person waits.
 
-    make up && .venv-browser/bin/python -m bench.search [--save docs/bench-search.md]
+    make up && .venv-browser/bin/python -m bench.search [--save docs/figures/search.md]
 
 A project has 200 queues that name the field ``order.number``, and 20,000 messages; one of them has the number 4711 and
 was given up at one of two subscribers. *Asked*: ``GET .../search?value=4711`` by a client, the time until the whole

@@ -1,6 +1,6 @@
 """Single posts on the local stack: how many a second, and how soon they are delivered.
 
-    make up && .venv/bin/python -m bench.singles [--save docs/bench-singles.md]
+    make up && .venv/bin/python -m bench.singles [--save docs/figures/singles.md]
 
 *Posted*: eight clients, each with a connection of its own, post one message after the other, of 1 KB, to a push queue
 that was last changed more than a minute before (posts go by copies of such a queue); answered posts a second, the

@@ -1,6 +1,6 @@
 """What waking costs: CPU and calls of one run of wake for one shard of the schedule, and writes of a scheduled cycle.
 
-    .venv/bin/python -m bench.wake [--deliveries 20000] [--save docs/bench-wake.md]
+    .venv/bin/python -m bench.wake [--deliveries 20000] [--save docs/figures/wake.md]
 
 The use case runs on the real adapters and the real SDK. Calls are answered inside the SDK before anything is sent, so
 only the CPU time of our own code and of the SDK is measured. In one measurement all deliveries are for one subscriber

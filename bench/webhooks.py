@@ -1,6 +1,6 @@
 """A dead webhook endpoint among healthy ones: what it is spared, what its neighbours notice, and how it catches up.
 
-    make up && .venv/bin/python -m bench.webhooks [--messages 2000] [--rate 15] [--save docs/bench-webhooks.md]
+    make up && .venv/bin/python -m bench.webhooks [--messages 2000] [--rate 15] [--save docs/figures/webhooks.md]
 
 Runs against the running local stack. Messages are posted at the same pace to two applications: one with three healthy
 endpoints, and one with three healthy endpoints and a fourth, which dies after the first fifty messages and answers 503

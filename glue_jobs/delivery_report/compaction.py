@@ -35,7 +35,7 @@ FILE_BYTES = 256 * 1024 * 1024
 """Size aimed at for a Parquet file (128 MB to 1 GB)."""
 
 PARQUET_PER_GZIP = 1.3
-"""Bytes of Parquet that a byte of gzip JSON lines becomes; measured in ``docs/bench-records.md``."""
+"""Bytes of Parquet that a byte of gzip JSON lines becomes; measured in ``docs/figures/records.md``."""
 
 UNLISTED = "all objects (no list of them was kept)"
 """What is gone if not even a manifest says so."""

@@ -17,7 +17,7 @@ from tests.stack.running import RunningStack
 
 QUEUES = 200
 MESSAGES = 2_000
-"""Ten times as many are found as quickly (docs/bench-search.md), and take a quarter of a minute to post."""
+"""Ten times as many are found as quickly (docs/figures/search.md), and take a quarter of a minute to post."""
 MOST_CLICKS = 8
 
 

@@ -33,6 +33,20 @@ def test_links_lead_somewhere() -> None:
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
+def test_each_page_of_figures_is_in_their_index() -> None:
+    # Given the pages that measurements saved, which are nowhere else
+    figures = REPOSITORY / "docs" / "figures"
+    pages = {each.name for each in figures.glob("*.md")} - {"README.md"}
+    assert not [*(REPOSITORY / "docs").glob("bench-*.md")], "measurements are saved in docs/figures"
+    # Then the index has each, under the page's own title
+    rows = dict(
+        re.findall(r"^\| \[(.+)\]\((.+)\) \|", (figures / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert {page: title for title, page in rows.items()} == {
+        page: (figures / page).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for page in pages
+    }
+
+
 def test_tests_that_are_named_exist() -> None:
     # Given the commands with which pages run some of the tests
     pages = [REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
