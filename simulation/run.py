@@ -42,6 +42,9 @@ SETTLES_WITHIN = 40
 LONGEST_EXPIRY = 8 * 24
 """Hours until the last message expires, if nothing else ends it."""
 
+LONGEST_TALK = 60
+"""Hours that a talk lasts at most."""
+
 PURGEABLE = ("PushQueue", "RetryQueue", "SlowQueue", "PollQueue", "RouteQueue")
 
 
@@ -149,10 +152,12 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
                 f"{world.open()} open"
             )
         _settle(account, world, progress)
-        violations = [*world.check(), *_conservation(truth)]
+        _talk(account, world)
+        violations = [*world.check(), *world.talked.violations, *_conservation(truth)]
         violations += [*_queues(account), *lost.violations()]
         figures = _figures(account, truth)
         figures["judged"] = world.judgement.judged
+        figures["judged in talks"] = world.talked.judged
         figures.update({f"excused {name}": count for name, count in world.judgement.excused.items()})
         fingerprint = account.scheduler.fingerprint
         hours = account.scheduler.now / HOUR
@@ -192,6 +197,22 @@ def _settle(account: Account, world: World, progress: Callable[[str], None]) -> 
             progress(f"{waited} hours of good weather: {world.open()} open")
     # For late duplicates, errors on their way to their queues, and records of the last minute.
     account.scheduler.run(account.scheduler.now + HOUR)
+
+
+def _talk(account: Account, world: World) -> None:
+    """Somebody talks to the hub, in good weather; then the records of that are written."""
+    done: list[bool] = []
+
+    def talk() -> None:
+        world.talk()
+        done.append(True)
+
+    account.scheduler.spawn(talk)
+    for _ in range(LONGEST_TALK):
+        account.scheduler.run(account.scheduler.now + HOUR)
+        if done:
+            return
+    world.talked.fact(False, "a talk without an end", world.name, f"in {LONGEST_TALK} hours")
 
 
 def _conservation(truth: Truth) -> list[Violation]:

@@ -12,8 +12,10 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from simulation.strangers.changes import places
+from simulation.strangers.diffs import Known, changed
 
-Edit = Callable[[ast.Module], None]
+Edit = Callable[[str], ast.Module]
+"""Makes a tree of a module's text."""
 
 
 class _Loader(SourceFileLoader):
@@ -24,8 +26,7 @@ class _Loader(SourceFileLoader):
         self._edit = edit
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 (the loader knows its module)
-        tree = ast.parse(self.get_data(self.path), self.path)
-        self._edit(tree)
+        tree = self._edit(self.get_data(self.path).decode("utf-8"))
         code: CodeType = compile(ast.fix_missing_locations(tree), self.path, "exec")
         return code
 
@@ -59,41 +60,72 @@ def change(module: str, number: int) -> None:
     """
     assert module not in sys.modules
 
-    def edit(tree: ast.Module) -> None:
+    def edit(text: str) -> ast.Module:
+        tree = ast.parse(text)
         places(tree)[number].make()
+        return tree
 
     sys.meta_path.insert(0, _Finder(lambda name: edit if name == module else None))
 
 
-def watch() -> set[tuple[str, int]]:
-    """Import all modules of the hub with marks; returns the set that modules and lines of statements go into once they
-    are reached in a function.
+def put_back(defect: Known) -> None:
+    """Import the hub with a known defect from now on.
+
+    Raises:
+        AssertionError: One of its modules was imported already, so nothing would change.
     """
-    reached: set[tuple[str, int]] = set()
+    assert not {*defect.modules} & {*sys.modules}
+
+    def edits(name: str) -> Edit | None:
+        hunks = defect.modules.get(name)
+        return (lambda text: ast.parse(changed(text, hunks))) if hunks is not None else None
+
+    sys.meta_path.insert(0, _Finder(edits))
+
+
+class Marks:
+    """Which statements of functions were reached, of modules that were imported with :func:`watch`."""
+
+    def __init__(self) -> None:
+        self.places: list[tuple[str, int]] = []
+        self.hit = bytearray()
+
+    def add(self, module: str, line: int) -> int:
+        """The number of a new mark."""
+        self.places.append((module, line))
+        self.hit.append(0)
+        return len(self.places) - 1
+
+    def reached(self) -> set[tuple[str, int]]:
+        """Modules and lines."""
+        return {place for place, hit in zip(self.places, self.hit, strict=True) if hit}
+
+
+def watch() -> Marks:
+    """Import all modules of the hub with marks, which show what is reached in functions."""
+    marks = Marks()
 
     def edits(name: str) -> Edit:
-        return lambda tree: _mark(tree, name)
-
-    def mark(module: str, line: int) -> None:
-        reached.add((module, line))
+        return lambda text: _mark(ast.parse(text), name, marks)
 
     builtins: Any = sys.modules["builtins"]
-    builtins.__reached__ = mark
+    builtins.__reached__ = marks.hit
     sys.meta_path.insert(0, _Finder(edits))
-    return reached
+    return marks
 
 
-def _mark(tree: ast.Module, module: str) -> None:
-    class Marks(ast.NodeTransformer):
+def _mark(tree: ast.Module, module: str, marks: Marks) -> ast.Module:
+    class Marking(ast.NodeTransformer):
         def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
             self.generic_visit(node)
-            _mark_all(node, module)
+            _mark_all(node, module, marks)
             return node
 
-    Marks().visit(tree)
+    Marking().visit(tree)
+    return tree
 
 
-def _mark_all(node: ast.AST, module: str) -> None:
+def _mark_all(node: ast.AST, module: str, marks: Marks) -> None:
     """Put a mark before each statement of a function, in all its blocks but those of functions in it."""
     for name in ("body", "orelse", "finalbody"):
         body = getattr(node, name, None)
@@ -102,11 +134,13 @@ def _mark_all(node: ast.AST, module: str) -> None:
         marked: list[ast.stmt] = []
         for statement in body:
             if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                _mark_all(statement, module)
-            mark = ast.parse(f"__reached__({module!r}, {statement.lineno})").body[0]
+                _mark_all(statement, module, marks)
             is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
             is_scope = isinstance(statement, ast.Global | ast.Nonlocal)
-            marked += [statement] if is_docstring or is_scope else [ast.copy_location(mark, statement), statement]
+            if not (is_docstring or is_scope):
+                mark = ast.parse(f"__reached__[{marks.add(module, statement.lineno)}] = 1").body[0]
+                marked.append(ast.copy_location(mark, statement))
+            marked.append(statement)
         setattr(node, name, marked)
     for each in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
-        _mark_all(each, module)
+        _mark_all(each, module, marks)

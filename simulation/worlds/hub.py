@@ -21,6 +21,7 @@ from simulation.promises.hub import Hub, Pushed, is_taken
 from simulation.promises.hub import Service as MadeService
 from simulation.promises.judgement import Told, Violation
 from simulation.promises.shown import End, Shown, ShownPushes
+from simulation.promises.talks import hub as talks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
 from simulation.weather import HOUR
@@ -220,11 +221,15 @@ class HubWorld(PushWorld):
                     self._by_hand[from_object_id(each["message_id"]) or ""].append(answer.told)
 
     def _is_own(self, message: Message) -> bool:
-        return message.queue.startswith("hub/")
+        return message.project == self._project and message.queue.startswith("hub/")
 
     def _waits_for_a_person(self, owed: Owed) -> bool:
         history = self._truth.deliveries.get(owed, [])
         return bool(history) and history[-1].state == HELD
+
+    def talk(self) -> None:
+        """The whole API, talked through."""
+        talks.through(self._talking("/api/stores/{project}", lambda _, token: {"x-augury-token": token}))
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

@@ -23,6 +23,7 @@ from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post,
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Violation
 from simulation.promises.shown import Shown, ShownPushes, judge_settings
+from simulation.promises.talks import ironmq as talks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
 from simulation.weather import HOUR
@@ -357,6 +358,10 @@ class IronMqWorld(PushWorld):
 
     def _is_own(self, message: Message) -> bool:
         return message.queue in self._by_name
+
+    def talk(self) -> None:
+        """Push queues, talked through."""
+        talks.push(self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"}))
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

@@ -19,6 +19,7 @@ from simulation.gateway import WebSocketGateway
 from simulation.promises.judgement import Violation
 from simulation.promises.notifications import Connection, Notifications
 from simulation.promises.notifications import Frame as SeenFrame
+from simulation.promises.talks import notifications as talks
 from simulation.scheduler import SECOND
 from simulation.weather import HOUR
 from simulation.worlds.world import World
@@ -253,6 +254,26 @@ class NotificationsWorld(World):
     def _owed(subscriber: Subscriber, published: Published) -> bool:
         return (
             published.topic == subscriber.topic and subscriber.since is not None and published.began > subscriber.since
+        )
+
+    def talk(self) -> None:
+        """The whole API, talked through."""
+
+        def basic(project: str, token: str) -> Mapping[str, str]:
+            return {"authorization": f"Basic {base64.b64encode(f'{project}/me:{token}'.encode()).decode()}"}
+
+        talks.through(self._talking("/notification2", basic), self._connected)
+
+    def _connected(self, query: Mapping[str, str]) -> talks.Connected:
+        frames: list[str] = []
+
+        def heard(_: str, frame: str) -> None:
+            if frame:
+                frames.append(frame)
+
+        status, connection = self._gateway.connect(query, heard)
+        return talks.Connected(
+            status, frames, partial(self._gateway.send, connection), partial(self._gateway.cut, connection)
         )
 
     def check(self) -> Iterator[Violation]:

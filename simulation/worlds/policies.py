@@ -176,6 +176,9 @@ class PoliciesWorld(IronMqWorld):
             self.posted += [Posted(queue.name, each, began, now, key) for each in ids]
             return
 
+    def talk(self) -> None:
+        """Nothing that another world does not say."""
+
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""
         yield from super().check()

@@ -15,6 +15,7 @@ from simulation.account import HttpAnswer
 from simulation.bodies import bytes_body, text_body
 from simulation.promises.judgement import Violation
 from simulation.promises.pull import Act, Clear, Got, Post, PullQueues, Reserve, Settings
+from simulation.promises.talks import ironmq as talks
 from simulation.scheduler import SECOND
 from simulation.weather import MINUTE
 from simulation.worlds.world import World
@@ -230,6 +231,10 @@ class PullWorld(World):
             each.queue == post.queue and each.told.done and each.told.asked > post.told.answered
             for each in self._clears
         )
+
+    def talk(self) -> None:
+        """Pull queues, talked through."""
+        talks.pull(self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"}))
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

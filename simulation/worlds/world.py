@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import ClassVar
 
 from pushhub.engine.model.message import Message
 from pushhub.engine.projects import Projects
 from simulation.account import Account, HttpAnswer, Operator
-from simulation.endpoints import Endpoint
+from simulation.endpoints import Asked, Endpoint, Mood, Reply
 from simulation.promises.judgement import HARMLESS, Fault, Faults, Judgement, Violation
 from simulation.promises.push import Request
+from simulation.promises.talks.talk import Came, Say, Surroundings, Talk
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted, Truth
 from simulation.weather import HOUR, Kind
@@ -42,6 +43,7 @@ class World(ABC):
 
     Attributes:
         judgement: What the models of :mod:`simulation.promises` say of it, once it was checked.
+        talked: What came of the talk with the hub, in which nothing is excused.
     """
 
     name: ClassVar[str]
@@ -54,7 +56,7 @@ class World(ABC):
         self._random = self._chance(self.name)
         self._operator = Operator(account)
         self._project = self._token = ""
-        self.judgement = Judgement()
+        self.judgement, self.talked = Judgement(), Judgement()
 
     @staticmethod
     def _requests(receiver: str, endpoint: Endpoint, queue: str = "") -> list[Request]:
@@ -124,6 +126,34 @@ class World(ABC):
         for name, act in self.actors().items():
             if name in names:
                 self._account.scheduler.spawn(act)
+
+    def talk(self) -> None:  # noqa: B027 (most have nothing to say)
+        """Talk a protocol through, in good weather, in a project of its own, in the current task."""
+
+    def _talking(self, base: str, headers: Callable[[str, str], Mapping[str, str]]) -> Talk:
+        """A client of a new project, with headers made of its id and token."""
+        projects = Projects(config=self._operator.config, clock=self._operator.clock)
+        project = projects.make("talked to").project_id
+        given = headers(project, projects.make_token(project))
+        account = self._account
+        around = Surroundings(
+            lambda method, path, body, sent: account.http(method, path, body, headers=sent),
+            lambda seconds: account.scheduler.sleep(round(seconds * SECOND)),
+            lambda: account.scheduler.now,
+            self._listen,
+        )
+        return Talk(around, self.talked, base=base.format(project=project), headers=given)
+
+    def _listen(self, host: str, say: Say) -> Sequence[Came]:
+        came: list[Came] = []
+
+        def answers(seen: Asked, _: Random) -> Reply:
+            came.append(Came(seen.at, seen.headers, seen.body))
+            status, body = say(came[-1])
+            return Reply(status, body=body, takes=0)
+
+        self._account.endpoints.add(host, [(0, Mood.WELL)]).answers = answers
+        return came
 
     @abstractmethod
     def open(self) -> int:

@@ -95,7 +95,7 @@ def run(**what: Any) -> dict[str, Any]:
 
 def test_a_run_notices_a_change_and_knows_what_it_reaches() -> None:
     # Given a run of queues, which keeps its promises
-    plan = {"world": "ironmq", "seed": 1, "hours": 0.25}
+    plan = {"plans": [{"world": "ironmq", "seed": 1, "hours": 0.25}]}
     calm = run(**plan)
     assert calm["rules"] == []
     # When messages are owed to nobody, by a statement that the run reaches
@@ -103,8 +103,19 @@ def test_a_run_notices_a_change_and_knows_what_it_reaches() -> None:
     [change] = [
         each
         for each in candidates(["pushhub.ironmq.post"])
-        if each.operator == "condition" and "queue.push.subscribers if queue.push" in each.before
+        if each.operator == "condition" and "queue.push.subscribers if queue.push" in each.told()
     ]
     assert (change.module, change.line) in reached
     # Then promises are broken
     assert run(**plan, module=change.module, number=change.number)["rules"] != []
+
+
+def test_a_change_without_any_effect_is_known_by_its_digest() -> None:
+    # Given a run, and a change of a module that it does not use
+    plan = {"plans": [{"world": "tenants", "seed": 1, "hours": 0.1, "only": ["owners"]}]}
+    calm = run(**plan)
+    change = candidates(["pushhub.notifications.idle"])[0]
+    # When it is made again, and with that change
+    again, changed = run(**plan), run(**plan, module=change.module, number=change.number)
+    # Then each call and each answer was the same
+    assert calm["digests"] == again["digests"] == changed["digests"]

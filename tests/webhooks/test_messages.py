@@ -554,6 +554,9 @@ def test_messages_are_listed_newest_first_within_the_times_asked_for(world: Webh
     assert listed(before=times[2]) == ids[3:]
     assert listed(after=times[2]) == ids[:3]
     assert listed(after=times[1], before=times[3]) == ids[2:4]
+    # And from, or before, a moment that is older than any identifier
+    assert listed(after="2013-11-10T17:17:34Z", before=times[3]) == ids[2:]
+    assert listed(before="2013-11-10T17:17:34Z") == []
     # With a limit, the oldest from a moment on are shown
     assert listed(after=times[1], limit=2) == ids[2:4]
     assert listed(event_types="type-1") == [ids[1], ids[3]]

@@ -229,6 +229,9 @@ def test_filters_of_the_accepted_queue() -> None:
     assert found(mapping_id=two["id"], message="a:two") == everything[2:]
     assert found(start_date=moment) == found(start_date=moment.replace("+", " ")) == everything[2:]
     assert found(end_date=moment) == everything[:2]
+    # Before the first identifier there was nothing (found by the simulator's talk with the hub)
+    assert found(start_date="2013-11-10T17:17:34+00:00") == everything
+    assert found(end_date="2020-01-01T00:00:00Z") == []
     [copy] = store.copies(second)
     assert found(message_id=second) == []
     assert found(message_id=store.call("GET", f"/messages/{second}")[1]["children"][0]["id"]) == everything[2:]

@@ -74,8 +74,16 @@ def time_of_message_id(message_id: str) -> int:
 
 
 def first_message_id(at_ms: int) -> str:
-    """The lowest id possible at a given time (epoch milliseconds, 2020 at the earliest); lower ids are older."""
-    return _compose(max(at_ms, EPOCH_MS), 0)
+    """The lowest id possible at a given time (epoch milliseconds, 2020 at the earliest); lower ids are older.
+
+    It has 19 digits, as ids have, so that it compares with them as text: the very first one begins with a zero.
+    """
+    return _compose(max(at_ms, EPOCH_MS), 0).zfill(19)
+
+
+def id_before(at_ms: int) -> str:
+    """Lower than all ids made at a given time (epoch milliseconds) or after it, and not lower than older ones."""
+    return f"{int(first_message_id(at_ms)) - 1:019d}"
 
 
 def push_reservation_id(key: str, message_id: str, subscriber_id: str, attempt: int) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import read_change_save
 from pushhub.base.errors import MessageNotFound, NotFound, Unavailable
+from pushhub.base.ids import first_message_id, id_before
 from pushhub.base.times import iso_time
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState, TargetStatus, close, opening, resume
@@ -27,7 +28,7 @@ from pushhub.hub.model.log import (
     log_entry,
 )
 from pushhub.hub.model.message import HubMessage
-from pushhub.hub.model.object_ids import first_message_id_at, from_object_id
+from pushhub.hub.model.object_ids import from_object_id
 from pushhub.hub.ports import Answers, Entries, Notices, OpenRequests
 from pushhub.hub.wire.fields import InvalidObject
 
@@ -187,8 +188,8 @@ class HubMessages:
         return self._log.listed(
             project_id,
             query.listings,
-            before=None if query.end_at is None else first_message_id_at(query.end_at),
-            after=None if query.start_at is None else str(int(first_message_id_at(query.start_at)) - 1),
+            before=None if query.end_at is None else first_message_id(query.end_at),
+            after=None if query.start_at is None else id_before(query.start_at),
             limit=LOOKED_AT,
         )
 

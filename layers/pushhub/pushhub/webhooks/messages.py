@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import MessageNotFound, NotFound
-from pushhub.base.ids import first_message_id
+from pushhub.base.ids import first_message_id, id_before
 from pushhub.base.steps import MOST_STEPS, Steps
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import DeliveryState, close, opening
@@ -68,7 +68,7 @@ def engine_span(window: Window) -> Span:
         # It has the right form, but no message ever had this id. A list only compares ids, so any id between two
         # messages will do.
         after = first_message_id(0)
-    above = None if window.since is None else str(int(first_message_id(window.since)) - 1)
+    above = None if window.since is None else id_before(window.since)
     below = None if window.before is None else first_message_id(window.before)
     return span_of(replace(window, after=after), above=above, below=below)
 

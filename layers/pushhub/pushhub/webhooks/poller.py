@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from pushhub.base.ids import first_message_id
+from pushhub.base.ids import first_message_id, id_before
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.listing import SETTLED_MS
 from pushhub.webhooks.model.endpoint import wants
-from pushhub.webhooks.model.ids import engine_before, engine_id, message_id
+from pushhub.webhooks.model.ids import engine_id, message_id
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import not_found, unprocessable
 from pushhub.webhooks.wire.fields import NAME
@@ -113,7 +113,7 @@ class WebhooksPoller:
         application = self._application(project_id, app, sink)
         if not iterator and after is None:
             return Polled(messages=(), iterator=self._now(), done=False)
-        start = _place(iterator) if iterator else engine_before(after or 0)
+        start = _place(iterator) if iterator else id_before(after or 0)
         return self._read(application, sink, choice, start)
 
     def consume(self, project_id: str, app: str, sink: str, consumer: str, choice: Choice, *, iterator: str) -> Polled:
@@ -143,7 +143,7 @@ class WebhooksPoller:
             NotFound: No such application, or no poller or consumer can have that name.
         """
         application = self._application(project_id, app, sink, consumer)
-        place = message_id(engine_before(after))
+        place = message_id(id_before(after))
         self._places.put_place(project_id, application.app_id, f"{sink}/{consumer}", place)
         return place
 
@@ -154,7 +154,7 @@ class WebhooksPoller:
         return application
 
     def _now(self) -> str:
-        return message_id(engine_before(self._clock.now() - SETTLED_MS))
+        return message_id(id_before(self._clock.now() - SETTLED_MS))
 
     def _read(self, application: Application, sink: str, choice: Choice, start: str) -> Polled:
         project_id, app_id = application.project, application.app_id

@@ -10,11 +10,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Forbidden
-from pushhub.base.ids import first_message_id
+from pushhub.base.ids import first_message_id, id_before
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.event_type import seen_with
-from pushhub.webhooks.model.ids import engine_before
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import Gone
@@ -114,7 +113,7 @@ class _Part:
 
 def _part(log: MessagesInOrder, task: Task, app_id: str, most: int) -> _Part:
     """The next messages of a task."""
-    span = Span(above=task.cursor or engine_before(task.ask.since), below=first_message_id(task.ask.until))
+    span = Span(above=task.cursor or id_before(task.ask.since), below=first_message_id(task.ask.until))
     found = list(islice(log.messages(task.project, app_id, span), most + 1))
     return _Part(messages=found[:most], last=len(found) <= most)
 

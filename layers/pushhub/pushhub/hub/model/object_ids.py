@@ -63,12 +63,3 @@ def derived_object_id(*parts: str) -> str:
     """
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-def first_message_id_at(at_ms: int) -> str:
-    """The lowest message id of a moment: ids made earlier are lower, ids made later are higher.
-
-    Args:
-        at_ms: Epoch milliseconds.
-    """
-    return str((max(0, at_ms - EPOCH_MS) + _FIRST_MS) << _LOW_BITS)

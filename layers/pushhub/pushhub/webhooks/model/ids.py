@@ -14,7 +14,7 @@ import re
 import secrets
 from enum import StrEnum
 
-from pushhub.base.ids import first_message_id, time_of_message_id
+from pushhub.base.ids import time_of_message_id
 
 EPOCH_MS = 1_400_000_000_000
 """2014-05-13T16:53:20Z in epoch milliseconds, where KSUIDs begin."""
@@ -71,11 +71,6 @@ def engine_id(text: str) -> str | None:
     number = content[5:13]
     engine = f"{int.from_bytes(number):019d}"
     return engine if content[13:] == _check(number) and message_id(engine) == text else None
-
-
-def engine_before(at: int) -> str:
-    """An engine id lower than all ids made at or after a moment (epoch milliseconds)."""
-    return f"{max(0, int(first_message_id(at)) - 1):019d}"
 
 
 def attempt_id(message: str, subscriber: str, number: int, started_at: int) -> str:

@@ -1,0 +1,182 @@
+"""One client, who knows the documents by heart: asks, and compares each answer with what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from simulation.promises.judgement import SECOND, Judgement, Told
+
+OTHER_ANSWER, OTHER_STATUS = "another answer than documented", "another status than documented"
+OTHER_REQUESTS, BROKEN_OFF = "other requests than documented", "a talk that breaks off"
+
+
+class Answered(Protocol):
+    """An answer, as a client has it."""
+
+    @property
+    def status(self) -> int:
+        """HTTP status."""
+        ...
+
+    @property
+    def body(self) -> Any:
+        """What its JSON says."""
+        ...
+
+    @property
+    def told(self) -> Told:
+        """When it was asked for and came."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Its headers, names in lower case."""
+        ...
+
+
+@dataclass(frozen=True)
+class Came:
+    """A request that came to an endpoint of this client's.
+
+    Attributes:
+        at: When, microseconds.
+        headers: Its headers, names in lower case.
+        body: Its body.
+    """
+
+    at: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+Say = Callable[[Came], tuple[int, bytes]]
+"""An endpoint's answer to a request: status and body."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a client has.
+
+    Attributes:
+        http: Asks the hub: method, path, body, headers.
+        sleep: Waits, seconds.
+        now: The time, microseconds since the start.
+        listen: Has an endpoint answer at a host; returns what came to it, which grows.
+    """
+
+    http: Callable[[str, str, object, Mapping[str, str]], Answered]
+    sleep: Callable[[float], None]
+    now: Callable[[], int]
+    listen: Callable[[str, Say], Sequence[Came]]
+
+
+class Talk:
+    """A client with credentials.
+
+    Args:
+        around: What it has.
+        judgement: Where the facts go.
+        base: What each path begins with.
+        headers: Sent with each request.
+    """
+
+    def __init__(
+        self, around: Surroundings, judgement: Judgement, *, base: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._around = around
+        self._judgement = judgement
+        self._base = base
+        self._headers = dict(headers or {})
+        self.sleep = around.sleep
+        self.listen = around.listen
+
+    def with_base(self, base: str) -> Talk:
+        """The same client, with more in front of its paths."""
+        return Talk(self._around, self._judgement, base=self._base + base, headers=self._headers)
+
+    def with_headers(self, **headers: str) -> Talk:
+        """The same client with other headers; underscores stand for hyphens."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return Talk(self._around, self._judgement, base=self._base, headers=self._headers | named)
+
+    def ask(self, method: str, path: str, body: object = None, *, status: int = 200, shows: object = ...) -> Any:
+        """Ask for something; returns the body of the answer.
+
+        Args:
+            method: HTTP method.
+            path: What follows the base.
+            body: As JSON, or bytes.
+            status: The documented status.
+            shows: What the answer shows at least, see :func:`differs`; anything if left out.
+        """
+        answer = self._around.http(method, self._base + path, body, self._headers)
+        about = f"{method} {self._base}{path}"
+        told = f"{str(body)[:160]}: {answer.status} {str(answer.body)[:160]}"
+        kept = self._judgement.fact(answer.status == status, OTHER_STATUS, about, f"{told}, not {status}")
+        if kept and shows is not ...:
+            difference = differs(shows, answer.body)
+            self._judgement.fact(not difference, OTHER_ANSWER, about, f"{told}: {difference}")
+        return answer.body
+
+    def refused(self, method: str, path: str, *bodies: object, status: int = 400, shows: object = ...) -> None:
+        """Ask for several things, each of which is refused."""
+        for body in bodies or (None,):
+            self.ask(method, path, body, status=status, shows=shows)
+
+    def through(self, *parts: Callable[[Talk], None]) -> None:
+        """One part after the other; one that cannot go on, as an answer lacks what comes next, breaks off."""
+        for part in parts:
+            try:
+                part(self)
+            except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
+                self._judgement.fact(False, BROKEN_OFF, part.__name__, repr(error)[:200])
+
+    def timed(self, least_s: float, most_s: float, act: Callable[[], Any]) -> Any:
+        """Do something that takes so long."""
+        began = self._around.now()
+        answer = act()
+        took = (self._around.now() - began) / SECOND
+        self._judgement.fact(least_s <= took <= most_s, OTHER_ANSWER, "time", f"{took} s, not {least_s} to {most_s}")
+        return answer
+
+    def is_so(self, about: str, expected: object, found: object) -> None:
+        """Compare something, see :func:`differs`."""
+        difference = differs(expected, found)
+        self._judgement.fact(not difference, OTHER_ANSWER, about, f"{difference}; {str(found)[:300]}")
+
+    def came(self, about: str, expected: object, found: object) -> None:
+        """Compare what came to an endpoint."""
+        difference = differs(expected, found)
+        self._judgement.fact(not difference, OTHER_REQUESTS, about, f"{difference}; {str(found)[:300]}")
+
+
+def differs(expected: object, found: object, where: str = "") -> str:
+    """How something differs from what is expected; empty if it does not.
+
+    A mapping shows at least these members, a list exactly these items; a type stands for any of its values, ``...`` for
+    anything, a function for what it holds for; everything else for itself.
+    """
+    if expected is ...:
+        return ""
+    if isinstance(expected, type):
+        return "" if isinstance(found, expected) else f"{where} is {found!r}, no {expected.__name__}"
+    if isinstance(expected, Mapping):
+        if not isinstance(found, Mapping):
+            return f"{where} is {found!r}"
+        missing = (f"{where}.{name} is missing" for name in expected if name not in found)
+        inner = (differs(each, found.get(name), f"{where}.{name}") for name, each in expected.items())
+        return next((each for each in (*missing, *inner) if each), "")
+    if isinstance(expected, list | tuple):
+        if not isinstance(found, list | tuple) or len(found) != len(expected):
+            return f"{where} has {len(found) if isinstance(found, list | tuple) else found}, not {len(expected)}"
+        pairs = enumerate(zip(expected, found, strict=True))
+        return next((told for place, (one, other) in pairs if (told := differs(one, other, f"{where}[{place}]"))), "")
+    if callable(expected):
+        return "" if expected(found) else f"{where} is {found!r}"
+    same = expected == found and isinstance(expected, bool) == isinstance(found, bool)
+    return "" if same else f"{where} is {found!r}, not {expected!r}"
+
+
+__all__ = ["Answered", "Came", "Surroundings", "Talk", "differs"]
