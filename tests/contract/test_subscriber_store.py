@@ -160,6 +160,23 @@ def test_orders_stand_in_line_in_their_order_until_they_step_out(subscriber_stor
     assert [len(store.line(each, 9)) for each in OTHER_FLOWS] == [1, 1]
 
 
+def test_those_that_stand_aside_are_out_of_reach_until_their_time(subscriber_store: SubscriberStore) -> None:
+    store = subscriber_store
+    orders = [replace(order(message(), SUBSCRIBER), message=None) for _ in range(3)]
+    # Given orders that stand aside, and one that steps into line later, by a clock that is ahead
+    place = store.stand_aside(FLOW, orders[:2], NOW + 100)
+    store.stand(FLOW, orders[2:], NOW + 5_000)
+    # Then only that one is within reach before their time, and they are behind it afterwards
+    assert [each.orders for each in store.line(FLOW, 9, now=NOW + 99)] == [(orders[2],)]
+    assert [each.orders for each in store.line(FLOW, 9, now=NOW + 101)] == [(orders[2],), tuple(orders[:2])]
+    assert [each.place for each in store.line(FLOW, 9)][1:] == [place]
+    # And they leave like others
+    store.step_out(FLOW, place, orders[:1])
+    assert [each.orders for each in store.line(FLOW, 9)][1:] == [tuple(orders[:1])]
+    store.step_out(FLOW, place, ())
+    assert len(store.line(FLOW, 9)) == 1
+
+
 def test_lines_are_tended_until_they_are_taken_off_the_list(subscriber_store: SubscriberStore) -> None:
     for number, each in enumerate((FLOW, *OTHER_FLOWS)):
         subscriber_store.tend(each, NOW + number)

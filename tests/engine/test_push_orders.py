@@ -951,8 +951,8 @@ def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_t
     bench.outcomes["2"] = Following(Follow.TURN, terms=Terms(limits=Limits(rate_per_s=2), longest_ms=10_000))
     line = bench.subscribers.line
 
-    def taken_away(*arguments: Any) -> Any:
-        found = line(*arguments)
+    def taken_away(*arguments: Any, **more: Any) -> Any:
+        found = line(*arguments, **more)
         bench.subscribers.step_out(flow, first, ())
         return found
 

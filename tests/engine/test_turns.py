@@ -223,6 +223,74 @@ def test_orders_leave_the_line_when_they_are_done_and_the_others_keep_their_plac
     assert bench.store.line(FLOW, 9) == []
 
 
+def a_turn_with_attempts(bench: Bench) -> tuple[Turn, list[Received]]:
+    """A turn given back while the first two of three orders from the line are being attempted; and those two."""
+    turn = bench.takes(bench.one)
+    assert turn is not None
+    bench.one.line_up(KEY, bench.orders(3), bench.clock.now())
+    turn.looks_at = 0
+    bench.one.look(turn)
+    under_way = [turn.fetched[0], turn.fetched[1]]
+    bench.one.give_back(turn, places=1, call_ms=0, to=bench.queue, under_way=under_way)
+    return turn, under_way
+
+
+def fetched(bench: Bench, who: Turns) -> list[str]:
+    """The orders that a run finds in the line, by message, once it has the turn."""
+    turn = bench.takes(who)
+    assert turn is not None
+    turn.looks_at = 0
+    who.look(turn)
+    return [each.order.key.message_id for each in turn.fetched]
+
+
+def test_what_is_being_attempted_when_a_turn_is_given_back_is_left_alone_and_not_lost() -> None:
+    bench = Bench()
+    turn, under_way = a_turn_with_attempts(bench)
+    # Then whoever has the turn next finds only the third
+    assert len(fetched(bench, bench.other)) == 1
+    # When one attempt is over and the run dies, then the other order is found when its attempt must be over, too
+    bench.one.leave_aside(under_way[:1])
+    assert bench.callers.run(lambda: 10**6) == 0
+    bench.clock.advance(ms=turn.terms.longest_ms + 2 * LEASE_MS)
+    bench.one.start_over()
+    assert fetched(bench, bench.one)[1:] == [under_way[1].order.key.message_id]
+
+
+def test_what_was_attempted_leaves_its_place_aside() -> None:
+    bench = Bench()
+    _, under_way = a_turn_with_attempts(bench)
+    for each in under_way:
+        bench.one.leave_aside([each])
+    assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [1]
+
+
+def test_a_turn_whose_orders_cannot_stand_aside_ends_by_itself_when_nobody_attempts_them_any_more() -> None:
+    plan = FaultPlan()
+    bench = Bench(plan)
+    plan.strike(Fault.FAILS, of="store.stand_aside")
+    a_turn_with_attempts(bench)
+    assert bench.telemetry.named("turn_not_given_back")
+    assert bench.takes(bench.other) is None
+    bench.clock.advance(ms=LEASE_MS)
+    assert len(fetched(bench, bench.other)) == 3
+
+
+def test_wake_calls_nobody_for_those_that_stand_aside_and_keeps_their_line() -> None:
+    bench = Bench()
+    turn, _ = a_turn_with_attempts(bench)
+    [third] = bench.store.line(FLOW, 9, now=bench.clock.now())
+    bench.store.step_out(FLOW, third.place, ())
+    bench.clock.advance(ms=turn.terms.longest_ms + LEASE_MS - 1)
+    sent = len(bench.queue.sent)
+    assert bench.callers.run(lambda: 10**6) == 0
+    assert len([*bench.store.tended()]) == 1
+    # When they should have gone, then it does
+    bench.clock.advance(ms=LOST_MS)
+    assert bench.callers.run(lambda: 10**6) == 1
+    assert len(bench.queue.sent) == sent + 1
+
+
 def test_a_place_that_is_kept_for_an_error_is_not_fetched_again_in_the_same_turn() -> None:
     bench = Bench()
     turn = bench.takes(bench.one, PLACES)

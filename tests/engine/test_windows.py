@@ -189,12 +189,12 @@ def test_slow_is_longer_than_five_seconds_and_for_ten_minutes() -> None:
 def test_a_slow_one_that_answers_earns_places_where_its_turn_is_taken_and_loses_them_when_it_does_not() -> None:
     # Given answers that each take six seconds
     known, now = Windows(), 0
-    assert known.places(ONE) == 1
+    assert known.places(ONE, now) == 1
     for number in range(2, 15):
         known.begin(ONE, now)
         known.end(ONE, now, now + 6_000, answered=True)
         now += 6_000
-        assert known.places(ONE) == min(number, windows.SLOW_OF_A_PROJECT)
+        assert known.places(ONE, now) == min(number, windows.SLOW_OF_A_PROJECT)
     # Then so many attempts may begin in its turn, and one anywhere else
     begun = 0
     while known.admits(ONE, now, in_turn=True):
@@ -204,14 +204,31 @@ def test_a_slow_one_that_answers_earns_places_where_its_turn_is_taken_and_loses_
     assert begun == windows.SLOW_OF_A_PROJECT
     # When one is not answered, then it has one place again
     known.end(ONE, now, now + 10_000, answered=False)
-    assert known.places(ONE) == 1
+    assert known.places(ONE, now + 10_000) == 1
 
 
 def test_what_was_earned_elsewhere_is_known_here_up_to_the_most_of_a_project() -> None:
-    known = Windows()
+    known, now = Windows(), SLOW_MS + 1
+    known.begin(ONE, 0)
+    known.end(ONE, 0, now)
     for granted, has in ((4, 4), (2, 4), (99, windows.SLOW_OF_A_PROJECT)):
-        known.grant(ONE, granted)
-        assert known.places(ONE) == has
+        known.grant(ONE, granted, now)
+        assert known.places(ONE, now) == has
+
+
+def test_what_a_prompt_one_earned_elsewhere_is_known_here_until_it_is_slow() -> None:
+    known = Windows()
+    for granted, has in ((4, 4), (2, 4), (999, windows.MOST)):
+        known.grant(ONE, granted, 0)
+        assert known.places(ONE, 0) == has
+    for _ in range(windows.MOST):
+        assert known.admits(ONE, 0)
+        known.begin(ONE, 0)
+    assert not known.admits(ONE, 0)
+    # When an answer is slow, then it has one again, and knows no better from elsewhere
+    known.end(ONE, 0, SLOW_MS + 1, answered=False)
+    known.grant(ONE, windows.MOST, SLOW_MS + 1)
+    assert not known.admits(ONE, SLOW_MS + 1)
 
 
 def test_slow_ones_of_a_crowded_project_begin_one_attempt_each() -> None:
@@ -220,7 +237,7 @@ def test_slow_ones_of_a_crowded_project_begin_one_attempt_each() -> None:
     for key in (ONE, OTHER):
         known.begin(key, 0)
         known.end(key, 0, SLOW_MS + 1)
-    known.grant(ONE, windows.SLOW_OF_A_PROJECT)
+    known.grant(ONE, windows.SLOW_OF_A_PROJECT, now)
     assert not known.crowded(OTHER, now)
     while known.admits(ONE, now, in_turn=True):
         known.begin(ONE, now)

@@ -93,10 +93,18 @@ class FakeSubscribers:
             place = f"{now:015d}#{next(self._places):012d}"
             self._lines.setdefault(key, {})[place] = _in_line(orders)
 
-    def line(self, key: FlowKey, limit: int) -> list[InLine]:
+    def stand_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
         """See the port."""
         with self._lock:
-            places = sorted(self._lines.get(key, {}).items())[:limit]
+            place = f"~{until:015d}#{next(self._places):012d}"
+            self._lines.setdefault(key, {})[place] = _in_line(orders)
+            return place
+
+    def line(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[InLine]:
+        """See the port."""
+        reach = "~~" if now is None else f"~{now:015d}"
+        with self._lock:
+            places = [each for each in sorted(self._lines.get(key, {}).items()) if each[0] < reach][:limit]
             return [InLine(place=place, orders=orders) for place, orders in places]
 
     def step_out(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:

@@ -17,6 +17,7 @@ from simulation.scheduler import SECOND
 
 from pushhub.engine.model.flow import BURST_MS, Limits, Pace
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
+from pushhub.engine.turns import Turns
 
 CHANCE = Random("flow/1")
 RATES = [0.1, *(round(10 ** CHANCE.uniform(-1, 2), 3) for _ in range(4))]
@@ -154,6 +155,46 @@ def test_a_healthy_subscriber_that_takes_its_time_gets_its_messages(takes_ms: in
             bench.post(1, after=2.0 * number)
         bench.goes_on(40)
     assert len({*bench.receiver.ids}) == 40
+
+
+# Runs of push last seven minutes, those of the slow lane four.
+PASSED_ON = [
+    # A rate, and answers that take several times as long as the time between two requests
+    (Limits(rate_per_s=2), 3_000, 10, 480),
+    # A slow one, with all the places that it may earn; and one whose answers take longer than a turn lasts by itself
+    (None, 6_000, 10, 300),
+    (None, 25_000, 60, 330),
+]
+
+
+@pytest.mark.parametrize(("limits", "takes_ms", "timeout_s", "seconds"), PASSED_ON)
+def test_nothing_is_posted_twice_when_a_run_ends_and_another_takes_the_turn(
+    limits: Limits | None, takes_ms: int, timeout_s: int, seconds: int
+) -> None:
+    # Given a subscriber for which something waits all the time, and that still has requests when a run has to end
+    bench = Bench(f"passed on/{takes_ms}", limits=limits, takes_ms=lambda _: takes_ms, runs=4, timeout_s=timeout_s)
+    with bench.running():
+        bench.post(3 * seconds)
+        bench.goes_on(seconds)
+    receiver = bench.receiver
+    assert len(receiver.environments) > 1
+    assert len({*receiver.ids}) == len(receiver.ids)
+    if limits is None:
+        assert receiver.most_at_once <= 10
+    else:
+        # But for the first answers, by which it is learned how many at a time it takes
+        receiver.begun = [each for each in receiver.begun if each > receiver.begun[0] + 15 * SECOND]
+        assert out_of_rate(bench, limits.rate_per_s or 0, WINDOW_S) == []
+
+
+def test_a_turn_that_leaves_its_attempts_to_the_next_would_be_seen() -> None:
+    limits, takes_ms, timeout_s, seconds = PASSED_ON[0]
+    with patch.object(Turns, "_stand_aside", lambda *_: None):
+        bench = Bench("passed on/left", limits=limits, takes_ms=lambda _: takes_ms, runs=4, timeout_s=timeout_s)
+        with bench.running():
+            bench.post(3 * seconds)
+            bench.goes_on(seconds)
+    assert len({*bench.receiver.ids}) < len(bench.receiver.ids)
 
 
 def test_a_subscriber_that_never_answers_gets_one_request_at_a_time() -> None:

@@ -799,8 +799,18 @@ class Lines(Protocol):
         """Put orders, all for one subscriber, at the end of the line, without their messages."""
         ...
 
-    def line(self, key: FlowKey, limit: int) -> list[InLine]:
-        """The first of those that stand in line, read consistently; at most ``limit`` places."""
+    def stand_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
+        """Put orders behind the line, out of reach until epoch milliseconds; returns their place."""
+        ...
+
+    def line(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[InLine]:
+        """The first of those that stand in line, read consistently; at most ``limit`` places.
+
+        Args:
+            key: The flow.
+            limit: How many.
+            now: Epoch milliseconds; leaves out those that stand aside for longer. None leaves out nobody.
+        """
         ...
 
     def step_out(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
@@ -846,7 +856,7 @@ class FlowStore(Lines, Protocol):
             key: The flow.
             holder: Who has it.
             mark: When the next attempt may begin by the rate.
-            places: Concurrent attempts that a slow subscriber has earned.
+            places: Concurrent attempts that the subscriber has earned.
             called_at: When the call that is about to be sent arrives; None for none.
         """
         ...

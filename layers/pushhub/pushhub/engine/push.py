@@ -423,7 +423,7 @@ class Push:
         if taken is None:
             return None
         turn, places = taken
-        self._windows.grant(turn.window, places)
+        self._windows.grant(turn.window, places, self._clock.now())
         return turn
 
     def _answer(self, run: _Run, calls: Sequence[Received]) -> None:
@@ -468,6 +468,7 @@ class Push:
         for each in orders:
             run.keys.pop(each.order.key, None)
         run.left.subtract(each.sqs_id for each in orders)
+        self._turns.leave_aside(orders)
         self._give_up_own(run)
 
     def _begin_in_turn(self, run: _Run, turn: Turn, *, several: bool) -> None:
@@ -507,8 +508,11 @@ class Push:
                 self._turns.look(turn)
                 self._strike_seconds(run, turn)
                 self._read_fetched(run, turn)
-            counted = turn.terms.limits.concurrency is not None and turn.pace.under_way
-            if turn.closing and not counted:
+            # How many a slow one may have at a time counts like a limit.
+            counted = (run.is_slow_lane or turn.terms.limits.concurrency is not None) and turn.pace.under_way
+            if turn.closing and counted and not turn.lost:
+                self._turns.hold(turn)
+            elif turn.closing:
                 self._give_back(run, turn, 0)
             elif turn.pace.under_way:
                 continue
@@ -589,9 +593,10 @@ class Push:
         to = run.slow if run.slow and (run.is_slow_lane or self._is_slow(turn.window, self._clock.now())) else None
         again = self._turns.give_back(
             turn,
-            places=self._windows.places(turn.window),
+            places=self._windows.places(turn.window, self._clock.now()),
             call_ms=call_ms if waits else None,
             to=to or self._retry_queue,
+            under_way=[each.received for each in run.running.values() if each.turn is turn],
         )
         if again:
             self._step_in_again(turn)
@@ -687,6 +692,7 @@ class Push:
                 turn = self._turns.of(_window_key(each.order))
                 if turn is not None:
                     self._leave_line(turn, each, keep=each.sqs_id in kept)
+            self._turns.leave_aside(each for each, _ in through if each.sqs_id not in kept)
             self._give_up_own(run)
 
     def _await(self, run: _Run) -> set[Future[Any]]:

@@ -176,11 +176,15 @@ class Turns:
         self._elsewhere: OrderedDict[FlowKey, int] = OrderedDict()
         self._tended: OrderedDict[FlowKey, int] = OrderedDict()
         self._turns: dict[Key, Turn] = {}
+        self._aside: dict[tuple[str, DeliveryKey], tuple[FlowKey, str]] = {}
+        self._standing_aside: dict[str, list[WorkOrder]] = {}
         self._holder = ""
 
     def start_over(self) -> None:
         """Another run begins; what an aborted one had ends by itself."""
         self._turns = {}
+        self._aside = {}
+        self._standing_aside = {}
         self._holder = secrets.token_hex(8)
 
     # -- what is known of subscribers
@@ -219,7 +223,7 @@ class Turns:
         """Take the turn at a subscriber, unless somebody else has it.
 
         Returns:
-            The turn, and how many concurrent attempts the subscriber had earned while it was slow.
+            The turn, and how many concurrent attempts the subscriber had earned.
 
         Raises:
             Unavailable: The effect is unknown.
@@ -278,14 +282,17 @@ class Turns:
         turn.closing |= turn.lost
         return not turn.lost and turn.until - now >= outlasts_ms + MARGIN_MS
 
-    def give_back(self, turn: Turn, *, places: int, call_ms: int | None, to: OrderSink) -> bool:
+    def give_back(
+        self, turn: Turn, *, places: int, call_ms: int | None, to: OrderSink, under_way: Iterable[Received] = ()
+    ) -> bool:
         """Give a turn back.
 
         Args:
             turn: The turn; nothing is in progress that its limits count.
-            places: Concurrent attempts that a slow subscriber has earned.
+            places: Concurrent attempts that the subscriber has earned.
             call_ms: In how many milliseconds another run is called; None if nobody waits.
             to: Where a call goes.
+            under_way: Orders whose attempts are in progress: whoever has the turn next leaves them alone.
 
         Returns:
             Whether somebody had stepped into the line meanwhile, and no call was sent.
@@ -296,17 +303,52 @@ class Turns:
         if call_ms is not None and not now < turn.called_at <= now + call_ms + HORIZON_MS:
             called_at = now + min(call_ms, MAX_DELAY_MS)
         try:
+            self._stand_aside(turn, under_way)
             self._leave_places(turn)
             self._store.give_back(turn.key, self._holder, mark=turn.pace.mark, places=places, called_at=called_at)
             if called_at is not None:
                 _remember(self._elsewhere, turn.key, called_at)
                 self._call(turn.key, turn.window, turn.queue, called_at - now, to)
             elif call_ms is None and not turn.lost:
-                found = self._store.line(turn.key, 1 + len(turn.kept))
+                found = self._store.line(turn.key, 1 + len(turn.kept), now=now)
                 return any(each.place not in turn.kept for each in found)
         except Unavailable as error:
             self._failed("turn_not_given_back", error, turn.key)
         return False
+
+    def _stand_aside(self, turn: Turn, under_way: Iterable[Received]) -> None:
+        """Orders from the line whose attempts are in progress stand where nobody reaches them before these are over for
+        certain. If the run dies, they are found there.
+        """
+        orders: list[WorkOrder] = []
+        for each in under_way:
+            standing = turn.in_hand.get(each.place, [])
+            if each.order in standing and each.place not in turn.kept:
+                standing.remove(each.order)
+                turn.shrunk.add(each.place)
+                orders.append(each.order)
+                self._aside[each.place, each.order.key] = turn.key, ""
+        if not orders:
+            return
+        place = self._store.stand_aside(turn.key, orders, self._clock.now() + turn.terms.longest_ms + LEASE_MS)
+        self._standing_aside[place] = orders
+        self._aside |= {each: (turn.key, place) for each, (_, known) in self._aside.items() if not known}
+
+    def leave_aside(self, received: Iterable[Received]) -> None:
+        """Orders that stood aside are done, or stand elsewhere."""
+        shrunk: dict[str, FlowKey] = {}
+        for each in received:
+            flow, place = self._aside.pop((each.place, each.order.key), (None, ""))
+            standing = self._standing_aside.get(place, [])
+            if flow is not None and each.order in standing:
+                standing.remove(each.order)
+                shrunk[place] = flow
+        for place, flow in shrunk.items():
+            try:
+                self._store.step_out(flow, place, self._standing_aside[place])
+            except Unavailable as error:
+                # Whoever finds them there finds their deliveries done.
+                self._failed("place_not_left", error, flow)
 
     def _leave_places(self, turn: Turn) -> None:
         """Orders from the line that were done leave it; the others stay."""
@@ -349,7 +391,7 @@ class Turns:
             return
         known = len(turn.in_hand) + len(turn.kept)
         try:
-            found = self._store.line(turn.key, known + max(2, wanted // PLACE_ORDERS + 1, wanted // KEPT))
+            found = self._store.line(turn.key, known + max(2, wanted // PLACE_ORDERS + 1, wanted // KEPT), now=now)
         except Unavailable as error:
             self._failed("line_not_read", error, turn.key)
             turn.looks_at = now + LOOK_MS
@@ -453,9 +495,9 @@ class Callers:
         state = self._lines.flow(key)
         if state is not None and (state.until > now or now < state.called_at + LOST_MS):
             return False
-        first = self._lines.line(key, 1)
+        first = self._lines.line(key, 1, now=now)
         if not first:
-            if now - added_at > UNTENDED_MS:
+            if now - added_at > UNTENDED_MS and not self._lines.line(key, 1):
                 self._lines.untend(key, added_at)
             return False
         if state is None or self._lines.call(key, now, now):

@@ -119,15 +119,19 @@ class Windows:
         self._crowded[key[0]] = now + 2 * ASIDE_S * 1000
         return True
 
-    def places(self, key: Key) -> int:
-        """Concurrent attempts that a subscriber has earned while it was slow."""
+    def places(self, key: Key, now: int) -> int:
+        """Concurrent attempts that a subscriber has earned, as a slow one if it is slow."""
         window = self._windows.get(key)
-        return FIRST if window is None else window.places
+        if window is None:
+            return FIRST
+        return window.places if window.slow(now) else window.allowed
 
-    def grant(self, key: Key, places: int) -> None:
-        """Another environment knows that a slow subscriber has earned so many concurrent attempts."""
+    def grant(self, key: Key, places: int, now: int) -> None:
+        """Another environment knows that a subscriber has earned so many concurrent attempts."""
         window = self._windows.setdefault(key, _Window())
         window.places = min(SLOW_OF_A_PROJECT, max(window.places, places))
+        if not window.slow(now):
+            window.allowed = min(MOST, max(window.allowed, places))
 
     def holds_up(self, key: Key, now: int, *, in_turn: bool = False) -> bool:
         """Whether an order for a subscriber would hold up others: the subscriber is slow, or is keeping its orders

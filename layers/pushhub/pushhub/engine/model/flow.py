@@ -84,7 +84,7 @@ class FlowState:
         terms: As the last one who had the turn knew them.
         until: Until when somebody has the turn; 0 when it was given back.
         mark: When the next attempt may begin by the rate, as of the last turn that was given back.
-        places: Concurrent attempts that a slow subscriber had earned then.
+        places: Concurrent attempts that the subscriber had earned then.
         called_at: When a call that is on its way arrives, or the last one has; 0 for none.
     """
 

@@ -44,6 +44,9 @@ KEPT_S = 31 * 86_400
 _MANUAL = "!"
 """Follows the message's id of an order for a manual try; no id contains it."""
 
+_BEHIND_ALL = "~~"
+"""Sorts behind every place in a line."""
+
 _COUNTS = ("changed_at", "probe_at", "probes", "ramped", "warnings", "warned_at", "version")
 
 
@@ -126,10 +129,16 @@ class DynamoDBSubscribers:
     def stand(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
         self._table.put(_standing(key, f"{now:015d}#{secrets.token_hex(6)}", orders) | self._time_to_live())
 
-    def line(self, key: FlowKey, limit: int) -> list[InLine]:
+    def stand_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
+        place = f"{_aside(until)}#{secrets.token_hex(6)}"
+        self._table.put(_standing(key, place, orders) | self._time_to_live())
+        return place
+
+    def line(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[InLine]:
+        reach = _BEHIND_ALL if now is None else _aside(now)
         items = self._table.items(
-            KeyConditionExpression="pk = :pk",
-            ExpressionAttributeValues={":pk": text(_line(key))},
+            KeyConditionExpression="pk = :pk AND sk < :reach",
+            ExpressionAttributeValues={":pk": text(_line(key)), ":reach": text(reach)},
             ConsistentRead=True,
             Limit=limit,
         )
@@ -297,6 +306,11 @@ def _turn_key(key: FlowKey) -> Item:
 
 def _line(key: FlowKey) -> str:
     return f"LINE#{key.project}#{key.name}"
+
+
+def _aside(until: int) -> str:
+    """Where those stand who are out of reach until then: behind everybody else, whatever anybody's clock says."""
+    return f"~{until:015d}"
 
 
 def _tended_key(key: FlowKey) -> Item:
