@@ -8,7 +8,7 @@ theirs (:mod:`pushhub.engine.model.record`). Add a setting here and where it has
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from typing import Any, Final
 
 _SETTING: Final = "setting"
@@ -21,12 +21,13 @@ class Setting:
 
     Attributes:
         means: Its meaning, in a sentence or more.
-        least: The smallest number it may be.
-        most: The greatest.
+        least: The smallest number it may be, or the fewest characters.
+        most: The greatest number.
         zero: Whether zero is a number like others; else it stands for "not given", as clients of IronMQ send it.
         left_out: What a new object has without it, for the description of a request; empty if ``means`` says it.
         shown: Its meaning in an answer, if that is another; empty for none.
         hidden: Whether an answer leaves it out while it has its default.
+        wire: Its names in requests and answers, the newest first; empty for the field's own.
     """
 
     means: str
@@ -36,6 +37,11 @@ class Setting:
     left_out: str = ""
     shown: str | None = None
     hidden: bool = False
+    wire: tuple[str, ...] = ()
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Its names in requests and answers, the newest first, from the field's own."""
+        return self.wire or (name,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +83,7 @@ def settings_of(cls: type) -> Iterator[tuple[str, str, Any, Setting]]:
     for each in fields(cls):
         setting = each.metadata.get(_SETTING)
         if setting is not None:
-            yield each.name, str(each.type), each.default, setting
+            yield each.name, str(each.type), _default(each), setting
 
 
 def setting_of(cls: type, name: str) -> Setting:
@@ -94,5 +100,9 @@ def stored_of(cls: type) -> Iterator[tuple[str, str, Any, Stored]]:
     for each in fields(cls):
         stored = each.metadata.get(_STORED, _PLAIN)
         if not stored.key:
-            factory: Any = each.default_factory
-            yield each.name, str(each.type), factory() if callable(factory) else each.default, stored
+            yield each.name, str(each.type), _default(each), stored
+
+
+def _default(each: Field[Any]) -> Any:
+    factory: Any = each.default_factory
+    return factory() if callable(factory) else each.default

@@ -158,16 +158,33 @@ def answer(fields: Mapping[str, Schema], *, lacks: Sequence[str] = (), means: st
 
 
 def settings_wanted(cls: type, **more: Schema) -> dict[str, Schema]:
-    """The settings of a data class in a request (:mod:`pushhub.base.fields`).
+    """The settings of a data class in a request (:mod:`pushhub.base.fields`), those with older names under these, too.
 
     Args:
         cls: The class.
-        more: By field, its schema where the annotation does not say it.
+        more: By its name in the request, its schema where the annotation does not say it.
     """
     found: dict[str, Schema] = {}
     for name, annotation, _, setting in settings_of(cls):
         means = f"{setting.means} {setting.left_out}".rstrip()
-        found[name] = more[name] if name in more else setting_schema(annotation, setting, means)
+        new, *old = setting.names(name)
+        found[new] = more[new] if new in more else setting_schema(annotation, setting, means)
+        found |= {each: more.get(each, {**found[new], "description": f"The old name of {new}."}) for each in old}
+    return found
+
+
+def additions_shown(cls: type, **more: Schema) -> dict[str, Schema]:
+    """The settings of a data class that an answer leaves out while they have their defaults.
+
+    Args:
+        cls: The class.
+        more: By its name in the answer, its schema where the annotation does not say it.
+    """
+    found: dict[str, Schema] = {}
+    for name, annotation, _, setting in settings_of(cls):
+        if setting.hidden:
+            new, *_ = setting.names(name)
+            found[new] = more[new] if new in more else setting_schema(annotation, setting, setting.shown or "")
     return found
 
 
@@ -187,8 +204,12 @@ def settings_shown(cls: type, **more: Schema) -> Schema:
 
 def setting_schema(annotation: str, setting: Setting, means: str) -> Schema:
     """A setting with its bounds, under a meaning of one's own."""
+    if annotation.endswith(" | None"):
+        return nullable(setting_schema(annotation.removesuffix(" | None"), setting, means))
     if annotation == "int":
         return whole(means, setting.least, setting.most)
+    if setting.least is not None:
+        return text(means, minLength=setting.least)
     return _PLAIN[annotation](means)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pushhub.base.cache import ExpiringCache
 from pushhub.base.conflicts import until_saved
@@ -14,7 +14,7 @@ from pushhub.webhooks.model.event_type import OPERATIONAL, Enforcement, EventTyp
 from pushhub.webhooks.model.json_schema import enforceable, schema_problem
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import conflict, not_found
-from pushhub.webhooks.wire.event_type import EventTypeFields, parse_event_type, parse_event_type_patch
+from pushhub.webhooks.wire.event_type import parse_event_type, parse_event_type_patch
 from pushhub.webhooks.wire.fields import NAME, Fields, size_of
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class WebhooksEventTypes:
         def change(stored: EventType | None) -> EventType:
             if stored is None:
                 raise not_found()
-            return self._with(stored, parse_event_type_patch(fields, stored))
+            return self._with(stored, parse_event_type_patch(fields))
 
         return self._changed(project_id, name, change, fields)
 
@@ -182,23 +182,12 @@ class WebhooksEventTypes:
         """The first event types of a project, by name."""
         return list(islice(self._store.event_types(project_id, span_of(Window())), most))
 
-    def _new(self, project_id: str, name: str, given: EventTypeFields) -> EventType:
+    def _new(self, project_id: str, name: str, given: Mapping[str, Any]) -> EventType:
         now = self._clock.now()
-        made = EventType(project=project_id, name=name, description="", created_at=now, updated_at=now)
-        return self._with(made, given)
+        return EventType(project=project_id, name=name, created_at=now, updated_at=now, **given)
 
-    def _with(self, event_type: EventType, given: EventTypeFields) -> EventType:
-        return replace(
-            event_type,
-            description=given.description,
-            archived=given.archived,
-            deprecated=given.deprecated,
-            schemas=given.schemas,
-            feature_flags=given.feature_flags,
-            group_name=given.group_name,
-            enforcement=given.enforcement,
-            updated_at=self._clock.now(),
-        )
+    def _with(self, event_type: EventType, given: Mapping[str, Any]) -> EventType:
+        return replace(event_type, updated_at=self._clock.now(), **given)
 
     def _changed(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pushhub.base.fields import setting_of
 from pushhub.base.signature_schemes import ENCODINGS, HASHES, PRESETS
 from pushhub.base.signing import MAX_GRACE_S
 from pushhub.engine.model.circuit import CircuitState
@@ -16,6 +17,7 @@ from pushhub.web.description import (
     Described,
     Named,
     Schema,
+    additions_shown,
     answer,
     array,
     boolean,
@@ -23,12 +25,16 @@ from pushhub.web.description import (
     obj,
     ref,
     request,
+    settings_wanted,
     text,
     whole,
 )
 from pushhub.webhooks.api.dialect import CODES
 from pushhub.webhooks.health import MOST_COUNTED, MOST_TROUBLED
+from pushhub.webhooks.model.application import ApplicationFields
 from pushhub.webhooks.model.cloud_events import Mode
+from pushhub.webhooks.model.endpoint import EndpointFields
+from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.page import MAX_LIMIT
 from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.model.redaction import MAX_PATH_LENGTH, MAX_PATHS
@@ -135,13 +141,6 @@ _DESTINATION: dict[str, Any] = {
     "statusText": "success",
 }
 
-_APPLICATION_FIELDS: dict[str, Schema] = {
-    "name": text(minLength=1),
-    "uid": nullable(_UID),
-    "throttleRate": nullable(_RATE),
-    "rateLimit": nullable(whole("The old name of throttleRate.", 1, 65_535)),
-    "metadata": nullable(TEXTS),
-}
 _PATHS = nullable(array(text(maxLength=MAX_PATH_LENGTH, pattern=r"^[^.]+(\.[^.]+){0,9}$"), maxItems=MAX_PATHS))
 _REDACTION: dict[str, Schema] = {
     "payload": {
@@ -150,33 +149,33 @@ _REDACTION: dict[str, Schema] = {
     },
     "answers": {**_PATHS, "description": "Paths withheld from endpoints' answers before they are stored."},
 }
-_APPLICATION_WANTED = {
-    **_APPLICATION_FIELDS,
-    "redaction": nullable(
-        request(_REDACTION, means="What is withheld. An answer or payload that is not JSON is withheld completely.")
+_APPLICATION_WANTED = settings_wanted(
+    ApplicationFields,
+    uid=nullable(_UID),
+    metadata=nullable(TEXTS),
+    redaction=nullable(request(_REDACTION, means=setting_of(ApplicationFields, "redaction").means)),
+    searchFields=array(
+        text(maxLength=MAX_FIELD_BYTES), setting_of(ApplicationFields, "search_fields").means, maxItems=MAX_FIELDS
     ),
-    "searchFields": array(
-        text(maxLength=MAX_FIELD_BYTES),
-        "Fields of payloads, such as `order.id`, by whose values messages are found by the queue API's"
-        " `/search`. Each costs a write for each message.",
-        maxItems=MAX_FIELDS,
-    ),
-    "portalConsent": boolean("Whether URLs that are set with a portal's token must consent (`cloudEvents.consent`)."),
-    "eager": boolean("Whether a post sends the first orders itself: faster on AWS, for one more SQS message."),
+)
+_APPLICATION_ADDITIONS = additions_shown(
+    ApplicationFields,
+    redaction=answer({name: array(text()) for name in _REDACTION}),
+    searchFields=array(text(), setting_of(ApplicationFields, "search_fields").shown or ""),
+)
+_CLOUD_EVENTS: dict[str, Schema] = {
+    "mode": text("Attributes in headers (`ce-...`), or everything in one JSON object.", enum=list(Mode)),
+    "consent": boolean("Whether it gets no messages until the hub has asked it and it has consented."),
+    "callback": boolean("Whether it may also consent later with a callback."),
 }
-_ENDPOINT_FIELDS: dict[str, Schema] = {
-    "url": text("http or https.", format="uri"),
-    "description": text(),
-    "uid": nullable(_UID),
-    "disabled": boolean("Whether it gets no messages."),
-    "eventTypes": nullable(array(text(), "The types it gets; null for all.", minItems=1)),
-    "filterTypes": nullable(array(text(), "The old name of eventTypes.", minItems=1)),
-    "channels": nullable(array(text(), "It gets messages in any of these; null for all.", minItems=1, maxItems=10)),
-    "throttleRate": nullable(_RATE),
-    "rateLimit": nullable(whole("The old name of throttleRate.", 1, 65_535)),
-    "metadata": nullable(TEXTS),
-    "version": whole("A number that the oldest clients send.", 1, 65_535),
-    "payloadFilters": nullable(
+_ENDPOINT_WANTED = settings_wanted(
+    EndpointFields,
+    url=text(setting_of(EndpointFields, "url").means, format="uri"),
+    uid=nullable(_UID),
+    eventTypes=nullable(array(text(), setting_of(EndpointFields, "event_types").means, minItems=1)),
+    channels=nullable(array(text(), setting_of(EndpointFields, "channels").means, minItems=1, maxItems=10)),
+    metadata=nullable(TEXTS),
+    payloadFilters=nullable(
         array(
             request(
                 {
@@ -186,23 +185,18 @@ _ENDPOINT_FIELDS: dict[str, Schema] = {
                 },
                 needs=("path", "operator"),
             ),
-            "It gets messages that pass all of these.",
+            setting_of(EndpointFields, "filters").means,
             maxItems=10,
         )
     ),
-}
-_CLOUD_EVENTS: dict[str, Schema] = {
-    "mode": text("Attributes in headers (`ce-...`), or everything in one JSON object.", enum=list(Mode)),
-    "consent": boolean("Whether it gets no messages until the hub has asked it and it has consented."),
-    "callback": boolean("Whether it may also consent later with a callback."),
-}
-_ENDPOINT_WANTED = {
-    **_ENDPOINT_FIELDS,
-    "cloudEvents": nullable(request(_CLOUD_EVENTS, needs=("mode",), means="Messages are sent as CloudEvents 1.0.")),
-}
-_ENDPOINT_SHOWN_FIELDS = {
-    **_ENDPOINT_FIELDS,
-    "cloudEvents": answer(
+    cloudEvents=nullable(
+        request(_CLOUD_EVENTS, needs=("mode",), means=setting_of(EndpointFields, "cloud_events").means)
+    ),
+)
+_ENDPOINT_ADDITIONS = additions_shown(
+    EndpointFields,
+    payloadFilters=_ENDPOINT_WANTED["payloadFilters"],
+    cloudEvents=answer(
         {
             **_CLOUD_EVENTS,
             "allowedRate": nullable(whole("Requests a minute that it consented to; null for any number.")),
@@ -212,7 +206,8 @@ _ENDPOINT_SHOWN_FIELDS = {
         },
         lacks=("allowedRate", "callback", "consented", "callbackUntil", "consentProblem"),
     ),
-}
+)
+_ENDPOINT_SHOWN_FIELDS = {**_ENDPOINT_WANTED, **_ENDPOINT_ADDITIONS}
 _SIGNATURE_FIELDS: dict[str, Schema] = {
     "preset": text("A known sender's scheme.", enum=list(PRESETS)),
     "content": text("Template of what is hashed."),
@@ -266,16 +261,13 @@ _CONSENT = Described(
     ),
     answered={"consented": True, "allowedRate": 120},
 )
-_EVENT_TYPE_FIELDS: dict[str, Schema] = {
-    "description": text(),
-    "archived": boolean("Whether endpoints may no longer choose it."),
-    "deprecated": boolean(),
-    "schemas": nullable(obj("JSON schemas (draft 7) of the payload, by version.")),
-    "featureFlag": nullable(text()),
-    "featureFlags": nullable(_NAMES),
-    "groupName": nullable(text()),
-    "schemaEnforcement": nullable(text("Whether payloads must match the schema.", enum=["off", "warn", "reject"])),
-}
+_EVENT_TYPE_FIELDS = settings_wanted(
+    EventType,
+    schemas=nullable(obj(setting_of(EventType, "schemas").means)),
+    featureFlag=nullable(text()),
+    featureFlags=nullable(_NAMES),
+    schemaEnforcement=nullable(text(setting_of(EventType, "enforcement").means, enum=["off", "warn", "reject"])),
+)
 
 _STATUS: dict[str, Schema] = {
     "status": whole("0 success, 1 pending, 2 fail, 3 sending, 4 canceled.", 0, 4),
@@ -349,7 +341,7 @@ _SCHEMAS: dict[str, Schema] = {
             "createdAt": TIME,
             "updatedAt": TIME,
         },
-        lacks=("payloadFilters", "cloudEvents"),
+        lacks=tuple(_ENDPOINT_ADDITIONS),
     ),
     "WebhooksAttempt": answer(
         {
@@ -374,19 +366,16 @@ _SCHEMAS: dict[str, Schema] = {
     ),
     "WebhooksApplication": answer(
         {
-            **{name: schema for name, schema in _APPLICATION_FIELDS.items() if name not in ("uid", "rateLimit")},
+            **{name: _APPLICATION_WANTED[name] for name in ("name", "throttleRate", "metadata")},
             "id": text("Begins with `app_`."),
             "uid": _UID,
             "rateLimit": _RATE,
             "metadata": TEXTS,
-            "redaction": answer({name: array(text()) for name in _REDACTION}),
-            "searchFields": array(text(), "There if messages are found by fields of their payloads."),
-            "portalConsent": boolean("There and true if URLs set with a portal's token must consent."),
-            "eager": boolean("There and true if a post sends the first orders itself."),
+            **_APPLICATION_ADDITIONS,
             "createdAt": TIME,
             "updatedAt": TIME,
         },
-        lacks=("uid", "rateLimit", "redaction", "searchFields", "portalConsent", "eager"),
+        lacks=("uid", "rateLimit", *_APPLICATION_ADDITIONS),
     ),
     "WebhooksEndpoint": answer(
         {
@@ -396,7 +385,7 @@ _SCHEMAS: dict[str, Schema] = {
             "createdAt": TIME,
             "updatedAt": TIME,
         },
-        lacks=("payloadFilters", "cloudEvents"),
+        lacks=tuple(_ENDPOINT_ADDITIONS),
     ),
     "WebhooksEventType": answer(
         {"name": text(), **_EVENT_TYPE_FIELDS, "createdAt": TIME, "updatedAt": TIME},
@@ -413,7 +402,7 @@ _SCHEMAS: dict[str, Schema] = {
             "createdAt": TIME,
             "updatedAt": TIME,
         },
-        lacks=("payloadFilters", "cloudEvents"),
+        lacks=tuple(_ENDPOINT_ADDITIONS),
     ),
     "WebhooksPolled": answer(
         {

@@ -4,34 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from pushhub.base.fields import SPARSE, Stored, told
+from pushhub.base.fields import SPARSE, Setting, Stored, told
 from pushhub.webhooks.model.redaction import Redaction
+
+RATE: Final = Setting(means="Messages per second.", least=1, most=65_535, wire=("throttleRate", "rateLimit"))
+UID: Final = Setting(means="Your own id for it.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationFields:
-    """The fields of an application that its owner sets.
+    """The fields of an application that its owner sets. The uid is unique in the project."""
 
-    Attributes:
-        name: For people.
-        uid: The owner's own id for it, unique in the project; None for none.
-        throttle_rate: Messages per second to each of its endpoints; None for no limit.
-        metadata: The owner's own data.
-        redaction: What is redacted in payloads and answers.
-        search_fields: By which values of payloads messages are found (:mod:`pushhub.engine.model.search`).
-        portal_consent: Whether the endpoints that are set with a portal's token must consent.
-        eager: Whether a post sends the first orders itself (:mod:`pushhub.engine.model.eager`).
-    """
-
-    name: str
-    uid: str | None = None
-    throttle_rate: int | None = field(default=None, metadata=told(stored=Stored(name="rate")))
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    redaction: Redaction = field(default_factory=Redaction, metadata=told(stored=Stored(name="hidden", sparse=True)))
-    search_fields: tuple[str, ...] = field(default=(), metadata=told(stored=Stored(name="found_by", sparse=True)))
-    portal_consent: bool = field(default=False, metadata=told(stored=SPARSE))
-    eager: bool = field(default=False, metadata=told(stored=SPARSE))
+    name: str = field(metadata=told(Setting(means="", least=1)))
+    uid: str | None = field(default=None, metadata=told(UID))
+    throttle_rate: int | None = field(default=None, metadata=told(RATE, Stored(name="rate")))
+    metadata: Mapping[str, str] = field(default_factory=dict, metadata=told(Setting(means="The owner's own data.")))
+    redaction: Redaction = field(
+        default_factory=Redaction,
+        metadata=told(
+            Setting(
+                means="What is withheld. An answer or payload that is not JSON is withheld completely.", hidden=True
+            ),
+            Stored(name="hidden", sparse=True),
+        ),
+    )
+    search_fields: tuple[str, ...] = field(
+        default=(),
+        metadata=told(
+            Setting(
+                means="Fields of payloads, such as `order.id`, by whose values messages are found by the queue API's"
+                " `/search`. Each costs a write for each message.",
+                shown="There if messages are found by fields of their payloads.",
+                hidden=True,
+                wire=("searchFields",),
+            ),
+            Stored(name="found_by", sparse=True),
+        ),
+    )
+    portal_consent: bool = field(
+        default=False,
+        metadata=told(
+            Setting(
+                means="Whether URLs that are set with a portal's token must consent (`cloudEvents.consent`).",
+                shown="There and true if URLs set with a portal's token must consent.",
+                hidden=True,
+                wire=("portalConsent",),
+            ),
+            SPARSE,
+        ),
+    )
+    eager: bool = field(
+        default=False,
+        metadata=told(
+            Setting(
+                means="Whether a post sends the first orders itself: faster on AWS, for one more SQS message.",
+                shown="There and true if a post sends the first orders itself.",
+                hidden=True,
+            ),
+            SPARSE,
+        ),
+    )
 
     @property
     def found_by(self) -> tuple[str, ...]:

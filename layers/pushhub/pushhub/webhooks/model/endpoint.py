@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.fields import APART, SPARSE, Stored, told
+from pushhub.base.fields import APART, SPARSE, Setting, Stored, told
+from pushhub.webhooks.model.application import RATE, UID
 from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.payload_filter import PayloadFilter, lets_through
 
@@ -31,33 +32,38 @@ SENSITIVE = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointFields:
-    """The fields of an endpoint that its owner sets.
+    """The fields of an endpoint that its owner sets. The uid is unique in the application."""
 
-    Attributes:
-        url: Where messages are sent.
-        description: For people.
-        uid: The owner's own id for it, unique in the application; None for none.
-        disabled: Whether it gets no messages.
-        event_types: The types of messages it gets; None for all.
-        channels: It gets messages of at least one of these; None for all messages.
-        throttle_rate: Messages per second; None for no limit of its own.
-        metadata: The owner's own data.
-        version: A number that the oldest clients send, returned as it was given.
-        filters: It only gets messages whose payload passes all of these.
-        cloud_events: How it wants messages as CloudEvents; None for plain ones.
-    """
-
-    url: str
-    description: str = ""
-    uid: str | None = None
-    disabled: bool = False
-    event_types: tuple[str, ...] | None = field(default=None, metadata=told(stored=Stored(name="types")))
-    channels: tuple[str, ...] | None = None
-    throttle_rate: int | None = field(default=None, metadata=told(stored=Stored(name="rate")))
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    version: int = field(default=1, metadata=told(stored=Stored(name="v")))
-    filters: tuple[PayloadFilter, ...] = ()
-    cloud_events: CloudEvents | None = field(default=None, metadata=told(stored=Stored(name="events", sparse=True)))
+    url: str = field(metadata=told(Setting(means="http or https.")))
+    description: str = field(default="", metadata=told(Setting(means="")))
+    uid: str | None = field(default=None, metadata=told(UID))
+    disabled: bool = field(default=False, metadata=told(Setting(means="Whether it gets no messages.")))
+    event_types: tuple[str, ...] | None = field(
+        default=None,
+        metadata=told(
+            Setting(means="The types it gets; null for all.", wire=("eventTypes", "filterTypes")), Stored(name="types")
+        ),
+    )
+    channels: tuple[str, ...] | None = field(
+        default=None, metadata=told(Setting(means="It gets messages in any of these; null for all."))
+    )
+    throttle_rate: int | None = field(default=None, metadata=told(RATE, Stored(name="rate")))
+    metadata: Mapping[str, str] = field(default_factory=dict, metadata=told(Setting(means="The owner's own data.")))
+    version: int = field(
+        default=1,
+        metadata=told(Setting(means="A number that the oldest clients send.", least=1, most=65_535), Stored(name="v")),
+    )
+    filters: tuple[PayloadFilter, ...] = field(
+        default=(),
+        metadata=told(Setting(means="It gets messages that pass all of these.", hidden=True, wire=("payloadFilters",))),
+    )
+    cloud_events: CloudEvents | None = field(
+        default=None,
+        metadata=told(
+            Setting(means="Messages are sent as CloudEvents 1.0.", hidden=True, wire=("cloudEvents",)),
+            Stored(name="events", sparse=True),
+        ),
+    )
 
     @property
     def asks_consent(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from pushhub.base.fields import APART, Stored, told
+from pushhub.base.fields import APART, Setting, Stored, told
 
 _MOST_DIGITS = 18
 
@@ -66,13 +66,22 @@ class EventType:
 
     project: str = field(metadata=told(stored=APART))
     name: str = field(metadata=told(stored=APART))
-    description: str
-    archived: bool = False
-    deprecated: bool = False
-    schemas: Mapping[str, Any] | None = None
-    feature_flags: tuple[str, ...] = field(default=(), metadata=told(stored=Stored(name="flags")))
-    group_name: str | None = field(default=None, metadata=told(stored=Stored(name="group")))
-    enforcement: Enforcement = Enforcement.OFF
+    description: str = field(metadata=told(Setting(means="")))
+    archived: bool = field(default=False, metadata=told(Setting(means="Whether endpoints may no longer choose it.")))
+    deprecated: bool = field(default=False, metadata=told(Setting(means="")))
+    schemas: Mapping[str, Any] | None = field(
+        default=None, metadata=told(Setting(means="JSON schemas (draft 7) of the payload, by version."))
+    )
+    feature_flags: tuple[str, ...] = field(
+        default=(), metadata=told(Setting(means="", wire=("featureFlag", "featureFlags")), Stored(name="flags"))
+    )
+    group_name: str | None = field(
+        default=None, metadata=told(Setting(means="", wire=("groupName",)), Stored(name="group"))
+    )
+    enforcement: Enforcement = field(
+        default=Enforcement.OFF,
+        metadata=told(Setting(means="Whether payloads must match the schema.", wire=("schemaEnforcement",))),
+    )
     created_at: int = field(metadata=told(stored=APART))
     updated_at: int = field(metadata=told(stored=APART))
     version: int = field(default=0, metadata=told(stored=APART))

@@ -16,8 +16,8 @@ from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import SENSITIVE, Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
-from pushhub.webhooks.wire.application import rate
 from pushhub.webhooks.wire.fields import NAME, Fields
+from pushhub.webhooks.wire.settings import Settings
 
 CHANNEL = re.compile(r"[a-zA-Z0-9\-_.:+]{1,128}")
 
@@ -62,61 +62,8 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]*")
 
 
-def parse_endpoint(fields: Fields) -> EndpointFields:
-    """Read an endpoint to be created or replaced; whether its event types exist is not checked here.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
-    return EndpointFields(
-        url=_url(fields),
-        description=fields.text("description", default=""),
-        uid=fields.uid("uid", Kind.ENDPOINT),
-        disabled=fields.flag("disabled", default=False),
-        event_types=_event_types(fields),
-        channels=fields.names("channels", CHANNEL, most=MAX_CHANNELS),
-        throttle_rate=rate(fields),
-        metadata=fields.texts_by_name("metadata"),
-        version=fields.whole("version", least=1, most=65_535) or 1,
-        filters=_filters(fields),
-        cloud_events=_cloud_events(fields),
-    )
-
-
-def parse_endpoint_patch(fields: Fields, stored: EndpointFields) -> EndpointFields:
-    """Read a change of an endpoint: the stored fields, updated with those that were sent.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
-    changed = stored
-    if fields.has("url"):
-        changed = replace(changed, url=_url(fields))
-    if fields.has("description"):
-        changed = replace(changed, description=fields.text("description"))
-    if fields.has("uid"):
-        changed = replace(changed, uid=fields.uid("uid", Kind.ENDPOINT))
-    if fields.has("disabled"):
-        changed = replace(changed, disabled=fields.flag("disabled", default=False))
-    if fields.has("eventTypes") or fields.has("filterTypes"):
-        changed = replace(changed, event_types=_event_types(fields))
-    if fields.has("channels"):
-        changed = replace(changed, channels=fields.names("channels", CHANNEL, most=MAX_CHANNELS))
-    if fields.has("throttleRate") or fields.has("rateLimit"):
-        changed = replace(changed, throttle_rate=rate(fields))
-    if fields.has("metadata"):
-        changed = replace(changed, metadata=fields.texts_by_name("metadata"))
-    if fields.has("version"):
-        changed = replace(changed, version=fields.whole("version", least=1, most=65_535) or 1)
-    if fields.has("payloadFilters"):
-        changed = replace(changed, filters=_filters(fields))
-    if fields.has("cloudEvents"):
-        changed = replace(changed, cloud_events=_cloud_events(fields))
-    return changed
-
-
-def _cloud_events(fields: Fields) -> CloudEvents | None:
-    given = fields.section("cloudEvents")
+def _cloud_events(fields: Fields, name: str) -> CloudEvents | None:
+    given = fields.section(name)
     if given is None:
         return None
     mode = given.raw("mode")
@@ -131,8 +78,8 @@ def _cloud_events(fields: Fields) -> CloudEvents | None:
     return CloudEvents(mode=Mode(mode), consent=consent, callback=callback)
 
 
-def _filters(fields: Fields) -> tuple[PayloadFilter, ...]:
-    value = fields.raw("payloadFilters")
+def _filters(fields: Fields, name: str) -> tuple[PayloadFilter, ...]:
+    value = fields.raw(name)
     if value is None:
         return ()
     if not isinstance(value, list) or len(value) > MAX_FILTERS:
@@ -174,10 +121,6 @@ def _plain(value: Any) -> bool:
     )
 
 
-def _event_types(fields: Fields) -> tuple[str, ...] | None:
-    return fields.names(fields.chosen("eventTypes", "filterTypes"), NAME, most=MAX_EVENT_TYPES)
-
-
 def _url(fields: Fields) -> str:
     """The URL; whether there is a kind of subscriber for a scheme other than HTTP's is not checked here."""
     text = fields.text("url", least=1)
@@ -209,6 +152,43 @@ def _as_browsers_write_it(text: str, parts: SplitResult) -> str:
 def is_http(url: str) -> bool:
     """Whether a URL is an HTTP one; any other belongs to another kind of subscriber."""
     return url[:8].lower().startswith(("http://", "https://"))
+
+
+_SETTINGS = Settings(
+    EndpointFields,
+    read={
+        "url": lambda fields, _: _url(fields),
+        "uid": lambda fields, name: fields.uid(name, Kind.ENDPOINT),
+        "event_types": lambda fields, name: fields.names(name, NAME, most=MAX_EVENT_TYPES),
+        "channels": lambda fields, name: fields.names(name, CHANNEL, most=MAX_CHANNELS),
+        "filters": _filters,
+        "cloud_events": _cloud_events,
+    },
+    show={
+        "filters": lambda value: [
+            {"path": each.path, "operator": each.operator.value, "value": each.value} for each in value
+        ],
+        "cloud_events": lambda value: {"mode": value.mode.value, "consent": value.consent},
+    },
+)
+
+
+def parse_endpoint(fields: Fields) -> EndpointFields:
+    """Read an endpoint to be created or replaced; whether its event types exist is not checked here.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    return EndpointFields(**_SETTINGS.given(fields, all_of_them=True))
+
+
+def parse_endpoint_patch(fields: Fields, stored: EndpointFields) -> EndpointFields:
+    """Read a change of an endpoint: the stored fields, updated with those that were sent.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    return replace(stored, **_SETTINGS.given(fields))
 
 
 def parse_secret(fields: Fields, name: str) -> SigningKey | None:
@@ -383,12 +363,8 @@ def endpoint_view(endpoint: Endpoint, url_as_shown: Callable[[str], str]) -> dic
         "createdAt": iso_time(endpoint.created_at),
         "updatedAt": iso_time(endpoint.updated_at),
     }
-    if fields.filters:
-        shown["payloadFilters"] = [
-            {"path": each.path, "operator": each.operator.value, "value": each.value} for each in fields.filters
-        ]
+    shown |= _SETTINGS.additions(fields)
     if fields.cloud_events:
-        shown["cloudEvents"] = {"mode": fields.cloud_events.mode.value, "consent": fields.cloud_events.consent}
         if fields.cloud_events.consent:
             shown["cloudEvents"] |= {"allowedRate": endpoint.allowed_rate, "consented": not endpoint.awaits_consent}
         if fields.cloud_events.callback:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.event_type import Enforcement, EventType
+from pushhub.webhooks.wire.settings import Settings
 
 if TYPE_CHECKING:
     from pushhub.webhooks.wire.fields import Fields
@@ -18,60 +18,12 @@ _GROUP = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 MAX_FLAGS = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventTypeFields:
-    """The fields of an event type that its owner sets; see :class:`EventType`."""
-
-    description: str
-    archived: bool
-    deprecated: bool
-    schemas: Mapping[str, Any] | None
-    feature_flags: tuple[str, ...]
-    group_name: str | None
-    enforcement: Enforcement
-
-
-def parse_event_type(fields: Fields) -> EventTypeFields:
-    """Read an event type to be created or replaced, apart from its name.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
-    return EventTypeFields(
-        description=fields.text("description"),
-        archived=fields.flag("archived", default=False),
-        deprecated=fields.flag("deprecated", default=False),
-        schemas=_schemas(fields),
-        feature_flags=_flags(fields),
-        group_name=_group(fields),
-        enforcement=_enforcement(fields),
-    )
-
-
-def parse_event_type_patch(fields: Fields, stored: EventType) -> EventTypeFields:
-    """Read a change of an event type: the stored fields, updated with those that were sent.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
-    flags = fields.has("featureFlag") or fields.has("featureFlags")
-    return EventTypeFields(
-        description=fields.text("description", default=stored.description),
-        archived=fields.flag("archived", default=stored.archived),
-        deprecated=fields.flag("deprecated", default=stored.deprecated),
-        schemas=_schemas(fields) if fields.has("schemas") else stored.schemas,
-        feature_flags=_flags(fields) if flags else stored.feature_flags,
-        group_name=_group(fields) if fields.has("groupName") else stored.group_name,
-        enforcement=_enforcement(fields) if fields.has("schemaEnforcement") else stored.enforcement,
-    )
-
-
-def _schemas(fields: Fields) -> Mapping[str, Any] | None:
-    value = fields.raw("schemas")
+def _schemas(fields: Fields, name: str) -> Mapping[str, Any] | None:
+    value = fields.raw(name)
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise fields.refuse("An object of JSON schemas by version is required", "schemas")
+        raise fields.refuse("An object of JSON schemas by version is required", name)
     return value
 
 
@@ -85,18 +37,47 @@ def _flags(fields: Fields) -> tuple[str, ...]:
     return () if one is None else (one,)
 
 
-def _group(fields: Fields) -> str | None:
-    name = fields.optional_text("groupName")
-    if name is not None and _GROUP.fullmatch(name) is None:
-        raise fields.refuse("A group name may have letters, digits, hyphens, underscores and dots", "groupName")
-    return name
+def _group(fields: Fields, name: str) -> str | None:
+    group = fields.optional_text(name)
+    if group is not None and _GROUP.fullmatch(group) is None:
+        raise fields.refuse("A group name may have letters, digits, hyphens, underscores and dots", name)
+    return group
 
 
-def _enforcement(fields: Fields) -> Enforcement:
-    given = fields.optional_text("schemaEnforcement")
+def _enforcement(fields: Fields, name: str) -> Enforcement:
+    given = fields.optional_text(name)
     if given is not None and given not in list(Enforcement):
-        raise fields.refuse(f"One of {', '.join(Enforcement)} is required", "schemaEnforcement")
+        raise fields.refuse(f"One of {', '.join(Enforcement)} is required", name)
     return Enforcement(given or Enforcement.OFF)
+
+
+_SETTINGS = Settings(
+    EventType,
+    read={
+        "schemas": _schemas,
+        "feature_flags": lambda fields, _: _flags(fields),
+        "group_name": _group,
+        "enforcement": _enforcement,
+    },
+)
+
+
+def parse_event_type(fields: Fields) -> dict[str, Any]:
+    """The settings of an event type to be created or replaced.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    return _SETTINGS.given(fields, all_of_them=True)
+
+
+def parse_event_type_patch(fields: Fields) -> dict[str, Any]:
+    """The settings of an event type that were sent.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    return _SETTINGS.given(fields)
 
 
 def event_type_view(event_type: EventType, *, with_schemas: bool) -> dict[str, Any]:
