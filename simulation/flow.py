@@ -109,20 +109,34 @@ class Bench:
         account = self.account
         with account.installed():
             self._operator = Operator(account)
-            projects = Projects(config=self._operator.config, clock=self._operator.clock)
-            self.project = projects.make("owner").project_id
-            self._token = projects.make_token(self.project)
-            known: Any = account.endpoints.known
-            known["only.example"] = self.receiver
-            only = {"name": "only", "url": "https://only.example/in", "timeout": self._timeout_s}
-            queue = {"queue": {"type": "multicast", "push": {"subscribers": [only], "retries_delay": 60}}}
-            path = f"/3/projects/{self.project}/queues/q"
-            account.scheduler.spawn(partial(account.http, "PUT", path, queue, token=self._token))
+            self.project, self._token = self._owner("only.example", self.receiver)
             self.goes_on(30)
             self.limit(self._limits)
             account.begin_schedules()
             self.goes_on(60)
             yield
+
+    def _owner(self, host: str, receiver: Receiver) -> tuple[str, str]:
+        """Another project with a queue for an endpoint, and its token."""
+        projects = Projects(config=self._operator.config, clock=self._operator.clock)
+        project = projects.make("owner").project_id
+        token = projects.make_token(project)
+        known: Any = self.account.endpoints.known
+        known[host] = receiver
+        only = {"name": "only", "url": f"https://{host}/in", "timeout": self._timeout_s}
+        queue = {"queue": {"type": "multicast", "push": {"subscribers": [only], "retries_delay": 60}}}
+        put = partial(self.account.http, "PUT", f"/3/projects/{project}/queues/q", queue, token=token)
+        self.account.scheduler.spawn(put)
+        return project, token
+
+    def neighbour(self, messages: int, *, takes_ms: int, after: float) -> Receiver:
+        """Another project, whose messages are posted after so many seconds; what its endpoint gets."""
+        receiver = Receiver(self.account, lambda _: takes_ms)
+        project, token = self._owner("neighbour.example", receiver)
+        path, body = f"/3/projects/{project}/queues/q/messages", {"messages": [{"body": "x"}] * messages}
+        post = partial(self.account.http, "POST", path, body, token=token)
+        self.account.scheduler.spawn(post, after=round(after * SECOND))
+        return receiver
 
     def limit(self, limits: Limits | None) -> None:
         """Change the subscriber's limits, noted first as every change of an owner is (decision 0069), and have what is

@@ -194,7 +194,7 @@ def test_a_slow_one_that_answers_earns_places_where_its_turn_is_taken_and_loses_
         known.begin(ONE, now)
         known.end(ONE, now, now + 6_000, answered=True)
         now += 6_000
-        assert known.places(ONE, now) == min(number, windows.SLOW_OF_A_PROJECT)
+        assert known.places(ONE, now) == number
     # Then so many attempts may begin in its turn, and one anywhere else
     begun = 0
     while known.admits(ONE, now, in_turn=True):
@@ -202,9 +202,36 @@ def test_a_slow_one_that_answers_earns_places_where_its_turn_is_taken_and_loses_
         begun += 1
         assert not known.admits(ONE, now)
     assert begun == windows.SLOW_OF_A_PROJECT
+    # And while no other project has anything in that run, all that it has earned
+    while known.admits(ONE, now, in_turn=True, alone=True):
+        known.begin(ONE, now)
+        begun += 1
+    assert begun == 14
     # When one is not answered, then it has one place again
     known.end(ONE, now, now + 10_000, answered=False)
     assert known.places(ONE, now + 10_000) == 1
+
+
+def test_slow_ones_of_a_project_that_is_alone_have_half_of_the_threads_if_they_answer() -> None:
+    # Given one that has answered sixty times, slowly, and one that has not answered
+    known, now = Windows(), 0
+    for _ in range(60):
+        known.begin(ONE, now)
+        known.end(ONE, now, now + 6_000, answered=True)
+        now += 6_000
+    known.begin(OTHER, now - 6_000)
+    known.end(OTHER, now - 6_000, now, answered=False)
+    begun = 0
+    while known.admits(ONE, now, in_turn=True, alone=True):
+        known.begin(ONE, now)
+        begun += 1
+    assert begun == windows.SLOW_ALONE
+    # Then the other one gets none of them, as before
+    assert not known.admits(OTHER, now, in_turn=True, alone=True)
+    # And nobody gets any when somebody else comes, until no more are in use than usually
+    for left in range(windows.SLOW_ALONE - 1, 0, -1):
+        known.end(ONE, now, now + 6_000)
+        assert known.admits(OTHER, now + 6_000, in_turn=True) == (left < windows.SLOW_OF_A_PROJECT)
 
 
 def test_what_was_earned_elsewhere_is_known_here_up_to_the_most_of_a_project() -> None:

@@ -18,6 +18,7 @@ from simulation.scheduler import SECOND
 from pushhub.engine.model.flow import BURST_MS, Limits, Pace
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 from pushhub.engine.turns import Turns
+from pushhub.engine.windows import SLOW_ALONE, SLOW_OF_A_PROJECT
 
 CHANCE = Random("flow/1")
 RATES = [0.1, *(round(10 ** CHANCE.uniform(-1, 2), 3) for _ in range(4))]
@@ -157,6 +158,37 @@ def test_a_healthy_subscriber_that_takes_its_time_gets_its_messages(takes_ms: in
     assert len({*bench.receiver.ids}) == 40
 
 
+def test_a_slow_subscriber_that_is_alone_gets_what_it_can_take() -> None:
+    bench = Bench("alone/1", takes_ms=lambda _: 6_000, runs=4)
+    with bench.running():
+        bench.post(1_500)
+        bench.goes_on(100)
+    # It was a hundred, ten at a time
+    assert bench.receiver.most_at_once == SLOW_ALONE
+    assert len(bench.receiver.begun) > 400
+    assert len({*bench.receiver.ids}) == len(bench.receiver.ids)
+
+
+def test_a_slow_subscriber_makes_room_for_those_of_another_project_in_the_same_run() -> None:
+    # Given an endpoint that takes its time, and a single run of the slow lane
+    bench = Bench("alone/2", takes_ms=lambda _: 5_200, runs=1)
+    with bench.running():
+        bench.post(1_000)
+        # When another project comes to that run with such an endpoint
+        other = bench.neighbour(30, takes_ms=5_200, after=33)
+        bench.goes_on(33)
+        had = bench.receiver.most_at_once
+        bench.goes_on(47)
+    # Then it has its messages as if nobody were there
+    assert had > 2 * SLOW_OF_A_PROJECT
+    assert len({*other.ids}) == 30
+    assert other.most_at_once > 1
+    # And meanwhile the first has ten at a time, once those are answered that it was sent before
+    later = [at for at in other.begun if at > other.begun[0] + 7 * SECOND]
+    assert later
+    assert all(bench.receiver.at_once(at) <= SLOW_OF_A_PROJECT for at in later)
+
+
 # Runs of push last seven minutes, those of the slow lane four.
 PASSED_ON = [
     # A rate, and answers that take several times as long as the time between two requests
@@ -180,7 +212,7 @@ def test_nothing_is_posted_twice_when_a_run_ends_and_another_takes_the_turn(
     assert len(receiver.environments) > 1
     assert len({*receiver.ids}) == len(receiver.ids)
     if limits is None:
-        assert receiver.most_at_once <= 10
+        assert receiver.most_at_once <= SLOW_ALONE
     else:
         # But for the first answers, by which it is learned how many at a time it takes
         receiver.begun = [each for each in receiver.begun if each > receiver.begun[0] + 15 * SECOND]

@@ -335,7 +335,8 @@ class Push:
         aside: list[Received] = []
         lined: defaultdict[Key, list[Received]] = defaultdict(list)
         in_turn = {turn.key.project for turn in self._turns.here if turn.waiting}
-        several = run.hurried and len(run.projects | in_turn) > 1
+        projects = len(run.projects | in_turn)
+        several, alone = run.hurried and projects > 1, run.is_slow_lane and projects == 1
         if several:
             # Free threads go to the one with the fewest.
             run.waiting.sort(key=lambda each: self._windows.held(each[0].order.key.project))
@@ -361,7 +362,7 @@ class Push:
             self._to_slow_lane(run, aside)
             self._leave(run, aside)
         for turn in self._turns.here:
-            self._begin_in_turn(run, turn, several=several)
+            self._begin_in_turn(run, turn, several=several, alone=alone)
 
     def _is_left_to_itself(self, run: _Run, key: Key, now: int) -> bool:
         """Whether a subscriber is slow and may not be asked now, where it has no slow lane."""
@@ -369,11 +370,13 @@ class Push:
             return False
         return run.remaining_ms() < 2 * LONGEST_ATTEMPT_MS or not self._windows.admits(key, now)
 
-    def _has_room(self, run: _Run, key: Key, now: int, *, several: bool, in_turn: bool = False) -> bool:
+    def _has_room(
+        self, run: _Run, key: Key, now: int, *, several: bool, in_turn: bool = False, alone: bool = False
+    ) -> bool:
         """Whether there is a thread for another attempt at a subscriber."""
         if several and self._windows.held(key[0]) >= SHARE_OF_A_PROJECT:
             return False
-        return len(run.running) < AT_ONCE and self._windows.admits(key, now, in_turn=in_turn)
+        return len(run.running) < AT_ONCE and self._windows.admits(key, now, in_turn=in_turn, alone=alone)
 
     def _submit(
         self, run: _Run, received: Received, stored: Delivery | None, key: Key, turn: Turn | None = None
@@ -471,7 +474,7 @@ class Push:
         self._turns.leave_aside(orders)
         self._give_up_own(run)
 
-    def _begin_in_turn(self, run: _Run, turn: Turn, *, several: bool) -> None:
+    def _begin_in_turn(self, run: _Run, turn: Turn, *, several: bool, alone: bool) -> None:
         """Begin what may begin at a subscriber whose turn the run has."""
         key = turn.window
         while not turn.closing and turn.waiting:
@@ -485,7 +488,7 @@ class Push:
             elif (
                 turn.pace.full
                 or turn.pace.wait_ms(now)
-                or not self._has_room(run, key, now, several=several, in_turn=True)
+                or not self._has_room(run, key, now, several=several, in_turn=True, alone=alone)
                 or not self._turns.hold(turn)
             ):
                 return

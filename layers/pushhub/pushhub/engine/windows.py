@@ -32,6 +32,11 @@ SLOW_OF_A_PROJECT = 10
 in time may earn all of these.
 """
 
+SLOW_ALONE = SHARE_OF_A_PROJECT
+"""The same while no other project has orders in the same run: for those that have earned more than one, which answer in
+time and so free their threads.
+"""
+
 SLOW_MS = 5_000
 """An answer that takes this long is slow; so is a subscriber that has kept a request waiting for this long."""
 
@@ -97,16 +102,17 @@ class Windows:
         window = self._windows.get(key)
         return window is not None and window.slow(now)
 
-    def admits(self, key: Key, now: int, *, in_turn: bool = False) -> bool:
+    def admits(self, key: Key, now: int, *, in_turn: bool = False, alone: bool = False) -> bool:
         """Whether another attempt may begin; a slow subscriber has the places it has earned ``in_turn`` only, where no
-        other run makes attempts at it.
+        other run makes attempts at it, and more than :data:`SLOW_OF_A_PROJECT` while its project is ``alone``.
         """
         window = self._windows.get(key)
         if window is None:
             return True
         if window.slow(now):
             most = window.places if in_turn and now >= self._crowded.get(key[0], 0) else FIRST
-            return len(window.begun) < most and self._slow_of(key[0], now) < SLOW_OF_A_PROJECT
+            together = SLOW_ALONE if alone and most > FIRST else SLOW_OF_A_PROJECT
+            return len(window.begun) < min(most, together) and self._slow_of(key[0], now) < together
         return len(window.begun) < window.allowed
 
     def crowded(self, key: Key, now: int) -> bool:
@@ -191,7 +197,7 @@ class Windows:
             self._under_way[key[0]].discard(key)
         if now - begun > SLOW_MS:
             window.allowed, window.slow_until = FIRST, now + REMEMBERED_MS
-            window.places = min(SLOW_OF_A_PROJECT, window.places + 1) if answered else FIRST
+            window.places = min(SLOW_ALONE, window.places + 1) if answered else FIRST
         elif answered is not None:
             window.allowed, window.slow_until = min(MOST, window.allowed + 1), 0
 
