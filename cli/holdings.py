@@ -66,6 +66,7 @@ TABLES: dict[str, tuple[Kind, ...]] = {
     "WebhooksTable": (
         Kind(what="applications, event types, tasks", pk=_OWN),
         Kind(what="endpoints, lists, keys, attempts, portals, counts", pk=f"(A|I|L|T|TOLD)#{_PROJECT}(#.*)?"),
+        Kind(what="who may show portals in frames", pk=f"FRAME#{_PROJECT}(#.*)?"),
         Kind(what="running tasks and their turns", pk="RUNNING(-TURNS)?", sk=f"{_PROJECT}(#.*)?"),
     ),
 }

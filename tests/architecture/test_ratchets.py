@@ -38,7 +38,7 @@ WIDE = {
 """Those that are wider still."""
 
 LINES = {
-    "layers/pushhub/pushhub": 65_000,
+    "layers/pushhub/pushhub": 65_900,
     "cli": 6_200,
     "functions": 250,
     "glue_jobs": 9_000,

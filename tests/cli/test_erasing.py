@@ -61,6 +61,7 @@ ITEMS = [
     ("BacklogsTable", "C#a1b2-{p}", "C", {"topic": "{p}#T#p#orders"}),
     ("WebhooksTable", "P#{p}", "APP#app_1", {}),
     ("WebhooksTable", "T#{p}#ep_1", "T#1", {}),
+    ("WebhooksTable", "FRAME#{p}#app_1", "FRAME", {}),
     ("WebhooksTable", "RUNNING", "{p}#qtask_1", {}),
     ("WebhooksTable", "RUNNING-TURNS", "{p}", {}),
     ("ScheduleTable", "PAST#{p}", "S#1", {}),

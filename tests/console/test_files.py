@@ -11,6 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cloud import aws_services as aws
+from tests.fakes import FakeClock
+
+from pushhub.base.errors import Unavailable
+from pushhub.cloud.clients import Clients
+from pushhub.webhooks.model.portal_frame import PortalFrame
+from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
 
 FUNCTION = Path(__file__).parents[2] / "functions" / "console"
 STATIC = FUNCTION / "static"
@@ -23,7 +30,12 @@ VENDORED = re.findall(
 def answer(path: str) -> tuple[int, dict[str, str], bytes]:
     """What the function answers, made anew from its folder as Lambda does."""
     handler = runpy.run_path(str(FUNCTION / "handler.py"))["handler"]
-    event: dict[str, Any] = {"rawPath": path, "requestContext": {"http": {"method": "GET"}, "stage": "$default"}}
+    path, _, query = path.partition("?")
+    event: dict[str, Any] = {
+        "rawPath": path,
+        "rawQueryString": query,
+        "requestContext": {"http": {"method": "GET"}, "stage": "$default"},
+    }
     told = handler(event, None)
     return told["statusCode"], told["headers"], base64.b64decode(told["body"])
 
@@ -77,3 +89,48 @@ def test_a_library_is_the_packages_own_file_and_has_its_licence(name: str, packa
 
 def test_no_library_is_unlisted() -> None:
     assert {name for name, _, _ in VENDORED} == {each.name for each in (STATIC / "vendor").glob("*.js")}
+
+
+PROJECT, APP = "0123456789abcdef01234567", "app_" + "a" * 27
+
+
+def policy(headers: dict[str, str]) -> dict[str, str]:
+    """The directives of a page's policy."""
+    parts = (each.partition(" ") for each in headers["Content-Security-Policy"].split("; "))
+    return {name: value for name, _, value in parts}
+
+
+def test_pages_of_stored_origins_and_no_others_may_show_a_portal_in_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    with aws.dynamodb() as client:
+        # Given an application with two origins
+        monkeypatch.setenv("WEBHOOKS_TABLE", aws.WEBHOOKS_TABLE)
+        monkeypatch.setattr(Clients, "of", lambda self, service: client)
+        origins = ("https://a.example", "https://b.example:8443")
+        frame = PortalFrame(project=PROJECT, app_id=APP, origins=origins)
+        DynamoDBPortalFrames(client, aws.WEBHOOKS_TABLE, FakeClock()).put_frame(frame)
+        # When its portal is asked for
+        status, headers, page = answer(f"/console/p/{frame.name}?primaryColor=ff0000")
+        # Then these may show it, and the page knows them
+        assert status == 200
+        assert policy(headers)["frame-ancestors"] == " ".join(origins)
+        assert policy(headers)["script-src"] == "'self'"
+        assert headers["Cross-Origin-Resource-Policy"] == "cross-origin"
+        known = f'<meta name="pushhub-frame" content="{PROJECT}.{APP}" data-origins="{" ".join(origins)}">'
+        assert known in page.decode()
+        # And other portals, unknown ids and the console itself are shown by nobody
+        for path in (f"/console/p/{PROJECT}", f"/console/p/{PROJECT}.app_{'b' * 27}", "/console"):
+            status, headers, _ = answer(path)
+            assert (status, policy(headers)["frame-ancestors"]) == (200, "'none'"), path
+        for path in ("/console/p/x%20y", "/console/p/", f"/console/p/{PROJECT}.app_x", f"/console/p/{frame.name}/x"):
+            assert answer(path)[0] == 404, path
+
+
+def test_nobody_may_show_a_portal_while_it_cannot_be_read_who_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: object, wanted: PortalFrame) -> PortalFrame:
+        raise Unavailable("no answer")
+
+    monkeypatch.setenv("WEBHOOKS_TABLE", "webhooks")
+    monkeypatch.setattr(Clients, "of", lambda self, service: None)
+    monkeypatch.setattr(DynamoDBPortalFrames, "frame", refuse)
+    status, headers, _ = answer(f"/console/p/{PROJECT}")
+    assert (status, policy(headers)["frame-ancestors"]) == (200, "'none'")

@@ -11,16 +11,18 @@ import pytest
 from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
-from tests.fakes.webhook_tasks import FakePortalTokens, FakeTasks, FakeToldCounts
+from tests.fakes.webhook_tasks import FakePortalFrames, FakePortalTokens, FakeTasks, FakeToldCounts
 
 from pushhub.base.errors import Conflict
 from pushhub.webhooks.model.ids import Kind, new_id
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.portal import Capability, PortalAccess
+from pushhub.webhooks.model.portal_frame import PortalFrame
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.operational import ToldCounts
-from pushhub.webhooks.portal import PortalTokens
+from pushhub.webhooks.portal import PortalFrames, PortalTokens
 from pushhub.webhooks.store.dynamodb_portal import DynamoDBPortalTokens
+from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
 from pushhub.webhooks.store.dynamodb_tasks import DynamoDBTasks, DynamoDBToldCounts
 from pushhub.webhooks.tasks import TaskStore
 
@@ -170,3 +172,25 @@ def test_what_is_told_is_counted_by_project_kind_and_minute(
     counts = stores[2]
     assert [counts.count(PROJECT, "a", 1) for _ in range(3)] == [1, 2, 3]
     assert [counts.count(*each) for each in ((PROJECT, "a", 2), (PROJECT, "b", 1), (OTHER_PROJECT, "a", 1))] == [1] * 3
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def frames(request: pytest.FixtureRequest) -> Iterator[PortalFrames]:
+    if request.param == "fake":
+        yield FakePortalFrames()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBPortalFrames(client, aws.WEBHOOKS_TABLE, FakeClock())
+
+
+def test_a_frame_is_kept_replaced_and_removed(frames: PortalFrames) -> None:
+    project, app = PortalFrame(project=PROJECT), PortalFrame(project=PROJECT, app_id="app_1")
+    frames.put_frame(replace(project, origins=("https://a.example",)))
+    assert frames.frame(app) == app
+    frames.put_frame(replace(app, origins=("https://b.example", "https://c.example")))
+    assert frames.frame(app).origins == ("https://b.example", "https://c.example")
+    assert frames.frame(project).origins == ("https://a.example",)
+    frames.put_frame(app)
+    frames.put_frame(app)
+    assert frames.frame(app) == app
+    assert frames.frame(project).origins == ("https://a.example",)

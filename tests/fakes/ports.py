@@ -36,7 +36,14 @@ from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 from tests.fakes.waits import FakeWaits
 from tests.fakes.wake_queue import FakeWakeQueue
-from tests.fakes.webhook_tasks import FakePlaces, FakePortalTokens, FakeTaskRuns, FakeTasks, FakeToldCounts
+from tests.fakes.webhook_tasks import (
+    FakePlaces,
+    FakePortalFrames,
+    FakePortalTokens,
+    FakeTaskRuns,
+    FakeTasks,
+    FakeToldCounts,
+)
 from tests.fakes.webhooks import FakeIdempotencyKeys, FakeWebhooksLogs, FakeWebhooksSettings
 from tests.fakes.work_queue import FakeWorkQueue
 
@@ -185,6 +192,7 @@ class FakePorts:
         self.idempotency_keys = FakeIdempotencyKeys()
         self.vault = FakeVault()
         self.portal_tokens = FakePortalTokens()
+        self.portal_frames = FakePortalFrames()
         self.task_store = FakeTasks()
         self.task_runs = FakeTaskRuns()
         self.told_counts = FakeToldCounts()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pushhub.base.errors import Conflict
 from pushhub.webhooks.model.page import Span, taken
 from pushhub.webhooks.model.portal import PortalAccess
+from pushhub.webhooks.model.portal_frame import PortalFrame
 from pushhub.webhooks.model.task import Task, TaskStatus
 
 __all__ = ["FakePlaces", "FakePortalTokens", "FakeTaskRuns", "FakeTasks", "FakeToldCounts"]
@@ -42,6 +43,21 @@ class FakePortalTokens:
         """See the port."""
         for each in accesses:
             self._accesses.pop(_key(each), None)
+
+
+class FakePortalFrames:
+    """Keeps frames in a dictionary."""
+
+    def __init__(self) -> None:
+        self._frames: dict[str, PortalFrame] = {}
+
+    def frame(self, wanted: PortalFrame) -> PortalFrame:
+        """See the port."""
+        return self._frames.get(wanted.name, wanted)
+
+    def put_frame(self, frame: PortalFrame) -> None:
+        """See the port."""
+        self._frames[frame.name] = frame
 
 
 class FakeTasks:

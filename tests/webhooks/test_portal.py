@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock
-from tests.fakes.webhook_tasks import FakePortalTokens
+from tests.fakes.webhook_tasks import FakePortalFrames, FakePortalTokens
 
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind, new_id
@@ -35,12 +35,12 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def portal(clock: FakeClock) -> Portal:
-    return Portal(tokens=FakePortalTokens(), clock=clock)
+    return Portal(tokens=FakePortalTokens(), frames=FakePortalFrames(), clock=clock)
 
 
 def test_a_token_opens_its_application_until_it_expires(portal: Portal, clock: FakeClock) -> None:
     application = app()
-    token = portal.open(application, PortalAsk(expiry_s=3_600, session="s", flags=frozenset({"beta"})))
+    token = portal.open(application, PortalAsk(expiry_s=3_600, session="s", flags=frozenset({"beta"}))).token
     found = portal.find(token)
     assert found is not None
     assert (found.project, found.app_id, found.session) == (PROJECT, application.app_id, "s")
@@ -52,7 +52,7 @@ def test_a_token_opens_its_application_until_it_expires(portal: Portal, clock: F
 
 def test_a_text_that_is_no_token_opens_nothing(portal: Portal) -> None:
     application = app()
-    token = portal.open(application, PortalAsk())
+    token = portal.open(application, PortalAsk()).token
     for wrong in (
         "",
         "x",
@@ -68,8 +68,8 @@ def test_a_text_that_is_no_token_opens_nothing(portal: Portal) -> None:
 
 def test_tokens_end_one_by_one_by_session_and_all_together(portal: Portal, clock: FakeClock) -> None:
     application, other = app(), app()
-    one, two, three = (portal.open(application, PortalAsk(session=name)) for name in ("one", "two", None))
-    others = portal.open(other, PortalAsk(session="two"))
+    one, two, three = (portal.open(application, PortalAsk(session=name)).token for name in ("one", "two", None))
+    others = portal.open(other, PortalAsk(session="two")).token
     portal.close(one)
     assert [portal.find(each) is not None for each in (one, two, three, others)] == [False, True, True, True]
     portal.expire(application, sessions=["two"])

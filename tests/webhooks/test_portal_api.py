@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.engine.world import PROJECT
 from tests.webhooks.world import WebhooksWorld
 
 
@@ -127,3 +128,68 @@ def test_a_document_with_one_bad_event_type_changes_nothing(world: WebhooksWorld
     assert world.ask("GET", "/event-type")["data"] == []
     assert world.call("POST", "/environment/import", {"eventTypes": "x"}).status == 422
     assert world.call("POST", "/environment/import", {}).status == 204
+
+
+def framed(world: WebhooksWorld, token: str, app: str, frame: str) -> int:
+    """The status of a request from the portal's page in a frame."""
+    headers = {"Pushhub-Portal-Frame": frame}
+    return world.call("GET", f"/app/{app}", token=token, headers=headers).status
+
+
+def test_a_link_leads_to_the_frame_of_its_application_else_to_that_of_the_project(world: WebhooksWorld) -> None:
+    own, other = world.make_app(uid="own"), world.make_app()
+
+    def page(app: str) -> str:
+        url: str = world.ask("POST", f"/auth/app-portal-access/{app}", {})["url"]
+        return url.partition("/console")[2].partition("#")[0]
+
+    # Given no origins, then a link leads to the console, which nobody may show in a frame
+    assert world.ask("GET", "/portal/frame") == {"origins": []}
+    assert (page(own), page(other)) == ("", "")
+    # When the project has some, and one application has its own
+    world.ask("PUT", "/portal/frame", {"origins": ["https://a.example", "https://a.example"]})
+    assert (page(own), page(other)) == (f"/p/{PROJECT}", f"/p/{PROJECT}")
+    world.ask("PUT", "/app/own/portal/frame", {"origins": ["https://b.example"]})
+    # Then each link has the public id of what applies to it
+    assert world.ask("GET", "/portal/frame") == {"origins": ["https://a.example"]}
+    assert world.ask("GET", f"/app/{own}/portal/frame") == {"origins": ["https://b.example"]}
+    assert world.ask("GET", f"/app/{other}/portal/frame") == {"origins": []}
+    assert (page(own), page(other)) == (f"/p/{PROJECT}.{own}", f"/p/{PROJECT}")
+    # And an empty list takes it back
+    world.ask("PUT", f"/app/{own}/portal/frame", {"origins": []})
+    assert page(own) == f"/p/{PROJECT}"
+
+
+def test_a_token_opens_nothing_in_a_frame_that_it_was_not_made_for(world: WebhooksWorld) -> None:
+    # Given a token from before there were origins, and one for the application's frame
+    app, other = world.make_app(), world.make_app()
+    before = access(world, app)
+    world.ask("PUT", f"/app/{app}/portal/frame", {"origins": ["https://a.example"]})
+    token = access(world, app)
+    # When the page of a frame shows them to the API
+    frames = (f"{PROJECT}.{app}", f"{PROJECT}.{other}", PROJECT, "x")
+    # Then each opens its application in its own frame alone
+    assert [framed(world, token, app, each) for each in frames] == [200, 403, 403, 403]
+    assert [framed(world, before, app, each) for each in frames] == [403, 403, 403, 403]
+    # And the project's own token opens nothing in any
+    assert [framed(world, world.token, app, each) for each in frames] == [403, 403, 403, 403]
+    # And code outside frames, such as the hooks of svix-react, is not asked
+    assert world.call("GET", f"/app/{app}", token=token).status == 200
+
+
+@pytest.mark.parametrize(
+    "origins", [None, "https://a.example", ["https://*.example"], ["http://a.example"], [7], ["https://a.example"] * 21]
+)
+def test_what_is_no_origin_is_refused_with_the_field_named(world: WebhooksWorld, origins: Any) -> None:
+    app = world.make_app()
+    for path in ("/portal/frame", f"/app/{app}/portal/frame"):
+        answer = world.call("PUT", path, {"origins": origins})
+        assert (answer.status, answer.body["detail"][0]["loc"]) == (422, ["body", "origins"])
+        assert world.ask("GET", path) == {"origins": []}
+
+
+def test_an_application_owner_does_not_say_who_shows_the_portal(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    token = access(world, app)
+    for path in ("/portal/frame", f"/app/{app}/portal/frame"):
+        assert world.call("PUT", path, {"origins": ["https://evil.example"]}, token=token).status == 403

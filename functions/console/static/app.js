@@ -1,8 +1,9 @@
 // The console: who is signed in, the frame around pages, and which page an address shows.
+import { frame, framed, tellHeight, wantedIcon } from "./frame.js";
 import { Notice, Page, Toasts } from "./parts.js";
 import { currentRoute, go, href } from "./route.js";
 import { decide, offer, restoreSession, session, signIn, signOut, watchSession } from "./session.js";
-import { applyTheme, ThemeSwitch } from "./theme.js";
+import { applyTheme, followDevice, ThemeSwitch } from "./theme.js";
 import { html, render, useEffect, useState } from "./view.js";
 import { logout } from "./webhooks.js";
 import { Alerts } from "./pages/alerts.js";
@@ -50,6 +51,8 @@ function pageOf({ segments: [first = "today", ...rest], query }, who) {
 }
 
 function Logo() {
+  const icon = frame && wantedIcon();
+  if (icon) return html`<img src=${icon} alt="" referrerpolicy="no-referrer" />`;
   return html`<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="#3b5bdb" />
     <path d="M7 16h9m0 0 8-7M16 16h9M16 16l8 7" stroke="#fff" stroke-width="2.6" stroke-linecap="round" fill="none" /><circle cx="7.5" cy="16" r="2.6" fill="#fff" /></svg>`;
 }
@@ -69,7 +72,7 @@ function Frame({ who, route }) {
   return html`<div class="frame">
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>Skip to the page</a>
     <header class="side ${open ? "open" : ""}">
-      <a class="brand" href="#/"><${Logo} />Pushhub</a>
+      <a class="brand" href="#/"><${Logo} />${frame ? "Webhooks" : "Pushhub"}</a>
       <button type="button" class="menu-button" aria-expanded=${String(open)} aria-controls="pages" onClick=${() => setOpen(!open)}>Menu</button>
       <nav id="pages" aria-label="Pages">
         <ul class="nav">${pages.map(([key, name, link]) => html`<li><a href=${link} aria-current=${current === key ? "page" : undefined}>${name}</a></li>`)}</ul>
@@ -77,8 +80,8 @@ function Frame({ who, route }) {
       ${!portal && html`<${Find} />`}
       <div class="account">
         <div>${who.kind === "portal" ? "Application" : "Project"}<br /><span class="mono">${who.project ?? who.application}</span></div>
-        <${ThemeSwitch} />
-        <button type="button" onClick=${leave}>Sign out</button>
+        ${!frame && html`<${ThemeSwitch} />`}
+        ${!framed() && html`<button type="button" onClick=${leave}>Sign out</button>`}
       </div>
     </header>
     <main id="main" tabindex="-1" data-address=${route.address}>${pageOf(route, who)}</main>
@@ -117,6 +120,14 @@ function Offered({ from, to }) {
   </main>`;
 }
 
+/** A page that others may show has no form to sign in with: whoever shows it makes the link. */
+function Closed({ reason }) {
+  useEffect(() => {
+    document.title = "Webhooks";
+  }, []);
+  return html`<main class="signin"><${Notice} kind="warn">${reason || "This page opens with a link that its owner makes."} Open it again from where you came.<//></main>`;
+}
+
 function App() {
   const [who, setWho] = useState(session());
   const [offered, setOffered] = useState(offer());
@@ -140,11 +151,13 @@ function App() {
       window.removeEventListener("hashchange", moved);
     };
   }, []);
-  return html`${who && offered ? html`<${Offered} from=${who} to=${offered} />` : who ? html`<${Frame} who=${who} route=${route} />` : html`<${SignIn} reason=${reason} onSignIn=${signIn} />`}<${Toasts} />`;
+  return html`${who && offered ? html`<${Offered} from=${who} to=${offered} />` : who ? html`<${Frame} who=${who} route=${route} />` : frame ? html`<${Closed} reason=${reason} />` : html`<${SignIn} reason=${reason} onSignIn=${signIn} />`}<${Toasts} />`;
 }
 
 applyTheme();
+followDevice();
 restoreSession();
 const root = document.getElementById("app");
 root.textContent = "";
 render(html`<${App} />`, root);
+tellHeight(root);

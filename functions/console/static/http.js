@@ -1,4 +1,5 @@
 // One way to ask the hub's APIs, and one shape of refusal for the four ways in which they word theirs.
+import { frame } from "./frame.js";
 import { session, signOut } from "./session.js";
 
 const SECONDS = 35;
@@ -29,7 +30,8 @@ const AUTHORIZATIONS = {
   ironmq: (token) => ({ Authorization: `OAuth ${token}` }),
   hub: (token) => ({ "X-Augury-Token": token }),
   notifications: (token) => ({ Authorization: `Bearer ${token}` }),
-  webhooks: (token) => ({ Authorization: `Bearer ${token}` }),
+  // In a frame, only a token that was made for that frame opens anything.
+  webhooks: (token) => ({ Authorization: `Bearer ${token}`, ...(frame && { "Pushhub-Portal-Frame": frame.name }) }),
 };
 
 /**

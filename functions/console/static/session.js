@@ -1,6 +1,9 @@
 // Who is signed in. A project's token stays in sessionStorage, so that a reload keeps it and a closed tab does not; a portal token
 // stays in memory only. Neither is ever part of an address that is asked for: the fragment a link brings is removed at once.
 
+import { frame } from "./frame.js";
+import { keptInTab } from "./storage.js";
+
 const KEY = "pushhub.session";
 let current = null;
 let offered = null;
@@ -19,15 +22,15 @@ export function watchSession(watcher) {
 
 export function signIn(next) {
   current = next;
-  if (next.kind === "project") sessionStorage.setItem(KEY, JSON.stringify(next));
-  else sessionStorage.removeItem(KEY);
+  if (next.kind === "project") keptInTab.set(KEY, JSON.stringify(next));
+  else keptInTab.remove(KEY);
   watchers.forEach((each) => each(current));
 }
 
 export function signOut(reason = "") {
   current = null;
   offered = null;
-  sessionStorage.removeItem(KEY);
+  keptInTab.remove(KEY);
   watchers.forEach((each) => each(current, reason));
 }
 
@@ -51,7 +54,9 @@ export function decide(taken) {
 export function restoreSession() {
   const brought = fromFragment(location.hash);
   if (brought) history.replaceState(null, "", location.pathname + location.search);
-  current ??= kept();
+  // Where other pages may show this one, nobody is signed in to a whole project, whatever a link says or the tab has kept.
+  if (frame && brought?.kind !== "portal") return;
+  current ??= frame ? null : kept();
   if (!brought || same(brought, current)) return;
   if (!current) return signIn(brought);
   offered = brought;
@@ -60,10 +65,10 @@ export function restoreSession() {
 
 function kept() {
   try {
-    const stored = JSON.parse(sessionStorage.getItem(KEY));
+    const stored = JSON.parse(keptInTab.get(KEY));
     return stored?.kind === "project" && stored.project && stored.token ? stored : null;
   } catch {
-    sessionStorage.removeItem(KEY);
+    keptInTab.remove(KEY);
     return null;
   }
 }

@@ -1,20 +1,28 @@
-// Light or dark: what the device says, or what the person chose here.
+// Light or dark: what the device says, what the person chose here, or what the page wants that shows a portal in a frame.
+import { applyLook, wantedTheme } from "./frame.js";
+import { kept } from "./storage.js";
 import { html, useState } from "./view.js";
 
 const KEY = "pushhub.theme";
 const CHOICES = [["", "As the device"], ["light", "Light"], ["dark", "Dark"]];
 
-export function applyTheme(choice = localStorage.getItem(KEY) ?? "") {
+export function applyTheme(choice = wantedTheme() ?? kept.get(KEY) ?? "") {
   if (choice) document.documentElement.dataset.theme = choice;
   else delete document.documentElement.dataset.theme;
+  applyLook();
+}
+
+/** The device's choice may change while the page is there. */
+export function followDevice() {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyLook);
 }
 
 export function ThemeSwitch() {
-  const [choice, setChoice] = useState(localStorage.getItem(KEY) ?? "");
+  const [choice, setChoice] = useState(kept.get(KEY) ?? "");
   const choose = (event) => {
     const next = event.currentTarget.value;
-    if (next) localStorage.setItem(KEY, next);
-    else localStorage.removeItem(KEY);
+    if (next) kept.set(KEY, next);
+    else kept.remove(KEY);
     setChoice(next);
     applyTheme(next);
   };

@@ -17,6 +17,8 @@ export const applications = {
   make: (body) => ask("POST", api("app"), { body }),
   change: (app, body) => ask("PATCH", api("app", app), { body }),
   remove: (app) => ask("DELETE", api("app", app)),
+  frame: (app, signal) => ask("GET", api("app", app, "portal", "frame"), { signal }),
+  putFrame: (app, origins) => ask("PUT", api("app", app, "portal", "frame"), { body: { origins } }),
   portal: (app) => ask("POST", api("auth", "app-portal-access", app), { body: {} }),
 };
 

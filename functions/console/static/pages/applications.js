@@ -175,6 +175,17 @@ function Send({ app, onClose }) {
   <//>`;
 }
 
+/** Which pages may show the portal in a frame. */
+function PortalFrame({ app }) {
+  const from = useLoad((signal) => webhooks.applications.frame(app, signal), [app]);
+  const save = async (values) => {
+    await webhooks.applications.putFrame(app, words(values.origins));
+    toast("Saved. It applies to new links.");
+  };
+  return html`<${Loaded} from=${from}>${(told) => html`<${Form} values=${{ origins: told.origins.join("\n") }} onSubmit=${save} submit="Save the origins"
+    fields=${[{ name: "origins", label: "Pages that may show it in a frame", type: "long", placeholder: "https://app.example.com", hint: "Their origins, one per line; those of the project if left empty. For new links." }]} />`}<//>`;
+}
+
 function Settings({ app, application, reload }) {
   const [portal, setPortal] = useState(null);
   const save = async (values) => {
@@ -195,6 +206,7 @@ function Settings({ app, application, reload }) {
         <div class="actions"><${Doing} name="Create a link" onDo=${async () => setPortal(await webhooks.applications.portal(app))} />
           ${portal && html`<${Copy} text=${portal.url} name="Copy the link" />`}</div>
         ${portal && html`<${Notice} kind="good">The link has been created. It is not shown; copy it.<//>`}
+        <${PortalFrame} app=${app} />
       <//>
       <${Card} title="What cannot be undone">
         <div><${Confirmed} name="Delete the application" question="Delete ${application.name}?" detail="Its endpoints get no more messages." onSure=${remove} /></div>

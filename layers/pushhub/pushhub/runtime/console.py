@@ -1,22 +1,38 @@
 """The console function: the static files of the console, which talks to the public APIs from the browser.
 
-It imports no SDK, and its only permission is to write its log.
+It may write its log, and read who may show portals in frames: nothing else. Only for the second it imports an SDK.
 """
+
+# ruff: noqa: PLC0415 (the SDK is imported when a portal in a frame is asked for)
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pushhub.base.errors import Unavailable
 from pushhub.cloud.settings import Setting, Settings, optional_text
-from pushhub.web.site import Site, content_security_policy
+from pushhub.web.site import Framed, Site, content_security_policy
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.model.portal_frame import PortalFrame
+    from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
 
 WEBSOCKET_URL = optional_text("WEBSOCKET_URL")
 """Where consumers of notifications connect; empty means the base URL, which serves them too then."""
-SETTINGS: tuple[Setting[Any], ...] = (WEBSOCKET_URL,)
+WEBHOOKS_TABLE = optional_text("WEBHOOKS_TABLE")
+"""Where it is kept who may show portals in frames; empty means that nobody may."""
+SETTINGS: tuple[Setting[Any], ...] = (WEBSOCKET_URL, WEBHOOKS_TABLE)
 PATH = "/console"
+KEPT_S = 10.0
+MOST_KEPT = 1_000
+
+_log = logging.getLogger("pushhub.console")
 
 
 def site_beside(handler: str) -> Callable[[dict[str, Any], object], dict[str, Any]]:
@@ -28,18 +44,61 @@ def site_beside(handler: str) -> Callable[[dict[str, Any], object], dict[str, An
     Raises:
         MissingSettingError: A setting is unusable.
     """
-    websocket = Settings(SETTINGS)[WEBSOCKET_URL]
+    settings = Settings(SETTINGS)
+    websocket = settings[WEBSOCKET_URL]
+    connect = (_origin(websocket),) if websocket else ()
+    frames = _Frames(settings[WEBHOOKS_TABLE], connect)
     site = Site(
         Path(handler).with_name("static"),
         path=PATH,
-        policy=content_security_policy(connect=(_origin(websocket),) if websocket else ()),
+        policy=content_security_policy(connect=connect),
         configuration={"websocket": websocket},
+        framed=frames.framed,
     )
 
     def answer(event: dict[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 (Lambda passes both)
         return site.answer(event)
 
     return answer
+
+
+class _Frames:
+    """Who may show portals in frames. What was read is known for ten seconds."""
+
+    def __init__(self, table: str, connect: tuple[str, ...]) -> None:
+        self._table = table
+        self._connect = connect
+        self._known: dict[str, tuple[float, tuple[str, ...]]] = {}
+
+    def framed(self, name: str) -> Framed | None:
+        """The page at the address of a frame. Nobody may show it if that cannot be read now, or is not stored."""
+        from pushhub.webhooks.model.portal_frame import frame_named
+
+        wanted = frame_named(name)
+        if wanted is None:
+            return None
+        known = self._known.get(name)
+        if known is None or known[0] < monotonic():
+            if len(self._known) >= MOST_KEPT:
+                self._known.clear()
+            try:
+                known = self._known[name] = monotonic() + KEPT_S, self._read(wanted) if self._table else ()
+            except Unavailable:
+                _log.exception("who may show portals in frames cannot be read")
+                known = 0.0, ()
+        origins = known[1]
+        return Framed(origins=origins, policy=content_security_policy(connect=self._connect, framers=origins))
+
+    def _read(self, wanted: PortalFrame) -> tuple[str, ...]:
+        return self._store.frame(wanted).origins
+
+    @cached_property
+    def _store(self) -> DynamoDBPortalFrames:
+        from pushhub.cloud.clients import Clients
+        from pushhub.cloud.clock import SystemClock
+        from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
+
+        return DynamoDBPortalFrames(Clients().of("dynamodb"), self._table, SystemClock())
 
 
 def _origin(url: str) -> str:

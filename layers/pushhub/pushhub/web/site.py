@@ -12,8 +12,9 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -44,28 +45,46 @@ SMALL = 256
 """Bytes below which compression is not worth it."""
 
 
-def content_security_policy(*, connect: tuple[str, ...] = ()) -> str:
+def content_security_policy(*, connect: tuple[str, ...] = (), framers: tuple[str, ...] = ()) -> str:
     """What a page may load and where it may connect (CSP level 3): its own files and address.
 
-    No inline scripts or styles, no framing, and no turning text into markup (Trusted Types).
+    No inline scripts or styles, and no turning text into markup (Trusted Types).
 
     Args:
         connect: Further addresses that it may connect to.
+        framers: Origins of pages that may show it in a frame, and whose images it may show.
     """
     return "; ".join(
         (
             "default-src 'none'",
             "script-src 'self'",
             "style-src 'self'",
-            "img-src 'self'",
+            " ".join(("img-src 'self'", *framers)),
             " ".join(("connect-src 'self'", *connect)),
             "base-uri 'none'",
             "form-action 'none'",
-            "frame-ancestors 'none'",
+            " ".join(("frame-ancestors", *(framers or ("'none'",)))),
             "require-trusted-types-for 'script'",
             "trusted-types 'none'",
         )
     )
+
+
+FRAMEABLE = {"Cross-Origin-Resource-Policy": "cross-origin", "Cross-Origin-Embedder-Policy": "credentialless"}
+"""Headers of a page in a frame, so that pages that isolate themselves may show it, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Framed:
+    """How the page is served at an address at which it may be shown in a frame.
+
+    Attributes:
+        origins: Of the pages that may show it; none if there are none.
+        policy: The value of ``Content-Security-Policy``.
+    """
+
+    origins: tuple[str, ...]
+    policy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +110,22 @@ class Site:
 
     Args:
         folder: The files. In ``index.html``, ``{files}`` becomes the path of all others and ``{preload}`` the links
-            that load all modules in parallel.
+            that load all modules in parallel. ``{frame}`` becomes who may show it in a frame.
         path: The URL path they are served under, without a trailing slash.
         policy: The value of ``Content-Security-Policy``.
         configuration: Served as ``config.json``: what the page needs to know about this deployment.
+        framed: The page below ``p/``, by what follows; None for an address that there is not.
     """
 
-    def __init__(self, folder: Path, *, path: str, policy: str, configuration: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        path: str,
+        policy: str,
+        configuration: Mapping[str, object],
+        framed: Callable[[str], Framed | None] = lambda _: None,
+    ) -> None:
         contents = {
             each.relative_to(folder).as_posix(): each.read_bytes()
             for each in sorted(folder.rglob("*"))
@@ -111,7 +139,9 @@ class Site:
         modules = (each for each in contents if each.endswith(".js"))
         preload = "\n".join(f'<link rel="modulepreload" href="{files}/{each}">' for each in modules)
         page = page.replace(b"{preload}", preload.encode()).replace(b"{files}", files.encode())
-        self._page = _File.of(PAGE, page, ASK_EACH_TIME)
+        self._page = _File.of(PAGE, page.replace(b"{frame}", b""), ASK_EACH_TIME)
+        self._source = page
+        self._framed = framed
         self._path = path
         self._policy = policy
         self._files = {f"{files}/{name}": _File.of(name, content, FOR_EVER) for name, content in contents.items()}
@@ -129,18 +159,30 @@ class Site:
         if request.method not in METHODS:
             return self._told(405, "Method not allowed", Allow=", ".join(METHODS))
         path = request.path.rstrip("/")
+        below = path.removeprefix(f"{self._path}/p/")
+        framed = self._framed(below) if below != path else None
         file = self._page if path == self._path else self._files.get(path)
+        if framed is not None:
+            file = self._page_in_frame(below, framed)
         if file is None:
             return self._told(404, "Not found")
         compressed = accepts_gzip(request) and file.compressed is not file.plain
         tag = file.tag(compressed=compressed)
         headers = {**self._headers(file.content_type), "Cache-Control": file.cached, "ETag": tag}
+        if framed is not None:
+            headers |= {**FRAMEABLE, "Content-Security-Policy": framed.policy}
         if _has(request.headers.get("if-none-match", ""), tag):
             return _response(304, headers, b"")
         if compressed:
             headers["Content-Encoding"] = "gzip"
         content = file.compressed if compressed else file.plain
         return _response(200, headers, b"" if request.method == "HEAD" else content)
+
+    def _page_in_frame(self, name: str, framed: Framed) -> _File:
+        """The page, which says who may show it: its content changes with its policy, and so does its tag."""
+        origins = escape(" ".join(framed.origins))
+        known = f'<meta name="pushhub-frame" content="{escape(name)}" data-origins="{origins}">'
+        return _File.of(PAGE, self._source.replace(b"{frame}", known.encode()), ASK_EACH_TIME)
 
     def _told(self, status: int, message: str, **more: str) -> dict[str, Any]:
         headers = {**self._headers(TYPES[".txt"]), "Cache-Control": "no-store", **more}

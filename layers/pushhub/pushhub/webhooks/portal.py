@@ -8,12 +8,13 @@ import hashlib
 import re
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.ids import is_project_id
 from pushhub.webhooks.model.ids import Kind, is_id
 from pushhub.webhooks.model.portal import EVERYTHING, READING, Capability, PortalAccess, named_by, portal_token
+from pushhub.webhooks.model.portal_frame import MAX_ORIGINS, PortalFrame, is_origin
 from pushhub.webhooks.wire.fields import NAME, Fields
 
 if TYPE_CHECKING:
@@ -55,6 +56,31 @@ class PortalTokens(Protocol):
         ...
 
 
+class PortalFrames(Protocol):
+    """Stores who may show portals in frames. Reads are consistent. May raise ``Unavailable``."""
+
+    def frame(self, wanted: PortalFrame) -> PortalFrame:
+        """The same frame with its stored origins; without any if there are none."""
+        ...
+
+    def put_frame(self, frame: PortalFrame) -> None:
+        """Replace a frame; one without origins is removed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A new token.
+
+    Attributes:
+        token: Its text.
+        frame: Public id of the frame that its portal may be shown in; empty for none.
+    """
+
+    token: str = field(repr=False)
+    frame: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalAsk:
     """A request for a token.
@@ -77,16 +103,19 @@ class Portal:
 
     Args:
         tokens: Where they are kept.
+        frames: Who may show portals in frames.
         clock: Time.
     """
 
-    def __init__(self, *, tokens: PortalTokens, clock: Clock) -> None:
+    def __init__(self, *, tokens: PortalTokens, frames: PortalFrames, clock: Clock) -> None:
         self._tokens = tokens
+        self._frames = frames
         self._clock = clock
 
-    def open(self, application: Application, ask: PortalAsk) -> str:
+    def open(self, application: Application, ask: PortalAsk) -> Opened:
         """Create a token. It is returned only this once; the hub keeps its digest."""
         now = self._clock.now()
+        frame = self._frame_for(application)
         token = portal_token(application.project, application.app_id, secrets.token_urlsafe(_SECRET_BYTES))
         self._tokens.put_access(
             PortalAccess(
@@ -96,11 +125,28 @@ class Portal:
                 capabilities=ask.capabilities,
                 flags=ask.flags,
                 session=ask.session,
+                frame=frame,
                 created_at=now,
                 expires_at=now + ask.expiry_s * 1000,
             )
         )
-        return token
+        return Opened(token=token, frame=frame)
+
+    def origins(self, project_id: str, app_id: str = "") -> tuple[str, ...]:
+        """The origins that may show an application's portal; with an empty id, those for the project's others."""
+        return self._frames.frame(PortalFrame(project=project_id, app_id=app_id)).origins
+
+    def set_origins(self, project_id: str, app_id: str, origins: tuple[str, ...]) -> None:
+        """Replace the origins of an application, or with an empty id those of the project's other applications."""
+        self._frames.put_frame(PortalFrame(project=project_id, app_id=app_id, origins=origins))
+
+    def _frame_for(self, application: Application) -> str:
+        """The public id of the application's own frame, else of the project's; empty if there is neither."""
+        for app_id in (application.app_id, ""):
+            frame = self._frames.frame(PortalFrame(project=application.project, app_id=app_id))
+            if frame.origins:
+                return frame.name
+        return ""
 
     def find(self, token: str) -> PortalAccess | None:
         """What a token currently gives access to, or None.
@@ -152,6 +198,24 @@ def parse_portal_ask(fields: Fields) -> PortalAsk:
         session=_session(fields),
         expiry_s=DEFAULT_EXPIRY_S if expiry is None else expiry,
     )
+
+
+def parse_origins(fields: Fields) -> tuple[str, ...]:
+    """Read who may show a portal in a frame.
+
+    Raises:
+        Unprocessable: The list is missing, too long, or has something else than origins.
+    """
+    given = fields.raw("origins")
+    if not isinstance(given, list) or len(given) > MAX_ORIGINS:
+        raise fields.refuse(f"A list of up to {MAX_ORIGINS} origins is required", "origins")
+    if not all(isinstance(each, str) and is_origin(each) for each in given):
+        raise fields.refuse(
+            "An origin is https://, a host in lower case and a port if it is not 443, and nothing else; http:// is"
+            " possible for localhost alone",
+            "origins",
+        )
+    return tuple(dict.fromkeys(given))
 
 
 def parse_expire(fields: Fields) -> tuple[int, tuple[str, ...] | None]:

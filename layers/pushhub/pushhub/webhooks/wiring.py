@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.operational import Operational, ToldCounts
     from pushhub.webhooks.poller import Places, WebhooksPoller
-    from pushhub.webhooks.portal import Portal, PortalTokens
+    from pushhub.webhooks.portal import Portal, PortalFrames, PortalTokens
     from pushhub.webhooks.ports import (
         Applications,
         AttemptLog,
@@ -88,6 +88,11 @@ class WebhooksPorts(Protocol):
     @property
     def portal_tokens(self) -> PortalTokens:
         """Tokens of the owners of applications."""
+        ...
+
+    @property
+    def portal_frames(self) -> PortalFrames:
+        """Who may show portals in frames."""
         ...
 
     @property
@@ -179,6 +184,13 @@ class AwsWebhooksPorts:
         from pushhub.webhooks.store.dynamodb_portal import DynamoDBPortalTokens
 
         return DynamoDBPortalTokens(*self._table, self._aws.clock)
+
+    @cached_property
+    def portal_frames(self) -> PortalFrames:
+        """On DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
+
+        return DynamoDBPortalFrames(*self._table, self._aws.clock)
 
     @cached_property
     def task_store(self) -> TaskStore:
@@ -356,7 +368,7 @@ class Webhooks:
         """Tokens of the owners of applications."""
         from pushhub.webhooks.portal import Portal
 
-        return Portal(tokens=self.ports.portal_tokens, clock=self._outside.clock)
+        return Portal(tokens=self.ports.portal_tokens, frames=self.ports.portal_frames, clock=self._outside.clock)
 
     @cached_property
     def environments(self) -> Environments:

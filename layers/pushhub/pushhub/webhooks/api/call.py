@@ -28,12 +28,14 @@ class Caller:
         app_id: The one application it may act on; None for all.
         flags: Feature flags of an application's token; None for the organization's.
         capabilities: What an application's token may do; None for everything.
+        frame: Public id of the frame that an application's portal may be shown in; empty for none.
     """
 
     project: str
     app_id: str | None = None
     flags: frozenset[str] | None = None
     capabilities: frozenset[str] | None = None
+    frame: str = ""
 
     @property
     def reach(self) -> Reach:

@@ -37,6 +37,7 @@ from pushhub.webhooks.model.endpoint import EndpointFields
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.page import MAX_LIMIT
 from pushhub.webhooks.model.portal import Capability
+from pushhub.webhooks.model.portal_frame import MAX_ORIGIN_LENGTH, MAX_ORIGINS
 from pushhub.webhooks.model.redaction import MAX_PATH_LENGTH, MAX_PATHS
 from pushhub.webhooks.model.task import TaskKind, TaskStatus
 
@@ -168,6 +169,17 @@ _CLOUD_EVENTS: dict[str, Schema] = {
     "consent": boolean("Whether it gets no messages until the hub has asked it and it has consented."),
     "callback": boolean("Whether it may also consent later with a callback."),
 }
+_FRAME = {"origins": ["https://app.example.com"]}
+_FRAME_WANTED = request(
+    {
+        "origins": array(
+            text("https://, a host in lower case, a port if it is not 443.", maxLength=MAX_ORIGIN_LENGTH),
+            "Of pages that may show the portal in a frame.",
+            maxItems=MAX_ORIGINS,
+        )
+    },
+    needs=("origins",),
+)
 _ENDPOINT_WANTED = settings_wanted(
     EndpointFields,
     url=text(setting_of(EndpointFields, "url").means, format="uri"),
@@ -412,6 +424,7 @@ _SCHEMAS: dict[str, Schema] = {
         }
     ),
     "WebhooksAccess": answer({"url": text("The portal's URL."), "token": text("Opens one application.")}),
+    "WebhooksFrame": answer({"origins": array(text("Of pages that may show the portal in a frame."))}),
     "WebhooksKey": answer(
         {
             "key": text("The secret; for an Ed25519 key, its public half."),
@@ -869,6 +882,25 @@ _ROUTES: Mapping[str, Described] = {
         sent={"capabilities": ["ViewBase", "ManageEndpoint"], "expiry": 3600},
         answer=ref("WebhooksAccess"),
         answered=_ACCESS,
+    ),
+    "webhooks.show_portal_frame": Described(answer=ref("WebhooksFrame"), answered=_FRAME),
+    "webhooks.set_portal_frame": Described(
+        means=(
+            "For all applications that have no origins of their own. Links to portals that are made from now on can be "
+            "shown in a frame by pages of these origins. An empty list: by none."
+        ),
+        request=_FRAME_WANTED,
+        sent=_FRAME,
+        answer=ref("WebhooksFrame"),
+        answered=_FRAME,
+    ),
+    "webhooks.show_application_frame": Described(answer=ref("WebhooksFrame"), answered=_FRAME),
+    "webhooks.set_application_frame": Described(
+        means="Instead of the project's. With an empty list the project's apply.",
+        request=_FRAME_WANTED,
+        sent=_FRAME,
+        answer=ref("WebhooksFrame"),
+        answered=_FRAME,
     ),
     "webhooks.dashboard_access": Described(answer=ref("WebhooksAccess"), answered=_ACCESS),
     "webhooks.logout": Described(

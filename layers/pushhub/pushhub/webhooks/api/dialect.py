@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 MAX_REQUEST_BYTES = 2_097_152
 """The largest request body accepted, in bytes (2 MiB)."""
 
+FRAME_HEADER = "pushhub-portal-frame"
+"""The public id of the frame that a portal's page is in, if it is in one."""
+
 CODES: tuple[tuple[type[RequestRefused], int, str], ...] = (
     (Unauthorized, 401, "authentication_failed"),
     (ProjectSuspended, 403, "project_suspended"),
@@ -97,6 +100,9 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         caller = self.caller(request.headers.get("authorization", ""))
         if not route.only_looks:
             refuse_suspended(self._tokens, caller.project)
+        # The portal's page says in which frame it is: a token made for another one, or for none, opens nothing there.
+        if request.headers.get(FRAME_HEADER, caller.frame) != caller.frame:
+            raise Refused(403, "insufficient access", "This token is not for a portal in this frame")
         if caller.app_id is not None:
             self._admit_application(caller, caller.app_id, route, request.method, names)
         return WebhooksCall(request=request, names=names, caller=caller)
@@ -121,7 +127,13 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         if access is None:
             raise Unauthorized("Invalid token")
         capabilities = frozenset[str](access.capabilities)
-        return Caller(project=access.project, app_id=access.app_id, flags=access.flags, capabilities=capabilities)
+        return Caller(
+            project=access.project,
+            app_id=access.app_id,
+            flags=access.flags,
+            capabilities=capabilities,
+            frame=access.frame,
+        )
 
     def _admit_application(
         self, caller: Caller, app_id: str, route: Route[Any, WebhooksCall], method: str, names: Mapping[str, str]

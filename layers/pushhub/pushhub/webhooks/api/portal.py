@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
-from pushhub.webhooks.api.call import ROOT, WebhooksCall
+from pushhub.webhooks.api.call import APP, ROOT, WebhooksCall
 from pushhub.webhooks.model.refusals import Refused
-from pushhub.webhooks.portal import PortalAsk, parse_expire, parse_portal_ask
+from pushhub.webhooks.portal import Opened, PortalAsk, parse_expire, parse_origins, parse_portal_ask
 
 if TYPE_CHECKING:
     from pushhub.webhooks.api.use_cases import WebhooksUseCases
@@ -30,10 +30,26 @@ def _dashboard(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     return _opened(hub, application.app_id, hub.portal.open(application, PortalAsk()))
 
 
-def _opened(hub: WebhooksUseCases, app_id: str, token: str) -> Response:
+def _opened(hub: WebhooksUseCases, app_id: str, opened: Opened) -> Response:
     # In the fragment, so that the token never appears in a server's log.
-    key = base64.b64encode(json.dumps({"appId": app_id, "token": token}).encode()).decode()
-    return Response(status=200, body={"url": f"{hub.base_url}/console#key={key}", "token": token})
+    key = base64.b64encode(json.dumps({"appId": app_id, "token": opened.token}).encode()).decode()
+    page = f"/console/p/{opened.frame}" if opened.frame else "/console"
+    return Response(status=200, body={"url": f"{hub.base_url}{page}#key={key}", "token": opened.token})
+
+
+def _frame(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body={"origins": list(hub.portal.origins(call.project, _framed(hub, call)))})
+
+
+def _set_frame(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    origins, app_id = parse_origins(call.fields), _framed(hub, call)
+    hub.portal.set_origins(call.project, app_id, origins)
+    return Response(status=200, body={"origins": list(origins)})
+
+
+def _framed(hub: WebhooksUseCases, call: WebhooksCall) -> str:
+    """Id of the application in the path; empty if there is none in it."""
+    return hub.applications.application(call.project, call.app).app_id if "app" in call.names else ""
 
 
 def _logout(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -84,5 +100,35 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         summary="End the tokens of an application",
         body=Body.JSON,
         status=204,
+    ),
+    Route(
+        "GET",
+        ROOT + "/portal/frame",
+        _frame,
+        name="webhooks.show_portal_frame",
+        summary="Show who may show portals in frames",
+    ),
+    Route(
+        "PUT",
+        ROOT + "/portal/frame",
+        _set_frame,
+        name="webhooks.set_portal_frame",
+        summary="Say who may show portals in frames",
+        body=Body.JSON,
+    ),
+    Route(
+        "GET",
+        APP + "/portal/frame",
+        _frame,
+        name="webhooks.show_application_frame",
+        summary="Show who may show an application's portal in a frame",
+    ),
+    Route(
+        "PUT",
+        APP + "/portal/frame",
+        _set_frame,
+        name="webhooks.set_application_frame",
+        summary="Say who may show an application's portal in a frame",
+        body=Body.JSON,
     ),
 )

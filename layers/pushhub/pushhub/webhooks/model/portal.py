@@ -38,6 +38,7 @@ class PortalAccess:
         capabilities: What its holder may do.
         flags: Feature flags; event types that have one are shown only if it is among these.
         session: The owner's own name for the session, used to end it; None for none.
+        frame: Public id of the frame that its portal may be shown in; empty for none.
         created_at: Epoch milliseconds.
         expires_at: Epoch milliseconds from which it gives no access.
     """
@@ -48,6 +49,7 @@ class PortalAccess:
     capabilities: frozenset[Capability] = EVERYTHING
     flags: frozenset[str] = frozenset()
     session: str | None = None
+    frame: str = ""
     created_at: int
     expires_at: int
 

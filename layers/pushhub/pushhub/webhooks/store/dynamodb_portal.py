@@ -65,6 +65,7 @@ def _encoded(access: PortalAccess) -> Item:
         "capabilities": sorted(access.capabilities),
         "flags": sorted(access.flags),
         "session": access.session,
+        **({"frame": access.frame} if access.frame else {}),
         "at": [access.created_at, access.expires_at],
     }
     return _key(access) | {"doc": doc(value), "ttl": number(access.expires_at // 1000 + 1)}
@@ -80,6 +81,7 @@ def _decoded(item: Item) -> PortalAccess:
         capabilities=frozenset(map(Capability, value["capabilities"])),
         flags=frozenset(value["flags"]),
         session=value["session"],
+        frame=value.get("frame", ""),
         created_at=value["at"][0],
         expires_at=value["at"][1],
     )
