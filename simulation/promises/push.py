@@ -106,7 +106,6 @@ class Waits(Protocol):
 
     def after(self, tries: int) -> tuple[float, float] | None:
         """Least and longest wait after so many failed tries, seconds; None when that was the last."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -18,22 +18,18 @@ class Answered(Protocol):
     @property
     def status(self) -> int:
         """HTTP status."""
-        ...
 
     @property
     def body(self) -> Any:
         """What its JSON says."""
-        ...
 
     @property
     def told(self) -> Told:
         """When it was asked for and came."""
-        ...
 
     @property
     def headers(self) -> Mapping[str, str]:
         """Its headers, names in lower case."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -52,11 +52,9 @@ class Sink(Protocol):
         Raises:
             Conflict: An id belongs to another message; none of them was written.
         """
-        ...
 
     def accept_once(self, message: Message) -> Once:
         """Write a message the hub makes itself (``cause`` set) unless its id is taken."""
-        ...
 
 
 class Accept:

@@ -60,15 +60,12 @@ class HandNotes(Protocol):
 
     def note(self, left: LeftBehind) -> None:
         """Note what this process has in hand, in place of what it noted before."""
-        ...
 
     def forget(self) -> None:
         """It has nothing in hand any more, or has hidden it."""
-        ...
 
     def left(self) -> Iterator[LeftBehind]:
         """What processes that are dead have noted. A note is gone when the next one is asked for."""
-        ...
 
 
 class InHand:

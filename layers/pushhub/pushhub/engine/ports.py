@@ -41,15 +41,12 @@ class ProjectStore(Protocol):
 
     def put_project(self, project: Project) -> None:
         """Store a project; replaces one of the same id."""
-        ...
 
     def project(self, project_id: str, *, within_ms: int = PROJECT_MS) -> Project | None:
         """The project, or None. A copy that was read longer ago than this is not enough; 0 for none at all."""
-        ...
 
     def projects(self) -> list[Project]:
         """All projects, oldest first. Reads the whole table: for operators."""
-        ...
 
 
 class TokenStore(Protocol):
@@ -59,23 +56,18 @@ class TokenStore(Protocol):
         self, project_id: str, token_hash: str, label: str, now: int, *, expires_at: int | None = None
     ) -> None:
         """Let a token (its SHA-256 in hex) act for a project until it expires; replaces an existing entry."""
-        ...
 
     def tokens(self, project_id: str) -> list[ProjectToken]:
         """All tokens of a project, including expired ones, oldest first."""
-        ...
 
     def has_token(self, project_id: str, token_hash: str) -> bool:
         """Whether that token acts for that project now."""
-        ...
 
     def project_of(self, token_hash: str) -> str | None:
         """The project a token acts for, when the caller does not name one; None when the token is unknown."""
-        ...
 
     def remove_token(self, project_id: str, token_hash: str) -> None:
         """Revoke a token; unknown ones are ignored."""
-        ...
 
 
 class Projects(ProjectStore, TokenStore, Protocol):
@@ -91,11 +83,9 @@ class QueueStore(Protocol):
         Raises:
             Conflict: A queue of that name exists.
         """
-        ...
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """The queue, or None. ``fresh`` bypasses caches and reads consistently."""
-        ...
 
     def update_queue(self, queue: Queue) -> Queue:
         """Replace a queue if the stored version is still ``queue.version``; returns it with the new version.
@@ -103,7 +93,6 @@ class QueueStore(Protocol):
         Raises:
             Conflict: It has changed since, or is gone.
         """
-        ...
 
     def delete_queue(self, queue: Queue) -> bool:
         """Remove a queue if the stored version is still ``queue.version``; returns whether it was there.
@@ -111,11 +100,9 @@ class QueueStore(Protocol):
         Raises:
             Conflict: It has changed since.
         """
-        ...
 
     def queues(self, project_id: str, *, prefix: str, after: str, limit: int) -> list[str]:
         """Queue names in byte order of their UTF-8 form, starting after ``after``."""
-        ...
 
 
 class TotalStore(Protocol):
@@ -123,11 +110,9 @@ class TotalStore(Protocol):
 
     def add_to_total(self, project_id: str, queue_uid: str, count: int) -> None:
         """Add to the number of messages ever posted to a queue (a statistic: may be off after a crash)."""
-        ...
 
     def total(self, project_id: str, queue_uid: str) -> int:
         """Messages ever posted to a queue."""
-        ...
 
 
 class QueuesAndTotals(QueueStore, TotalStore, Protocol):
@@ -139,11 +124,9 @@ class ChangeNoteStore(Protocol):
 
     def note_change(self, slot: int, until: int) -> None:
         """Note a change in a slot; the note lasts until the given time (epoch milliseconds)."""
-        ...
 
     def noted_changes(self) -> Mapping[int, int]:
         """Until when the last note of each slot lasts, read consistently."""
-        ...
 
 
 class QueuesAndNotes(QueueStore, ChangeNoteStore, Protocol):
@@ -163,7 +146,6 @@ class QuotaStore(Protocol):
             most_us: How far ahead of now it may be, microseconds.
             ahead: Whether it is probably ahead of now; a wrong guess costs a write.
         """
-        ...
 
 
 class Waits(Protocol):
@@ -173,11 +155,9 @@ class Waits(Protocol):
 
     def enter(self, project_id: str, *, now: int, until: int) -> str | None:
         """Take a waiting place until ``until`` at the latest; None when all places are taken."""
-        ...
 
     def leave(self, project_id: str, place: str) -> None:
         """Give the place back."""
-        ...
 
 
 class Workers(Protocol):
@@ -185,7 +165,6 @@ class Workers(Protocol):
 
     def next_worker(self) -> int:
         """A number that no other live execution environment has (for message ids)."""
-        ...
 
 
 class ConfigStore(Projects, QueuesAndTotals, QuotaStore, ChangeNoteStore, Workers, Protocol):
@@ -208,11 +187,9 @@ class MessageSink(Protocol):
 
     def accept(self, messages: Sequence[Message]) -> None:
         """Write messages durably; once this returns the hub owes them. Safe to repeat with the same messages."""
-        ...
 
     def accept_once(self, message: Message) -> Once:
         """Write a message made by the hub itself (``cause`` set) unless its id is taken."""
-        ...
 
 
 class Messages(Protocol):
@@ -220,15 +197,12 @@ class Messages(Protocol):
 
     def message(self, key: MessageKey) -> Message | None:
         """The message, or None. It may have a claim check instead of a body."""
-        ...
 
     def messages(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
         """Many messages at once, read consistently; missing messages are left out."""
-        ...
 
     def message_with_deliveries(self, key: MessageKey) -> tuple[Message, list[Delivery]] | None:
         """The message and its stored deliveries (untried ones are not stored), read consistently; or None."""
-        ...
 
     def listed(
         self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
@@ -243,14 +217,12 @@ class Messages(Protocol):
             below: Only lower ids.
             up: Whether to go from lower to higher ids.
         """
-        ...
 
     def delete(self, message: Message) -> None:
         """Delete a message for its readers, including bytes and headers.
 
         Its id stays taken, so that it is not made again for the same cause.
         """
-        ...
 
 
 class Deliveries(Protocol):
@@ -260,11 +232,9 @@ class Deliveries(Protocol):
         """Many stored deliveries at once; untried ones are missing. Unless read consistently, at half the price, they
         may be seconds old.
         """
-        ...
 
     def delivery(self, key: DeliveryKey) -> Delivery | None:
         """One stored delivery, read consistently."""
-        ...
 
     def save(self, delivery: Delivery) -> None:
         """Write a delivery if the stored one still has version ``delivery.version - 1`` (absent when that is 0).
@@ -274,7 +244,6 @@ class Deliveries(Protocol):
         Raises:
             Conflict: The stored one has another version.
         """
-        ...
 
 
 class StoredMessages(Messages, Deliveries, Protocol):
@@ -292,14 +261,12 @@ class Schedule(Protocol):
         Raises:
             ValueError: It has no due time.
         """
-        ...
 
     def positions(self) -> list[Position]:
         """The read position of each shard, ordered by shard number.
 
         Where a shard begins is decided, and stored, the first time.
         """
-        ...
 
     def due(self, position: Position, now: int, limit: int) -> tuple[list[ScheduleEntry], Position]:
         """The next entries of a shard.
@@ -313,7 +280,6 @@ class Schedule(Protocol):
             Entries in order of time, and the position after them. No entries when nothing more is due, or when a long
             empty stretch was skipped.
         """
-        ...
 
     def move(self, before: Position, after: Position) -> None:
         """Store how far a shard has been read, and whether a run is still reading it.
@@ -321,7 +287,6 @@ class Schedule(Protocol):
         Raises:
             Conflict: The shard is no longer at ``before``.
         """
-        ...
 
 
 class ShardRuns(Protocol):
@@ -332,7 +297,6 @@ class ShardRuns(Protocol):
 
         If the run fails to start, the next minute makes up for it.
         """
-        ...
 
 
 class Unsettled(Protocol):
@@ -345,7 +309,6 @@ class Unsettled(Protocol):
 
         Also returns a cursor for the next page.
         """
-        ...
 
     def given_up(
         self, project_id: str, queue_uid: str, *, limit: int, after: str | None = None
@@ -354,11 +317,9 @@ class Unsettled(Protocol):
 
         Accepts any text as a cursor, even one that was never issued.
         """
-        ...
 
     def unsettled_count(self, project_id: str, queue_uid: str) -> int:
         """How many deliveries of a queue are waiting after a first attempt (exhausted ones do not count)."""
-        ...
 
 
 class Restored(Protocol):
@@ -369,7 +330,6 @@ class Restored(Protocol):
 
         This has no side effects: no records are made and no work orders sent.
         """
-        ...
 
 
 class Outstanding(Protocol):
@@ -380,7 +340,6 @@ class Outstanding(Protocol):
 
         A message is always entirely in one part. Eventually consistent. Reads, and pays for, everything in that part.
         """
-        ...
 
 
 class MessageStore(MessageSink, StoredMessages, Unsettled, Restored, Outstanding, Protocol):
@@ -402,7 +361,6 @@ class Descendants(Protocol):
         Returns:
             Whether that many were left; if not, none were used up.
         """
-        ...
 
 
 class BodyStore(Protocol):
@@ -410,15 +368,12 @@ class BodyStore(Protocol):
 
     def put(self, project_id: str, bodies: Sequence[bytes], now: int) -> list[BodyRef]:
         """Store the bodies of one post durably in one object; returns a reference for each, in order."""
-        ...
 
     def get(self, ref: BodyRef) -> bytes:
         """The exact bytes. Raises ``MessageNotFound`` when the object is gone or the bytes were erased."""
-        ...
 
     def erase(self, ref: BodyRef) -> None:
         """Destroy the bytes of one body; others in the same object stay. Does nothing if they are already gone."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -453,7 +408,6 @@ class OrderSink(Protocol):
 
         Either all are sent, or ``Unavailable`` is raised (and some may have been sent).
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +429,6 @@ class WorkQueue(OrderSink, Protocol):
     @property
     def name(self) -> str:
         """The queue's name."""
-        ...
 
     def send_packed(self, orders: Sequence[WorkOrder], delay_s: int = 0) -> None:
         """Send orders, several for the same subscriber in one SQS message (:func:`pushhub.engine.model.work.pack`).
@@ -483,11 +436,9 @@ class WorkQueue(OrderSink, Protocol):
         All have the same delay (0..900). Either all are sent, or ``Unavailable`` is raised (and some may have been
         sent).
         """
-        ...
 
     def defer(self, waits: Iterable[tuple[str, int]]) -> set[str]:
         """Hide received messages (receipt handle, seconds); returns the handles that could not be changed."""
-        ...
 
     def receive(self, wait_s: int) -> list[Received]:
         """The orders of up to ten messages, hidden for the queue's visibility timeout.
@@ -497,11 +448,9 @@ class WorkQueue(OrderSink, Protocol):
         Args:
             wait_s: Seconds to wait for a message when there is none.
         """
-        ...
 
     def delete(self, handles: Sequence[str]) -> None:
         """Delete received messages by their receipt handles; handles already gone are not an error."""
-        ...
 
 
 class PulseStore(Protocol):
@@ -509,7 +458,6 @@ class PulseStore(Protocol):
 
     def send(self, at: int) -> None:
         """Send the pulse that stands for a time; one that was sent already is not sent again."""
-        ...
 
 
 class RecordStore(Protocol):
@@ -524,11 +472,9 @@ class RecordStore(Protocol):
             first: Sequence number of the stream record behind the first record.
             last: The same for the last record.
         """
-        ...
 
     def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
         """Store a whole stream record that no delivery record could be made from, together with the reason."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -549,13 +495,11 @@ class ReportStore(Protocol):
 
     def newest(self) -> Report | None:
         """The newest report, or None."""
-        ...
 
     def rows(self, report: str, table: str) -> list[dict[str, Any]]:
         """The first rows of a table of a report, up to the number the report stores as JSON; none if it has no such
         table.
         """
-        ...
 
 
 class ActivityStore(Protocol):
@@ -569,14 +513,12 @@ class ActivityStore(Protocol):
             hour: When the hour began, epoch milliseconds.
             activity: What to add.
         """
-        ...
 
     def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
         """The activity of the hours from ``first`` to ``last``, by the start of each hour.
 
         Hours without activity are missing.
         """
-        ...
 
     def add_subscriber_activity(
         self, project_id: str, subscriber_id: str, hour: int, activity: SubscriberActivity
@@ -589,13 +531,11 @@ class ActivityStore(Protocol):
             hour: When the hour began, epoch milliseconds.
             activity: What to add.
         """
-        ...
 
     def subscriber_activity(
         self, project_id: str, subscriber_id: str, first: int, last: int
     ) -> dict[int, SubscriberActivity]:
         """Like :meth:`activity`, for one subscriber."""
-        ...
 
 
 class AttemptCountStore(Protocol):
@@ -609,13 +549,11 @@ class AttemptCountStore(Protocol):
             hour: When the hour began, epoch milliseconds.
             counts: What to add.
         """
-        ...
 
     def attempts(self, subscriber: CountedSubscriber, first: int, last: int) -> dict[int, AttemptCounts]:
         """The counts of the hours from ``first`` to ``last``, by the start of each hour; hours without counts are
         missing.
         """
-        ...
 
 
 class QueueSource(Protocol):
@@ -623,7 +561,6 @@ class QueueSource(Protocol):
 
     def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
         """The queue, or None; current if ``fresh``, otherwise possibly slightly out of date."""
-        ...
 
 
 class AttemptProjects(Protocol):
@@ -633,7 +570,6 @@ class AttemptProjects(Protocol):
         """Whether a project is suspended, with every change that was made before the given time (epoch milliseconds) or
         half a second ago.
         """
-        ...
 
 
 class AttemptQueues(Protocol):
@@ -651,7 +587,6 @@ class AttemptQueues(Protocol):
         Raises:
             Unavailable: It could not be read.
         """
-        ...
 
 
 class Watcher(Protocol):
@@ -663,7 +598,6 @@ class Watcher(Protocol):
         Raises:
             Unavailable: The order is retried.
         """
-        ...
 
 
 class SubscriberEvents(Protocol):
@@ -675,7 +609,6 @@ class SubscriberEvents(Protocol):
         Raises:
             Unavailable: The event is reported again.
         """
-        ...
 
 
 class Healths(Protocol):
@@ -683,7 +616,6 @@ class Healths(Protocol):
 
     def health(self, key: SubscriberKey) -> Health | None:
         """A subscriber's health, read consistently; None when it never had a problem."""
-        ...
 
     def save(self, health: Health) -> None:
         """Write a health if the stored one still has version ``health.version - 1`` (absent when that is 0).
@@ -691,19 +623,15 @@ class Healths(Protocol):
         Raises:
             Conflict: The stored one has another version.
         """
-        ...
 
     def look_after(self, key: SubscriberKey) -> None:
         """Add a subscriber to the list returned by :meth:`looked_after`; safe to repeat."""
-        ...
 
     def looked_after(self) -> Iterator[SubscriberKey]:
         """Subscribers whose circuits were opened and that have not been removed from the list."""
-        ...
 
     def leave(self, key: SubscriberKey) -> None:
         """Remove a subscriber from that list; safe to repeat."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -724,11 +652,9 @@ class WaitingOrders(Protocol):
 
     def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
         """The orders that have waited longest, approximately in order; at most ``limit``."""
-        ...
 
     def remove(self, key: SubscriberKey, waiting: Sequence[Waiting]) -> None:
         """Remove orders; one that has been added again since has another place and stays. Safe to repeat."""
-        ...
 
 
 class SubscriberBacklog(WaitingOrders, Protocol):
@@ -736,11 +662,9 @@ class SubscriberBacklog(WaitingOrders, Protocol):
 
     def add(self, key: SubscriberKey, order: WorkOrder, now: int) -> None:
         """Append an order to the backlog, without the message's body."""
-        ...
 
     def count_waiting(self, key: SubscriberKey, most: int) -> int:
         """Number of waiting orders; counting stops at ``most``."""
-        ...
 
 
 class TroubledSubscribers(Protocol):
@@ -748,7 +672,6 @@ class TroubledSubscribers(Protocol):
 
     def looked_after_of(self, project_id: str, limit: int) -> list[SubscriberKey]:
         """Those of one project that :meth:`Healths.looked_after` returns; at most ``limit``."""
-        ...
 
 
 class Successors(Protocol):
@@ -759,11 +682,9 @@ class Successors(Protocol):
 
     def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
         """Make an order wait; the message is left out. Safe to repeat."""
-        ...
 
     def behind(self, ended: DeliveryKey) -> WorkOrder | None:
         """The order that waits behind a delivery, read consistently."""
-        ...
 
     def take(self, before: DeliveryKey, order: WorkOrder, *, by_itself: bool) -> bool:
         """Decide who lets a waiting order go on: the delivery before it, which has ended, or the order by itself, which
@@ -773,11 +694,9 @@ class Successors(Protocol):
             Whether it is the one who asks: the first of the two, and however often it asks. False too when no order
             waits.
         """
-        ...
 
     def let_go(self, ended: DeliveryKey) -> None:
         """Forget the order that waits behind a delivery. Safe to repeat."""
-        ...
 
 
 class Lines(Protocol):
@@ -785,7 +704,6 @@ class Lines(Protocol):
 
     def flow(self, key: FlowKey) -> FlowState | None:
         """What is stored of a flow, read consistently; None when nobody ever had its turn."""
-        ...
 
     def call(self, key: FlowKey, now: int, at: int) -> bool:
         """Note that a call to take the turn is about to be sent and arrives at the given time.
@@ -793,15 +711,12 @@ class Lines(Protocol):
         Returns:
             False when another one is still on its way, or nobody ever had the turn; then none needs to be sent.
         """
-        ...
 
     def stand(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
         """Put orders, all for one subscriber, at the end of the line, without their messages."""
-        ...
 
     def stand_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
         """Put orders behind the line, out of reach until epoch milliseconds; returns their place."""
-        ...
 
     def line(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[InLine]:
         """The first of those that stand in line, read consistently; at most ``limit`` places.
@@ -811,23 +726,18 @@ class Lines(Protocol):
             limit: How many.
             now: Epoch milliseconds; leaves out those that stand aside for longer. None leaves out nobody.
         """
-        ...
 
     def step_out(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
         """Let only the rest of a place's orders stand there, or nobody if there is none. Safe to repeat."""
-        ...
 
     def tend(self, key: FlowKey, now: int) -> None:
         """Add a line to those returned by :meth:`tended`; safe to repeat."""
-        ...
 
     def tended(self) -> Iterator[tuple[FlowKey, int]]:
         """Lines that somebody may stand in, and when each was last added."""
-        ...
 
     def untend(self, key: FlowKey, added_at: int) -> None:
         """Remove a line from that list, unless it was added again since; safe to repeat."""
-        ...
 
 
 class FlowStore(Lines, Protocol):
@@ -847,7 +757,6 @@ class FlowStore(Lines, Protocol):
             The state before: with ``until`` when it was not given back by the one who had it. None when somebody else
             has the turn.
         """
-        ...
 
     def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, called_at: int | None = None) -> None:
         """Give a turn back; does nothing if somebody else has it.
@@ -859,7 +768,6 @@ class FlowStore(Lines, Protocol):
             places: Concurrent attempts that the subscriber has earned.
             called_at: When the call that is about to be sent arrives; None for none.
         """
-        ...
 
 
 class SearchIndex(Protocol):
@@ -867,7 +775,6 @@ class SearchIndex(Protocol):
 
     def add(self, entries: Sequence[IndexEntry]) -> None:
         """Add entries; safe to repeat. They go by themselves when their messages expire."""
-        ...
 
     def find(
         self, project_id: str, value: str, limit: int, after: str | None = None
@@ -883,11 +790,9 @@ class SearchIndex(Protocol):
         Returns:
             The entries, and where the next ones begin; None when there are no more.
         """
-        ...
 
     def remove(self, entries: Sequence[IndexEntry]) -> None:
         """Remove entries; safe to repeat."""
-        ...
 
 
 class Finder(Protocol):
@@ -895,7 +800,6 @@ class Finder(Protocol):
 
     def found(self, entry: IndexEntry) -> Found | None:
         """The message; None when it is gone, or may not be found by that field."""
-        ...
 
 
 class PastRecords(Protocol):
@@ -907,7 +811,6 @@ class PastRecords(Protocol):
         Raises:
             NotFound: They are not, in this hub.
         """
-        ...
 
     def start(self, query: PastQuery, search_id: str) -> str:
         """Start looking.
@@ -922,7 +825,6 @@ class PastRecords(Protocol):
         Raises:
             TryLater: That service is busy.
         """
-        ...
 
     def look(self, query: PastQuery, run: str, after: str | None) -> PastPage:
         """What was found.
@@ -936,7 +838,6 @@ class PastRecords(Protocol):
             NotFound: The service does not know it any more.
             Invalid: ``after`` is not from this search.
         """
-        ...
 
 
 class PastSearchStore(Protocol):
@@ -944,15 +845,12 @@ class PastSearchStore(Protocol):
 
     def put(self, project_id: str, search_id: str, query: PastQuery, run: str, now: int) -> None:
         """Remember a search."""
-        ...
 
     def get(self, project_id: str, search_id: str) -> tuple[PastQuery, str] | None:
         """A search of this project: what it looks for, and what starting it returned."""
-        ...
 
     def count(self, project_id: str, hour: int) -> int:
         """Count one more search in an hour (its start, epoch milliseconds); how many there are now."""
-        ...
 
 
 class SlowSubscribers(Protocol):
@@ -960,14 +858,12 @@ class SlowSubscribers(Protocol):
 
     def note_slow(self, keys: Sequence[tuple[str, str, str]], until: int) -> None:
         """List subscribers (project, queue generation, id) as slow at least until a given time; safe to repeat."""
-        ...
 
     def slow(self, now: int, limit: int) -> dict[tuple[str, str, str], int]:
         """The listed subscribers, each with its end time; possibly slightly out of date.
 
         If there are more than the limit, the ones noted last.
         """
-        ...
 
 
 class SubscriberStore(

@@ -36,7 +36,6 @@ class Tick(typing.Protocol):
         Raises:
             Unavailable: It failed; the next run continues.
         """
-        ...
 
 
 class ProjectWork(typing.Protocol):
@@ -48,7 +47,6 @@ class ProjectWork(typing.Protocol):
         Raises:
             Unavailable: It failed.
         """
-        ...
 
 
 class ExhaustedHandler(typing.Protocol):
@@ -61,7 +59,6 @@ class ExhaustedHandler(typing.Protocol):
             The deliveries that could not be handled, with the reason; they have to be retried. The others are not
             affected.
         """
-        ...
 
 
 class Api(typing.Protocol):
@@ -69,7 +66,6 @@ class Api(typing.Protocol):
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Answer an API Gateway HTTP API event. Never raises."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,6 @@ class KnowsKeys(Protocol):
 
     def kms_key_of(self, project_id: str, sealed: bytes) -> str:
         """ARN of the key; empty for the older form."""
-        ...
 
 
 @dataclass(slots=True)

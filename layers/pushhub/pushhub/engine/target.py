@@ -90,7 +90,6 @@ class Target(Protocol):
     @property
     def dialect(self) -> str:
         """The dialect it sends, as delivery records name it."""
-        ...
 
     def check(self, url: str) -> None:
         """Check at registration that a URL has the right form.
@@ -98,7 +97,6 @@ class Target(Protocol):
         Raises:
             Invalid: It does not. The error never repeats the URL, which may contain a password or token.
         """
-        ...
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:
         """The ``http`` or ``https`` URL that pushes from a queue will reach, for the egress guard; None when they stay
@@ -107,11 +105,9 @@ class Target(Protocol):
         Raises:
             Invalid: The queue would push to itself.
         """
-        ...
 
     def deliver(self, order: PushOrder) -> Outcome:
         """Make one attempt. Raises ``Unavailable`` only when nothing was sent, for reasons of the hub's own."""
-        ...
 
 
 class Targets:

@@ -24,7 +24,6 @@ class ReadMapping(Protocol):
 
     def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping | None:
         """The mapping, or None."""
-        ...
 
 
 class Mappings(ReadMapping, Protocol):
@@ -32,7 +31,6 @@ class Mappings(ReadMapping, Protocol):
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
         """All mappings of a store, in the order they were made."""
-        ...
 
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
         """Write a mapping if the stored one still has ``mapping.version``; 0 means that none is stored yet.
@@ -42,11 +40,9 @@ class Mappings(ReadMapping, Protocol):
         Raises:
             Conflict: It changed meanwhile, or is gone.
         """
-        ...
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> bool:
         """Remove a mapping; returns whether it existed."""
-        ...
 
 
 class Integrations(Protocol):
@@ -54,19 +50,15 @@ class Integrations(Protocol):
 
     def integration(self, project_id: str, integration_id: str) -> Integration | None:
         """The integration, or None."""
-        ...
 
     def integrations(self, project_id: str) -> list[Integration]:
         """All integrations of a store, in the order they were made."""
-        ...
 
     def put_integration(self, project_id: str, integration: Integration) -> Integration:
         """As :meth:`Mappings.put_mapping`."""
-        ...
 
     def delete_integration(self, project_id: str, integration_id: str) -> bool:
         """Remove an integration; returns whether it existed."""
-        ...
 
 
 class TickingSchedulers(Protocol):
@@ -74,15 +66,12 @@ class TickingSchedulers(Protocol):
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
         """The scheduler, or None."""
-        ...
 
     def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
         """As :meth:`Mappings.put_mapping`."""
-        ...
 
     def due_schedulers(self, now: int, limit: int) -> list[Scheduler]:
         """Schedulers of all stores whose next tick has come (eventually consistent)."""
-        ...
 
 
 class Schedulers(Protocol):
@@ -90,19 +79,15 @@ class Schedulers(Protocol):
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
         """The scheduler, or None."""
-        ...
 
     def schedulers(self, project_id: str) -> list[Scheduler]:
         """All schedulers of a store, in the order they were made."""
-        ...
 
     def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
         """As :meth:`Mappings.put_mapping`."""
-        ...
 
     def delete_scheduler(self, project_id: str, scheduler_id: str) -> bool:
         """Remove a scheduler; returns whether it existed."""
-        ...
 
 
 class ReadParameters(Protocol):
@@ -110,7 +95,6 @@ class ReadParameters(Protocol):
 
     def parameters(self, project_id: str) -> list[Parameter]:
         """All parameters of a store, by name."""
-        ...
 
 
 class Parameters(ReadParameters, Protocol):
@@ -122,11 +106,9 @@ class Parameters(ReadParameters, Protocol):
         Returns:
             False when the stored value has a later ``as_of``: then nothing changes.
         """
-        ...
 
     def delete_parameter(self, project_id: str, name: str) -> bool:
         """Remove a parameter; returns whether it existed."""
-        ...
 
 
 class MessageTypes(Protocol):
@@ -134,11 +116,9 @@ class MessageTypes(Protocol):
 
     def note_type(self, project_id: str, message_type: str) -> None:
         """Record that messages of that type exist in the store."""
-        ...
 
     def types(self, project_id: str) -> list[str]:
         """Every type noted, sorted."""
-        ...
 
 
 class Claims(Protocol):
@@ -150,7 +130,6 @@ class Claims(Protocol):
         Returns:
             The message that holds it now: this one, or the one that claimed it first.
         """
-        ...
 
 
 class ShownSettings(ReadMapping, ReadParameters, Protocol):
@@ -158,19 +137,15 @@ class ShownSettings(ReadMapping, ReadParameters, Protocol):
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
         """As :meth:`Mappings.mappings`."""
-        ...
 
     def integrations(self, project_id: str) -> list[Integration]:
         """As :meth:`Integrations.integrations`."""
-        ...
 
     def schedulers(self, project_id: str) -> list[Scheduler]:
         """As :meth:`Schedulers.schedulers`."""
-        ...
 
     def types(self, project_id: str) -> list[str]:
         """As :meth:`MessageTypes.types`."""
-        ...
 
 
 class HubSettings(Mappings, Integrations, Schedulers, TickingSchedulers, Parameters, MessageTypes, Claims, Protocol):
@@ -182,11 +157,9 @@ class WriteEntries(Protocol):
 
     def put(self, entry: LoggedMessage) -> None:
         """Write an entry unless one with the same or a higher version is stored. Children are left as they are."""
-        ...
 
     def add_children(self, project_id: str, message_id: str, children: Sequence[str]) -> None:
         """Record the messages that a message led to; the entry may not exist yet."""
-        ...
 
 
 class Entries(WriteEntries, Protocol):
@@ -194,11 +167,9 @@ class Entries(WriteEntries, Protocol):
 
     def entry(self, project_id: str, message_id: str) -> LoggedMessage | None:
         """The entry, read consistently, or None."""
-        ...
 
     def entries(self, project_id: str, message_ids: Sequence[str]) -> list[LoggedMessage]:
         """Entries of several messages, in the order requested; missing ones are left out."""
-        ...
 
     def listed(
         self, project_id: str, listings: Sequence[Listing], *, before: str | None, after: str | None, limit: int
@@ -212,11 +183,9 @@ class Entries(WriteEntries, Protocol):
             after: Only message ids above this one.
             limit: How many at most.
         """
-        ...
 
     def count(self, project_id: str, listing: Listing) -> int:
         """How many entries a list has; for long lists a lower bound, as counted in limited time."""
-        ...
 
 
 class Answers(Protocol):
@@ -228,15 +197,12 @@ class Answers(Protocol):
         Returns:
             The answer that is stored now.
         """
-        ...
 
     def answer(self, project_id: str, message_id: str, attempt: int) -> RecordedAnswer | None:
         """The recorded answer of an attempt, read consistently, or None."""
-        ...
 
     def last_answer(self, project_id: str, message_id: str) -> RecordedAnswer | None:
         """The recorded answer of the last attempt that has one."""
-        ...
 
 
 class OpenRequests(Protocol):
@@ -248,11 +214,9 @@ class OpenRequests(Protocol):
         Raises:
             Unavailable: It may not have been noted; nothing must be sent.
         """
-        ...
 
     def open_requests(self, project_id: str, message_ids: Sequence[str]) -> dict[str, OpenRequest]:
         """The last request noted for each message that has one, read consistently; it may have ended since."""
-        ...
 
 
 class CountNotices(Protocol):
@@ -264,7 +228,6 @@ class CountNotices(Protocol):
         Returns:
             The stored notification: its ``logged_at`` and ``first_attempt`` are those of the first occurrence.
         """
-        ...
 
 
 class Notices(CountNotices, Protocol):
@@ -272,7 +235,6 @@ class Notices(CountNotices, Protocol):
 
     def notifications_of(self, project_id: str, message_id: str) -> list[Notice]:
         """Notifications of a message."""
-        ...
 
     def notifications(
         self, project_id: str, *, start_at: int | None = None, end_at: int | None = None
@@ -285,7 +247,6 @@ class Notices(CountNotices, Protocol):
             start_at: Only those at or after this time, epoch milliseconds.
             end_at: Only those before this time, epoch milliseconds.
         """
-        ...
 
 
 class HubLog(Entries, Answers, OpenRequests, Notices, Protocol):

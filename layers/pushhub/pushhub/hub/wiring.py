@@ -42,32 +42,26 @@ class HubPorts(Protocol):
     @property
     def settings(self) -> HubSettings:
         """Mappings, integrations, schedulers and parameters."""
-        ...
 
     @property
     def schedulers(self) -> TickingSchedulers:
         """The schedulers among the settings."""
-        ...
 
     @property
     def log(self) -> HubLog:
         """The log of messages."""
-        ...
 
     @property
     def kept_bodies(self) -> BodyStore:
         """Bodies that are kept as long as hub messages."""
-        ...
 
     @property
     def descendants(self) -> Descendants:
         """Counts the descendants of accepted messages."""
-        ...
 
     @property
     def matches(self) -> Matches:
         """Runs the regular expressions of filters."""
-        ...
 
 
 class AwsHubPorts:

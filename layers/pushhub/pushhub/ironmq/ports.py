@@ -47,11 +47,9 @@ class PullSink(Protocol):
 
     def put(self, messages: Sequence[Message]) -> None:
         """Append messages, all or none of each hundred; repeating the call within ten minutes changes nothing."""
-        ...
 
     def put_once(self, message: Message, *, reserved_count: int = 0) -> Once:
         """Put a message made by the hub itself (``cause`` set) into its queue unless its id is taken."""
-        ...
 
 
 class PullSizes(Protocol):
@@ -63,7 +61,6 @@ class PullSizes(Protocol):
         Counting stops at ``at_most``, because the store may have to read them all. What calls that were cut off have
         left behind may be counted, too, but with ``exact`` for seconds only; that needs the right to delete.
         """
-        ...
 
 
 class PulledMessages(Protocol):
@@ -74,15 +71,12 @@ class PulledMessages(Protocol):
 
         Each gets a new reservation id, and its count rises by one.
         """
-        ...
 
     def peek(self, project_id: str, pull_uid: str, *, count: int, now: int) -> list[PullMessage]:
         """The next available messages without reserving them."""
-        ...
 
     def get(self, key: MessageKey, now: int) -> PullMessage | None:
         """One message, or None when it is gone or expired. Read consistently."""
-        ...
 
     def touch(self, key: MessageKey, *, reservation_id: str, timeout_ms: int, now: int) -> str:
         """Extend a reservation; returns the new reservation id (the old one becomes invalid, the count rises).
@@ -91,7 +85,6 @@ class PulledMessages(Protocol):
             MessageNotFound: No such message.
             Forbidden: The reservation is not the current one, or timed out.
         """
-        ...
 
     def release(
         self,
@@ -106,7 +99,6 @@ class PulledMessages(Protocol):
 
         With ``counted`` False, the reservation does not count: no consumer saw the message.
         """
-        ...
 
     def delete(
         self,
@@ -126,7 +118,6 @@ class PulledMessages(Protocol):
             Invalid: It is reserved and no reservation id was given ("A reservation_id is required").
             Forbidden: The reservation is not the current one, or timed out.
         """
-        ...
 
 
 class PullStore(PullSink, PullSizes, PulledMessages, Protocol):
@@ -138,15 +129,12 @@ class AlertStore(Protocol):
 
     def alerts(self, project_id: str) -> list[ProjectAlert]:
         """A project's alerts, read consistently."""
-        ...
 
     def all_alerts(self) -> Iterator[ProjectAlert]:
         """The alerts of all projects; possibly slightly out of date."""
-        ...
 
     def alert(self, project_id: str, alert_id: str) -> ProjectAlert | None:
         """One alert, read consistently; None when there is none."""
-        ...
 
     def save(self, alert: ProjectAlert) -> ProjectAlert:
         """Write an alert if the stored one still has its version (none is stored when that is 0); returns it with the
@@ -155,8 +143,6 @@ class AlertStore(Protocol):
         Raises:
             Conflict: The stored one has another version, or was removed.
         """
-        ...
 
     def remove(self, project_id: str, alert_id: str) -> bool:
         """Remove an alert; returns whether there was one."""
-        ...

@@ -49,27 +49,22 @@ class IronmqPorts(Protocol):
     @property
     def pull(self) -> PullStore:
         """Messages of pull queues."""
-        ...
 
     @property
     def pull_table(self) -> str:
         """Name of their table, for the records of its changes."""
-        ...
 
     @property
     def queue_descendants(self) -> int:
         """How many messages may derive from one that a producer posts."""
-        ...
 
     @property
     def alerts(self) -> AlertStore:
         """Alerts of projects."""
-        ...
 
     @property
     def waits(self) -> Waits:
         """Requests that wait for messages."""
-        ...
 
 
 class AwsIronmqPorts:

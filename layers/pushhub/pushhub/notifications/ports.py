@@ -29,23 +29,18 @@ class SubscriptionStore(Protocol):
         Raises:
             Conflict: One of the same source, context and name exists.
         """
-        ...
 
     def subscription(self, project_id: str, subscription_id: str) -> Subscription | None:
         """One by its id, or None."""
-        ...
 
     def subscriptions(self, project_id: str) -> list[Subscription]:
         """All of a project, oldest first."""
-        ...
 
     def concerning(self, project_id: str, source: str) -> list[Subscription]:
         """Subscriptions that watch a source, and those that watch the whole project."""
-        ...
 
     def delete(self, rule: Subscription) -> bool:
         """Remove one; returns whether it existed."""
-        ...
 
 
 class TopicFull(HubError):
@@ -79,7 +74,6 @@ class RequestStore(Protocol):
             request: The request.
             now: Epoch milliseconds.
         """
-        ...
 
 
 class TopicStore(Protocol):
@@ -96,15 +90,12 @@ class TopicStore(Protocol):
         Returns:
             The head at that moment: commits up to its ``sequence`` are owed only if they were before.
         """
-        ...
 
     def dismiss(self, topic: Topic, subscriber_uid: str) -> None:
         """Stop owing commits to a subscriber. Idempotent."""
-        ...
 
     def head(self, topic: Topic) -> Head | None:
         """The current state of a topic; None before its first subscriber."""
-        ...
 
     def reserve(self, topic: Topic, size: int, now: int, *, admitted: bool = False) -> Reservation | None:
         """Reserve the next place in a topic's log; None when it has no subscriber.
@@ -118,11 +109,9 @@ class TopicStore(Protocol):
         Raises:
             TopicFull: The backlog has reached its ceiling.
         """
-        ...
 
     def raise_ceiling(self, topic: Topic, ceiling: int) -> None:
         """Raise the ceiling; a lower value than the current one is ignored."""
-        ...
 
     def append(self, commit: Commit, part: Part | None = None) -> None:
         """Write a commit into its place. Safe to repeat.
@@ -135,18 +124,15 @@ class TopicStore(Protocol):
             AlreadyAppended: That part is already in the topic, in this commit or another one.
             Conflict: The place was voided meanwhile, or belongs to another commit.
         """
-        ...
 
     def commits(self, topic: Topic, first: int, limit: int) -> list[Commit]:
         """Commits in order from sequence ``first`` on, at most ``limit`` and perhaps fewer.
 
         Empty only when there are none.
         """
-        ...
 
     def commits_at(self, topic: Topic, sequences: Sequence[int]) -> dict[int, Commit]:
         """Commits by sequence; those that are gone are missing."""
-        ...
 
 
 class BacklogStore(Protocol):
@@ -154,11 +140,9 @@ class BacklogStore(Protocol):
 
     def backlog(self, topic: Topic, subscriber: str) -> Backlog | None:
         """One, or None."""
-        ...
 
     def backlogs(self, topic: Topic) -> list[Backlog]:
         """All of a topic."""
-        ...
 
     def save(self, backlog: Backlog) -> None:
         """Write one if the stored one has version ``backlog.version - 1`` and the same uid (absent when the version is
@@ -167,11 +151,9 @@ class BacklogStore(Protocol):
         Raises:
             Conflict: It does not.
         """
-        ...
 
     def delete(self, backlog: Backlog) -> None:
         """Remove one if it still has that uid, whatever its version."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,11 +198,9 @@ class ConnectionStore(Protocol):
             connection: The connection.
             check_at: When to check whether it is idle, epoch milliseconds.
         """
-        ...
 
     def connections(self, connection_ids: Sequence[str]) -> dict[str, Connection]:
         """Connections by id; those that are gone are missing."""
-        ...
 
     def acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> Connection | None:
         """Note acknowledgements, in one write whatever the size of the backlog. Idempotent.
@@ -233,35 +213,27 @@ class ConnectionStore(Protocol):
         Returns:
             The connection as it is now; None when nothing was noted because it is gone or not of that kind.
         """
-        ...
 
     def stall(self, connection_id: str, *, stalled: bool) -> Connection | None:
         """Set or clear ``stalled``; returns the connection as it is now, None when it is gone."""
-        ...
 
     def leave(self, connection_id: str) -> None:
         """Set ``leaving``; nothing happens when the connection is gone."""
-        ...
 
     def everyone(self) -> Iterator[Connection]:
         """Iterate over all connections, read lazily (eventually consistent)."""
-        ...
 
     def forget(self, connection_id: str, positions: Iterable[int]) -> None:
         """Drop noted acknowledgements that a backlog has absorbed; nothing happens when the connection is gone."""
-        ...
 
     def close(self, connection_id: str) -> Connection | None:
         """Remove a connection; returns it as it was, None when it was already gone."""
-        ...
 
     def idle(self, now: int, limit: int) -> list[str]:
         """Ids of connections whose ``check_at`` has passed (eventually consistent)."""
-        ...
 
     def check_again(self, connection_id: str, check_at: int) -> None:
         """Set when to check next; nothing happens when the connection is gone."""
-        ...
 
 
 class Sockets(Protocol):
@@ -269,15 +241,12 @@ class Sockets(Protocol):
 
     def send(self, connection_id: str, text: str) -> bool:
         """Send a text frame; False when the connection is gone."""
-        ...
 
     def close(self, connection_id: str) -> None:
         """Close a connection normally; one that is gone is ignored."""
-        ...
 
     def active_at(self, connection_id: str) -> int | None:
         """When its client was last active, epoch milliseconds; None when the connection is gone."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,14 +300,12 @@ class WakeQueue(Protocol):
 
         All are sent, or ``Unavailable`` is raised.
         """
-        ...
 
     def defer(self, waits: Mapping[str, int]) -> None:
         """Have received wake-ups (by receipt handle) redelivered after the given number of seconds.
 
         Never raises: if it fails, they are redelivered later.
         """
-        ...
 
 
 class SigningKeys(Protocol):
@@ -346,4 +313,3 @@ class SigningKeys(Protocol):
 
     def secrets(self) -> Sequence[bytes]:
         """The current secret first, then those still valid for verification."""
-        ...

@@ -62,57 +62,46 @@ class NotificationsPorts(Protocol):
     @property
     def topics(self) -> TopicStore:
         """Topics."""
-        ...
 
     @property
     def backlogs(self) -> BacklogStore:
         """Backlogs of subscribers."""
-        ...
 
     @property
     def connections(self) -> ConnectionStore:
         """Connections of consumers."""
-        ...
 
     @property
     def subscriptions(self) -> SubscriptionStore:
         """Rules of subscriptions."""
-        ...
 
     @property
     def requests(self) -> RequestStore:
         """Publish requests that may be repeated."""
-        ...
 
     @property
     def sockets(self) -> Sockets:
         """The gateway's connections."""
-        ...
 
     @property
     def wakes(self) -> WakeQueue:
         """The queue of wake-ups."""
-        ...
 
     @property
     def keys(self) -> SigningKeys:
         """Keys of tokens and acknowledgements."""
-        ...
 
     @property
     def retention(self) -> Retention:
         """Limits on the size and age of backlogs."""
-        ...
 
     @property
     def window(self) -> int:
         """Notifications that a consumer may hold without acknowledging them."""
-        ...
 
     @property
     def backlogs_table(self) -> str:
         """Name of the table of topics and backlogs, for the records of its changes."""
-        ...
 
 
 class AwsNotificationsPorts:

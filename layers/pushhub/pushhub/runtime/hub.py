@@ -28,7 +28,6 @@ class Part(typing.Protocol):
     @property
     def protocol(self) -> Protocol:
         """Its contributions to the engine."""
-        ...
 
 
 PROTOCOLS: tuple[type[Any], ...] = (Ironmq, Hub, Notifications, Webhooks)

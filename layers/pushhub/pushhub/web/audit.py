@@ -49,7 +49,6 @@ class Trail(Protocol):
         Raises:
             Unavailable: It may not have been kept.
         """
-        ...
 
     def newest(self, project: str, after: str, most: int) -> tuple[list[dict[str, Any]], str]:
         """The entries of a project's newest changes.
@@ -65,7 +64,6 @@ class Trail(Protocol):
         Raises:
             Unavailable: They could not be read.
         """
-        ...
 
 
 @dataclass(slots=True, kw_only=True)

@@ -32,7 +32,6 @@ class WriteAttempts(Protocol):
 
     def log_attempts(self, attempts: Sequence[LoggedAttempt]) -> None:
         """Log attempts made at one endpoint."""
-        ...
 
 
 @dataclass

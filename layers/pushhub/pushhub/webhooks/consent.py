@@ -160,7 +160,6 @@ class Changed(Protocol):
 
     def __call__(self, event: str, endpoint: Endpoint, /) -> None:
         """Send an event with the endpoint after the change."""
-        ...
 
 
 class ConsentTarget:

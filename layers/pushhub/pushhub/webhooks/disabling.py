@@ -23,7 +23,6 @@ class FoundOut(Protocol):
 
     def __call__(self, event: str, endpoint: Endpoint, /, *, cause: str, at: int, **more: object) -> None:
         """Send an event, once for each cause. Raises ``Unavailable`` when the caller has to retry."""
-        ...
 
 
 class WebhooksDisabling:

@@ -76,7 +76,6 @@ class Tell(Protocol):
 
     def __call__(self, event: str, endpoint: Endpoint, /, **more: object) -> None:
         """Send an event with the endpoint after the change."""
-        ...
 
 
 class WebhooksEndpoints:

@@ -29,19 +29,15 @@ class TypesOfProjects(Protocol):
         self, project_id: str, window: Window, *, include_archived: bool, flags: frozenset[str] | None
     ) -> Page[EventType]:
         """A page of them."""
-        ...
 
     def check(self, fields: Fields) -> None:
         """Check that one could be created from some fields. Raises ``Unprocessable`` if not."""
-        ...
 
     def replace(self, project_id: str, name: str, fields: Fields) -> tuple[EventType, bool]:
         """Replace all fields of one, or create it."""
-        ...
 
     def delete(self, project_id: str, name: str, *, expunge: bool) -> None:
         """Archive one, or remove it for good."""
-        ...
 
 
 def _differs(stored: EventType | None, described: Mapping[str, Any]) -> bool:

@@ -37,13 +37,11 @@ class StoredMessages(Protocol):
 
     def message(self, key: MessageKey) -> Message | None:
         """The message, or None."""
-        ...
 
     def listed(
         self, project_id: str, queue_uid: str, *, above: str | None = None, below: str | None = None, up: bool = True
     ) -> Iterator[Message]:
         """The messages of a queue, see :meth:`pushhub.engine.ports.Messages.listed`."""
-        ...
 
 
 class Listing:

@@ -43,7 +43,6 @@ class ToldCounts(Protocol):
 
     def count(self, project_id: str, what: str, minute: int) -> int:
         """Count one more; returns how many there have been in that minute (minutes since 1970)."""
-        ...
 
 
 class Operational:

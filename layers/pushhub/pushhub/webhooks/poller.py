@@ -35,11 +35,9 @@ class Places(Protocol):
 
     def place(self, project_id: str, app_id: str, consumer: str) -> str | None:
         """The place of a consumer, or None."""
-        ...
 
     def put_place(self, project_id: str, app_id: str, consumer: str, place: str) -> None:
         """Keep the place of a consumer."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,23 +37,18 @@ class PortalTokens(Protocol):
 
     def put_access(self, access: PortalAccess) -> None:
         """Keep a new token."""
-        ...
 
     def shorten_access(self, access: PortalAccess) -> None:
         """Store an earlier end of a token, unless the token has been deleted."""
-        ...
 
     def access(self, project_id: str, app_id: str, digest: str) -> PortalAccess | None:
         """A token by its digest, or None; one that expired may still be found."""
-        ...
 
     def accesses(self, project_id: str, app_id: str) -> Iterable[PortalAccess]:
         """All tokens of an application, in no particular order."""
-        ...
 
     def remove_accesses(self, accesses: Sequence[PortalAccess]) -> None:
         """Delete tokens; those that do not exist are ignored."""
-        ...
 
 
 class PortalFrames(Protocol):

@@ -31,7 +31,6 @@ class ReadApplications(Protocol):
 
     def application(self, project_id: str, name: str) -> Application | None:
         """The application with that id or uid, or None."""
-        ...
 
 
 class Applications(ReadApplications, Protocol):
@@ -39,7 +38,6 @@ class Applications(ReadApplications, Protocol):
 
     def applications(self, project_id: str, span: Span) -> Iterator[Application]:
         """The applications with ids in a span, in its direction, read page by page on demand."""
-        ...
 
     def put_application(self, application: Application, before: Application | None) -> Application:
         """Store an application in place of another version of it, or as a new one; returns it with its version raised.
@@ -48,11 +46,9 @@ class Applications(ReadApplications, Protocol):
             Conflict: It has changed or no longer exists.
             UidTaken: Another application has its uid.
         """
-        ...
 
     def delete_application(self, application: Application) -> bool:
         """Delete an application and free its uid; returns whether it existed."""
-        ...
 
 
 class ReadEndpoints(Protocol):
@@ -60,11 +56,9 @@ class ReadEndpoints(Protocol):
 
     def endpoint(self, project_id: str, app_id: str, name: str) -> Endpoint | None:
         """The endpoint with that id or uid, or None; deleted ones are not found."""
-        ...
 
     def endpoints(self, project_id: str, app_id: str, span: Span) -> Iterator[Endpoint]:
         """The endpoints of an application with ids in a span, in its direction, read page by page on demand."""
-        ...
 
 
 class Endpoints(ReadEndpoints, Protocol):
@@ -77,7 +71,6 @@ class Endpoints(ReadEndpoints, Protocol):
             Conflict: It has changed, or it or its application no longer exists.
             UidTaken: Another endpoint of the application has its uid.
         """
-        ...
 
     def delete_endpoint(self, endpoint: Endpoint) -> None:
         """Mark an endpoint as ``deleted``, keeping it only for the record, and free its uid.
@@ -85,15 +78,12 @@ class Endpoints(ReadEndpoints, Protocol):
         Raises:
             Conflict: It is not as it was.
         """
-        ...
 
     def disabled(self, project_id: str) -> Iterator[Endpoint]:
         """The disabled endpoints of all applications of a project, read page by page on demand."""
-        ...
 
     def deleted_endpoint(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint | None:
         """What is kept of a deleted endpoint, or None."""
-        ...
 
 
 class EventTypes(Protocol):
@@ -101,15 +91,12 @@ class EventTypes(Protocol):
 
     def event_type(self, project_id: str, name: str) -> EventType | None:
         """The event type, or None."""
-        ...
 
     def event_types(self, project_id: str, span: Span) -> Iterator[EventType]:
         """The event types with names in a span, in its direction, read page by page on demand."""
-        ...
 
     def event_types_named(self, project_id: str, names: Sequence[str]) -> list[EventType]:
         """The existing event types among some distinct names, in no particular order."""
-        ...
 
     def put_event_type(self, event_type: EventType) -> EventType:
         """Store an event type in place of its version (0 for a new one); returns it with its version raised.
@@ -117,11 +104,9 @@ class EventTypes(Protocol):
         Raises:
             Conflict: The stored one has another version.
         """
-        ...
 
     def delete_event_type(self, project_id: str, name: str) -> None:
         """Delete an event type; does nothing if it does not exist."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,22 +138,18 @@ class IdempotencyKeys(Protocol):
         Raises:
             KeyBusy: Another caller is working on it.
         """
-        ...
 
     def keep(self, project_id: str, digest: str, answer: KeptAnswer, *, until: int) -> None:
         """Keep the answer to a request that was begun."""
-        ...
 
     def release(self, project_id: str, digest: str) -> None:
         """Release a request that was begun, or an id that was noted."""
-        ...
 
     def note_id(self, project_id: str, digest: str, made: str, *, now: int, until: int) -> str:
         """Note which message (the engine's id) or task a request makes.
 
         Returns the one noted first, if that note is still valid.
         """
-        ...
 
 
 class MessageLog(Protocol):
@@ -176,17 +157,14 @@ class MessageLog(Protocol):
 
     def list_message(self, message: ListedMessage) -> None:
         """Ensure that a message is listed, as expunged if it is. Idempotent: a message expunged since then stays so."""
-        ...
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
         """A listed message, or None."""
-        ...
 
     def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
         """The messages of an application with the engine's ids in a span, in its direction,
         read page by page on demand.
         """
-        ...
 
     def note_late(self, message: ListedMessage, position: str) -> None:
         """Record that a message became readable only after readers could have passed its place in the list.
@@ -195,22 +173,18 @@ class MessageLog(Protocol):
             message: The message.
             position: The second place at which it is read: an engine id that no message has or will have.
         """
-        ...
 
     def late(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, str]]:
         """Positions in a span, in its direction, each with the engine's id of the late message that is read there."""
-        ...
 
     def claim_event(self, project_id: str, app_id: str, event_id: str, engine_id: str, *, until: int) -> str:
         """Give a producer's own id to a message until it is no longer listed.
 
         Returns the message (the engine's id) that has it.
         """
-        ...
 
     def message_of_event(self, project_id: str, app_id: str, event_id: str) -> str | None:
         """The engine's id of the message with a producer's own id, or None."""
-        ...
 
 
 class AttemptLog(Protocol):
@@ -221,11 +195,9 @@ class AttemptLog(Protocol):
 
         Idempotent for the same attempts.
         """
-        ...
 
     def change_attempt(self, attempt: LoggedAttempt) -> None:
         """Replace a logged attempt; nothing of the old version remains."""
-        ...
 
     def attempts(
         self, project_id: str, endpoint_id: str, span: Span, *, engine_id: str | None = None
@@ -238,4 +210,3 @@ class AttemptLog(Protocol):
             span: Of ids of attempts.
             engine_id: Only those made for that message; then no more than the first ten megabytes of the span are read.
         """
-        ...

@@ -42,7 +42,6 @@ class MessagesInOrder(Protocol):
 
     def messages(self, project_id: str, app_id: str, span: Span) -> Iterator[ListedMessage]:
         """The messages of an application with the engine's ids in a span, in its direction."""
-        ...
 
 
 class Tries(Protocol):
@@ -52,7 +51,6 @@ class Tries(Protocol):
         """A message as the engine has it, with its delivery to an endpoint if there is one yet;
         None when its content is gone.
         """
-        ...
 
     def ask(self, message: Message, endpoint_id: str) -> object:
         """Request one immediate attempt.
@@ -60,11 +58,9 @@ class Tries(Protocol):
         Raises:
             Forbidden: It cannot be attempted again.
         """
-        ...
 
     def add(self, message: Message, endpoint_id: str) -> object:
         """Create a delivery that did not exist, with all automatic retries."""
-        ...
 
 
 class StoredMessages(Protocol):
@@ -76,7 +72,6 @@ class StoredMessages(Protocol):
         Raises:
             Gone: Its content is gone.
         """
-        ...
 
 
 class EngineTries:

@@ -34,11 +34,9 @@ class TaskStore(Protocol):
 
     def task(self, project_id: str, task_id: str) -> Task | None:
         """A task, or None."""
-        ...
 
     def tasks(self, project_id: str, span: Span) -> Iterator[Task]:
         """The tasks of a project with ids in a span, in its direction."""
-        ...
 
     def put_task(self, task: Task) -> Task:
         """Store a task in place of its version (0 for a new one); returns it with its version raised.
@@ -46,27 +44,21 @@ class TaskStore(Protocol):
         Raises:
             Conflict: The stored one has another version.
         """
-        ...
 
     def running_tasks(self, project_id: str) -> Iterator[Task]:
         """The unfinished tasks of a project, oldest first."""
-        ...
 
     def projects_with_tasks(self) -> Iterable[str]:
         """The projects with unfinished tasks, each once."""
-        ...
 
     def take_turn(self, project_id: str, *, now: int, until: int) -> bool:
         """Take the right to work on a project's tasks, until then at most; False when another run has it."""
-        ...
 
     def has_turn(self, project_id: str, *, now: int) -> bool:
         """Whether a run has this right now."""
-        ...
 
     def give_turn_back(self, project_id: str, until: int) -> None:
         """Give the right back, unless it was over and somebody else has it."""
-        ...
 
 
 class TaskRuns(Protocol):
@@ -78,7 +70,6 @@ class TaskRuns(Protocol):
         Raises:
             Unavailable: It may not run; the next minute makes up for it.
         """
-        ...
 
 
 Step = Callable[[Task], Task]
@@ -97,7 +88,6 @@ class Worker(Protocol):
         Raises:
             HubError: It cannot be done now.
         """
-        ...
 
 
 class Tasks:

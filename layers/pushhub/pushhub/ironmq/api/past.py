@@ -26,7 +26,6 @@ class SearchesPast(Protocol):
     @property
     def past(self) -> Callable[[], PastSearches]:
         """Makes the use case."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

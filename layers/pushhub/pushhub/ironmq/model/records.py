@@ -23,37 +23,30 @@ class PullItem(Protocol):
     @property
     def message(self) -> Message:
         """The message."""
-        ...
 
     @property
     def reserved_count(self) -> int:
         """Times it was reserved or touched, whether or not a consumer received it."""
-        ...
 
     @property
     def reservation_id(self) -> str | None:
         """Id of the current reservation; None when it is free."""
-        ...
 
     @property
     def reserved_until(self) -> int:
         """End of that reservation, epoch milliseconds."""
-        ...
 
     @property
     def leaving(self) -> str | None:
         """Why it is about to be removed, if that was noted first (``exhausted``)."""
-        ...
 
     @property
     def entry(self) -> str:
         """Distinguishes its stay in the queue from others under the same id; empty if there cannot be another."""
-        ...
 
     @property
     def placed_at(self) -> int | None:
         """When it was last reserved, touched or released, epoch milliseconds."""
-        ...
 
 
 def record_of_pull(before: PullItem | None, after: PullItem | None, changed_at: int) -> DeliveryRecord | None:

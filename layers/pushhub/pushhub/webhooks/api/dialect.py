@@ -58,7 +58,6 @@ class FindAccess(Protocol):
 
     def find(self, token: str) -> PortalAccess | None:
         """What a token currently gives access to, or None."""
-        ...
 
 
 class WebhooksDialect(Dialect[WebhooksCall]):
