@@ -47,6 +47,7 @@ from bench.tables import save, table
 from bench.webhooks_cost import WAYS, applications, posts
 from local import template
 from pushhub.cloud.clock import SystemClock
+from pushhub.engine.wake import LOOKS
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "layers/pushhub")]
@@ -138,7 +139,10 @@ class Hub:
         cpu_ms += calls * SDK_CPU_MS - self.meter.cpu_seconds * 1000
         # The attempts of a batch are made, and their outcomes written, side by side.
         outcomes = self.meter.calls["PutItem"] + self.meter.calls["BatchExecuteStatement"]
-        in_a_row = calls if name != "push" else calls - outcomes + 1
+        in_a_row: float = calls if name != "push" else calls - outcomes + 1
+        if name == "wake":
+            # It looks at several shards at a time.
+            in_a_row = calls - self.meter.aside * (1 - 1 / LOOKS)
         core = min(1.0, self.memory_mb[name] / 1769)
         took_ms = max(0.0, cpu_ms) / core + in_a_row * CALL_MS + waits_ms
         # What is kept for a time is kept for as many runs as on AWS.
@@ -373,6 +377,10 @@ def set_up(urls: dict[str, str]) -> None:
             "DESCENDANTS_LIMIT": "10000",
             "ALLOWED_TARGETS": "loopback",
             "POWERTOOLS_SERVICE_NAME": "bench",
+            "PULSED_TABLES": f"{aws.MESSAGES_TABLE},{aws.PULL_TABLE},backlogs",
+            # As many as the template has.
+            "SET_ASIDE_QUEUES": ",".join([urls["DISPATCH_FAILURES_URL"]] * 9),
+            "CROWDED_QUEUES": ",".join(urls[each] for each in ("RETRY_QUEUE_URL", "SLOW_QUEUE_URL", "POLL_QUEUE_URL")),
             **urls,
         }
     )

@@ -9,6 +9,7 @@ per request.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ class Meter:
         units: By name of the price.
         calls: API calls by operation.
         bytes_put: Into S3, until somebody sets it back.
+        aside: API calls made by other threads than the run's own.
         cpu_seconds: Spent inside the SDK and whatever answers it in this process.
     """
 
@@ -40,12 +42,14 @@ class Meter:
         self.calls: Counter[str] = Counter()
         self.cpu_seconds = 0.0
         self.bytes_put = 0
+        self.aside = 0
         self._runs = False
+        self._own = 0
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """Count what is called inside; other calls are the bench's own, in AWS's place."""
-        self._runs = True
+        self._runs, self._own = True, threading.get_ident()
         try:
             yield
         finally:
@@ -55,6 +59,7 @@ class Meter:
         """Start counting anew."""
         self.units.clear()
         self.calls.clear()
+        self.aside = 0
         self.cpu_seconds = 0.0
 
     def add(self, operation: str, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
@@ -62,6 +67,7 @@ class Meter:
         if not self._runs:
             return
         self.calls[operation] += 1
+        self.aside += threading.get_ident() != self._own
         count = getattr(self, f"_{operation}", None)
         if count is None:
             raise LookupError(f"no price rule for {operation}")

@@ -9,7 +9,8 @@ runs begin; a hub that gets one now and then pays for a run of each function for
 At rest means without any message. Counted from the template with its defaults: alarms beyond the ten that are free,
 keys, the secret, receives of the queues that start functions (Lambda reads each with five long polls of 20 seconds),
 the nightly report (two workers, four minutes), and what the runs by the clock call and take, metered on empty tables
-over an hour. Not counted: free tiers other than that of alarms, the storage of what is left, data out.
+over an hour; wake's pulses among them, each of which is a run of records. Not counted: free tiers other than that of
+alarms, the storage of what is left, data out.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from glue_jobs.delivery_report.list_prices import PRICES
+from tests.cloud.aws_services import MESSAGES_TABLE
 from tests.notifications.store import aws_notifications
 from tests.template.cloudformation import deployed
 
-from bench.cost import Account, Bench, bench, least, queued, run, shown
-from bench.kept_cost import MONTH_S
+from bench.cost import Account, Bench, bench, least, queued, run, scan, shown
+from bench.kept_cost import MONTH_S, records_event
 from bench.tables import save, table
 from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.record import PULSE, PULSE_EVERY_S
 
 FREE_ALARMS = 10
 POLLERS = 5
@@ -85,6 +88,18 @@ def clocked(made: Bench) -> Iterator[tuple[str, str, float]]:
         yield name, f"{runs:,.0f} runs", runs * dollars
 
 
+def pulses(made: Bench) -> Iterator[tuple[str, str, float]]:
+    """What becomes of the pulses that the runs of wake have sent: each comes out of its stream by itself."""
+    items = [each for each in scan(made.hub.dynamodb) if each["sk"]["S"] == PULSE]
+    account = Account(messages=len(items))
+    for each in items:
+        made.hub.invoke(account, "records", records_event([each], MESSAGES_TABLE, float(each["ttl"]["N"])))
+        made.hub.dynamodb.delete_item(TableName=MESSAGES_TABLE, Key={"pk": each["pk"], "sk": each["sk"]})
+    count = MONTH_S / PULSE_EVERY_S * len(os.environ["PULSED_TABLES"].split(","))
+    dollars = sum(each / 1e6 for each in account.dollars_per_million("records").values())
+    yield "records", f"{count:,.0f} pulses", count * dollars
+
+
 def by_batch(made: Bench, rounds: int) -> dict[tuple[int, int], float]:
     """Dollars for a million messages posted one at a time, with all that is kept, by how full batches are."""
     found = {}
@@ -106,7 +121,7 @@ def main() -> None:
     os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "wake"
     with bench() as made, aws_notifications.dynamodb():
         os.environ["BACKLOGS_TABLE"] = aws_notifications.BACKLOGS_TABLE
-        idle = [*standing(), *clocked(made)]
+        idle = [*standing(), *clocked(made), *pulses(made)]
         prices = by_batch(made, options.rounds)
     rest = sum(dollars for _, _, dollars in idle)
     rows = [[name, count, f"{dollars:.2f}"] for name, count, dollars in idle]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
@@ -60,6 +61,12 @@ RETURNED = {
 """What each operation takes for ``ReturnValues``."""
 
 
+MOST_TRANSACTION_BYTES, MOST_ANSWER_BYTES = 4 * 1_048_576, 16 * 1_048_576
+"""All items of a transaction, and of the answer of a BatchGetItem."""
+MOST_PARTITION_KEY_BYTES, MOST_SORT_KEY_BYTES = 2_048, 1_024
+"""The longest keys, of tables and of indexes; none is empty."""
+
+
 MOST_STALE_MS = 2_000
 """The greatest age of what a read that is not consistent shows."""
 
@@ -80,6 +87,21 @@ def valid(holds: bool, operation: str) -> None:
 def _fits(item: Item) -> bool:
     # Packed it is larger than as DynamoDB counts, so most are not counted.
     return len(pack(item)) <= MOST_ITEM_BYTES or item_bytes(item) <= MOST_ITEM_BYTES
+
+
+def _has_keys(item: Item, schema: Schema) -> bool:
+    """Whether an item, or a key, can be found under its keys, and those that it has of indexes."""
+    keys = [("pk", "sk"), *((each.partition, each.sort) for each in schema.indexes)]
+    return all(
+        name not in item or 0 < len(_text(item[name])) <= most
+        for names in keys
+        for name, most in zip(names, (MOST_PARTITION_KEY_BYTES, MOST_SORT_KEY_BYTES), strict=True)
+    )
+
+
+def _text(value: Mapping[str, Any]) -> bytes:
+    """The bytes of a key; a number is never too long."""
+    return str(value["S"]).encode(errors="surrogatepass") if "S" in value else b"0"
 
 
 def service_error(code: str, operation: str, **more: Any) -> ClientError:
@@ -546,18 +568,19 @@ class DynamoDB:
         self.tables = {
             each.name: Table(each, now_ms=now_ms, lag_ms=lag_ms, changed=changed, refuses=refuses) for each in schemas
         }
-        self._tokens: dict[str, int] = {}
+        self._tokens: dict[str, tuple[int, bytes]] = {}
 
     def get_item(self, *, TableName: str, Key: Item, **more: Any) -> dict[str, Any]:  # noqa: N803 (the service's)
         """GetItem, consistent."""
         table = self.tables[TableName]
+        valid(_has_keys(Key, table.schema), "GetItem")
         item = self._seen(table, more).get(Key, more)
         return {} if item is None else {"Item": item}
 
     def put_item(self, *, TableName: str, Item: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
         """PutItem."""
         table = self.tables[TableName]
-        valid(_fits(Item), "PutItem")
+        valid(_fits(Item) and _has_keys(Item, table.schema), "PutItem")
         self._check_free(TableName, Item, "PutItem")
         kept = table.kept(Item)
         self._check(kept[1], more, "PutItem")
@@ -567,17 +590,19 @@ class DynamoDB:
     def update_item(self, *, TableName: str, Key: Item, UpdateExpression: str, **more: Any) -> dict[str, Any]:  # noqa: N803
         """UpdateItem."""
         table = self.tables[TableName]
+        valid(_has_keys(Key, table.schema), "UpdateItem")
         self._check_free(TableName, Key, "UpdateItem")
         kept = table.kept(Key)
         self._check(kept[1], more, "UpdateItem")
         after = self._updated(kept[1], Key, UpdateExpression, more)
-        valid(_fits(after), "UpdateItem")
+        valid(_fits(after) and _has_keys(after, table.schema), "UpdateItem")
         table.store(after, kept)
         return _returned(kept[1], after, more)
 
     def delete_item(self, *, TableName: str, Key: Item, **more: Any) -> dict[str, Any]:  # noqa: N803
         """DeleteItem."""
         table = self.tables[TableName]
+        valid(_has_keys(Key, table.schema), "DeleteItem")
         self._check_free(TableName, Key, "DeleteItem")
         kept = table.kept(Key)
         self._check(kept[1], more, "DeleteItem")
@@ -589,16 +614,24 @@ class DynamoDB:
         ((name, asked),) = RequestItems.items()
         _valid_batch(asked["Keys"], MOST_READ, "BatchGetItem")
         table = self.tables[name]
+        valid(all(_has_keys(each, table.schema) for each in asked["Keys"]), "BatchGetItem")
         seen = self._seen(table, asked)
         rest = [each for each in asked["Keys"] if self._undone()]
-        found = []
+        found: list[Item | None] = []
+        size = 0
         for each in asked["Keys"]:
             if each in rest:
                 continue
             try:
-                found.append(seen.get(each, asked))
+                item = seen.get(each, asked)
             except ClientError:
                 rest.append(each)
+                continue
+            size += item_bytes(item) if item else 0
+            if size > MOST_ANSWER_BYTES:
+                rest.append(each)
+            else:
+                found.append(item)
         answer: dict[str, Any] = {"Responses": {name: [each for each in found if each is not None]}}
         return answer | ({"UnprocessedKeys": {name: {**asked, "Keys": rest}}} if rest else {})
 
@@ -607,8 +640,8 @@ class DynamoDB:
         ((name, requests),) = RequestItems.items()
         written = [each.get("PutRequest", {}).get("Item") or each["DeleteRequest"]["Key"] for each in requests]
         _valid_batch(written, MOST_WRITTEN, "BatchWriteItem")
-        valid(all(map(_fits, written)), "BatchWriteItem")
         table = self.tables[name]
+        valid(all(_fits(each) and _has_keys(each, table.schema) for each in written), "BatchWriteItem")
         rest = [each for each in requests if self._undone()]
         for each in requests:
             if each in rest:
@@ -631,7 +664,7 @@ class DynamoDB:
         """Insert one item."""
         name, item = read_insertion(Statement, Parameters)
         table = self.tables[name]
-        if not _fits(item):
+        if not (_fits(item) and _has_keys(item, table.schema)):
             return {"Error": {"Code": "ValidationError"}, "TableName": name}
         if self._undone():
             return {"Error": {"Code": "ThrottlingError"}, "TableName": name}
@@ -650,11 +683,18 @@ class DynamoDB:
     def transact_write_items(self, *, TransactItems: Sequence[Any], ClientRequestToken: str) -> dict[str, Any]:  # noqa: N803
         """TransactWriteItems: all or none, once for each token."""
         now = self._now_ms()
-        if now - self._tokens.get(ClientRequestToken, -TOKEN_MS) < TOKEN_MS:
+        made_at, made = self._tokens.get(ClientRequestToken, (-TOKEN_MS, b""))
+        asked = sha256(repr(TransactItems).encode()).digest()
+        if now - made_at < TOKEN_MS:
+            if made != asked:
+                raise service_error("IdempotentParameterMismatchException", "TransactWriteItems")
             return {}
         writes = [(kind, write) for each in TransactItems for kind, write in each.items()]
         _valid_batch([_key_of(*each) for each in writes], MOST_IN_TRANSACTION, "TransactWriteItems", by_table=writes)
-        valid(all(_fits(write["Item"]) for kind, write in writes if kind == "Put"), "TransactWriteItems")
+        items = [write["Item"] for kind, write in writes if kind == "Put"]
+        valid(all(map(_fits, items)) and sum(map(item_bytes, items)) <= MOST_TRANSACTION_BYTES, "TransactWriteItems")
+        named = [_has_keys(_key_of(kind, write), self.tables[write["TableName"]].schema) for kind, write in writes]
+        valid(all(named), "TransactWriteItems")
         busy = [self._is_held(write["TableName"], _key_of(kind, write)) for kind, write in writes]
         if any(busy):
             reasons = [{"Code": "TransactionConflict" if each else "None"} for each in busy]
@@ -676,7 +716,7 @@ class DynamoDB:
                 table.drop(key, kept, transaction=True)
             else:
                 table.count_write(key, 2)
-        self._tokens[ClientRequestToken] = now
+        self._tokens[ClientRequestToken] = now, asked
         return {}
 
     def query(self, *, TableName: str, KeyConditionExpression: str, **more: Any) -> dict[str, Any]:  # noqa: N803
@@ -684,6 +724,7 @@ class DynamoDB:
         table = self.tables[TableName]
         names, values = _named(more)
         _, partition = key_values(KeyConditionExpression, names, values)
+        valid(0 < len(_text(partition)) <= MOST_PARTITION_KEY_BYTES, "Query")
         index = next((each for each in table.schema.indexes if each.name == more.get("IndexName")), None)
         items = self._seen(table, more if index is None else {"ConsistentRead": True}).read(
             partition,

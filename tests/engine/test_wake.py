@@ -150,6 +150,24 @@ def test_a_run_that_loses_the_race_for_a_shard_sends_nothing() -> None:
     assert world.retry_queue.sent == []
 
 
+def test_a_shard_that_was_moved_since_its_position_was_read_is_looked_at_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given an environment that remembers positions, and another one that has moved them since, to before what is due
+    world = World()
+    scheduled(world)
+    stale = world.schedule.positions()
+    world.clock.advance(seconds=1_800)
+    for each in stale:
+        world.schedule.move(each, each.at(world.clock.now() // 60_000, ""))
+    world.clock.advance(seconds=1_800)
+    fresh, asked = world.schedule.positions, [stale]
+    monkeypatch.setattr(world.schedule, "positions", lambda: asked.pop() if asked else fresh())
+    # When it wakes what is due, then that is not left to the next minute
+    assert world.wake.run(lambda: ENDLESS) == MANY
+    assert len({each.key for each, _ in world.retry_queue.sent}) == MANY == len(world.retry_queue.sent)
+
+
 def test_a_shard_that_fails_does_not_hold_up_the_others_and_is_read_again() -> None:
     # Given a queue that fails once
     world = World()

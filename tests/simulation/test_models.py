@@ -303,6 +303,10 @@ def keys(count: int) -> list[dict[str, Any]]:
     return [{"pk": {"S": "a"}, "sk": {"S": f"{number}"}} for number in range(count)]
 
 
+def puts(count: int, size: int) -> list[dict[str, Any]]:
+    return [{"Put": {"TableName": "t", "Item": {**each, "x": {"B": b"x" * size}}}} for each in keys(count)]
+
+
 @pytest.mark.parametrize(
     ("operation", "parameters", "taken"),
     [
@@ -318,18 +322,48 @@ def keys(count: int) -> list[dict[str, Any]]:
         ("batch_write_item", {"RequestItems": {"t": [{"PutRequest": {"Item": each}} for each in keys(25)]}}, True),
         ("batch_write_item", {"RequestItems": {"t": [{"PutRequest": {"Item": each}} for each in keys(26)]}}, False),
         ("batch_write_item", {"RequestItems": {"t": [{"PutRequest": {"Item": KEY}}] * 2}}, False),
+        ("put_item", {"TableName": "t", "Item": {"pk": {"S": "a" * 2_048}, "sk": {"S": "b" * 1_024}}}, True),
+        ("put_item", {"TableName": "t", "Item": {**KEY, "pk": {"S": "a" * 2_049}}}, False),
+        ("put_item", {"TableName": "t", "Item": {**KEY, "sk": {"S": "ü" * 513}}}, False),
+        ("put_item", {"TableName": "t", "Item": {**KEY, "sk": {"S": ""}}}, False),
+        ("put_item", {"TableName": "t", "Item": {**KEY, "due": {"S": ""}, "who": {"S": "x"}}}, False),
+        ("get_item", {"TableName": "t", "Key": {**KEY, "sk": {"S": "b" * 1_025}}}, False),
+        ("batch_get_item", {"RequestItems": {"t": {"Keys": [{**KEY, "pk": {"S": "a" * 2_049}}]}}}, False),
+        ("transact_write_items", {"TransactItems": puts(16, 262_000), "ClientRequestToken": "1"}, True),
+        ("transact_write_items", {"TransactItems": puts(16, 262_144), "ClientRequestToken": "1"}, False),
     ],
 )
 def test_a_request_that_dynamodb_would_not_take_is_refused_as_a_whole(
     clock: FakeClock, operation: str, parameters: dict[str, Any], taken: bool
 ) -> None:
-    service = DynamoDB([Schema("t")], now_ms=clock.now)
+    service = DynamoDB([Schema("t", indexes=(Index("by", "who", "due"),))], now_ms=clock.now)
     if taken:
         getattr(service, operation)(**parameters)
         return
     with pytest.raises(ClientError, match="ValidationException"):
         getattr(service, operation)(**parameters)
     assert not list(service.tables["t"].everything())
+
+
+def test_the_answer_of_a_batch_ends_at_16_mb_and_the_rest_is_unprocessed(clock: FakeClock) -> None:
+    # Given items of 400 KB, of which 41 fit
+    service = DynamoDB([Schema("t")], now_ms=clock.now, refuses=False)
+    for each in keys(60):
+        service.put_item(TableName="t", Item={**each, "x": {"B": b"x" * 409_000}})
+    # When all are asked for at once
+    answer = service.batch_get_item(RequestItems={"t": {"Keys": keys(60), "ConsistentRead": True}})
+    # Then the rest is to be asked for again
+    assert len(answer["Responses"]["t"]) == 41
+    assert answer["UnprocessedKeys"]["t"] == {"Keys": keys(60)[41:], "ConsistentRead": True}
+
+
+def test_a_token_is_good_for_one_transaction(clock: FakeClock) -> None:
+    service = DynamoDB([Schema("t")], now_ms=clock.now)
+    one, other = puts(2, 1), puts(2, 2)
+    for _ in range(2):
+        assert service.transact_write_items(TransactItems=one, ClientRequestToken="1") == {}
+    with pytest.raises(ClientError, match="IdempotentParameterMismatchException"):
+        service.transact_write_items(TransactItems=other, ClientRequestToken="1")
 
 
 def test_a_write_answers_with_what_it_was_asked_for(clock: FakeClock) -> None:

@@ -490,6 +490,16 @@ RULES = {
         "/lambda/latest/dg/gettingstarted-limits.html",
         kept="tests/ironmq/api/test_messages.py::test_a_batch_is_answered_as_far_as_it_fits_and_the_rest_goes_back",
     ),
+    "keys of tables": Rule(
+        "a partition key has 1 to 2,048 bytes, a sort key 1 to 1,024, of a table or of an index",
+        "/amazondynamodb/latest/developerguide/Constraints.html",
+        kept="tests/simulation/test_long_names.py::test_a_value_that_is_too_long_for_a_key_is_no_fault",
+    ),
+    "transactions": Rule(
+        "100 writes and 4 MB; a token is good for one transaction",
+        "/amazondynamodb/latest/APIReference/API_TransactWriteItems.html",
+        kept="tests/simulation/test_models.py::test_a_token_is_good_for_one_transaction",
+    ),
     "streams of restored tables": Rule(
         "a table that is restored has no stream, no time to live, no protection; a stream it gets is another one",
         "/amazondynamodb/latest/developerguide/pointintimerecovery_howitworks.html",

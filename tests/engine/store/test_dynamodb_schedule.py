@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -13,6 +14,7 @@ from tests.cloud.aws_services import Intercepted
 from tests.contract.samples import NOW, first, message
 from tests.fakes import FakeClock
 
+from pushhub.base.errors import Conflict
 from pushhub.base.verdict import Verdict
 from pushhub.engine.store.dynamodb_schedule import MINUTES_PER_LOOK, SHARDS, DynamoDBSchedule
 
@@ -24,7 +26,12 @@ class Bench:
 
     def __init__(self, client: DynamoDBClient) -> None:
         self.client = Intercepted(client)
-        self.schedule = DynamoDBSchedule(cast(DynamoDBClient, self.client), aws.SCHEDULE_TABLE, FakeClock())
+        self.clock = FakeClock()
+        self.schedule = self.another()
+
+    def another(self) -> DynamoDBSchedule:
+        """The schedule as another execution environment has it."""
+        return DynamoDBSchedule(cast(DynamoDBClient, self.client), aws.SCHEDULE_TABLE, self.clock)
 
 
 @pytest.fixture
@@ -100,3 +107,52 @@ def test_an_entry_of_the_minute_that_was_just_read_is_found_a_minute_later(bench
     assert not any(found)
     # Then the next minute finds them all
     assert sum(len(bench.schedule.due(each, later, 1000)[0]) for each in positions) == 200
+
+
+def test_positions_are_read_once_in_half_an_hour_while_nothing_is_due(bench: Bench) -> None:
+    # Given shards whose positions were made
+    known = bench.schedule.positions()
+    before = bench.client.count("batch_get_item")
+    # When wake asks for them each minute for an hour and a half
+    for _ in range(90):
+        bench.clock.advance(seconds=60)
+        assert bench.schedule.positions() == known
+    # Then they were read three times
+    assert bench.client.count("batch_get_item") - before == 3
+
+
+def test_positions_are_read_again_once_something_is_due_or_somebody_else_has_moved_one(bench: Bench) -> None:
+    # Given two environments that know where all shards stand, and an entry in one of these
+    other = bench.another()
+    assert bench.schedule.positions() == other.positions()
+    bench.schedule.enter(first(message(), Verdict.FAILED, due_at=NOW + 180_000))
+    _, call = bench.client.calls[-1]
+    shard = int(call["Item"]["pk"]["S"].partition("#")[2])
+    bench.clock.advance(seconds=240)
+    # When one has found that, and moved past it
+    position = bench.schedule.positions()[shard]
+    entries, behind = bench.schedule.due(position, bench.clock.now(), 10)
+    assert len(entries) == 1
+    bench.schedule.move(position, behind)
+    before = bench.client.count("batch_get_item")
+    assert bench.schedule.positions()[shard] == behind
+    # Then it has read again where shards stand, as others may work on what is due, too
+    assert bench.client.count("batch_get_item") == before + 1
+    # And the other goes by what it knows, is refused, and knows better
+    stale = other.positions()[shard]
+    assert stale == position
+    with pytest.raises(Conflict):
+        other.move(stale, stale.at(stale.minute + 1, ""))
+    assert other.positions()[shard] == behind
+
+
+def test_positions_of_which_another_run_has_one_are_not_remembered(bench: Bench) -> None:
+    position = bench.schedule.positions()[3]
+    other = bench.another()
+    other.move(position, replace(position, taken_until=bench.clock.now() + 50_000))
+    mine = bench.another()
+    assert mine.positions()[3].taken_until > bench.clock.now()
+    # When it is given back
+    other.move(mine.positions()[3], position)
+    # Then that is seen at once
+    assert mine.positions()[3].taken_until == 0

@@ -12,6 +12,7 @@ from tests.cloud import aws_services as aws
 from tests.cloud.aws_services import Intercepted
 from tests.contract.samples import NOW, PROJECT, message
 from tests.fakes import FakeClock
+from tests.simulation import simulated_services
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.model.keys import MessageKey
@@ -667,3 +668,30 @@ def test_an_exact_size_costs_little_more_than_another(bench: Bench) -> None:
         assert bench.store.size(PROJECT, LINE, NOW, exact=True) == 30
     assert bench.client.count("batch_get_item") == 1
     assert len(bench.client.calls) <= 10 * plain + 3
+
+
+def test_messages_that_are_put_again_in_other_shards_are_known_or_left_to_the_next_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given messages that were put, on a service that takes a token for one transaction only, as AWS does
+    with simulated_services.dynamodb() as client:
+        store = DynamoDBPullStore(client, aws.PULL_TABLE, FakeClock())
+        given = [message(queue_uid=LINE, subscriber_ids=()) for _ in range(3)]
+        store.put(given)
+
+        # When they are put again by somebody who would choose other shards
+        shards = iter(range(100, 200))
+        monkeypatch.setattr(store._places, "shard_for", lambda *_: next(shards))
+        store.put(given)
+
+        # Then they are there once
+        held = store.reserve(PROJECT, LINE, count=10, timeout_ms=MINUTE, now=NOW)
+        assert [each.message for each in held] == given
+
+        # And once they were consumed, nobody says that they are stored, and they do not come back
+        for each in held:
+            key = MessageKey(PROJECT, LINE, each.message.message_id)
+            store.delete(key, reservation_id=each.reservation_id, now=NOW + 1)
+        with pytest.raises(Unavailable, match="IdempotentParameterMismatch"):
+            store.put(given)
+        assert store.size(PROJECT, LINE, NOW, exact=True) == 0

@@ -8,7 +8,7 @@ a run just moves past what it has queued, and an order is void once its delivery
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
@@ -45,6 +45,23 @@ IDLE_MINUTES = 30
 The execution environment knows that they are empty. A new one reads them again, which is cheaper than writing the
 position more often.
 """
+
+
+@dataclass
+class _Look:
+    """A look at the shards.
+
+    Attributes:
+        remaining_ms: Milliseconds the run has left.
+        woken: Deliveries that it has woken.
+        lost: Shards whose position was not where it was read.
+        failed: Why the last shard that failed did.
+    """
+
+    remaining_ms: Callable[[], int]
+    woken: int = 0
+    lost: set[int] = field(default_factory=set)
+    failed: Unavailable | None = None
 
 
 class Wake:
@@ -97,28 +114,46 @@ class Wake:
         Raises:
             Unavailable: A read or write failed; the next run continues.
         """
+        look = _Look(remaining_ms)
+        self._look(look, self._among(shard), alone=shard is not None)
+        if look.lost:
+            # They may only have been moved since this environment last read where they stand.
+            look.lost, lost = set(), look.lost
+            self._look(look, [each for each in self._among(shard) if each.shard in lost], alone=shard is not None)
+        if look.failed is not None:
+            raise look.failed
+        return look.woken
+
+    def _among(self, shard: int | None) -> list[Position]:
+        """Positions that no other run has: of one shard, or of all."""
         now = self._clock.now()
         free = [each for each in self._schedule.positions() if each.taken_until <= now]
-        mine = [each for each in free if shard is None or each.shard == shard]
-        woken, failed = 0, None
+        return [each for each in free if shard is None or each.shard == shard]
+
+    def _look(self, look: _Look, mine: Sequence[Position], *, alone: bool) -> None:
+        """Look at shards, a few at a time.
+
+        Args:
+            look: Told what becomes of it.
+            mine: Where to read.
+            alone: Whether the run is for one shard only, however much it has to do.
+        """
+        now = self._clock.now()
         for first in range(0, len(mine), LOOKS):
-            if first and remaining_ms() <= MARGIN_MS:
+            if first and look.remaining_ms() <= MARGIN_MS:
                 break
             some = mine[first : first + LOOKS]
-            looks = [self._executor.submit(self._schedule.due, each, now, PAGE) for each in some]
-            for position, look in zip(some, looks, strict=True):
+            found = [self._executor.submit(self._schedule.due, each, now, PAGE) for each in some]
+            for position, each in zip(some, found, strict=True):
                 try:
-                    entries, passed = look.result()
-                    if shard is None and len(entries) >= PAGE and self._started(position.shard):
+                    entries, passed = each.result()
+                    if not alone and len(entries) >= PAGE and self._started(position.shard):
                         continue
-                    woken += self._work_off(position, entries, passed, remaining_ms)
+                    self._work_off(look, position, entries, passed)
                 except Unavailable as error:
                     # A failing shard must not hold up the others.
                     self._telemetry.event("shard_not_woken", error=str(error), shard=position.shard)
-                    failed = error
-        if failed is not None:
-            raise failed
-        return woken
+                    look.failed = error
 
     def _started(self, shard: int) -> bool:
         try:
@@ -128,25 +163,23 @@ class Wake:
             return False
         return True
 
-    def _work_off(
-        self, position: Position, entries: Sequence[ScheduleEntry], passed: Position, remaining_ms: Callable[[], int]
-    ) -> int:
+    def _work_off(self, look: _Look, position: Position, entries: Sequence[ScheduleEntry], passed: Position) -> None:
         """Queue the entries read from a shard's position, and all due entries after them."""
         if not entries:
             if passed.minute - position.minute >= IDLE_MINUTES:
                 with suppress(Conflict):
                     self._schedule.move(position, passed)
-            return 0
-        woken = 0
-        taken = replace(position, taken_until=self._clock.now() + remaining_ms())
+            return
+        taken = replace(position, taken_until=self._clock.now() + look.remaining_ms())
         try:
             self._schedule.move(position, taken)
         except Conflict:
-            return 0  # another run has it
+            look.lost.add(position.shard)
+            return
         try:
-            while entries and remaining_ms() > MARGIN_MS:
+            while entries and look.remaining_ms() > MARGIN_MS:
                 self._queue(entries)
-                woken += len(entries)
+                look.woken += len(entries)
                 passed = replace(passed, taken_until=taken.taken_until)
                 self._schedule.move(taken, passed)
                 taken = passed
@@ -154,7 +187,6 @@ class Wake:
         finally:
             with suppress(Conflict, Unavailable):
                 self._schedule.move(taken, replace(taken, taken_until=0))
-        return woken
 
     def _queue(self, entries: Sequence[ScheduleEntry]) -> None:
         sends: list[tuple[WorkQueue, list[WorkOrder]]] = []

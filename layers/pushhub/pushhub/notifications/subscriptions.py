@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from pushhub.notifications.ports import SubscriptionStore
 
 
+LONGEST_ID = 20
+"""Digits of the largest id: ids have 64 bits."""
+
+
+def _may_be_id(text: str) -> bool:
+    """Whether a text could be an id: a few digits, in ASCII."""
+    return text.isascii() and text.isdigit() and len(text) <= LONGEST_ID
+
+
 class NotificationSubscriptions:
     """Manages the publishing rules of projects.
 
@@ -52,7 +61,8 @@ class NotificationSubscriptions:
         Raises:
             SubscriptionNotFound: There is none.
         """
-        rule = self._subscriptions.subscription(project_id, subscription_id)
+        # Others are none of ours, and a key has a longest length.
+        rule = self._subscriptions.subscription(project_id, subscription_id) if _may_be_id(subscription_id) else None
         if rule is None:
             raise SubscriptionNotFound
         return rule

@@ -42,6 +42,13 @@ NEW_SHARD_MINUTES = 60
 MINUTES_PER_LOOK = 240
 """Maximum number of empty minutes skipped in one call."""
 
+REMEMBERED_MS = 1_800_000
+"""How long positions are not read again while nothing is due.
+
+They are two fifths of what a look at an empty schedule reads. Whoever goes by one that another environment has moved is
+refused when it moves it, and reads them.
+"""
+
 KEPT_S = 7 * 86_400
 """How long an entry is kept after its time if nobody reads it."""
 
@@ -59,6 +66,8 @@ class DynamoDBSchedule:
         self._table = Table(client, table, clock)
         self._clock = clock
         self._empty_until: dict[int, tuple[Position, int]] = {}
+        self._remembered: dict[int, Position] = {}
+        self._read_at = 0
 
     def enter(self, delivery: Delivery) -> None:
         if delivery.wakes_at is None:
@@ -77,6 +86,20 @@ class DynamoDBSchedule:
         self._table.put(item)
 
     def positions(self) -> list[Position]:
+        now = self._clock.now()
+        if self._remembered and 0 <= now - self._read_at < REMEMBERED_MS:
+            return [*self._remembered.values()]
+        positions = self._positions()
+        self._forget()
+        if all(each.taken_until <= now for each in positions):
+            self._remembered = {each.shard: each for each in positions}
+            self._read_at = now
+        return positions
+
+    def _forget(self) -> None:
+        self._remembered = {}
+
+    def _positions(self) -> list[Position]:
         found = self._table.get_many([_position_key(shard) for shard in range(SHARDS)])
         stored = {each.shard: each for each in map(_decode_position, found)}
         start = self._clock.now() // MINUTE_MS - NEW_SHARD_MINUTES
@@ -108,6 +131,8 @@ class DynamoDBSchedule:
             items = self._entries(minute, position.shard, after, limit)
             entries = [each for each in map(_decode_entry, items) if each.wakes_at <= now]
             if entries:
+                # Something is going on, perhaps in several environments.
+                self._forget()
                 return entries, position.at(minute, items[len(entries) - 1]["sk"]["S"])
             if minute >= this_minute:
                 until = minute if items else minute + 1
@@ -133,7 +158,10 @@ class DynamoDBSchedule:
             )
         except ConditionRefused as refused:
             if not refused.stored or _decode_position(refused.stored) != after:
+                self._forget()
                 raise Conflict(f"the position of shard {before.shard} of the schedule was changed") from refused
+        if before.shard in self._remembered:
+            self._remembered[before.shard] = after
 
     def _entries(self, minute: int, shard: int, after: str, limit: int) -> list[Item]:
         """The entries of a whole minute, which tells whether it has any that are not due yet."""

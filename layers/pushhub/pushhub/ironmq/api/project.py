@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.project import (
     parse_hours,
     render_activity,
@@ -41,7 +42,8 @@ def _at_subscriber(hub: IronUseCases, call: IronCall) -> Response:
     query = call.request.query
     subscriber_id = query.get("subscriber", "")
     if "queue" in query:
-        subscriber_id = hub.queues.subscriber(call.project, query["queue"], subscriber_id).subscriber_id
+        queue = check_queue_name(query["queue"])
+        subscriber_id = hub.queues.subscriber(call.project, queue, subscriber_id).subscriber_id
     told = hub.activity().at_subscriber(call.project, subscriber_id, parse_hours(query))
     return Response(status=200, body=render_subscriber_activity(told))
 

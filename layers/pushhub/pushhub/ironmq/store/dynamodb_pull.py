@@ -487,9 +487,15 @@ class DynamoDBPullStore:
                     )
             except Unavailable as unavailable:
                 reasons = _cancellation_reasons(unavailable)
-                if "ConditionalCheckFailed" in reasons:
+                # The same messages in other shards, as more is known of their queue than when they were first put.
+                other = unavailable.reason == "IdempotentParameterMismatchException"
+                if other or "ConditionalCheckFailed" in reasons:
                     # Ids are unique: if one message exists already, all of them were written together before.
-                    return self._table.get_many([{name: each[name] for name in ("pk", "sk")} for each in items])
+                    stored = self._table.get_many([{name: each[name] for name in ("pk", "sk")} for each in items])
+                    # Whether a call with other shards took effect is not said; if no message is there, they were
+                    # consumed or never stored, and the caller tries again until the token is forgotten.
+                    if stored or not other:
+                        return stored
                 if round_number == ROUNDS or not reasons & _TRANSIENT:
                     raise
                 pause(self._clock, round_number)
