@@ -45,8 +45,8 @@ TABLES: dict[str, tuple[Kind, ...]] = {
     ),
     "ScheduleTable": (
         Kind(
-            what="health, turns, lines, backlogs, successors, statistics, search, searches of the past",
-            pk=f"(HEALTH|FLOW|LINE|WAITING|BEHIND|ATTEMPTS|FOUND|PAST|ACTIVITY)#{_PROJECT}(#.*)?",
+            what="health, turns, lines, backlogs, successors, statistics, search, searches of the past, tokens",
+            pk=f"(HEALTH|FLOW|LINE|WAITING|BEHIND|ATTEMPTS|FOUND|PAST|ACTIVITY|TOKEN)#{_PROJECT}(#.*)?",
         ),
         Kind(what="lists of lines and circuits", pk="(LINES|CIRCUITS)#[0-9]+", sk=_BELOW),
         Kind(what="slow subscribers", pk="SLOW", sk=f"[0-9]+#{_BELOW}"),
@@ -67,6 +67,7 @@ TABLES: dict[str, tuple[Kind, ...]] = {
         Kind(what="applications, event types, tasks", pk=_OWN),
         Kind(what="endpoints, lists, keys, attempts, portals, counts", pk=f"(A|I|L|T|TOLD)#{_PROJECT}(#.*)?"),
         Kind(what="who may show portals in frames", pk=f"FRAME#{_PROJECT}(#.*)?"),
+        Kind(what="ends of certificates", pk="ENDS", sk=f"[0-9]+#{_PROJECT}#.*"),
         Kind(what="running tasks and their turns", pk="RUNNING(-TURNS)?", sk=f"{_PROJECT}(#.*)?"),
     ),
 }

@@ -38,7 +38,7 @@ WIDE = {
 """Those that are wider still."""
 
 LINES = {
-    "layers/pushhub/pushhub": 65_900,
+    "layers/pushhub/pushhub": 68_200,
     "cli": 6_200,
     "functions": 250,
     "glue_jobs": 9_000,

@@ -8,6 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, expect
 from tests.browser.console import HOSTILE, Console, Project, tab
+from tests.fakes.private_keys import identity
 from tests.stack.endpoints import Recorder
 from tests.stack.running import RunningStack
 
@@ -53,6 +54,37 @@ def test_an_application_and_an_endpoint_are_made_changed_and_paused(console: Con
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert project.webhooks("GET", f"/app/acme/endpoint/{endpoint['id']}/headers")["headers"] == {"X-Team": "billing"}
+    # And it is sent tokens, whose secret nobody sees again; and none any more
+    page.get_by_role("button", name="Tokens").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Token URL").fill("https://login.example/token")
+    dialog.get_by_label("Client id").fill("pushhub")
+    dialog.get_by_label("Client secret").fill("never-shown-again")
+    dialog.get_by_label("Scopes").fill("webhooks")
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    shown = project.webhooks("GET", f"/app/acme/endpoint/{endpoint['id']}/oauth")
+    assert (shown["authMethod"], shown["clientId"], shown["scopes"]) == ("clientSecretBasic", "pushhub", ["webhooks"])
+    page.get_by_role("button", name="Tokens").click()
+    expect(dialog.get_by_label("Client id")).to_have_value("pushhub")
+    expect(dialog.get_by_label("Client secret")).to_have_value("")
+    dialog.get_by_role("button", name="Send no tokens").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert project.webhooks("GET", f"/app/acme/endpoint/{endpoint['id']}/oauth-config") == {"enabled": False}
+    # And its connections show a certificate, whose end is told and whose key is not
+    page.get_by_role("button", name="Certificate").click()
+    dialog.get_by_label("Private key and certificate").fill("junk")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_text("missing")).to_be_visible()
+    project.webhooks("PATCH", f"/app/acme/endpoint/{endpoint['id']}", {"url": "https://a.example/in"})
+    dialog.get_by_label("Private key and certificate").fill(identity(name="hub.acme.example"))
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("button", name="Certificate").click()
+    expect(dialog.get_by_text("hub.acme.example")).to_be_visible()
+    dialog.get_by_role("button", name="Show no certificate").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert project.webhooks("GET", f"/app/acme/endpoint/{endpoint['id']}/mtls-config") == {"enabled": False}
     page.get_by_role("button", name="Show", exact=True).click()
     secret = page.locator("[data-secret]")
     expect(secret).to_have_text(project.webhooks("GET", f"/app/acme/endpoint/{endpoint['id']}/secret")["key"])
@@ -134,7 +166,18 @@ def test_a_customer_finds_no_button_for_the_tenants_own_endpoint(
         expect(page.get_by_text("the provider's own")).to_be_visible()
         expect(page.get_by_role("heading", name="Attempts")).to_be_visible()
         # Then nothing that would be refused is offered
-        for name in ("Pause", "Resume", "Edit", "Delete", "Headers", "Show", "New secret", "Send again"):
+        for name in (
+            "Pause",
+            "Resume",
+            "Edit",
+            "Delete",
+            "Headers",
+            "Tokens",
+            "Certificate",
+            "Show",
+            "New secret",
+            "Send again",
+        ):
             expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
         # And a message is sent again to the other one alone
         page.goto(f"{console.url}#/apps/{app}/messages/{message}")

@@ -34,6 +34,7 @@ from tests.fakes.sender import FakeSender
 from tests.fakes.sockets import FakeSockets
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
+from tests.fakes.tokens import FakeEndNotes, FakeTokens
 from tests.fakes.waits import FakeWaits
 from tests.fakes.wake_queue import FakeWakeQueue
 from tests.fakes.webhook_tasks import (
@@ -63,6 +64,7 @@ STRUCK = {
     "messages": "messages",
     "pull": "pull",
     "subscribers": "subscribers",
+    "token_store": "tokens",
     "schedule": "schedule",
     "search_index": "search_index",
     "alerts": "alerts",
@@ -154,6 +156,7 @@ class FakePorts:
         self.messages = FakeMessageStore(self.schedule)
         self.pull = FakePullStore()
         self.subscribers = FakeSubscribers()
+        self.token_store = FakeTokens()
         self.activity = FakeActivity()
         self.alerts = FakeAlerts()
         self.attempt_counts = FakeAttemptCounts()
@@ -197,6 +200,7 @@ class FakePorts:
         self.task_runs = FakeTaskRuns()
         self.told_counts = FakeToldCounts()
         self.places = FakePlaces()
+        self.end_notes = FakeEndNotes()
         self.message_log = FakeWebhooksLogs()
         self.idempotency_ms = 12 * 3_600_000
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock, Reply
+from tests.fakes.private_keys import identity, secret_base64
 from tests.hub.api.hub_store import Store
 from tests.web.protocols import Answer, Served
 
@@ -544,6 +545,24 @@ OWN_SIGNATURE = {
     "secret": "key_0123456789",
     "gracePeriodSeconds": 60,
 }
+OAUTH = {
+    "grantType": "clientCredentials",
+    "authMethod": "clientSecretJwt",
+    "clientId": "pushhub",
+    "clientSecret": None,
+    "refreshToken": None,
+    "tokenUrl": "https://login.example/token",
+    "scopes": ["a"],
+    "extraParams": {"resource": "b"},
+    "extraHeaders": {"X-Key": "1"},
+    "jwtParams": {
+        "secretBase64": secret_base64(),
+        "signingAlgorithm": "RS256",
+        "secretId": "key-1",
+        "audience": "https://login.example",
+        "tokenExpirySecs": 60,
+    },
+}
 LIST = {"limit": "2", "iterator": "", "order": "ascending"}
 
 
@@ -567,6 +586,18 @@ def _webhook_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _with_event_type(api)
     made = ask(api, "webhooks.create_endpoint", {**WEBHOOK_ENDPOINT, **SECRET}, app=names["app"])
     return {**names, "endpoint": made.body["id"]}, {}
+
+
+def _certified(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, body = _webhook_endpoint(api)
+    ask(api, "webhooks.set_mtls", {"identity": identity()}, app=names["app"], endpoint=names["endpoint"])
+    return names, body
+
+
+def _gated(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, body = _webhook_endpoint(api)
+    ask(api, "webhooks.set_oauth", OAUTH, app=names["app"], endpoint=names["endpoint"])
+    return names, body
 
 
 def _asymmetric(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
@@ -732,6 +763,14 @@ WEBHOOKS = {
     "webhooks.set_signatures": Good(
         _webhook_endpoint, {"signatures": [OWN_SIGNATURE, {"preset": "standard-webhooks"}]}
     ),
+    "webhooks.show_oauth": Good(_gated),
+    "webhooks.set_oauth": Good(_webhook_endpoint, OAUTH),
+    "webhooks.remove_oauth": Good(_gated),
+    "webhooks.show_oauth_config": Good(_gated),
+    "webhooks.show_mtls": Good(_certified),
+    "webhooks.set_mtls": Good(_certified, {"identity": identity(), "ca": identity(key=False)}),
+    "webhooks.remove_mtls": Good(_certified),
+    "webhooks.show_mtls_config": Good(_certified),
     "webhooks.show_public_keys": Good(_asymmetric),
     "webhooks.consent": Good(_asked),
     "webhooks.consent_by_link": Good(_asked),

@@ -63,13 +63,16 @@ def with_value(whole: Any, path: tuple[Any, ...], value: Any) -> Any:
     return copied
 
 
+ELSEWHERE = {"webhooks.set_oauth", "webhooks.set_application_frame", "webhooks.set_portal_frame"}
+"""Routes whose URLs are of token servers and of pages: no message is sent to them, and their own tests say who may."""
+
 SETTERS = [
     (name, path)
     for name, good in GOOD.items()
     for path, value in places(good.body)
-    if isinstance(value, str) and value.partition("://")[0] in {"http", "https"}
+    if isinstance(value, str) and value.partition("://")[0] in {"http", "https"} and name not in ELSEWHERE
 ]
-"""Each place in the body of each route of all protocols that takes a URL."""
+"""Each place in the body of each route of all protocols that takes the URL of a destination."""
 
 CHOOSERS = [
     (name, path)
@@ -79,7 +82,7 @@ CHOOSERS = [
 ]
 """Each place that takes the event types of an endpoint."""
 
-WITHHELD = ("/secret", "/headers", "/signatures")
+WITHHELD = ("/secret", "/headers", "/signatures", "/oauth", "/oauth-config", "/mtls", "/mtls-config")
 """What a portal does not even see of an endpoint out of its reach."""
 PORTALS = [name for name, route in ROUTES.items() if name.startswith("webhooks.") and route.auth is not Auth.NONE]
 

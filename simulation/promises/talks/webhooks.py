@@ -28,7 +28,18 @@ SINCE = "2020-01-01T00:00:00Z"
 def through(talk: Talk) -> None:
     """Everything."""
     talk.through(
-        applications, event_types, endpoints, keys, sent, filtered, given_up, expunged, polled, portals, operational
+        applications,
+        event_types,
+        endpoints,
+        keys,
+        gated,
+        sent,
+        filtered,
+        given_up,
+        expunged,
+        polled,
+        portals,
+        operational,
     )
 
 
@@ -222,6 +233,67 @@ def keys(talk: Talk) -> None:
         "PUT", f"{path}/headers", {"headers": {"webhook-id": "x"}}, {"headers": {"Content-Length": "1"}}, status=422
     )
     talk.ask("DELETE", "/app/k", status=204)
+
+
+def gated(talk: Talk) -> None:
+    """A receiver that wants tokens, whose token server is down, comes back, and takes back what it gave."""
+    given: list[str] = []
+    server = {"up": False}
+
+    def give(_: Came) -> tuple[int, bytes]:
+        if not server["up"]:
+            return 503, b"the secret is shown-nowhere"
+        given.append(f"token-{len(given) + 1}")
+        return 200, json.dumps({"access_token": given[-1], "token_type": "Bearer", "expires_in": 3600}).encode()
+
+    def take(each: Came) -> tuple[int, bytes]:
+        return (204, b"") if given and each.headers.get("authorization") == f"Bearer {given[-1]}" else (401, b"")
+
+    asked, came = talk.listen("talk-login.example", give), talk.listen("talk-gated.example", take)
+    talk.ask("POST", "/app", {"name": "G", "uid": "g"}, status=201)
+    talk.ask("POST", "/app/g/endpoint", {"url": "https://talk-gated.example/in", "uid": "gated"}, status=201)
+    path = "/app/g/endpoint/gated"
+    oauth = {
+        "grantType": "clientCredentials",
+        "authMethod": "clientSecretPost",
+        "clientId": "c",
+        "tokenUrl": "https://talk-login.example/token",
+    }
+    talk.ask("GET", f"{path}/oauth", status=404, shows=NOT_FOUND)
+    for bad in ({"grantType": "refreshToken"}, {"tokenUrl": "http://talk-login.example/token"}, {"clientSecret": ""}):
+        talk.refused("PUT", f"{path}/oauth", {**oauth, "clientSecret": "shown-nowhere", **bad}, status=422)
+    talk.ask("PUT", f"{path}/oauth", {**oauth, "clientSecret": "shown-nowhere"}, status=204)
+    shown = talk.ask("GET", f"{path}/oauth-config", shows={"enabled": True, "config": {**oauth, "scopes": []}})
+    # While the token server is down, it is asked now and then, and nothing comes
+    ids = []
+    for _ in range(3):
+        ids.append(talk.ask("POST", "/app/g/msg", {"eventType": "talk.made", "payload": {}}, status=202)["id"])
+        talk.sleep(1)
+    talk.sleep(100)
+    talk.came("nothing without a token", [], came)
+    talk.came("a token server that is down is asked ever more rarely", lambda count: 1 <= count <= 5, len(asked))
+    attempts = talk.ask("GET", "/app/g/attempt/endpoint/gated")
+    told = {(each["responseStatusCode"], each["response"]) for each in attempts["data"]}
+    talk.is_so("why", {(0, "oauth: the token server answered 503")}, told)
+    talk.is_so("the secret", False, "shown-nowhere" in json.dumps([shown, attempts]))
+    # When it is back, then one token serves for all
+    server["up"] = True
+    talk.sleep(3_000)
+    for each in ids:
+        talk.ask("GET", f"/app/g/msg/{each}/endpoint", shows={"data": [{"status": 0}]})
+    talk.came("one token", {"Bearer token-1"}, {each.headers.get("authorization") for each in came})
+    # When it takes a token back, then the next message arrives all the same, in one attempt
+    given.append("another")
+    one = talk.ask("POST", "/app/g/msg", {"eventType": "talk.made", "payload": {}}, status=202)["id"]
+    talk.sleep(20)
+    talk.ask("GET", f"/app/g/attempt/msg/{one}", shows={"data": [{"status": 0, "responseStatusCode": 204}]})
+    talk.came("another token", "Bearer token-3", came[-1].headers.get("authorization"))
+    talk.came("two tokens in all", 2, sum(each.startswith("token") for each in given))
+    talk.ask("DELETE", f"{path}/oauth", status=204)
+    talk.ask("GET", f"{path}/oauth-config", shows={"enabled": False})
+    talk.refused("PUT", f"{path}/mtls", {}, {"identity": "junk"}, status=422)
+    talk.ask("GET", f"{path}/mtls-config", shows={"enabled": False})
+    talk.ask("DELETE", "/app/g", status=204)
 
 
 def sent(talk: Talk) -> None:

@@ -30,6 +30,21 @@ class Clock(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientIdentity:
+    """How a request shows who it is from in the TLS handshake, and whom it trusts.
+
+    Attributes:
+        digest: Differs for each certificate, key and set of authorities.
+        pem: Private key, certificate and chain; empty for none.
+        ca: Certificates of the only authorities that are trusted; empty for the public ones.
+    """
+
+    digest: str
+    pem: str = field(default="", repr=False)
+    ca: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PushRequest:
     """One HTTP request to a subscriber.
 
@@ -41,6 +56,7 @@ class PushRequest:
         method: HTTP method.
         answer_limit: Bytes of the answer's body to keep; reading stops there.
         allowed_targets: Hosts or networks behind the egress guard that the project may reach.
+        identity: The certificate that it is sent with; None for none, and the public authorities.
     """
 
     url: str
@@ -50,6 +66,7 @@ class PushRequest:
     method: str = "POST"
     answer_limit: int = 65_536
     allowed_targets: tuple[str, ...] = ()
+    identity: ClientIdentity | None = None
 
 
 class Sender(Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import re
 import socket
 import ssl
 import time
@@ -23,10 +24,12 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.poolmanager import PoolKey
 
 from pushhub.egress.guard import AllowedTargets, TargetRefused, checked_addresses
+from pushhub.egress.identity import IdentityRefused, TlsContexts
 from pushhub.egress.lookup import LookupFailed, NameLookup
-from pushhub.egress.socket import BoundedSocket, BoundedTLSSocket, connect_to, time_left
+from pushhub.egress.socket import BoundedSocket, connect_to, time_left
 
 if TYPE_CHECKING:
+    from pushhub.base.ports import ClientIdentity
     from pushhub.egress.url import Target
 
 # Status line and headers together (http.client adds its own: 64 KiB a line, 100 headers).
@@ -64,12 +67,14 @@ class Route:
         allowed: Exceptions from the guard.
         deadline: End of the whole exchange, on ``time.monotonic``.
         lookup: How names are resolved.
+        identity: The certificate that it is sent with; None for none.
     """
 
     target: Target
     allowed: AllowedTargets
     deadline: float
     lookup: NameLookup
+    identity: ClientIdentity | None = None
 
 
 class Reply(NamedTuple):
@@ -196,7 +201,23 @@ class _GuardedTLSConnection(GuardedConnection, HTTPSConnection):
         except TimeoutError as error:
             raise AttemptFailed("timeout", f"{host} did not complete the TLS handshake in time") from error
         except OSError as error:
-            raise AttemptFailed("tls", f"TLS handshake with {host} failed: {_told(error)}") from error
+            hint = certificate_hint(error, self.route.identity)
+            raise AttemptFailed("tls", f"TLS handshake with {host} failed: {_told(error)}{hint}") from error
+
+
+_ABOUT_CERTIFICATES = re.compile(
+    "CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE|BAD_CERTIFICATE|UNKNOWN_CA|CERTIFICATE_(EXPIRED|REVOKED|UNKNOWN)|ACCESS_DENIED"
+)
+"""Alerts by which a server says that it misses a client certificate, or does not accept the one it got."""
+
+
+def certificate_hint(error: Exception, identity: ClientIdentity | None) -> str:
+    """What a failure has to do with client certificates, as far as can be known; empty if nothing."""
+    if not isinstance(error, ssl.SSLError) or not _ABOUT_CERTIFICATES.search(error.reason or ""):
+        return ""
+    if identity is not None and identity.pem:
+        return ": it does not accept the client certificate"
+    return ": it may ask for a client certificate, and there is none"
 
 
 class GuardedPool(HTTPConnectionPool):
@@ -244,15 +265,25 @@ class GuardedPoolManager(PoolManager):
     def __init__(self, *, ca_file: str | None, places: int, connections: int, idle_limit_s: float) -> None:
         super().__init__(num_pools=places, maxsize=connections)
         self.pool_classes_by_scheme = {"http": GuardedPool, "https": _GuardedTLSPool}
-        self._ca_file = ca_file or certifi.where()
         self._idle_limit_s = idle_limit_s
-        self._tls: ssl.SSLContext | None = None
+        self._contexts = TlsContexts(ca_file or certifi.where())
 
     def pool(self, route: Route) -> GuardedPool:
-        """The pool of connections a route may use."""
-        target = route.target
-        place = {"scheme": target.scheme, "host": target.host, "port": target.port}
-        key = (target.scheme, target.lookup_name, target.port, route.allowed.texts)
+        """The pool of connections a route may use.
+
+        Raises:
+            AttemptFailed: Its certificate cannot be used; nothing was sent.
+        """
+        target, identity = route.target, route.identity
+        place: dict[str, Any] = {"scheme": target.scheme, "host": target.host, "port": target.port}
+        key: tuple[object, ...] = (target.scheme, target.lookup_name, target.port, route.allowed.texts)
+        if identity is not None:
+            # A connection belongs to whoever has shown a certificate on it.
+            key = (*key, identity.digest)
+            try:
+                place["ssl_context"] = self._contexts.of(identity)
+            except IdentityRefused as error:
+                raise AttemptFailed("tls", f"The client certificate cannot be used: {error}") from error
         # Any hashable key will do; urllib3's own key has thirty fields and is slow to build.
         pool = self.connection_from_pool_key(cast(PoolKey, key), {**self.connection_pool_kw, **place})
         return cast(GuardedPool, pool)
@@ -261,17 +292,11 @@ class GuardedPoolManager(PoolManager):
         self, scheme: str, host: str, port: int, request_context: dict[str, Any] | None = None
     ) -> HTTPConnectionPool:
         context = dict(request_context or {})
-        if scheme == "https":
-            context["ssl_context"] = self._tls = self._tls or self._tls_context()
+        if scheme == "https" and "ssl_context" not in context:
+            context["ssl_context"] = self._contexts.of(None)
         pool = super()._new_pool(scheme, host, port, request_context=context)
         cast(GuardedPool, pool).idle_limit_s = self._idle_limit_s
         return pool
-
-    def _tls_context(self) -> ssl.SSLContext:
-        # Shared by all pools and created on first use: reading the certificates takes longer than a whole exchange.
-        context = ssl.create_default_context(cafile=self._ca_file)
-        context.sslsocket_class = BoundedTLSSocket
-        return context
 
 
 def _told(error: OSError) -> str:

@@ -34,6 +34,7 @@ from pushhub.egress.connection import (
     Reply,
     Route,
     StaleConnection,
+    certificate_hint,
 )
 from pushhub.egress.guard import AllowedTargets
 from pushhub.egress.lookup import NameLookup
@@ -161,7 +162,7 @@ class GuardedSender:
             raise AttemptFailed(
                 "refused_by_guard", f"The project's list of allowed targets cannot be read: {error}"
             ) from error
-        route = Route(target=target, allowed=allowed, deadline=deadline, lookup=self._lookup)
+        route = Route(target=target, allowed=allowed, deadline=deadline, lookup=self._lookup, identity=request.identity)
         return _GuardedRequest(request, route)
 
 
@@ -245,9 +246,10 @@ def _explained(error: Exception, request: _GuardedRequest) -> AttemptFailed:
         case TimeoutError():
             error_class, message = "timeout", f"No complete answer within {request.push.timeout_s:g} s"
         case StaleConnection():
-            error_class, message = "reset", "The connection was closed without an answer"
+            error_class, message = "reset", f"The connection was closed without an answer{_missed(request)}"
         case ssl.SSLError():
-            error_class, message = "tls", f"TLS failed: {error.reason or type(error).__name__}"
+            hint = certificate_hint(error, request.route.identity)
+            error_class, message = "tls", f"TLS failed: {error.reason or type(error).__name__}{hint}"
         case OSError() if not isinstance(error, http.client.HTTPException):
             error_class, message = "reset", f"The connection broke: {error.strerror or type(error).__name__}"
         case AnswerTooLarge() | http.client.LineTooLong():
@@ -260,6 +262,16 @@ def _explained(error: Exception, request: _GuardedRequest) -> AttemptFailed:
         case _:
             error_class, message = "bad_response", "The answer is not valid HTTP/1.1"
     return AttemptFailed(error_class, message, sent=True)
+
+
+def _missed(request: _GuardedRequest) -> str:
+    """What a server may have missed that closes a TLS connection without a word: over TLS 1.3 it asks for a client
+    certificate only after the handshake has ended for the client.
+    """
+    identity = request.route.identity
+    if request.route.target.scheme != "https" or (identity is not None and identity.pem):
+        return ""
+    return ", as servers do that ask for a client certificate and get none"
 
 
 def _wire_headers(given: Mapping[str, str], target: Target) -> dict[str, str]:

@@ -620,7 +620,7 @@ class Deliver:
             self._messages.save(after)
         except Conflict:
             after = self._merge_attempt(job, delivery, outcome, attempted)
-        if job.watched and job.push.circuit is not None:
+        if job.watched and job.push.circuit is not None and outcome.reached:
             failure = outcome.verdict is Verdict.FAILED and asked.stops is not Stops.DELIVERY
             self._circuits.ended(job.subscriber_key, job.push.circuit, failure=failure, probe=probe)
         self._tell(job, subscriber, delivery, after, outcome)

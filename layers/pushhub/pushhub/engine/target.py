@@ -72,6 +72,7 @@ class Outcome:
         reserve_ms: Milliseconds that a 202 reserves, or that a polling or postponing answer asks to wait.
         update_url: With ``Verdict.POLL``: where to poll for the outcome.
         asked: What else the answer asks for; None leaves that to the rules of the subscriber or queue.
+        reached: Whether the subscriber was asked at all: only then is it to blame for a failure.
     """
 
     answer: Answer
@@ -79,6 +80,7 @@ class Outcome:
     reserve_ms: int = 0
     update_url: str | None = None
     asked: Asked | None = None
+    reached: bool = True
 
 
 class Target(Protocol):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.record import DeliveryRecord
+    from pushhub.engine.oauth import Tokens, TokenStore
     from pushhub.engine.past import PastSearches
     from pushhub.engine.ports import (
         ActivityStore,
@@ -213,6 +214,11 @@ class EnginePorts(Protocol):
     @property
     def subscribers(self) -> SubscriberStore:
         """State of subscribers, and their backlogs."""
+        ...
+
+    @property
+    def token_store(self) -> TokenStore:
+        """Tokens of subscribers behind OAuth."""
         ...
 
     @property
@@ -450,6 +456,13 @@ class AwsEnginePorts:
         return DynamoDBSubscribers(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
 
     @cached_property
+    def token_store(self) -> TokenStore:
+        """On DynamoDB, in the table of the schedule."""
+        from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
+
+        return DynamoDBTokens(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+
+    @cached_property
     def calls(self) -> Waits:
         """On DynamoDB, in the configuration table."""
         from pushhub.engine.store.dynamodb_waits import DynamoDBWaits
@@ -668,6 +681,20 @@ class Engine:
         from pushhub.engine.signing import Signing
 
         return Signing(vault=lambda: self.ports.vault, clock=self.ports.clock)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """Obtains tokens for subscribers behind OAuth."""
+        from pushhub.engine.oauth import Tokens
+
+        ports = self.ports
+        return Tokens(
+            store=ports.token_store,
+            sender=ports.sender,
+            vault=ports.vault,
+            clock=ports.clock,
+            telemetry=ports.telemetry,
+        )
 
     @cached_property
     def credentials(self) -> Credentials:

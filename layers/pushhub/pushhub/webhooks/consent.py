@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Invalid
-from pushhub.base.ports import PushRequest, Sender
+from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.message import Message
 from pushhub.engine.projects import allowed_targets
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import MessageSink, ProjectStore
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import Endpoints
+    from pushhub.webhooks.sending import EndpointSending
 
 OPEN_MS = 86_400_000
 """How long a question is open, milliseconds: an endpoint may be out of order, and for a callback, a person may have to
@@ -169,7 +170,7 @@ class ConsentTarget:
         endpoints: Endpoints.
         notes: Notes changes before they are made.
         projects: For the project's allowed targets.
-        sender: Makes the request.
+        sending: Makes the request.
         vault: Opens the secrets of callbacks.
         credentials: Opens what the endpoints' URLs hide.
         changed: Called with the endpoint when it has consented.
@@ -185,7 +186,7 @@ class ConsentTarget:
         endpoints: Endpoints,
         notes: ChangeNotes,
         projects: ProjectStore,
-        sender: Sender,
+        sending: EndpointSending,
         vault: Vault,
         credentials: Credentials,
         changed: Changed,
@@ -195,7 +196,7 @@ class ConsentTarget:
         self._endpoints = endpoints
         self._notes = notes
         self._projects = projects
-        self._sender = sender
+        self._sending = sending
         self._vault = vault
         self._credentials = credentials
         self._changed = changed
@@ -220,11 +221,12 @@ class ConsentTarget:
         endpoint = self._endpoints.endpoint(order.message.project, question["app"], question["endpoint"])
         if endpoint is None or not self._is_open(endpoint, digest):
             return self._nothing_to_ask(order)
-        answer = self._sender.send(self._request(order, endpoint, question.get("secret")))
+        sent = self._sending.send(endpoint, self._request(order, endpoint, question.get("secret")))
+        answer = sent.answer
         if answer.error_class:
             problem = f"The endpoint could not be asked for its consent: {answer.message}"
             self._store(endpoint, digest, Reply(given=False, problem=problem), final=False)
-            return Outcome(answer=answer, verdict=Verdict.FAILED)
+            return Outcome(answer=answer, verdict=Verdict.FAILED, asked=sent.asked, reached=sent.reached)
         reply = read_reply(answer, origin_of(self._base_url), callback="secret" in question)
         self._store(endpoint, digest, reply, final=True)
         return Outcome(answer=answer, verdict=Verdict.DELIVERED)

@@ -49,6 +49,12 @@ def opened(endpoint: Endpoint, credentials: Credentials) -> Endpoint:
     return replace(endpoint, fields=replace(endpoint.fields, url=url), headers=headers)
 
 
+def without_secrets(endpoint: Endpoint) -> Endpoint:
+    """An endpoint that nothing will be sent to any more."""
+    bare = replace(endpoint, headers={}, credentials=b"", scheme_secrets=b"")
+    return replace(bare, oauth=b"", certificate=None, identity=b"")
+
+
 def as_meant(given: EndpointFields, stored: EndpointFields | None, fields: Fields) -> EndpointFields:
     """An owner's fields, with the user information that ``********`` in the URL stands for: the stored one's.
 

@@ -431,6 +431,14 @@ class WebhooksEndpoints:
         changed = self._updated(self.endpoint(project_id, app, name), change)
         return signatures_view(changed, self._vault, self._clock.now())
 
+    def change(self, project_id: str, app: str, name: str, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
+        """Make a change of an endpoint as it is stored, and opened; it may be made several times until it is saved.
+
+        Raises:
+            NotFound: No such application or endpoint.
+        """
+        return self._updated(self.endpoint(project_id, app, name), change)
+
     def shown_secret(self, endpoint: Endpoint) -> str:
         """The secret by which an endpoint's receiver verifies: for an Ed25519 key, its public half; without Standard
         Webhooks among its signatures, that of the first, in its own writing.

@@ -81,11 +81,15 @@ def with_signatures(
 
 
 def check_fit(endpoint: Endpoint, fields: Fields, *place: str) -> None:
-    """Check that an endpoint's signatures go together with its URL and headers.
+    """Check that an endpoint's signatures, and what its receiver demands, go together with its URL and headers.
 
     Raises:
         Unprocessable: They do not; the error names the place given, which is what the request would change.
     """
+    if endpoint.gated:
+        from pushhub.webhooks.gates import check_gates  # noqa: PLC0415 (only endpoints with gates pay)
+
+        check_gates(endpoint, fields, *place)
     if not endpoint.signatures:
         return
     if not is_http(endpoint.fields.url):

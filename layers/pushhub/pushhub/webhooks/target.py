@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock, PushRequest, Sender, Telemetry, Vault
+from pushhub.base.ports import Clock, PushRequest, Telemetry, Vault
 from pushhub.base.signature_schemes import Unsigned
 from pushhub.base.signing import KeyRing, signatures
 from pushhub.base.verdict import Answer, Verdict
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import ProjectStore
     from pushhub.webhooks.attempt_groups import AttemptGroups
     from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.sending import EndpointSending
 
 USER_AGENT = "Pushhub-Webhooks/1.0"
 
@@ -58,7 +59,7 @@ class WebhookTarget:
         vault: Opens signing keys.
         credentials: Opens what endpoints hide.
         attempts: Logs attempts, grouped with others that end at the same time.
-        sender: Makes the request.
+        sending: Makes the request.
         base_url: Public base URL of this hub.
         targets: Other kinds of subscribers, for endpoints whose URL is one of theirs.
         clock: Dates signatures.
@@ -72,7 +73,7 @@ class WebhookTarget:
         vault: Vault,
         credentials: Credentials,
         attempts: AttemptGroups,
-        sender: Sender,
+        sending: EndpointSending,
         base_url: str,
         targets: Callable[[], Targets],
         clock: Clock,
@@ -82,7 +83,7 @@ class WebhookTarget:
         self._vault = vault
         self._credentials = credentials
         self._attempts = attempts
-        self._sender = sender
+        self._sending = sending
         self._base_url = base_url
         self._targets = targets
         self._clock = clock
@@ -181,7 +182,8 @@ class WebhookTarget:
         return url, headers | own
 
     def _post(self, order: PushOrder, endpoint: Endpoint, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
-        answer = self._sender.send(
+        sent = self._sending.send(
+            endpoint,
             PushRequest(
                 url=url,
                 body=body,
@@ -189,10 +191,11 @@ class WebhookTarget:
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=KEPT_BYTES,
                 allowed_targets=allowed_targets(self._projects, order.message.project, endpoint.reach),
-            )
+            ),
         )
-        taken = not answer.error_class and 200 <= answer.status_code < 300
-        return Outcome(answer=answer, verdict=Verdict.DELIVERED if taken else Verdict.FAILED)
+        taken = not sent.answer.error_class and 200 <= sent.answer.status_code < 300
+        verdict = Verdict.DELIVERED if taken else Verdict.FAILED
+        return Outcome(answer=sent.answer, verdict=verdict, asked=sent.asked, reached=sent.reached)
 
     def _refused(self) -> Outcome:
         """The outcome for an endpoint whose URL was set by a portal when that was not checked.

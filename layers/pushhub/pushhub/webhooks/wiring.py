@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from pushhub.webhooks.api.posting import WebhooksPostingApi
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.attempts import WebhooksAttempts
+    from pushhub.webhooks.certificate_ends import CertificateEnds, EndNotes
     from pushhub.webhooks.consent import ConsentTarget
     from pushhub.webhooks.disabling import WebhooksDisabling
     from pushhub.webhooks.endpoints import WebhooksEndpoints
     from pushhub.webhooks.environment import Environments
     from pushhub.webhooks.event_types import WebhooksEventTypes
     from pushhub.webhooks.examples import WebhooksExamples
+    from pushhub.webhooks.gates import EndpointGates
     from pushhub.webhooks.health import WebhooksHealth
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.listing import Listing
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.posting import WebhooksPosting
     from pushhub.webhooks.queues import WebhooksQueues
     from pushhub.webhooks.search import WebhooksFields, WebhooksFinder
+    from pushhub.webhooks.sending import EndpointSending
     from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
     from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
     from pushhub.webhooks.target import WebhookTarget
@@ -113,6 +116,11 @@ class WebhooksPorts(Protocol):
     @property
     def places(self) -> Places:
         """Places of consumers."""
+        ...
+
+    @property
+    def end_notes(self) -> EndNotes:
+        """What is to be told of certificates' ends."""
         ...
 
     @property
@@ -221,6 +229,13 @@ class AwsWebhooksPorts:
         return DynamoDBPlaces(*self._table, self._aws.clock)
 
     @cached_property
+    def end_notes(self) -> EndNotes:
+        """On DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_ends import DynamoDBEndNotes
+
+        return DynamoDBEndNotes(*self._table, self._aws.clock)
+
+    @cached_property
     def _logs(self) -> DynamoDBWebhooksLogs:
         from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 
@@ -300,7 +315,7 @@ class Webhooks:
             own_ids=self._own_ids,
             subscriber_events=self._disabling,
             watchers=(lambda: self.operational,),
-            ticks=(lambda: self.tasks,),
+            ticks=(lambda: self.tasks, lambda: self.certificate_ends),
             project_work=(lambda: self.tasks,),
             # Clients also have routes for Svix Ingest. They do not exist here, and clients get an error in a format
             # they can read.
@@ -347,6 +362,33 @@ class Webhooks:
             targets=lambda: self._engine.targets,
             tell=self.operational.endpoint,
             hurry=self._hurry,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
+    def gates(self) -> EndpointGates:
+        """What the receivers of endpoints demand."""
+        from pushhub.webhooks.gates import EndpointGates
+
+        return EndpointGates(
+            endpoints=self.endpoints,
+            vault=self._outside.vault,
+            projects=self._outside.config,
+            refusal=self._engine.stranger_calls.refusal,
+            within=self._engine.targets.within,
+            notes=self.ports.end_notes,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
+    def certificate_ends(self) -> CertificateEnds:
+        """Tells of certificates' ends."""
+        from pushhub.webhooks.certificate_ends import CertificateEnds
+
+        return CertificateEnds(
+            notes=self.ports.end_notes,
+            endpoints=self.ports.endpoints,
+            tell=self.operational.found_out,
             clock=self._outside.clock,
         )
 
@@ -601,6 +643,7 @@ class Webhooks:
             clock=self._outside.clock,
             applications=self.applications,
             endpoints=self.endpoints,
+            gates=lambda: self.gates,
             event_types=self.event_types,
             posting=self.posting,
             messages=self.messages,
@@ -642,6 +685,19 @@ class Webhooks:
         """Whose the destination of an endpoint is, by the URL of its subscriber."""
         return self._engine.targets.scope(url.partition(":")[2])
 
+    @cached_property
+    def _sending(self) -> EndpointSending:
+        from pushhub.webhooks.sending import EndpointSending
+
+        outside = self._outside
+        return EndpointSending(
+            sender=outside.sender,
+            tokens=lambda: self._engine.tokens,
+            vault=outside.vault,
+            projects=outside.config,
+            clock=outside.clock,
+        )
+
     def _consent_target(self) -> ConsentTarget:
         from pushhub.webhooks.consent import ConsentTarget
 
@@ -650,7 +706,7 @@ class Webhooks:
             endpoints=self.ports.endpoints,
             notes=self._engine.change_notes,
             projects=outside.config,
-            sender=outside.sender,
+            sending=self._sending,
             vault=outside.vault,
             credentials=self._engine.credentials,
             changed=self.operational.endpoint,
@@ -668,7 +724,7 @@ class Webhooks:
             vault=self._outside.vault,
             credentials=self._engine.credentials,
             attempts=AttemptGroups(log=ports.attempt_log, clock=outside.clock),
-            sender=outside.sender,
+            sending=self._sending,
             base_url=outside.base_url,
             targets=lambda: self._engine.targets,
             clock=outside.clock,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pushhub.base.fields import setting_of
+from pushhub.base.oauth import METHODS
 from pushhub.base.signature_schemes import ENCODINGS, HASHES, PRESETS
 from pushhub.base.signing import MAX_GRACE_S
 from pushhub.engine.model.circuit import CircuitState
@@ -261,6 +262,80 @@ _SET_SIGNATURES = Described(
     answer=_SIGNATURES_SHOWN,
     answered=_STRIPE_SHOWN,
 )
+_OAUTH_NEEDED = ("grantType", "authMethod", "clientId", "tokenUrl")
+_OAUTH_FIELDS: dict[str, Schema] = {
+    "grantType": text(enum=["clientCredentials"]),
+    "authMethod": text("`clientSecretJwt` is `private_key_jwt` of RFC 7523.", enum=list(METHODS)),
+    "clientId": text(),
+    "tokenUrl": text("Of the token server."),
+    "scopes": array(text()),
+    "extraParams": TEXTS,
+    "extraHeaders": TEXTS,
+}
+_OAUTH_SENT: dict[str, Any] = {
+    "grantType": "clientCredentials",
+    "authMethod": "clientSecretBasic",
+    "clientId": "pushhub",
+    "clientSecret": "secret-of-the-client",
+    "tokenUrl": "https://login.example/token",
+    "scopes": ["webhooks"],
+}
+_OAUTH_SHOWN: dict[str, Any] = {
+    **{name: each for name, each in _OAUTH_SENT.items() if name != "clientSecret"},
+    "extraParams": {},
+    "extraHeaders": {},
+}
+_SET_OAUTH = Described(
+    means=(
+        "The endpoint is sent `Authorization: Bearer` with a token, which is asked for once in its lifetime. A secret "
+        "that is left out stays as it is, as long as the token URL, the method and the client do. docs/gates.md."
+    ),
+    request=request(
+        {
+            **{name: nullable(each) for name, each in _OAUTH_FIELDS.items() if name not in _OAUTH_NEEDED},
+            **{name: _OAUTH_FIELDS[name] for name in _OAUTH_NEEDED},
+            "clientSecret": nullable(text("Never shown again.")),
+            "refreshToken": nullable(text("Not supported.")),
+            "jwtParams": nullable(
+                request(
+                    {
+                        "secretBase64": nullable(text("An RSA private key, PEM or DER, in base64. Never shown again.")),
+                        "signingAlgorithm": text(enum=["RS256"]),
+                        "secretId": nullable(text("`kid` of the assertion.")),
+                        "audience": nullable(text("`aud` of the assertion; the token URL if left out. An extension.")),
+                        "tokenExpirySecs": nullable(whole("Seconds for which an assertion is valid.", 10, 300)),
+                    },
+                    needs=("signingAlgorithm",),
+                )
+            ),
+        },
+        needs=_OAUTH_NEEDED,
+    ),
+    sent=_OAUTH_SENT,
+)
+_IDENTITY = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg0AiDFWsxfXLDQiXt
+EhXmIY9cZ6s8vG7NTGBTCa5aqGahRANCAAS1B0dUm5IaIt/swC5Y9hnJ+XtFHInb
+FUye9QP+JAnJHVSO4DDn0Mo1rWuAFOpJ9aB1QpJec6Rhsl0M4A4St9kC
+-----END PRIVATE KEY-----
+-----BEGIN CERTIFICATE-----
+MIIBIjCByaADAgECAgEBMAoGCCqGSM49BAMCMBoxGDAWBgNVBAMMD3B1c2hodWIu
+ZXhhbXBsZTAgFw0yNjAxMDEwMDAwMDBaGA8yMTI2MDEwMTAwMDAwMFowGjEYMBYG
+A1UEAwwPcHVzaGh1Yi5leGFtcGxlMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE
+tQdHVJuSGiLf7MAuWPYZyfl7RRyJ2xVMnvUD/iQJyR1UjuAw59DKNa1rgBTqSfWg
+dUKSXnOkYbJdDOAOErfZAjAKBggqhkjOPQQDAgNIADBFAiAGWeRGYKv9fKb9A+8N
+quBznZlNM9Q4suobhlk9i9a/jgIhALqH3q5ngwTLXIc7CEz8omjP3O+l2qnCZMnj
+qqKv29ZY
+-----END CERTIFICATE-----
+"""
+"""Of nobody: an example."""
+_MTLS_FIELDS: dict[str, Schema] = {
+    "subject": text("Its common name."),
+    "endsAt": TIME,
+    "privateCa": boolean("Whether the receiver's own certificate is checked by authorities that were set."),
+}
+_MTLS_SHOWN = {"subject": "pushhub.example", "endsAt": _AT, "privateCa": False}
 _SECRET = nullable(text("`whsec_` and base64 of 24 to 75 bytes, or `whsk_` and an Ed25519 key; generated if left out."))
 _CONSENT = Described(
     means="The URL is the one that an endpoint was given when it was asked; it counts once and for a day."
@@ -781,6 +856,36 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.show_signatures": _SHOW_SIGNATURES,
     "webhooks.set_signatures": _SET_SIGNATURES,
+    "webhooks.show_oauth": Described(
+        means="Without secrets; 404 if it is sent none.", answer=answer(_OAUTH_FIELDS), answered=_OAUTH_SHOWN
+    ),
+    "webhooks.set_oauth": _SET_OAUTH,
+    "webhooks.remove_oauth": Described(means="404 if it is sent none."),
+    "webhooks.show_oauth_config": Described(
+        answer=answer({"enabled": boolean(), "config": answer(_OAUTH_FIELDS)}, lacks=("config",)),
+        answered={"enabled": True, "config": _OAUTH_SHOWN},
+    ),
+    "webhooks.show_mtls": Described(
+        means="Never its key; 404 if there is none. Svix's answer is an empty object.",
+        answer=answer(_MTLS_FIELDS),
+        answered=_MTLS_SHOWN,
+    ),
+    "webhooks.set_mtls": Described(
+        means="The connection to the endpoint shows this certificate, over TLS 1.2 and 1.3. docs/gates.md.",
+        request=request(
+            {
+                "identity": text("PEM: a private key that is not encrypted, its certificate, and those above it."),
+                "ca": nullable(text("PEM: the only authorities of the receiver's own certificate. An extension.")),
+            },
+            needs=("identity",),
+        ),
+        sent={"identity": _IDENTITY},
+    ),
+    "webhooks.remove_mtls": Described(means="404 if there is none."),
+    "webhooks.show_mtls_config": Described(
+        answer=answer({"enabled": boolean(), "config": answer(_MTLS_FIELDS)}, lacks=("config",)),
+        answered={"enabled": True, "config": _MTLS_SHOWN},
+    ),
     "webhooks.show_public_keys": Described(
         means=(
             "A JSON Web Key Set of the Ed25519 keys that sign now, the current one first; empty where all keys are "

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     # A function that only accepts messages does not load the rest.
     from pushhub.base.ports import Clock
     from pushhub.webhooks.applications import WebhooksApplications
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.environment import Environments
     from pushhub.webhooks.event_types import WebhooksEventTypes
     from pushhub.webhooks.examples import WebhooksExamples
+    from pushhub.webhooks.gates import EndpointGates
     from pushhub.webhooks.health import WebhooksHealth
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.messages import WebhooksMessages
@@ -45,6 +48,7 @@ class WebhooksUseCases(WebhooksPostingUseCases):
         clock: Time.
         applications: Applications.
         endpoints: Endpoints.
+        gates: What the receivers of endpoints demand; made when first asked for.
         event_types: Event types.
         attempts: Attempts, and the messages sent to endpoints.
         examples: Sends examples.
@@ -61,6 +65,7 @@ class WebhooksUseCases(WebhooksPostingUseCases):
     clock: Clock
     applications: WebhooksApplications
     endpoints: WebhooksEndpoints
+    gates: Callable[[], EndpointGates]
     event_types: WebhooksEventTypes
     attempts: WebhooksAttempts
     examples: WebhooksExamples

@@ -95,6 +95,23 @@ class OpenQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCertificate:
+    """What may be told of the certificate that an endpoint's requests are sent with.
+
+    Attributes:
+        digest: Differs for each that is set.
+        subject: Its common name.
+        ends_at: Epoch milliseconds from which it is no longer valid.
+        private_ca: Whether the receiver's own certificate is checked by authorities of its own.
+    """
+
+    digest: str
+    subject: str
+    ends_at: int
+    private_ca: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """An endpoint.
 
@@ -112,6 +129,10 @@ class Endpoint:
         signatures: The schemes that sign its requests; empty for Standard Webhooks alone.
         scheme_secrets: The secrets of those schemes, encrypted; see
             :func:`pushhub.base.signature_schemes.encode_rings`.
+        oauth: How the tokens are obtained that it is sent, encrypted; see :class:`pushhub.base.oauth.Grant`.
+        certificate: The certificate that its requests are sent with; None for none.
+        identity: That certificate, its key and authorities, encrypted; see
+            :func:`pushhub.webhooks.gates.identity_of`.
         credentials: What opens something in its URL and headers, encrypted; they show ``********`` for it.
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
@@ -131,6 +152,9 @@ class Endpoint:
     flags: frozenset[str] | None = field(default=None, metadata=told(stored=SPARSE))
     sealed: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
     scheme_secrets: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
+    oauth: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
+    certificate: ClientCertificate | None = field(default=None, metadata=told(stored=SPARSE))
+    identity: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
     credentials: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
     created_at: int = field(metadata=told(stored=APART))
     updated_at: int = field(metadata=told(stored=APART))
@@ -146,6 +170,11 @@ class Endpoint:
     def active(self) -> bool:
         """Whether it gets messages at all."""
         return not (self.deleted or self.fields.disabled or self.awaits_consent)
+
+    @property
+    def gated(self) -> bool:
+        """Whether its receiver demands something before it looks at a request."""
+        return bool(self.oauth) or self.certificate is not None
 
     @property
     def signs_standard(self) -> bool:

@@ -16,6 +16,7 @@ OPERATIONAL = {
     "endpoint.updated": "An endpoint was changed",
     "endpoint.deleted": "An endpoint was deleted",
     "endpoint.failing": "An endpoint will be disabled if it keeps failing",
+    "endpoint.certificate_ending": "The client certificate of an endpoint ends soon, or has ended",
     "endpoint.disabled": "An endpoint was disabled",
     "endpoint.enabled": "An endpoint was enabled",
     "message.attempt.failing": "A message failed to be delivered several times",

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 _PREFIX = "appsk"
-_SECRETS = frozenset({"secret", "signatures"})
-_KEPT_FROM_VIEW = frozenset({"secret", "signatures", "headers"})
+_GATES = frozenset({"oauth", "oauth-config", "mtls", "mtls-config"})
+_SECRETS = frozenset({"secret", "signatures", *_GATES})
+_KEPT_FROM_VIEW = frozenset({"secret", "signatures", "headers", *_GATES})
 _ATTEMPTS = frozenset({"resend", "recover", "replay-missing", "bulk-replay", "send-example"})
 
 

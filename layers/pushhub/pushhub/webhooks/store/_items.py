@@ -15,6 +15,7 @@ line of a list    ``L#{project}#{app}``    ``M#{engine's id}``
 read late         ``L#{project}#{app}``    ``N#{position}``
 its event id      ``L#{project}#{app}``    ``E#{event id}``
 attempts          ``T#{project}#{ep id}``  ``T#{id of the last}``
+certificate's end ``ENDS``                 ``{at}#{project}#{app}#{ep id}#{digest}``
 ================  =======================  ==================================
 
 A message whose bytes are kept as long as it is listed needs no line. Attempts that ended together share an item.
@@ -31,7 +32,7 @@ from pushhub.cloud.table import Item, number, text
 from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
-from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
+from pushhub.webhooks.model.endpoint import ClientCertificate, Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.redaction import Redaction
@@ -109,9 +110,15 @@ _ENDPOINT = Document(
             ),
         ),
         "Scheme": Kind(Scheme.encode, Scheme.decode),
+        "ClientCertificate": Kind(
+            lambda value: [value.digest, value.subject, value.ends_at, value.private_ca],
+            lambda found: ClientCertificate(digest=found[0], subject=found[1], ends_at=found[2], private_ca=found[3]),
+        ),
         "Reach": read_by(Reach),
     },
 )
+_SEALED = ("scheme_secrets", "oauth", "identity", "credentials")
+"""Attributes with what is encrypted, besides the signing keys; left out if empty."""
 _EVENT_TYPE = Document(EventType, {"Enforcement": read_by(Enforcement)})
 
 
@@ -137,7 +144,7 @@ def decode_application(item: Item) -> Application:
 
 def encode_endpoint(endpoint: Endpoint) -> Item:
     """All attributes of an endpoint but its key."""
-    secrets = {"scheme_secrets": endpoint.scheme_secrets, "credentials": endpoint.credentials}
+    secrets = {name: getattr(endpoint, name) for name in _SEALED}
     at = [endpoint.created_at, endpoint.updated_at]
     return {
         "version": number(endpoint.version),
@@ -158,7 +165,7 @@ def decode_endpoint(item: Item) -> Endpoint:
         app_id=app_id,
         endpoint_id=item["sk"]["S"].partition("#")[2],
         fields=_ENDPOINT_FIELDS.decode(value),
-        **{name: bytes(item[name]["B"]) for name in ("sealed", "scheme_secrets", "credentials") if name in item},
+        **{name: bytes(item[name]["B"]) for name in ("sealed", *_SEALED) if name in item},
         created_at=value["at"][0],
         updated_at=value["at"][1],
         deleted="deleted" in item,

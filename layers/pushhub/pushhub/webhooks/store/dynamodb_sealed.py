@@ -11,7 +11,7 @@ from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.reseal import SealedItem
-from pushhub.webhooks.credentials import opened, sealed
+from pushhub.webhooks.credentials import opened, sealed, without_secrets
 from pushhub.webhooks.store._items import decode_endpoint, encode_endpoint
 from pushhub.webhooks.store.dynamodb_logs import attempts_item, logged_attempts
 
@@ -52,7 +52,8 @@ class SealedEndpoints:
         )
         for item in scanned:
             endpoint = decode_endpoint(item)
-            texts = tuple(filter(None, (endpoint.credentials, endpoint.sealed, endpoint.scheme_secrets)))
+            held = endpoint.credentials, endpoint.sealed, endpoint.scheme_secrets, endpoint.oauth, endpoint.identity
+            texts = tuple(filter(None, held))
             plain = bool(hidden_in(endpoint.fields.url, endpoint.headers))
             if texts or plain:
                 name = f"endpoint {endpoint.endpoint_id} of project {endpoint.project}"
@@ -75,13 +76,19 @@ class SealedEndpoints:
         if endpoint.deleted:
             # Nothing is sent to it any more.
             shown = replace(endpoint.fields, url=masked_url(endpoint.fields.url))
-            return replace(raised, fields=shown, headers={}, credentials=b"", scheme_secrets=b"")
+            return replace(without_secrets(raised), fields=shown)
+
+        def again(text: bytes) -> bytes:
+            return self._vault.seal(endpoint.project, self._vault.open(endpoint.project, text)) if text else b""
+
         plain = replace(opened(raised, self._credentials), credentials=b"")
-        keys = self._vault.seal(endpoint.project, self._vault.open(endpoint.project, endpoint.sealed))
-        secrets = b""
-        if endpoint.scheme_secrets:
-            secrets = self._vault.seal(endpoint.project, self._vault.open(endpoint.project, endpoint.scheme_secrets))
-        return replace(sealed(plain, self._credentials), sealed=keys, scheme_secrets=secrets)
+        return replace(
+            sealed(plain, self._credentials),
+            sealed=again(endpoint.sealed),
+            scheme_secrets=again(endpoint.scheme_secrets),
+            oauth=again(endpoint.oauth),
+            identity=again(endpoint.identity),
+        )
 
 
 def masked_attempts(client: DynamoDBClient, table: str, clock: Clock) -> Iterator[SealedItem]:

@@ -13,7 +13,7 @@ from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
-from pushhub.webhooks.credentials import sealed
+from pushhub.webhooks.credentials import sealed, without_secrets
 from pushhub.webhooks.model.ids import Kind, is_id
 from pushhub.webhooks.ports import UidTaken
 from pushhub.webhooks.store._items import (
@@ -128,9 +128,7 @@ class DynamoDBWebhooksSettings:
     def delete_endpoint(self, endpoint: Endpoint) -> None:
         pk = app_pk(endpoint.project, endpoint.app_id)
         shown = replace(endpoint.fields, url=masked_url(endpoint.fields.url))
-        gone = replace(
-            endpoint, deleted=True, sealed=b"", scheme_secrets=b"", credentials=b"", headers={}, fields=shown
-        )
+        gone = replace(without_secrets(endpoint), deleted=True, sealed=b"", fields=shown)
         kept: Write = ("Put", {"Item": key(pk, _EP_DELETED + endpoint.endpoint_id) | encode_endpoint(gone)})
         delete: Write = ("Delete", {"Key": key(pk, _EP + endpoint.endpoint_id)} | _as_before(endpoint.version))
         claims = _claims(pk, _EP_UID, endpoint.endpoint_id, endpoint.uid, None)

@@ -158,6 +158,11 @@ class Fields:
             raise unprocessable("A JSON object is expected", *self._where)
         self._value: Mapping[str, Any] = value
 
+    @property
+    def members(self) -> Mapping[str, Any]:
+        """All fields as they were sent."""
+        return self._value
+
     def has(self, name: str) -> bool:
         """Whether a field was sent, even if null."""
         return name in self._value

@@ -1,0 +1,289 @@
+"""Gates in front of endpoints: what a receiver demands before it looks at a request. Set by the endpoint's owner."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from pushhub.base.certificates import read_authorities, read_identity
+from pushhub.base.credentials import user_of
+from pushhub.base.der import NotDer
+from pushhub.base.oauth import Grant
+from pushhub.base.ports import ClientIdentity
+from pushhub.base.times import iso_time
+from pushhub.egress.guard import AllowedTargets
+from pushhub.egress.identity import IdentityRefused, check_identity
+from pushhub.egress.url import InvalidTarget, parse_target
+from pushhub.engine.projects import allowed_targets
+from pushhub.engine.target import OUT_OF_REACH
+from pushhub.web.oauth import Allowed, GrantRefused, grant_view, read_grant
+from pushhub.webhooks.certificate_ends import EndNote, next_warning
+from pushhub.webhooks.model.endpoint import ClientCertificate
+from pushhub.webhooks.model.refusals import not_found
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock, Vault
+    from pushhub.engine.model.reach import Reach
+    from pushhub.engine.ports import ProjectStore
+    from pushhub.webhooks.certificate_ends import EndNotes
+    from pushhub.webhooks.endpoints import WebhooksEndpoints
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.model.rights import Rights
+    from pushhub.webhooks.wire.fields import Fields
+
+
+class Refusal(Protocol):
+    """Says why a URL may not be registered; see :meth:`pushhub.engine.stranger_calls.StrangerCalls.refusal`."""
+
+    def __call__(self, project_id: str, urls: Sequence[str], allowed_targets: Sequence[str], /) -> str | None:
+        """None when it may."""
+        ...
+
+
+class EndpointGates:
+    """What the receivers of endpoints demand. Applications and endpoints are named by id or uid.
+
+    Args:
+        endpoints: Changes endpoints.
+        vault: Encrypts what opens something.
+        projects: For the projects' allowed targets.
+        refusal: Checks token URLs.
+        within: Whether a caller's reach covers a URL.
+        notes: Notes of what is to be told of certificates' ends.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoints: WebhooksEndpoints,
+        vault: Vault,
+        projects: ProjectStore,
+        refusal: Refusal,
+        within: Callable[[Reach, str], bool],
+        notes: EndNotes,
+        clock: Clock,
+    ) -> None:
+        self._notes = notes
+        self._clock = clock
+        self._endpoints = endpoints
+        self._vault = vault
+        self._projects = projects
+        self._refusal = refusal
+        self._within = within
+
+    def oauth(self, project_id: str, app: str, name: str) -> Mapping[str, object] | None:
+        """How an endpoint's tokens are obtained, without secrets; None if it has none.
+
+        Raises:
+            NotFound: No such application or endpoint.
+        """
+        endpoint = self._endpoints.endpoint(project_id, app, name)
+        return grant_view(grant_of(endpoint, self._vault)) if endpoint.oauth else None
+
+    def set_oauth(self, project_id: str, app: str, name: str, fields: Fields, rights: Rights) -> None:
+        """Say how an endpoint's tokens are obtained.
+
+        Raises:
+            NotFound: No such application or endpoint.
+            Unprocessable: It could not be right.
+        """
+        known = self._allowed(project_id, rights)
+        read: dict[bytes, bytes] = {}
+
+        def change(stored: Endpoint) -> Endpoint:
+            # Read again only if somebody else has changed it: each reading is another revision.
+            if stored.oauth not in read:
+                read[stored.oauth] = self._read(stored, fields, known)
+            changed = replace(stored, oauth=read[stored.oauth])
+            check_gates(changed, fields)
+            return changed
+
+        self._endpoints.change(project_id, app, name, change)
+
+    def remove_oauth(self, project_id: str, app: str, name: str) -> None:
+        """Send an endpoint no tokens any more.
+
+        Raises:
+            NotFound: No such application or endpoint, or it gets none.
+        """
+
+        def change(stored: Endpoint) -> Endpoint:
+            if not stored.oauth:
+                raise not_found()
+            return replace(stored, oauth=b"")
+
+        self._endpoints.change(project_id, app, name, change)
+
+    def certificate(self, project_id: str, app: str, name: str) -> Mapping[str, object] | None:
+        """The certificate that an endpoint's requests are sent with, as it may be told; None if there is none.
+
+        Raises:
+            NotFound: No such application or endpoint.
+        """
+        found = self._endpoints.endpoint(project_id, app, name).certificate
+        if found is None:
+            return None
+        return {"subject": found.subject, "endsAt": iso_time(found.ends_at), "privateCa": found.private_ca}
+
+    def set_certificate(self, project_id: str, app: str, name: str, fields: Fields) -> None:
+        """Say with which certificate an endpoint's requests are sent.
+
+        Raises:
+            NotFound: No such application or endpoint.
+            Unprocessable: It could not be used.
+        """
+        there = self._endpoints.endpoint(project_id, app, name)
+        certificate, content = self._read_certificate(fields)
+        sealed = self._vault.seal(project_id, content)
+        at = next_warning(certificate.ends_at, self._clock.now())
+        if at is not None:
+            # Noted first: a note without its certificate tells nothing.
+            self._notes.note_end(EndNote(at, project_id, there.app_id, there.endpoint_id, certificate.digest))
+
+        def change(stored: Endpoint) -> Endpoint:
+            changed = replace(stored, certificate=certificate, identity=sealed)
+            check_gates(changed, fields)
+            return changed
+
+        self._endpoints.change(project_id, app, name, change)
+
+    def remove_certificate(self, project_id: str, app: str, name: str) -> None:
+        """Send an endpoint no certificate any more.
+
+        Raises:
+            NotFound: No such application or endpoint, or it has none.
+        """
+
+        def change(stored: Endpoint) -> Endpoint:
+            if stored.certificate is None:
+                raise not_found()
+            return replace(stored, certificate=None, identity=b"")
+
+        self._endpoints.change(project_id, app, name, change)
+
+    def _read_certificate(self, fields: Fields) -> tuple[ClientCertificate, bytes]:
+        """What may be told of a certificate, and what is to be sealed."""
+        pem, authorities = fields.raw("identity"), fields.raw("ca")
+        if not isinstance(pem, str) or not pem:
+            raise fields.refuse("A PEM file with a private key and its certificate is required", "identity")
+        if authorities is not None and not isinstance(authorities, str):
+            raise fields.refuse("A PEM file with certificates is required", "ca")
+        place = "identity"
+        try:
+            facts = read_identity(pem)
+            check_identity(pem, "")
+            place = "ca"
+            if authorities:
+                read_authorities(authorities)
+                check_identity("", authorities)
+        except (NotDer, IdentityRefused) as error:
+            raise fields.refuse(f"This cannot be used: {error}", place) from error
+        if facts.ends_at <= self._clock.now():
+            raise fields.refuse(f"The certificate has ended: {iso_time(facts.ends_at)}", "identity")
+        content = json.dumps([pem, authorities or ""]).encode()
+        certificate = ClientCertificate(
+            digest=hashlib.sha256(content).hexdigest()[:32],
+            subject=facts.subject,
+            ends_at=facts.ends_at,
+            private_ca=bool(authorities),
+        )
+        return certificate, content
+
+    def _read(self, stored: Endpoint, fields: Fields, allowed: Allowed) -> bytes:
+        before = grant_of(stored, self._vault) if stored.oauth else None
+        try:
+            grant = read_grant(fields.members, before, allowed)
+        except GrantRefused as refused:
+            raise fields.refuse(refused.message, *refused.place) from refused
+        return self._vault.seal(stored.project, grant.encode())
+
+    def _allowed(self, project_id: str, rights: Rights) -> Allowed:
+        targets = allowed_targets(self._projects, project_id, rights.reach)
+        checked: dict[str, str | None] = {}
+
+        def refusal(url: str) -> str | None:
+            if url not in checked:
+                checked[url] = _malformed(url, targets) or self._refusal(project_id, [url], targets)
+            return checked[url] if self._within(rights.reach, url) else OUT_OF_REACH
+
+        return Allowed(refusal=refusal, reach=rights.reach.value)
+
+
+def _malformed(url: str, targets: Sequence[str]) -> str | None:
+    """What is wrong with the form of a token URL; None if nothing is.
+
+    Args:
+        url: The URL.
+        targets: The project's allowed targets. What only they open is inside a network, and may have no TLS.
+    """
+    try:
+        target = parse_target(url)
+    except InvalidTarget as error:
+        return str(error)
+    if target.authorization:
+        return "The URL must not have user information: clientId and clientSecret stand for it"
+    if "#" in url:
+        return "The URL must not have a fragment"
+    named = {each.name for each in AllowedTargets.parse(targets).entries}
+    inside = target.address is not None and not target.address.is_global
+    if target.scheme != "https" and not (inside or target.host == "localhost" or target.host in named):
+        return "The URL must begin with https://"
+    return None
+
+
+def grant_of(endpoint: Endpoint, vault: Vault) -> Grant:
+    """How an endpoint's tokens are obtained.
+
+    Raises:
+        Unavailable: It could not be decrypted.
+    """
+    return Grant.decode(vault.open(endpoint.project, endpoint.oauth))
+
+
+def identity_of(endpoint: Endpoint, certificate: ClientCertificate, vault: Vault) -> ClientIdentity:
+    """What an endpoint's requests are sent with.
+
+    No other endpoint's connection is ever reused for it, even if their certificates are the same.
+
+    Raises:
+        Unavailable: It could not be decrypted.
+    """
+    pem, authorities = json.loads(vault.open(endpoint.project, endpoint.identity))
+    digest = f"{endpoint.project}/{endpoint.endpoint_id}/{certificate.digest}"
+    return ClientIdentity(digest=digest, pem=pem, ca=authorities)
+
+
+def check_gates(endpoint: Endpoint, fields: Fields, *place: str) -> None:
+    """Check that what an endpoint's receiver demands goes together with its URL and headers.
+
+    Args:
+        endpoint: As it will be, opened.
+        fields: The request.
+        place: What the request would change.
+
+    Raises:
+        Unprocessable: It does not.
+    """
+    if endpoint.certificate is not None and not _is_https(endpoint.fields.url):
+        raise fields.refuse("Only an endpoint whose URL begins with https:// is sent a certificate", *place)
+    if not endpoint.oauth:
+        return
+    from pushhub.webhooks.wire.endpoint import is_http  # noqa: PLC0415 (only endpoints with gates pay)
+
+    if not is_http(endpoint.fields.url):
+        raise fields.refuse("Only an HTTP endpoint is sent tokens", *place)
+    if user_of(endpoint.fields.url) is not None:
+        raise fields.refuse("The URL has user information, and the endpoint is sent tokens: it can have one", *place)
+    if any(name.lower() == "authorization" for name in endpoint.headers):
+        raise fields.refuse("The endpoint has a header Authorization, in which it would be sent tokens", *place)
+
+
+def _is_https(url: str) -> bool:
+    try:
+        return parse_target(url).scheme == "https"
+    except InvalidTarget:
+        return False

@@ -1,0 +1,87 @@
+"""What every store of tokens, and of certificates' ends, does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from tests.cloud import aws_services as aws
+from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
+from tests.fakes import FakeClock
+from tests.fakes.tokens import FakeEndNotes, FakeTokens
+
+from pushhub.base.errors import Conflict
+from pushhub.engine.oauth import TokenOwner, TokenState, TokenStore
+from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
+from pushhub.webhooks.certificate_ends import EndNote, EndNotes
+from pushhub.webhooks.store.dynamodb_ends import DynamoDBEndNotes
+
+OWNER = TokenOwner(PROJECT, "ep_1")
+STATE = TokenState(
+    owner=OWNER,
+    revision="r1",
+    sealed=b"sealed",
+    usable_until=NOW + 1,
+    failures=2,
+    ask_at=NOW + 3,
+    reason="invalid_client",
+    claimed_until=NOW + 4,
+    claim="c",
+    useless_until=NOW + 5,
+    version=1,
+)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def store(request: pytest.FixtureRequest) -> Iterator[TokenStore]:
+    if request.param == "fake":
+        yield FakeTokens()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBTokens(client, aws.SCHEDULE_TABLE, FakeClock())
+
+
+def test_what_is_stored_is_read_by_its_owner_only(store: TokenStore) -> None:
+    assert store.token_state(OWNER) is None
+    store.save_token_state(STATE)
+    assert store.token_state(OWNER) == STATE
+    for other in (TokenOwner(OTHER_PROJECT, "ep_1"), TokenOwner(PROJECT, "ep_2")):
+        assert store.token_state(other) is None
+    empty = TokenState(owner=OWNER, revision="r2", version=2)
+    store.save_token_state(empty)
+    assert store.token_state(OWNER) == empty
+
+
+def test_one_of_two_that_change_the_same_state_is_refused(store: TokenStore) -> None:
+    store.save_token_state(STATE)
+    store.save_token_state(replace(STATE, claim="first", version=2))
+    # The same write made twice counts as written; another one does not
+    store.save_token_state(replace(STATE, claim="first", version=2))
+    with pytest.raises(Conflict):
+        store.save_token_state(replace(STATE, claim="second", version=2))
+    with pytest.raises(Conflict):
+        store.save_token_state(replace(STATE, claim="second", version=1))
+    stored = store.token_state(OWNER)
+    assert stored is not None
+    assert stored.claim == "first"
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def ends(request: pytest.FixtureRequest) -> Iterator[EndNotes]:
+    if request.param == "fake":
+        yield FakeEndNotes()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBEndNotes(client, aws.WEBHOOKS_TABLE, FakeClock())
+
+
+def test_notes_of_ends_come_in_the_order_of_their_time_until_they_are_dropped(ends: EndNotes) -> None:
+    notes = [EndNote(at, PROJECT, "app_1", f"ep_{at}", "d") for at in (NOW, NOW - 5, NOW + 1, NOW - 90_000_000)]
+    for each in [*notes, notes[0]]:
+        ends.note_end(each)
+    assert list(ends.due_ends(NOW)) == [notes[3], notes[1], notes[0]]
+    ends.forget_end(notes[1])
+    ends.forget_end(notes[1])
+    assert list(ends.due_ends(NOW)) == [notes[3], notes[0]]
+    assert list(ends.due_ends(NOW + 1))[-1] == notes[2]

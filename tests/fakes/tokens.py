@@ -1,0 +1,54 @@
+"""Tokens of subscribers, and notes of certificates' ends, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pushhub.base.errors import Conflict
+from pushhub.engine.oauth import TokenOwner, TokenState
+from pushhub.webhooks.certificate_ends import EndNote
+
+
+class FakeTokens:
+    """Implements :class:`pushhub.engine.oauth.TokenStore`.
+
+    Attributes:
+        states: What is stored, by owner.
+    """
+
+    def __init__(self) -> None:
+        self.states: dict[TokenOwner, TokenState] = {}
+
+    def token_state(self, owner: TokenOwner) -> TokenState | None:
+        """See the port."""
+        return self.states.get(owner)
+
+    def save_token_state(self, state: TokenState) -> None:
+        """See the port."""
+        stored = self.states.get(state.owner)
+        if stored != state and (stored.version if stored else 0) != state.version - 1:
+            raise Conflict("it has another version")
+        self.states[state.owner] = state
+
+
+class FakeEndNotes:
+    """Implements :class:`pushhub.webhooks.certificate_ends.EndNotes`.
+
+    Attributes:
+        notes: All.
+    """
+
+    def __init__(self) -> None:
+        self.notes: set[EndNote] = set()
+
+    def note_end(self, note: EndNote) -> None:
+        """See the port."""
+        self.notes.add(note)
+
+    def due_ends(self, now: int) -> Iterator[EndNote]:
+        """See the port."""
+        yield from sorted((each for each in self.notes if each.at <= now), key=lambda each: each.at)
+
+    def forget_end(self, note: EndNote) -> None:
+        """See the port."""
+        self.notes.discard(note)

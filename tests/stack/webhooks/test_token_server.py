@@ -1,0 +1,129 @@
+"""Endpoints behind OAuth 2.0, with tokens of a token server that knows nothing of the hub: npm's oidc-provider."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+from tests.fakes.private_keys import secret_base64
+from tests.stack.endpoints import Recorder
+from tests.stack.node import NodeMissing
+from tests.stack.running import RunningStack
+from tests.stack.webhooks.token_server import SECRET, TokenServer
+from tests.webhooks.world import WebhooksWorld
+
+from pushhub.egress.sender import GuardedSender
+
+pytestmark = pytest.mark.slow
+
+CLIENTS: dict[str, dict[str, Any]] = {
+    "basic": {"authMethod": "clientSecretBasic", "clientSecret": SECRET},
+    "post": {"authMethod": "clientSecretPost", "clientSecret": SECRET},
+    "jwt": {
+        "authMethod": "clientSecretJwt",
+        "jwtParams": {"secretBase64": secret_base64(), "signingAlgorithm": "RS256", "secretId": "k1"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[TokenServer]:
+    try:
+        made = TokenServer(seconds=600)
+    except NodeMissing:
+        pytest.skip("there is no Node here")
+    with made:
+        yield made
+
+
+def oauth(server: TokenServer, client: str) -> dict[str, Any]:
+    asked = {"grantType": "clientCredentials", "clientId": client, "tokenUrl": server.token_url}
+    return {**asked, "scopes": ["webhooks"], **CLIENTS[client]}
+
+
+def is_valid(server: TokenServer, authorization: str | None) -> bool:
+    """Whether the token server says that it gave this token, and that it is still valid."""
+    kind, _, token = (authorization or "").partition(" ")
+    form = {"token": token, "client_id": "post", "client_secret": SECRET}
+    answer = requests.post(f"{server.issuer}/token/introspection", data=form, timeout=30)
+    return kind == "Bearer" and answer.ok and answer.json()["active"] is True
+
+
+def test_every_method_gets_a_token_and_needs_one_request(server: TokenServer) -> None:
+    # Given endpoints whose receivers want tokens, and the real sender
+    world = WebhooksWorld()
+    world.clock.set(time.time_ns() // 1_000_000)
+    world.ports.sender = GuardedSender(now=world.clock.now, allowed_targets=["loopback"])
+    app = world.make_app()
+    with Recorder() as recorder:
+        endpoints = {client: recorder.endpoint(path=client) for client in CLIENTS}
+        for client, endpoint in endpoints.items():
+            made = world.make_endpoint(app, endpoint.url)
+            world.ask("PUT", f"/app/{app}/endpoint/{made}/oauth", oauth(server, client))
+        # When messages are pushed
+        for _ in range(3):
+            world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
+            world.run(seconds=1)
+        # Then each endpoint got tokens that its token server has given
+        for endpoint in endpoints.values():
+            tokens = {each.headers["Authorization"] for each in endpoint.wait(3)}
+            assert len(tokens) == 1
+            assert is_valid(server, tokens.pop())
+    # And gave once
+    assert sorted(each["client"] for each in server.told()) == ["basic", "jwt", "post"]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_the_token_server_refuses_reaches_nobody(server: TokenServer, client: str) -> None:
+    world = WebhooksWorld()
+    world.clock.set(time.time_ns() // 1_000_000)
+    world.ports.sender = GuardedSender(now=world.clock.now, allowed_targets=["loopback"])
+    app = world.make_app()
+    with Recorder() as recorder:
+        endpoint = recorder.endpoint(path=client)
+        made = world.make_endpoint(app, endpoint.url)
+        wrong = {"clientSecret": "another-secret"} if client != "jwt" else {"clientId": "nobody"}
+        world.ask("PUT", f"/app/{app}/endpoint/{made}/oauth", {**oauth(server, client), **wrong})
+        world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
+        world.run(seconds=1)
+        assert not endpoint.pushes
+    assert [each.get("error") for each in server.told()] == ["invalid_client"]
+    (attempt,) = world.ask("GET", f"/app/{app}/attempt/endpoint/{made}")["data"]
+    assert attempt["response"] == "oauth: invalid_client"
+
+
+@pytest.mark.stack
+def test_the_running_stack_asks_once_for_all_its_environments(stack: RunningStack, server: TokenServer) -> None:
+    project = stack.make_project()
+    base, authorization = f"{stack.base_url}/api/v1", {"Authorization": f"Bearer {project.token}"}
+
+    def ask(method: str, path: str, body: Any = None) -> Any:
+        sent = None if body is None else json.dumps(body).encode()
+        answer = requests.request(method, f"{base}{path}", data=sent, headers=authorization, timeout=40)
+        assert answer.ok, answer.text
+        return answer.json() if answer.content else None
+
+    # Given endpoints behind OAuth, one for each way to authenticate
+    server.told()
+    app = ask("POST", "/app", {"name": "Acme"})["id"]
+    with Recorder() as recorder:
+        endpoints = {client: recorder.endpoint(path=client) for client in CLIENTS}
+        for client, endpoint in endpoints.items():
+            made = ask("POST", f"/app/{app}/endpoint", {"url": endpoint.url})["id"]
+            ask("PUT", f"/app/{app}/endpoint/{made}/oauth", oauth(server, client))
+            assert SECRET not in json.dumps(ask("GET", f"/app/{app}/endpoint/{made}/oauth-config"))
+        # When messages are posted at the same time, and more later
+        for _ in range(10):
+            ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
+        # Then each request has a token that the token server gave, once for each endpoint
+        for endpoint in endpoints.values():
+            tokens = {each.headers["Authorization"] for each in endpoint.wait(10)}
+            assert len(tokens) == 1
+            assert is_valid(server, tokens.pop())
+    given = server.told()
+    assert sorted(each["client"] for each in given) == ["basic", "jwt", "post"], given
+    assert not any("error" in each for each in given)

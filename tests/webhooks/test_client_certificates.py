@@ -1,0 +1,213 @@
+"""Endpoints that are sent a client certificate, through the API and the real push path, on fakes."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import Any
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.fakes import Reply
+from tests.fakes.private_keys import identity
+from tests.webhooks.world import WebhooksWorld
+
+from pushhub.webhooks.certificate_ends import DAY_MS, LOOKS_AT_MINUTE
+from pushhub.webhooks.wiring import Webhooks
+
+URL = "https://a.example/in"
+OPERATIONAL = "https://ops.example/in"
+PEM = identity()
+KEY, CERTIFICATE = PEM[: PEM.index("-----BEGIN CERTIFICATE")], PEM[PEM.index("-----BEGIN CERTIFICATE") :]
+
+
+@pytest.fixture
+def world() -> WebhooksWorld:
+    return WebhooksWorld()
+
+
+def certified(world: WebhooksWorld, app: str, pem: str = PEM, url: str = URL, **more: Any) -> str:
+    endpoint = world.make_endpoint(app, url)
+    world.ask("PUT", f"/app/{app}/endpoint/{endpoint}/mtls", {"identity": pem, **more})
+    return endpoint
+
+
+def post(world: WebhooksWorld, app: str) -> None:
+    world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
+    world.run(seconds=0.5)
+
+
+def test_requests_are_sent_with_the_certificate_and_nobody_sees_its_key(world: WebhooksWorld) -> None:
+    # Given an endpoint with a certificate, and one without
+    app = world.make_app()
+    endpoint = certified(world, app, ca=CERTIFICATE)
+    world.make_endpoint(app, "https://b.example/in")
+    path = f"/app/{app}/endpoint/{endpoint}"
+    # When a message is pushed, then it is sent with it, and the other one without
+    post(world, app)
+    (request,) = world.sender.requests_to(URL)
+    assert request.identity is not None
+    assert (request.identity.pem, request.identity.ca) == (PEM, CERTIFICATE)
+    assert world.sender.requests_to("https://b.example/in")[0].identity is None
+    # And what is told of it is neither key nor certificate
+    shown = world.ask("GET", f"{path}/mtls")
+    assert shown == {"subject": "pushhub.example", "endsAt": "2046-01-01T00:00:00.000Z", "privateCa": True}
+    assert world.ask("GET", f"{path}/mtls-config") == {"enabled": True, "config": shown}
+    stored = world.ports.endpoints.endpoint(PROJECT, app, endpoint)
+    assert stored is not None
+    assert stored.identity
+    assert KEY.encode()[40:80] not in stored.identity
+    assert KEY[40:80] not in json.dumps([world.telemetry.events, repr(stored), repr(request)], default=repr)
+    # And a PUT of the endpoint leaves it, and DELETE does not
+    world.ask("PUT", path, {"url": URL})
+    assert world.ask("GET", f"{path}/mtls-config")["enabled"] is True
+    assert world.call("DELETE", f"{path}/mtls").status == 204
+    assert world.call("DELETE", f"{path}/mtls").status == 404
+    assert world.call("GET", f"{path}/mtls").status == 404
+    assert world.ask("GET", f"{path}/mtls-config") == {"enabled": False}
+    post(world, app)
+    assert world.sender.requests_to(URL)[-1].identity is None
+
+
+def test_two_endpoints_with_the_same_certificate_have_connections_of_their_own(world: WebhooksWorld) -> None:
+    app, other = world.make_app(), world.make_app("Other")
+    certified(world, app)
+    certified(world, other)
+    post(world, app)
+    post(world, other)
+    first, second = (each.identity for each in world.sender.requests_to(URL))
+    assert first is not None
+    assert second is not None
+    assert first.digest != second.digest
+
+
+def test_a_token_and_a_certificate_go_together(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    endpoint = certified(world, app)
+    oauth = {"grantType": "clientCredentials", "authMethod": "clientSecretPost", "clientId": "a", "clientSecret": "b"}
+    url = "https://login.example/token"
+    world.ask("PUT", f"/app/{app}/endpoint/{endpoint}/oauth", {**oauth, "tokenUrl": url})
+    world.sender.script(url, Reply(status_code=200, body=b'{"access_token": "t", "token_type": "Bearer"}'))
+    post(world, app)
+    (request,) = world.sender.requests_to(URL)
+    assert request.identity is not None
+    assert request.headers["Authorization"] == "Bearer t"
+    # The token server is not the endpoint: it is not shown the endpoint's certificate
+    assert world.sender.requests_to(url)[0].identity is None
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({}, "identity"),
+        ({"identity": None}, "identity"),
+        ({"identity": 5}, "identity"),
+        ({"identity": "junk"}, "identity"),
+        ({"identity": KEY}, "identity"),
+        ({"identity": CERTIFICATE}, "identity"),
+        ({"identity": KEY + identity(key=False)}, "identity"),
+        ({"identity": identity(ends=datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC))}, "identity"),
+        ({"identity": "\x00" + "é" * 40_000}, "identity"),
+        ({"identity": PEM, "ca": 5}, "ca"),
+        ({"identity": PEM, "ca": "junk"}, "ca"),
+        ({"identity": PEM, "ca": PEM}, "ca"),
+    ],
+    ids=range(12),
+)
+def test_what_could_not_be_used_is_refused_by_name(world: WebhooksWorld, body: Any, place: str) -> None:
+    app = world.make_app()
+    path = f"/app/{app}/endpoint/{world.make_endpoint(app)}/mtls"
+    refused = world.call("PUT", path, body)
+    assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", place])
+    assert KEY[40:80] not in refused.text
+    assert world.call("GET", path).status == 404
+
+
+def test_only_https_shows_a_certificate(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    plain = world.make_endpoint(app, "http://a.example/in")
+    assert world.call("PUT", f"/app/{app}/endpoint/{plain}/mtls", {"identity": PEM}).status == 422
+    path = f"/app/{app}/endpoint/{certified(world, app)}"
+    for url in ("http://a.example/in", "notification2://alarms?api=alarms"):
+        refused = world.call("PATCH", path, {"url": url})
+        assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "url"])
+
+
+def test_who_may(world: WebhooksWorld) -> None:
+    app, other = world.make_app(), world.make_app("Other")
+    path = f"/app/{app}/endpoint/{certified(world, app)}"
+    body = {"identity": PEM}
+    for capability, statuses in (
+        ("ManageEndpoint", (403, 403, 403, 403)),
+        ("ViewEndpointSecret", (200, 200, 403, 403)),
+        ("ManageEndpointSecret", (403, 403, 204, 204)),
+    ):
+        access = world.ask("POST", f"/auth/app-portal-access/{app}", {"capabilities": ["ViewBase", capability]})
+        got = tuple(
+            world.call(method, f"{path}/{place}", body if method == "PUT" else None, token=access["token"]).status
+            for method, place in (("GET", "mtls"), ("GET", "mtls-config"), ("PUT", "mtls"), ("DELETE", "mtls"))
+        )
+        assert got == statuses
+    portal = world.ask("POST", f"/auth/app-portal-access/{other}", {})["token"]
+    for method in ("GET", "PUT", "DELETE"):
+        for token in (portal, world.other_token):
+            given = body if method == "PUT" else None
+            assert world.call(method, f"{path}/mtls", given, token=token).status == 404
+
+
+def ending_in(world: WebhooksWorld, days: float) -> str:
+    ends = datetime.datetime.fromtimestamp(world.clock.now() // 1000 + round(days * 86_400), datetime.UTC)
+    return identity(ends=ends)
+
+
+def tick(world: WebhooksWorld) -> int:
+    """Go on to the next time at which ends are looked at, and look."""
+    minute = world.clock.now() // 60_000
+    world.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+    return world.hub.part(Webhooks).certificate_ends.run(lambda: 55_000)
+
+
+def warnings(world: WebhooksWorld) -> list[int]:
+    """The days left that were told, and nothing that should not have been."""
+    world.run(seconds=5)
+    told = [json.loads(each.body) for each in world.sender.requests_to(OPERATIONAL)]
+    return [each["data"]["daysLeft"] for each in told if each["type"] == "endpoint.certificate_ending"]
+
+
+def test_owners_are_told_30_7_and_1_days_before_an_end_and_at_the_end(world: WebhooksWorld) -> None:
+    # Given somebody who gets operational events, and a certificate that ends in 40 days
+    world.ask("POST", "/operational-webhook/endpoint", {"url": OPERATIONAL})
+    app = world.make_app()
+    endpoint = certified(world, app, ending_in(world, 40))
+    # When the days pass, hour by hour
+    for _ in range(41 * 24):
+        tick(world)
+    # Then each warning is sent once
+    assert warnings(world) == [30, 7, 1, 0]
+    told = json.loads(world.sender.requests_to(OPERATIONAL)[-1].body)["data"]
+    assert (told["endpointId"], told["subject"]) == (endpoint, "pushhub.example")
+    assert not world.ports.end_notes.notes
+    # And nothing is sent to the endpoint any more, with the reason
+    post(world, app)
+    assert not world.sender.requests_to(URL)
+    (attempt,) = world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"]
+    assert attempt["response"].startswith("mtls: the client certificate ended 20")
+
+
+def test_a_certificate_that_was_replaced_or_removed_is_not_warned_of(world: WebhooksWorld) -> None:
+    world.ask("POST", "/operational-webhook/endpoint", {"url": OPERATIONAL})
+    app = world.make_app()
+    replaced, removed = certified(world, app, ending_in(world, 20)), certified(world, app, ending_in(world, 20))
+    deleted, told = certified(world, app, ending_in(world, 20)), certified(world, app, ending_in(world, 20))
+    world.ask("PUT", f"/app/{app}/endpoint/{replaced}/mtls", {"identity": ending_in(world, 300)})
+    world.ask("DELETE", f"/app/{app}/endpoint/{removed}/mtls")
+    world.ask("DELETE", f"/app/{app}/endpoint/{deleted}")
+    world.clock.advance(ms=14 * DAY_MS)
+    assert tick(world) == 1
+    assert warnings(world) == [6]
+    assert json.loads(world.sender.requests_to(OPERATIONAL)[-1].body)["data"]["endpointId"] == told
+    # One that ends sooner than its first warning is told of at its next one
+    certified(world, app, ending_in(world, 0.5))
+    world.clock.advance(ms=DAY_MS)
+    tick(world)
+    assert 0 in warnings(world)

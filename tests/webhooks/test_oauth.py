@@ -1,0 +1,476 @@
+"""Endpoints behind OAuth 2.0, through the API and the real push path, on fakes."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from tests.engine.world import PROJECT
+from tests.fakes import Reply
+from tests.fakes.private_keys import secret_base64
+from tests.webhooks.world import WebhooksWorld
+
+from pushhub.base.ports import PushRequest
+from pushhub.engine.model.circuit import SubscriberKey
+from pushhub.engine.oauth import TokenOwner
+from pushhub.webhooks.model.internal_queues import queue_of, queue_uid
+
+URL = "https://a.example/in"
+TOKEN_URL = "https://login.example/token?tenant=1"
+SECRET = "s3cr%t:+/="
+OAUTH = {
+    "grantType": "clientCredentials",
+    "authMethod": "clientSecretPost",
+    "clientId": "pushhub",
+    "clientSecret": SECRET,
+    "tokenUrl": TOKEN_URL,
+}
+SHOWN = {
+    "grantType": "clientCredentials",
+    "authMethod": "clientSecretPost",
+    "clientId": "pushhub",
+    "tokenUrl": TOKEN_URL,
+    "scopes": [],
+    "extraParams": {},
+    "extraHeaders": {},
+}
+
+
+def token(value: str = "token-1", **more: Any) -> Reply:
+    body = json.dumps({"access_token": value, "token_type": "Bearer", "expires_in": 3600, **more})
+    return Reply(status_code=200, body=body.encode())
+
+
+@pytest.fixture
+def world() -> WebhooksWorld:
+    made = WebhooksWorld()
+    made.sender.script(TOKEN_URL, token())
+    return made
+
+
+def gated(world: WebhooksWorld, app: str, url: str = URL, **fields: Any) -> str:
+    endpoint = world.make_endpoint(app, url)
+    world.ask("PUT", f"/app/{app}/endpoint/{endpoint}/oauth", {**OAUTH, **fields})
+    return endpoint
+
+
+def post(world: WebhooksWorld, app: str, *, seconds: float = 1) -> str:
+    made = world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {"note": "x"}})
+    world.run(seconds=seconds)
+    return str(made["id"])
+
+
+def sent_tokens(world: WebhooksWorld, url: str = URL) -> list[str | None]:
+    return [each.headers.get("Authorization") for each in world.sender.requests_to(url)]
+
+
+def another_environment(world: WebhooksWorld) -> None:
+    """Everything that is kept in memory is gone."""
+    world.__dict__.pop("hub", None)
+    world.__dict__.pop("api", None)
+
+
+def everything_written(world: WebhooksWorld, app: str, endpoint: str) -> str:
+    """The log, the attempts, and the messages' states as an owner sees them."""
+    told = [world.telemetry.events, world.call("GET", f"/app/{app}/attempt/endpoint/{endpoint}").body]
+    told.append([repr(each) for each in world.messages.all_deliveries()])
+    return json.dumps(told, default=repr)
+
+
+def test_a_token_is_asked_for_once_whoever_needs_it(world: WebhooksWorld) -> None:
+    # Given an endpoint behind OAuth
+    app = world.make_app()
+    gated(world, app, scopes=["a", "b"], extraParams={"audience": "x"})
+    # When messages are pushed by several environments
+    for _ in range(3):
+        post(world, app)
+        post(world, app)
+        another_environment(world)
+    # Then one token was asked for, and all carry it
+    (asked,) = world.sender.requests_to(TOKEN_URL)
+    form = {name: value for name, (value,) in parse_qs(asked.body.decode()).items()}
+    assert form == {
+        "grant_type": "client_credentials",
+        "scope": "a b",
+        "audience": "x",
+        "client_id": "pushhub",
+        "client_secret": SECRET,
+    }
+    assert sent_tokens(world) == ["Bearer token-1"] * 6
+    # And it is stored, but not in plain text
+    assert "token-1" not in repr([each.sealed for each in world.ports.token_store.states.values()])
+    # When its lifetime is over, then another one is asked for
+    world.clock.advance(seconds=3241)
+    world.sender.script(TOKEN_URL, token("token-2"))
+    post(world, app)
+    post(world, app)
+    assert sent_tokens(world)[6:] == ["Bearer token-2"] * 2
+    assert len(world.sender.requests_to(TOKEN_URL)) == 2
+
+
+def test_an_endpoint_without_tokens_pays_nothing(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    world.make_endpoint(app)
+    reads = world.ports.token_store.token_state
+    world.ports.token_store.token_state = None  # type: ignore[assignment,method-assign]
+    post(world, app)
+    world.ports.token_store.token_state = reads  # type: ignore[method-assign]
+    assert sent_tokens(world) == [None]
+    assert not world.ports.token_store.states
+
+
+def test_a_refused_token_is_replaced_within_the_same_attempt(world: WebhooksWorld) -> None:
+    # Given a token that the receiver no longer accepts
+    app = world.make_app()
+    endpoint = gated(world, app)
+    post(world, app)
+    world.sender.script(TOKEN_URL, token("token-2"))
+    world.sender.script(URL, 401, 200)
+    # When a message is pushed, then it is delivered by one attempt with another token
+    message = post(world, app)
+    assert sent_tokens(world) == ["Bearer token-1", "Bearer token-1", "Bearer token-2"]
+    attempts = world.ask("GET", f"/app/{app}/attempt/msg/{message}")["data"]
+    assert [(each["status"], each["responseStatusCode"]) for each in attempts] == [(0, 200)]
+    # And that token is used from then on, in other environments as well
+    world.sender.script(URL, 200)
+    another_environment(world)
+    post(world, app)
+    assert sent_tokens(world)[-1] == "Bearer token-2"
+    assert len(world.sender.requests_to(TOKEN_URL)) == 2
+    assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")["failingSince"] is None
+
+
+def test_a_receiver_that_refuses_every_token_costs_no_request_for_each_message(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    gated(world, app)
+    world.sender.script(TOKEN_URL, *(token(f"token-{number}") for number in range(1, 100)))
+    world.sender.script(URL, 401)
+    for _ in range(5):
+        message = post(world, app, seconds=0.1)
+        another_environment(world)
+    # Then one attempt tried two tokens, and the others one
+    assert len(world.sender.requests_to(TOKEN_URL)) == 2
+    assert len(sent_tokens(world)) == 6
+    attempts = world.ask("GET", f"/app/{app}/attempt/msg/{message}")["data"]
+    assert [each["responseStatusCode"] for each in attempts] == [401]
+    # When some time has passed, then another token is tried once more
+    world.clock.advance(seconds=301)
+    before = len(world.sender.requests_to(TOKEN_URL))
+    post(world, app, seconds=0.2)
+    assert len(world.sender.requests_to(TOKEN_URL)) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (
+            Reply(status_code=401, body=json.dumps({"error": "invalid_client", "error_description": SECRET}).encode()),
+            "invalid_client",
+        ),
+        (Reply(status_code=500, body=SECRET.encode()), "the token server answered 500"),
+        (Reply(error_class="timeout", message=SECRET), "the token server gave no answer (timeout)"),
+        (Reply(error_class="refused_by_guard"), "the token server gave no answer (refused_by_guard)"),
+    ],
+)
+def test_a_failing_token_server_is_not_the_endpoints_fault(world: WebhooksWorld, reply: Reply, reason: str) -> None:
+    # Given a token server that fails
+    app = world.make_app()
+    endpoint = gated(world, app)
+    world.sender.script(TOKEN_URL, reply)
+    # When many messages are pushed
+    messages = [post(world, app, seconds=0.1) for _ in range(30)]
+    another_environment(world)
+    messages.append(post(world, app, seconds=0.1))
+    # Then it was asked once, and nothing has reached the endpoint
+    assert len(world.sender.requests_to(TOKEN_URL)) == 1
+    assert not world.sender.requests_to(URL)
+    # And each attempt says why, with nothing that the server wrote
+    attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"]
+    assert {(each["responseStatusCode"], each["response"]) for each in attempts} == {(0, f"oauth: {reason}")}
+    assert SECRET not in everything_written(world, app, endpoint)
+    # And the endpoint's circuit knows nothing of it
+    key = SubscriberKey(project=PROJECT, queue=queue_of(app), queue_uid=queue_uid(app), subscriber_id=endpoint)
+    assert world.ports.subscribers.health(key) is None
+    # When the token server is back, then one request brings everything through
+    world.sender.script(TOKEN_URL, token())
+    world.run(seconds=900)
+    assert len(world.sender.requests_to(TOKEN_URL)) == 2
+    assert len(set(sent_tokens(world))) == 1
+    for each in messages:
+        assert world.ask("GET", f"/app/{app}/msg/{each}/endpoint")["data"][0]["status"] == 0
+
+
+def test_a_token_server_that_stays_down_is_asked_ever_more_rarely(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    gated(world, app)
+    world.sender.script(TOKEN_URL, 503)
+    for _ in range(360):
+        post(world, app, seconds=10)
+    # An hour: after 10, 20, 40, 80, 160, 320 s, and then every 10 minutes
+    assert 8 <= len(world.sender.requests_to(TOKEN_URL)) <= 12
+    assert not world.sender.requests_to(URL)
+
+
+def test_a_token_server_says_how_long_to_wait(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    gated(world, app)
+    world.sender.script(TOKEN_URL, Reply(status_code=429, headers={"retry-after": "1000"}), token())
+    post(world, app, seconds=900)
+    assert len(world.sender.requests_to(TOKEN_URL)) == 1
+    world.run(seconds=200)
+    assert sent_tokens(world) == ["Bearer token-1"]
+
+
+def test_another_environment_waits_for_the_one_that_asks(world: WebhooksWorld) -> None:
+    # Given a token server that takes its time, and another environment that needs a token meanwhile
+    app = world.make_app()
+    endpoint = gated(world, app)
+    owner = TokenOwner(PROJECT, endpoint)
+    seen: list[Any] = []
+
+    def meanwhile(request: PushRequest) -> None:
+        state = world.ports.token_store.token_state(owner)
+        seen.append(state)
+
+    world.sender.script(TOKEN_URL, Reply(status_code=200, body=token().body, meanwhile=meanwhile))
+    post(world, app)
+    (state,) = seen
+    # Then the request was claimed before it was made
+    assert state.claimed_until > world.clock.now() - 1_000
+    assert state.claim
+    # When the one that asks has died, then the other waits for the end of its claim, and asks itself
+    world.ports.token_store.states[owner] = state
+    another_environment(world)
+    post(world, app, seconds=20)
+    assert len(world.sender.requests_to(TOKEN_URL)) == 2
+    assert len(sent_tokens(world)) == 2
+
+
+def test_what_is_set_is_shown_without_secrets_and_may_be_sent_back(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    endpoint = world.make_endpoint(app)
+    path = f"/app/{app}/endpoint/{endpoint}"
+    assert world.call("GET", f"{path}/oauth").status == 404
+    assert world.call("DELETE", f"{path}/oauth").status == 404
+    assert world.ask("GET", f"{path}/oauth-config") == {"enabled": False}
+    more = {"extraHeaders": {"X-Api-Key": "hidden"}, "extraParams": {"audience": "a", "password": "hidden"}}
+    assert world.call("PUT", f"{path}/oauth", {**OAUTH, **more}).status == 204
+    shown = world.ask("GET", f"{path}/oauth")
+    assert shown == {
+        **SHOWN,
+        "extraHeaders": {"X-Api-Key": "********"},
+        "extraParams": {"audience": "a", "password": "********"},
+    }
+    assert world.ask("GET", f"{path}/oauth-config") == {"enabled": True, "config": shown}
+    world.ask("PUT", f"{path}/oauth", {**shown, "scopes": ["a"]})
+    post(world, app)
+    (asked,) = world.sender.requests_to(TOKEN_URL)
+    assert asked.headers["X-Api-Key"] == "hidden"
+    assert parse_qs(asked.body.decode())["client_secret"] == [SECRET]
+    assert parse_qs(asked.body.decode())["password"] == ["hidden"]
+    # And a PUT of the endpoint by a client that knows nothing of it leaves it
+    world.ask("PUT", path, {"url": URL})
+    assert world.ask("GET", f"{path}/oauth-config")["enabled"] is True
+    # When it is removed, then nothing is sent, and a token that was there is not used again
+    world.ask("DELETE", f"{path}/oauth")
+    post(world, app)
+    world.ask("PUT", f"{path}/oauth", OAUTH)
+    post(world, app)
+    assert sent_tokens(world) == ["Bearer token-1", None, "Bearer token-1"]
+    assert len(world.sender.requests_to(TOKEN_URL)) == 2
+
+
+def test_a_secret_goes_only_where_it_went_before(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    path = f"/app/{app}/endpoint/{gated(world, app, extraHeaders={'X-Api-Key': 'hidden'})}/oauth"
+    without = {name: value for name, value in OAUTH.items() if name != "clientSecret"}
+    for other in (
+        {"tokenUrl": "https://evil.example/token"},
+        {"clientId": "other"},
+        {"authMethod": "clientSecretBasic"},
+    ):
+        refused = world.call("PUT", path, {**without, **other})
+        assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "clientSecret"])
+    masked = {**OAUTH, "tokenUrl": "https://evil.example/token", "extraHeaders": {"X-Api-Key": "********"}}
+    refused = world.call("PUT", path, masked)
+    assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "extraHeaders", "X-Api-Key"])
+
+
+JWT = {
+    **{name: value for name, value in OAUTH.items() if name != "clientSecret"},
+    "authMethod": "clientSecretJwt",
+    "jwtParams": {"secretBase64": secret_base64(), "signingAlgorithm": "RS256", "secretId": "k1"},
+}
+
+
+def jwt(**more: Any) -> dict[str, Any]:
+    return {**JWT, "jwtParams": {**JWT["jwtParams"], **more}}  # type: ignore[dict-item]
+
+
+def test_a_private_key_is_checked_when_it_is_set_and_used_for_each_request(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    endpoint = world.make_endpoint(app)
+    path = f"/app/{app}/endpoint/{endpoint}/oauth"
+    world.ask("PUT", path, JWT)
+    assert world.ask("GET", path) == {**SHOWN, "authMethod": "clientSecretJwt"}
+    # Without its parameters, those that are stored are used
+    world.ask("PUT", path, {name: value for name, value in JWT.items() if name != "jwtParams"})
+    world.sender.script(TOKEN_URL, 503, token())
+    post(world, app, seconds=60)
+    first, second = (
+        parse_qs(each.body.decode())["client_assertion"][0] for each in world.sender.requests_to(TOKEN_URL)
+    )
+    assert first != second
+    assert json.loads(base64.urlsafe_b64decode(first.split(".")[0] + "=="))["kid"] == "k1"
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({**OAUTH, "grantType": "refreshToken"}, ["grantType"]),
+        ({**OAUTH, "grantType": None}, ["grantType"]),
+        ({**OAUTH, "refreshToken": "x"}, ["refreshToken"]),
+        ({**OAUTH, "authMethod": "none"}, ["authMethod"]),
+        ({**OAUTH, "clientId": ""}, ["clientId"]),
+        ({**OAUTH, "clientId": "x" * 1_025}, ["clientId"]),
+        ({**OAUTH, "clientId": "a\nb"}, ["clientId"]),
+        ({**OAUTH, "clientSecret": None}, ["clientSecret"]),
+        ({**OAUTH, "clientSecret": 5}, ["clientSecret"]),
+        ({**OAUTH, "authMethod": "clientSecretBasic", "clientSecret": "é"}, ["clientSecret"]),
+        ({**OAUTH, "jwtParams": {}}, ["jwtParams"]),
+        ({**OAUTH, "tokenUrl": None}, ["tokenUrl"]),
+        ({**OAUTH, "tokenUrl": "ftp://login.example"}, ["tokenUrl"]),
+        ({**OAUTH, "tokenUrl": "http://login.example/token"}, ["tokenUrl"]),
+        ({**OAUTH, "tokenUrl": "https://login.example/token#part"}, ["tokenUrl"]),
+        ({**OAUTH, "tokenUrl": "https://user:word@login.example/token"}, ["tokenUrl"]),
+        ({**OAUTH, "tokenUrl": "https://login.example\\@evil.example/"}, ["tokenUrl"]),
+        ({**OAUTH, "scopes": "a b"}, ["scopes"]),
+        ({**OAUTH, "scopes": ["a b"]}, ["scopes", "0"]),
+        ({**OAUTH, "scopes": ["a", ""]}, ["scopes", "1"]),
+        ({**OAUTH, "scopes": ["a"] * 51}, ["scopes"]),
+        ({**OAUTH, "extraParams": ["a"]}, ["extraParams"]),
+        ({**OAUTH, "extraParams": {"a": 1}}, ["extraParams"]),
+        ({**OAUTH, "extraParams": {"client_secret": "x"}}, ["extraParams", "client_secret"]),
+        ({**OAUTH, "extraParams": {"Grant_Type": "x"}}, ["extraParams", "Grant_Type"]),
+        ({**OAUTH, "extraParams": {f"p{number}": "x" for number in range(11)}}, ["extraParams"]),
+        ({**OAUTH, "extraHeaders": {"Authorization": "x"}}, ["extraHeaders", "Authorization"]),
+        ({**OAUTH, "extraHeaders": {"X A": "x"}}, ["extraHeaders", "X A"]),
+        ({**OAUTH, "extraHeaders": {"X-A": "x\r\nY: 1"}}, ["extraHeaders", "X-A"]),
+        ({**OAUTH, "extraHeaders": {"X-A": "x", "x-a": "y"}}, ["extraHeaders"]),
+        ({**OAUTH, "extraHeaders": {"X-A": "********"}}, ["extraHeaders", "X-A"]),
+        ({**JWT, "clientSecret": "x"}, ["clientSecret"]),
+        ({**JWT, "jwtParams": None}, ["jwtParams"]),
+        (jwt(signingAlgorithm="HS256"), ["jwtParams", "signingAlgorithm"]),
+        (jwt(secretBase64=None), ["jwtParams", "secretBase64"]),
+        (jwt(secretBase64="no base64"), ["jwtParams", "secretBase64"]),
+        (jwt(secretBase64=base64.b64encode(b"no key").decode()), ["jwtParams", "secretBase64"]),
+        (jwt(tokenExpirySecs=301), ["jwtParams", "tokenExpirySecs"]),
+        (jwt(tokenExpirySecs=True), ["jwtParams", "tokenExpirySecs"]),
+        (jwt(secretId="é"), ["jwtParams", "secretId"]),
+    ],
+    ids=range(40),
+)
+def test_what_could_not_be_right_is_refused_by_name(world: WebhooksWorld, body: Any, place: list[str]) -> None:
+    app = world.make_app()
+    path = f"/app/{app}/endpoint/{world.make_endpoint(app)}/oauth"
+    refused = world.call("PUT", path, body)
+    assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", *place])
+    assert SECRET not in refused.text
+    assert world.call("GET", path).status == 404
+
+
+def test_one_authorization_at_a_time_whichever_is_set_last(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    plain = {"headers": {"authorization": "Basic x"}}
+    endpoints = [
+        world.make_endpoint(app, url) for url in ("https://u:p@a.example/", "notification2://alarms?api=alarms")
+    ]
+    endpoints.append(str(world.ask("POST", f"/app/{app}/endpoint", {"url": URL, **plain})["id"]))
+    for endpoint in endpoints:
+        assert world.call("PUT", f"/app/{app}/endpoint/{endpoint}/oauth", OAUTH).status == 422
+    path = f"/app/{app}/endpoint/{gated(world, app)}"
+    for method in ("PUT", "PATCH"):
+        refused = world.call(method, f"{path}/headers", plain)
+        assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "headers"])
+    for url in ("https://u:p@a.example/", "notification2://alarms?api=alarms"):
+        refused = world.call("PATCH", path, {"url": url})
+        assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "url"])
+
+
+def test_the_guard_looks_at_the_token_url_when_it_is_set_and_when_it_is_used(world: WebhooksWorld) -> None:
+    # Given a hub whose guard refuses a host
+    asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def check(url: str, allowed: Any) -> str | None:
+        asked.append((url, tuple(allowed)))
+        return "metadata.example resolves to a link local address" if "metadata" in url else None
+
+    world.ports.check_url = check
+    app = world.make_app()
+    path = f"/app/{app}/endpoint/{world.make_endpoint(app)}/oauth"
+    refused = world.call("PUT", path, {**OAUTH, "tokenUrl": "https://metadata.example/latest"})
+    assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "tokenUrl"])
+    # When the project may reach hosts inside, then its own token does, and a portal's does not
+    project = world.config.project(PROJECT)
+    assert project is not None
+    world.config.put_project(replace(project, allowed_targets=("login.inside",)))
+    inside = {**OAUTH, "tokenUrl": "http://login.inside/token"}
+    portal = world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"]
+    assert world.call("PUT", path, inside, token=portal).status == 422
+    assert world.call("PUT", path, inside).status == 204
+    assert asked[-1] == ("http://login.inside/token", ("login.inside",))
+    world.sender.script("http://login.inside/token", token())
+    post(world, app)
+    assert world.sender.requests_to("http://login.inside/token")[0].allowed_targets == ("login.inside",)
+    # And a portal that sets the URL of a public one gets no more at the time of use
+    world.ask("PUT", path, OAUTH, token=portal)
+    post(world, app)
+    assert world.sender.requests_to(TOKEN_URL)[-1].allowed_targets == ()
+
+
+def test_a_portal_needs_the_secrets_capability(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    path = f"/app/{app}/endpoint/{gated(world, app)}"
+    for capability, statuses in (
+        ("ManageEndpoint", (403, 403, 403, 403)),
+        ("ViewEndpointSecret", (200, 200, 403, 403)),
+        ("ManageEndpointSecret", (403, 403, 204, 204)),
+    ):
+        access = world.ask("POST", f"/auth/app-portal-access/{app}", {"capabilities": ["ViewBase", capability]})
+        got = tuple(
+            world.call(method, f"{path}/{place}", OAUTH if method == "PUT" else None, token=access["token"]).status
+            for method, place in (("GET", "oauth"), ("GET", "oauth-config"), ("PUT", "oauth"), ("DELETE", "oauth"))
+        )
+        assert got == statuses
+
+
+def test_other_tenants_neither_see_nor_use_it(world: WebhooksWorld) -> None:
+    app, other = world.make_app(), world.make_app("Other")
+    endpoint = gated(world, app)
+    path = f"/app/{app}/endpoint/{endpoint}/oauth"
+    portal = world.ask("POST", f"/auth/app-portal-access/{other}", {})["token"]
+    for method in ("GET", "PUT", "DELETE"):
+        assert world.call(method, path, OAUTH if method == "PUT" else None, token=portal).status == 404
+        assert world.call(method, path, OAUTH if method == "PUT" else None, token=world.other_token).status == 404
+        place = f"/app/{other}/endpoint/{endpoint}/oauth"
+        assert world.call(method, place, OAUTH if method == "PUT" else None).status == 404
+    # And two endpoints with the same settings have tokens of their own
+    gated(world, other, "https://b.example/in")
+    world.sender.script(TOKEN_URL, token("mine"), token("theirs"))
+    post(world, app)
+    post(world, other)
+    assert sent_tokens(world) == ["Bearer mine"]
+    assert sent_tokens(world, "https://b.example/in") == ["Bearer theirs"]
+
+
+def test_an_endpoint_is_asked_for_its_consent_with_a_token(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    path = f"/app/{app}/endpoint/{gated(world, app)}"
+    world.ask("PATCH", path, {"cloudEvents": {"mode": "binary", "consent": True}})
+    world.run(seconds=5)
+    question = next(each for each in world.sender.requests_to(URL) if each.method == "OPTIONS")
+    assert question.headers["Authorization"] == "Bearer token-1"
