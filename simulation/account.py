@@ -51,6 +51,12 @@ from simulation.weather import Kind, Weather
 START_MS = 1_795_000_000_000
 """When every simulation starts, epoch milliseconds (November 2026)."""
 
+VERSIONED = ("ingest", "control", "push")
+"""The functions that a gradual deployment gives versions (``GradualDeployment``)."""
+GRADUAL, GOES_BACK, CANARY = 0.5, 0.25, 0.1
+"""Shares: of deployments that are gradual, and of those that go back, too; and of runs that are the canary."""
+SHIFTS = 10 * 60 * SECOND
+"""How long before its turn a function has both versions, microseconds."""
 SCHEDULES = {"wake": 60, "notify": 60, "sweep": 3600}
 """Seconds between the scheduled runs of functions."""
 
@@ -141,6 +147,7 @@ class Account:
         self, seed: str, stack: Stack, weather: Weather, *, most_in_flight: Mapping[str, int] | None = None
     ) -> None:
         self.seed = seed
+        self._chosen = Random(f"{seed}/canary")
         self.stack = stack
         self.weather = weather
         self.scheduler = Scheduler(seed)
@@ -201,11 +208,21 @@ class Account:
         return (at_ms - START_MS) * 1000
 
     def version_of(self, function: str) -> Version:
-        """The hub's code that a function has now: the release's, until its turn comes in a deployment."""
+        """The hub's code that a function's next run has: the release's, until its turn comes in a deployment.
+
+        Of those that have versions, a tenth of the runs has today's code before that, in every other deployment; and in
+        every fourth, which goes back, none has it after that until the end.
+        """
         now = self.scheduler.now
         for storm in self.weather.under_way(Kind.DEPLOYED, now):
-            share = Random(f"{self.seed}/{storm.name}/{function}").random()
-            if now < storm.begins + share * (storm.ends - storm.begins) and released().has(function):
+            drawn = Random(f"{self.seed}/{storm.name}/{function}")
+            turn = storm.begins + drawn.random() * (storm.ends - storm.begins)
+            if not released().has(function):
+                continue
+            gradual = Random(f"{self.seed}/{storm.name}/gradual").random() if function in VERSIONED else 1
+            if gradual < GRADUAL and turn - SHIFTS <= now < turn and self._chosen.random() < CANARY:
+                return TODAYS
+            if now < turn or gradual < GOES_BACK:
                 self.weather.strike(Kind.DEPLOYED, function, now)
                 return released()
         return TODAYS

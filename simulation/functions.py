@@ -7,6 +7,7 @@ simulated services, and runs the handler that is deployed.
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -514,8 +515,8 @@ class Function:
     def __init__(self, account: Account, settings: FunctionSettings) -> None:
         self.account = account
         self.settings = settings
-        self._idle: list[Environment] = []
-        self._sandboxes: list[Sandbox] = []
+        self._idle: dict[Version, list[Environment]] = defaultdict(list)
+        self._sandboxes: dict[Version, list[Sandbox]] = defaultdict(list)
         self._random = Random(f"{account.seed}/{settings.name}")
         self._count = itertools.count(1)
         self._running = 0
@@ -584,36 +585,33 @@ class Function:
         except Exception as error:
             raise RunFailed(repr(error)) from error
         finally:
-            if environment.version is not self._version:
-                pass
-            elif environment.alive:
-                self._idle.append(environment)
+            if environment.alive:
+                self._idle[environment.version].append(environment)
             else:
                 environment.sandbox.died()
-                self._sandboxes.append(environment.sandbox)
+                self._sandboxes[environment.version].append(environment.sandbox)
 
     def ends(self, lineage: Lineage) -> bool:
         """Whether Lambda would not run it in such a chain."""
         return not self.settings.chains and lineage.get(self.settings.name, 0) >= LONGEST_CHAIN
 
-    def _deploy(self, version: Version) -> None:
-        """New runs begin in environments of this version; those that are under way end in their own."""
-        if version is not self._version:
-            self._version = version
-            self._idle, self._sandboxes = [], []
-            self.account.note(f"{self.settings.name} is deployed anew")
-
     def _environment(self) -> Environment:
         scheduler = self.account.scheduler
-        self._deploy(self.account.version_of(self.settings.name))
-        self._idle = [each for each in self._idle if each.alive and scheduler.now - each.used_at < IDLE_AT_MOST]
-        if self._idle and self.account.weather.strikes(Kind.RECYCLED, self.settings.name, scheduler.now):
-            self._idle.clear()
+        # A run that is under way ends in its own version.
+        version = self.account.version_of(self.settings.name)
+        if version is not self._version:
+            self._version = version
+            self.account.note(f"{self.settings.name} has {'today' if version is TODAYS else 'the release'}'s code")
+        idle = [each for each in self._idle[version] if each.alive and scheduler.now - each.used_at < IDLE_AT_MOST]
+        self._idle[version] = idle
+        if idle and self.account.weather.strikes(Kind.RECYCLED, self.settings.name, scheduler.now):
+            idle.clear()
         # Lambda starts another process in an environment whose process has died, when it is its turn.
-        if self._idle and not (self._sandboxes and self._random.random() < 0.5):
-            return self._idle.pop()
-        sandbox = self._sandboxes.pop() if self._sandboxes else Sandbox()
-        environment = Environment(self.account, self.settings, next(self._count), sandbox, self._version)
+        sandboxes = self._sandboxes[version]
+        if idle and not (sandboxes and self._random.random() < 0.5):
+            return idle.pop()
+        sandbox = sandboxes.pop() if sandboxes else Sandbox()
+        environment = Environment(self.account, self.settings, next(self._count), sandbox, version)
         scheduler.sleep(self.account.random.randrange(200_000, 900_000))
         environment.start()
         self.account.telemetry.count("ColdStarts")

@@ -186,8 +186,24 @@ def stack(**parameters: Any) -> Stack:
         elif kind == "AWS::SQS::Queue":
             queues.append(_queue(name, resolver.value(properties)))
         elif kind == "AWS::Serverless::Function" and str(properties.get("CodeUri", "")).startswith("functions/"):
-            functions.append(_function(properties, resolver, template.get("Globals", {})))
+            functions.append(_function(properties, resolver, template.get("Globals", {}), _written_out(name, resolver)))
     return Stack(tuple(tables), tuple(queues), tuple(functions))
+
+
+def _written_out(function: str, resolver: _Resolver) -> list[QueueEvents]:
+    """Queues that invoke a function by mappings of their own in the template."""
+    mappings = (
+        resolver.value(each["Properties"])
+        for each in _template()["Resources"].values()
+        if each["Type"] == "AWS::Lambda::EventSourceMapping"
+    )
+    return [_queue_events(each, each["EventSourceArn"]) for each in mappings if each["FunctionName"] == function]
+
+
+def _queue_events(settings: Mapping[str, Any], queue: str) -> QueueEvents:
+    scaling = settings.get("ScalingConfig", {}).get("MaximumConcurrency", 1000)
+    window_s = int(settings.get("MaximumBatchingWindowInSeconds", 0))
+    return QueueEvents(queue, int(settings["BatchSize"]), int(scaling), window_s)
 
 
 def _table(name: str, properties: Mapping[str, Any]) -> Schema:
@@ -219,20 +235,20 @@ def _queue(name: str, properties: Mapping[str, Any]) -> QueueSettings:
     )
 
 
-def _function(properties: Mapping[str, Any], resolver: _Resolver, common: Mapping[str, Any]) -> FunctionSettings:
+def _function(
+    properties: Mapping[str, Any], resolver: _Resolver, common: Mapping[str, Any], queues: list[QueueEvents]
+) -> FunctionSettings:
     name = str(properties["CodeUri"]).removeprefix("functions/").rstrip("/")
     given = {
         **common.get("Function", {}).get("Environment", {}).get("Variables", {}),
         **properties.get("Environment", {}).get("Variables", {}),
     }
     environ = {key: str(resolver.value(value)) for key, value in given.items() if key not in _LEFT_OUT}
-    queues, streams = [], []
+    streams = []
     for event in properties.get("Events", {}).values():
         settings = resolver.value(event["Properties"])
         if event["Type"] == "SQS":
-            scaling = settings.get("ScalingConfig", {}).get("MaximumConcurrency", 1000)
-            window_s = int(settings.get("MaximumBatchingWindowInSeconds", 0))
-            queues.append(QueueEvents(settings["Queue"], int(settings["BatchSize"]), int(scaling), window_s))
+            queues.append(_queue_events(settings, settings["Queue"]))
         elif event["Type"] == "DynamoDB":
             streams.append(
                 StreamEvents(

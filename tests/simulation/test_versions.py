@@ -65,3 +65,44 @@ def test_promises_are_kept_while_a_deployment_is_under_way() -> None:
     assert result.violations == []
     assert result.figures["messages"] > 10
     assert result.figures["fault deployed"] > 10
+
+
+def versions_in(seed: str, function: str, minute: int) -> set[bool]:
+    """Whether runs of a function in a minute of a deployment of an hour have today's code."""
+    storm = Storm("deployed", Kind.DEPLOYED, "", 0, 60 * MINUTE, 1.0)
+    account = Account(seed, stack(), Weather([storm], seed))
+    account.scheduler.run(minute * MINUTE)
+    return {account.version_of(function) is TODAYS for _ in range(200)}
+
+
+def gradual(seed: str, function: str) -> list[set[bool]]:
+    return [versions_in(seed, function, minute) for minute in range(60)]
+
+
+def test_in_a_gradual_deployment_runs_of_one_function_have_both_versions_for_minutes() -> None:
+    # Given a deployment that is gradual
+    minutes = gradual("ironmq/20", "push")
+    # Then for up to ten minutes both are there, before that the release's alone, and after that today's
+    mixed = [number for number, each in enumerate(minutes) if len(each) == 2]
+    assert 0 < len(mixed) <= 10
+    assert mixed == [*range(mixed[0], mixed[-1] + 1)]
+    assert all(each == {False} for each in minutes[: mixed[0]])
+    assert all(each == {True} for each in minutes[mixed[-1] + 1 :])
+    # And functions without versions pass at once
+    assert {len(each) for each in gradual("ironmq/20", "dispatch")} == {1}
+
+
+def test_one_that_goes_back_leaves_the_release_to_the_end() -> None:
+    minutes = gradual("ironmq/55", "push")
+    mixed = [number for number, each in enumerate(minutes) if len(each) == 2]
+    assert mixed
+    assert all(each == {False} for number, each in enumerate(minutes) if number not in mixed)
+
+
+def test_promises_are_kept_while_two_versions_of_one_function_work_and_when_one_goes_back() -> None:
+    for seed in (20, 55):
+        only = frozenset({"deployed", "producer-0", "producer-1"})
+        result = simulate(Plan(seed, "ironmq", hours=0.5, rate=40, only=only))
+        assert result.violations == []
+        assert result.figures["messages"] > 10
+        assert result.figures["fault deployed"] > 10
