@@ -19,7 +19,7 @@ from pushhub.cloud.audit_trail import folder_of
 from pushhub.cloud.calls import aws_call
 from pushhub.cloud.table import Item, Table, text
 
-from .holdings import BODIES, TABLES, owner
+from .holdings import BODIES, MENTIONS, TABLES, owner
 
 SETTLED_MS = 900_000
 """How long after the project was silenced something may still be written for it, milliseconds: no function runs
@@ -115,10 +115,9 @@ class Erasing:
         """The items of a table whose keys, or attributes that name an owner, hold the project's id."""
         yield from self._tables[name].scan(
             consistent=consistent,
-            FilterExpression="contains(pk, :id) OR contains(sk, :id) OR #project = :id OR begins_with(#topic, :id)",
             ProjectionExpression="pk, sk, #project, #topic",
-            ExpressionAttributeNames={"#project": "project", "#topic": "topic"},
             ExpressionAttributeValues={":id": {"S": project_id}},
+            **MENTIONS,
         )
 
     def _remove_items(self, name: str, project_id: str, erased: Erased) -> None:

@@ -24,17 +24,20 @@ class Kind:
         pk: Pattern of their partition keys; the group ``project`` is the owner.
         sk: Pattern of their sort keys, likewise.
         named: The attribute that begins with the owner, if neither key does; empty if nobody owns them.
+        moves: Whether an export has them: not what is true of this stack alone.
     """
 
     what: str
     pk: str
     sk: str = ".*"
     named: str = ""
+    moves: bool = True
 
 
 TABLES: dict[str, tuple[Kind, ...]] = {
     "ConfigTable": (
-        Kind(what="project, tokens, queues, totals, places, quota", pk=_OWN),
+        Kind(what="requests in progress", pk=_OWN, sk="(WAIT|CALL)#.*", moves=False),
+        Kind(what="project, tokens, queues, totals, quota", pk=_OWN),
         Kind(what="owner of a token", pk="T#[0-9a-f]{64}", sk="TOKEN", named="project"),
         Kind(what="alerts", pk="ALERTS", sk=_BELOW),
         Kind(what="the hub's own", pk="WORKERS|CHANGES"),
@@ -45,9 +48,10 @@ TABLES: dict[str, tuple[Kind, ...]] = {
     ),
     "ScheduleTable": (
         Kind(
-            what="health, turns, lines, backlogs, successors, statistics, search, searches of the past, tokens",
-            pk=f"(HEALTH|FLOW|LINE|WAITING|BEHIND|ATTEMPTS|FOUND|PAST|ACTIVITY|TOKEN)#{_PROJECT}(#.*)?",
+            what="health, turns, lines, backlogs, successors, statistics, search",
+            pk=f"(HEALTH|FLOW|LINE|WAITING|BEHIND|ATTEMPTS|FOUND|ACTIVITY)#{_PROJECT}(#.*)?",
         ),
+        Kind(what="searches of the past, tokens of servers", pk=f"(PAST|TOKEN)#{_PROJECT}(#.*)?", moves=False),
         Kind(what="lists of lines and circuits", pk="(LINES|CIRCUITS)#[0-9]+", sk=_BELOW),
         Kind(what="slow subscribers", pk="SLOW", sk=f"[0-9]+#{_BELOW}"),
         Kind(what="waits", pk="[0-9]+#[0-9]+", sk=f"[0-9]+#{_BELOW}"),
@@ -60,7 +64,7 @@ TABLES: dict[str, tuple[Kind, ...]] = {
     "HubTable": (Kind(what="settings of a store", pk=_OWN), Kind(what="its log", pk=_BELOW)),
     "BacklogsTable": (
         Kind(what="topics, backlogs, subscriptions, requests", pk=_BELOW),
-        Kind(what="connections", pk="C#.*", sk="C", named="topic"),
+        Kind(what="connections", pk="C#.*", sk="C", named="topic", moves=False),
         Kind(what="the hub's own", pk=_PULSE, sk="pulse"),
     ),
     "WebhooksTable": (
@@ -96,8 +100,25 @@ NOBODY = ""
 """The owner of the hub's own items."""
 
 
+MENTIONS: dict[str, Any] = {
+    "FilterExpression": "contains(pk, :id) OR contains(sk, :id) OR #project = :id OR begins_with(#topic, :id)",
+    "ExpressionAttributeNames": {"#project": "project", "#topic": "topic"},
+}
+"""A scan's filter for items whose keys, or attributes that name an owner, hold the project's id ``:id``."""
+
+
 def owner(table: str, item: dict[str, Any]) -> str | None:
     """The project that an item belongs to, :data:`NOBODY` for the hub's own, None if it is of no known kind."""
+    return _found(table, item)[0]
+
+
+def moving(table: str, item: dict[str, Any], project_id: str) -> bool:
+    """Whether an item is a project's, and goes with it to another stack."""
+    whose, kind = _found(table, item)
+    return whose == project_id and kind is not None and kind.moves
+
+
+def _found(table: str, item: dict[str, Any]) -> tuple[str | None, Kind | None]:
     pk, sk = item["pk"]["S"], item["sk"]["S"]
     for kind in TABLES[table]:
         found = re.fullmatch(kind.pk, pk, re.DOTALL), re.fullmatch(kind.sk, sk, re.DOTALL)
@@ -106,6 +127,6 @@ def owner(table: str, item: dict[str, Any]) -> str | None:
         named = re.match(_PROJECT, item.get(kind.named, {}).get("S", ""))
         for each in (*found, named):
             if each is not None and "project" in each.re.groupindex:
-                return str(each["project"])
-        return NOBODY
-    return None
+                return str(each["project"]), kind
+        return NOBODY, kind
+    return None, None

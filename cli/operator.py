@@ -15,15 +15,19 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.table import Table
+from pushhub.cloud.vault import KmsVault
 from pushhub.engine.projects import Projects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.suspension import KNOWN_WITHIN_MS
 
 from .answers import section, text
+from .carried import Folder
 from .dry import NotDone
 from .erasing import Erasing
+from .exporting import Exporting
 from .holdings import TABLES
 from .hub import HubOptions, NoHub, local_description
+from .importing import Importing
 from .settings import Profile
 from .trail import READING, CommandTrail, person
 
@@ -35,6 +39,8 @@ TABLE_OUTPUT = "ConfigTableName"
 """The stack's output that names the table of projects and tokens."""
 ROLE_OUTPUT = "OperatorRoleArn"
 """The stack's output that names the role with just the rights of these commands, if there is one."""
+KEY_OUTPUT = "VaultKeyArn"
+"""The stack's output that names the key that seals."""
 OWN_RIGHTS = "none"
 """In place of a role: the caller's own rights."""
 
@@ -213,11 +219,31 @@ def erasing_of(hub: HubOptions) -> Erasing:
     Raises:
         click.ClickException: The hub cannot be found.
     """
+    return Erasing(**_data_of(deployment(hub)))
+
+
+def exporting_of(hub: HubOptions, folder: Folder, *, with_keys: bool) -> Exporting:
+    """What exports projects of the hub; errors as in :func:`erasing_of`."""
     found = deployment(hub)
+    return Exporting(**_data_of(found), folder=folder, vault=_vault_of(found) if with_keys else None)
+
+
+def importing_of(hub: HubOptions, folder: Folder) -> Importing:
+    """What imports projects into the hub; errors as in :func:`erasing_of`."""
+    found = deployment(hub)
+    return Importing(**_data_of(found), folder=folder, vault=_vault_of(found), clock=SystemClock())
+
+
+def _data_of(found: Deployment) -> dict[str, Any]:
+    """All tables and buckets."""
     dynamodb, clock = found.client("dynamodb"), SystemClock()
-    return Erasing(
-        tables={name: Table(dynamodb, found.outputs[f"{name}Name"], clock) for name in TABLES},
-        s3=found.client("s3"),
-        bodies=found.outputs["BodiesBucketName"],
-        records=found.outputs["RecordsBucketName"],
-    )
+    return {
+        "tables": {name: Table(dynamodb, found.outputs[f"{name}Name"], clock) for name in TABLES},
+        "s3": found.client("s3"),
+        "bodies": found.outputs["BodiesBucketName"],
+        "records": found.outputs["RecordsBucketName"],
+    }
+
+
+def _vault_of(found: Deployment) -> KmsVault:
+    return KmsVault(found.client("kms"), found.outputs[KEY_OUTPUT], SystemClock())

@@ -91,6 +91,25 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
             "RecordsBucket/audit/*": "DeleteObjectVersion",
         },
     ),
+    "projects export": _FINDS
+    + _rights(
+        dynamodb=dict.fromkeys(_TABLES, "Scan"),
+        s3={
+            "BodiesBucket": "ListBucket",
+            "BodiesBucket/*": "GetObject",
+            "RecordsBucket": "ListBucket",
+            "RecordsBucket/records/*": "GetObject",
+            "RecordsBucket/audit/*": "GetObject",
+        },
+        kms={KEYS: "Decrypt"},
+    ),
+    "projects import": _FINDS
+    + _KEEPS
+    + _rights(
+        dynamodb={**dict.fromkeys(_TABLES, "BatchWriteItem"), "ConfigTable": "Scan GetItem BatchWriteItem"},
+        s3={"BodiesBucket/*": "PutObject", "RecordsBucket/records/*": "PutObject"},
+        kms={KEYS: "Decrypt GenerateDataKey"},
+    ),
     "tokens make": _CHANGES_PROJECT,
     "tokens list": _FINDS + _rights(dynamodb={"ConfigTable": "GetItem Query"}),
     "tokens revoke": _FINDS + _KEEPS + _rights(dynamodb={"ConfigTable": "GetItem Query DeleteItem"}),

@@ -2,15 +2,18 @@
 
 It is ``template.yaml`` with its loops written out. CloudFormation and a recent SAM CLI could do that themselves, each
 in its own way and with its own known bugs (docs/decisions/0010-loops-in-the-template.md); this way, what is deployed is
-what is tested.
+what is tested. It also says which release it is, in the mapping of that name: a version of a function is made for each
+(docs/decisions/0118-gradual-deployment.md).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +22,30 @@ from local.errors import LocalError
 from local.place import REPOSITORY
 
 
-def deployable(source: Path, target: Path) -> dict[str, Any]:
+def deployable(source: Path, target: Path, release: str = "unknown") -> dict[str, Any]:
     """A template without loops, whose paths start at the folder of the file it is written to.
+
+    Args:
+        source: The template.
+        target: The file.
+        release: What is deployed, in a word that no other deployment has (``GradualDeployment``).
 
     Raises:
         LocalError: The source is not a template.
     """
-    made = template.load(source)
+    made = template.load(source, release=release)
     for name, path in template.code_paths(made).items():
         template.point(made, name, os.path.relpath(source.parent / path, target.parent))
     return made
+
+
+def release_now() -> str:
+    """The commit, if there is one, and the time: ``1a2b3c4-20261126T101500Z``."""
+    asked = subprocess.run(
+        ["git", "rev-parse", "--short=7", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    commit = asked.stdout.strip() or "none"
+    return f"{commit}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (name,) = arguments if arguments is not None else sys.argv[1:]
     target = Path(name).resolve()
     try:
-        made = deployable(REPOSITORY / "template.yaml", target)
+        made = deployable(REPOSITORY / "template.yaml", target, release_now())
     except LocalError as error:
         print(f"pushhub: {error}", file=sys.stderr)
         return 1

@@ -36,8 +36,12 @@ _Loader.add_multi_constructor("!", intrinsics_multi_constructor)
 _CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion": "ContentUri"}
 
 
-def load(path: Path) -> dict[str, Any]:
+def load(path: Path, release: str = "") -> dict[str, Any]:
     """Read a SAM template, with its loops written out.
+
+    Args:
+        path: The template.
+        release: What its mapping ``Release`` says, in place of what is written there.
 
     Raises:
         LocalError: It is missing, is not YAML, or has an invalid loop.
@@ -46,10 +50,10 @@ def load(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise LocalError(f"the template cannot be read: {path}: {error.strerror}") from error
-    return parse(text, str(path))
+    return parse(text, str(path), release)
 
 
-def parse(text: str, name: str) -> dict[str, Any]:
+def parse(text: str, name: str, release: str = "") -> dict[str, Any]:
     """Like :func:`load`, from text; messages use the given name."""
     try:
         parsed = yaml.load(text, _Loader)  # noqa: S506 (derived from the safe one)
@@ -57,6 +61,8 @@ def parse(text: str, name: str) -> dict[str, Any]:
         raise LocalError(f"the template is not valid YAML: {name}: {error}") from error
     if not isinstance(parsed, dict) or not isinstance(parsed.get("Resources"), dict):
         raise LocalError(f"the template has no resources: {name}")
+    if release:
+        parsed["Mappings"]["Release"]["This"]["Id"] = release
     return language_extensions.expand(parsed)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,12 +14,13 @@ from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
 from pushhub.engine.model.trace import Traces
 
+from ..carried import Folder
 from ..dry import changes
 from ..erasing import SETTLED_MS
 from ..framework import Group, ask, destructive
 from ..holdings import PROJECT_ID
 from ..hub import HubOptions
-from ..operator import close_consumers, erasing_of, projects_of
+from ..operator import close_consumers, erasing_of, exporting_of, importing_of, projects_of
 
 MOST_PER_SECOND = 1_000_000
 
@@ -189,6 +191,72 @@ def delete_project(hub: HubOptions, project: str, yes: bool) -> int:
         return 1
     erasing.finish(project)
     return 0
+
+
+@projects.command("export")
+@click.argument("project")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--with-keys", is_flag=True, help="Signing keys, tokens and passwords, opened. Guard the folder.")
+@click.option("--running", is_flag=True, help="Although something may still change; that may be missing, or old.")
+@click.pass_obj
+def export_project(hub: HubOptions, project: str, folder: Path, with_keys: bool, running: bool) -> int:
+    """Export a project with everything that is its: settings, messages, bodies, deliveries, records, changes.
+
+    It has to be suspended for a quarter of an hour, after which nothing changes any more. The command may be
+    interrupted and repeated: it goes on where it was. What is sealed stays sealed without --with-keys, for a stack with
+    the same key.
+    """
+    known = next((each for each in projects_of(hub).projects() if each.project_id == project), None)
+    if known is None:
+        raise NotFound("Project not found")
+    if not running and (known.suspended_at is None or not _is_silent(known.suspended_at)):
+        raise click.ClickException(
+            f"something may still change: suspend it (pushhub projects suspend {project}), and export it a quarter of "
+            "an hour later"
+        )
+    place = Folder(folder)
+    begun = {"project": project, "keys": with_keys, "hub": hub.settings().stack}
+    if (place.state() or begun) != begun:
+        raise click.ClickException(f"another export was begun in {folder}: {place.state()}")
+    if not place.state() and place.files():
+        raise click.ClickException(f"{folder} is not empty")
+    place.keep(begun)
+    counts = exporting_of(hub, place, with_keys=with_keys).run(project, known.created_at, _progress)
+    hub.show([{"place": each, "exported": counts[each]} for each in sorted(counts)])
+    return 0
+
+
+@projects.command("import")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@changes
+@click.pass_obj
+def import_project(hub: HubOptions, folder: Path) -> int:
+    """Import an exported project, with the same ids. It is suspended here until it is resumed.
+
+    The command may be interrupted and repeated, as long as the project is suspended. Exit code 1: less was written than
+    was exported.
+    """
+    place = Folder(folder)
+    importing = importing_of(hub, place)
+    manifest = importing.check()
+    counts: dict[str, int] = manifest["counts"]
+    project, begun = manifest["project"], f"imported-{hub.settings().stack or 'local'}.json"
+    there = next((each for each in projects_of(hub).projects() if each.project_id == project), None)
+    if there is not None and (not place.state(begun) or not there.suspended or there.erased_since is not None):
+        raise click.ClickException(f"there is a project {project} already, which this does not go on to import")
+    if hub.dry_run:
+        hub.show([{"place": each, "would import": counts[each]} for each in sorted(counts)])
+        return 0
+    place.keep({"project": project}, begun)
+    # So that the audit trail says whose data it was.
+    click.get_current_context().params["project"] = project
+    done = importing.run(manifest, _progress)
+    hub.show([{"place": each, "exported": counts[each], "imported": done[each]} for each in sorted(counts)])
+    return 0 if all(done[each] == counts[each] for each in counts) else 1
+
+
+def _progress(done: str) -> None:
+    click.echo(f"done: {done}", err=True)
 
 
 def _is_silent(since: int) -> bool:

@@ -18,9 +18,7 @@ from pushhub.webhooks.store.dynamodb_sealed import SealedEndpoints, masked_attem
 from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
-from ..operator import TABLE_OUTPUT, deployment
-
-KEY_OUTPUT = "VaultKeyArn"
+from ..operator import KEY_OUTPUT, TABLE_OUTPUT, deployment
 
 
 @click.command(cls=Command)

@@ -59,6 +59,7 @@ ITEMS = [
     ("HubTable", "P#{p}", "MAPPING#1", {}),
     ("HubTable", "{p}#M#1", "ENTRY", {}),
     ("BacklogsTable", "{p}#T#p#orders", "HEAD", {}),
+    ("ConfigTable", "P#{p}", "WAIT#3", {}),
     ("BacklogsTable", "C#a1b2-{p}", "C", {"topic": "{p}#T#p#orders"}),
     ("WebhooksTable", "P#{p}", "APP#app_1", {}),
     ("WebhooksTable", "T#{p}#ep_1", "T#1", {}),
@@ -246,6 +247,24 @@ def test_everything_of_a_project_goes_and_nothing_of_another(hub: Hub) -> None:
     assert (f"P#{hub.project}", "PROJECT") not in keys
     # And whoever asks again is told the same
     assert {*hub.delete(code=0)[0].values()} == {(0, 0)}
+
+
+def test_former_versions_of_bodies_go_too(hub: Hub) -> None:
+    # Given a bucket with versions (BodyVersionsDays), in which a body was written over and another one removed
+    hub.s3.put_bucket_versioning(Bucket=aws.BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    first, second = (
+        key for key in sorted(hub.stored(aws.BUCKET)) if hub.project in key and "/webhooks" not in f"/{key}"
+    )
+    hub.s3.put_object(Bucket=aws.BUCKET, Key=first, Body=b"erased")
+    hub.s3.delete_object(Bucket=aws.BUCKET, Key=second)
+    assert len(hub.stored(aws.BUCKET)[first]) == 2
+    # When
+    places, _ = hub.delete()
+    # Then no version is left, nor that one was removed
+    assert sum(removed for place, (removed, _) in places.items() if "bodies bucket" in place) == len(BODIES) + 2
+    listed = hub.s3.list_object_versions(Bucket=aws.BUCKET)
+    assert [each["Key"] for each in listed.get("DeleteMarkers", [])] == []
+    assert all(hub.project not in each["Key"] for each in listed["Versions"])
 
 
 def test_what_is_written_late_is_found_by_the_next_run(hub: Hub) -> None:

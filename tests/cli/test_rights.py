@@ -30,6 +30,7 @@ from tests.cli.aws_calls import Calls
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub
 from tests.cli.test_erasing import NAMES, OUTPUTS, RECORDS_BUCKET, Hub
+from tests.cli.test_moving import Mover
 from tests.cloud import aws_services as aws
 from tests.contract.samples import first, message
 from tests.template.cloudformation import deployed, of_type, references, source
@@ -72,12 +73,12 @@ def exactly(calls: Calls, command: str) -> None:
 def stack(acme: Hub, monkeypatch: pytest.MonkeyPatch) -> Hub:
     """A stack with a report's job and streams that are read."""
     below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
-    outputs = {**OUTPUTS, "ReportJobName": "report", "DispatchFunctionName": "dispatch", "RecordsFunctionName": "rec"}
+    more = {"ReportJobName": "report", "DispatchFunctionName": "dispatch", "RecordsFunctionName": "rec"}
     chosen = {"PointInTimeRecovery": "true", "DeletionProtection": "true", "AuditTrail": "true"}
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
         if operation == "DescribeStacks":
-            named = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
+            named = [{"OutputKey": key, "OutputValue": value} for key, value in {**OUTPUTS, **more}.items()]
             parts = [{"ParameterKey": key, "ParameterValue": value} for key, value in chosen.items()]
             return {"Stacks": [{"Outputs": named, "Parameters": parts}]}
         if operation == "ListEventSourceMappings":
@@ -183,6 +184,22 @@ def test_a_command_makes_the_calls_that_the_table_says(stack: Hub, calls: Calls,
     exactly(calls, command)
 
 
+def test_moving_makes_the_calls_that_the_table_says(
+    stack: Hub, calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a project with everything, in a stack with a vault
+    mover = Mover(stack, tmp_path / "acme", monkeypatch)
+    mover.exports("--with-keys")
+    exactly(calls, "projects export")
+    # And an export without keys, which asks the vault of where it comes to
+    mover.folder = tmp_path / "sealed"
+    mover.exports()
+    mover.leaves()
+    mover.lost_keys.clear()
+    mover.imports()
+    exactly(calls, "projects import")
+
+
 def with_a_trail(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stack of another fixture keeps an audit trail."""
     below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
@@ -268,7 +285,7 @@ def test_every_command_that_may_talk_to_aws_is_in_the_table() -> None:
         if re.search(r"^\s*from \.\.operator import|boto", Path(str(import_module(module).__file__)).read_text(), re.M)
     }
     assert asks - {"simulate hub"} == {*RIGHTS}
-    assert {*SCENARIOS, "rebuild", "reseal", "deploy doctor"} == {*RIGHTS}
+    assert {*SCENARIOS, "projects export", "projects import", "rebuild", "reseal", "deploy doctor"} == {*RIGHTS}
 
 
 def named(resource: Any) -> str:

@@ -271,6 +271,26 @@ def test_past_may_search_records_and_is_the_only_one_that_may(caller: Caller) ->
     assert caller.functions.invoke("control", event)["statusCode"] == 404
 
 
+@pytest.mark.parametrize("table", ["messages", "pull", "backlogs"])
+def test_what_was_put_back_or_came_from_another_stack_makes_no_records_again(functions: Functions, table: str) -> None:
+    # Given an item of any table with a stream, which looks like a new one there, and which nobody could read
+    image = {"pk": {"S": f"{PROJECT}#aaaaaaaaaaaa#1"}, "sk": {"S": "M"}, "kind": {"S": "message"}}
+    record = {
+        "eventID": "1",
+        "eventName": "INSERT",
+        "eventSourceARN": f"arn:aws:dynamodb:us-east-1:123456789012:table/{table}/stream/2026-11-21T00:00:00.000",
+        "dynamodb": {
+            "SequenceNumber": "1",
+            "ApproximateCreationDateTime": 1795240514,
+            "Keys": {name: image[name] for name in ("pk", "sk")},
+            "NewImage": {**image, "restored": {"BOOL": True}},
+        },
+    }
+    # When records is given it, then nothing is written, and nothing set aside
+    functions.invoke("records", {"Records": [record]})
+    assert lambdas_own(functions.calls) == []
+
+
 def test_records_may_keep_records_and_what_it_cannot_read(functions: Functions) -> None:
     item = {
         "pk": {"S": f"{PROJECT}#aaaaaaaaaaaa#1"},

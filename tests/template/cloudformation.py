@@ -15,6 +15,7 @@ __all__ = [
     "called_by",
     "conditions",
     "deployed",
+    "function_of",
     "of_type",
     "parameter",
     "references",
@@ -53,6 +54,12 @@ def called_by(integration: str) -> str:
     uri = resources()[integration]["Properties"]["IntegrationUri"]
     (function,) = {each for each in references(uri) if resources().get(each, {}).get("Type") == "AWS::Lambda::Function"}
     return function
+
+
+def function_of(mapping: Resource) -> str:
+    """Logical id of the function that an event source mapping runs: by default, and not a version of it."""
+    named = mapping["FunctionName"]
+    return str((named["Fn::If"][2] if "Fn::If" in named else named)["Ref"])
 
 
 def parameter(name: str) -> Resource:

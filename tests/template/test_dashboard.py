@@ -26,12 +26,14 @@ NAMED_BY = {
 }
 
 
-def body(*, producers_url: bool = True) -> Resource:
+def body(*, producers_url: bool = True, gradual: bool = True) -> Resource:
     """The dashboard's body, with ``${...}`` left in it as names."""
     (dashboard,) = of_type("AWS::CloudWatch::Dashboard").values()
     text, also = dashboard["DashboardBody"]["Fn::Sub"]
-    _, then, otherwise = also["OfProducersUrl"]["Fn::If"]
-    made: Resource = json.loads(text.replace("${OfProducersUrl}", then["Fn::Sub"] if producers_url else otherwise))
+    for name, there in (("OfProducersUrl", producers_url), ("OfReleases", gradual)):
+        _, then, otherwise = also[name]["Fn::If"]
+        text = text.replace(f"${{{name}}}", then["Fn::Sub"] if there else otherwise)
+    made: Resource = json.loads(text)
     return made
 
 
@@ -65,8 +67,10 @@ def test_there_is_none_unless_it_is_asked_for() -> None:
 
 @pytest.mark.parametrize("producers_url", [True, False])
 def test_its_alarms_are_those_of_the_template(producers_url: bool) -> None:
-    (widget,) = (each for each in body(producers_url=producers_url)["widgets"] if each["type"] == "alarm")
-    expected = set(ALARMS) if producers_url else set(ALARMS) - {"ProducersUrlErrors"}
+    shows = body(producers_url=producers_url, gradual=producers_url)["widgets"]
+    (widget,) = (each for each in shows if each["type"] == "alarm")
+    optional = {"ProducersUrlErrors", "IngestReleaseErrors", "ControlReleaseErrors", "PushReleaseErrors"}
+    expected = set(ALARMS) if producers_url else set(ALARMS) - optional
     alarms = widget["properties"]["alarms"]
     assert sorted(alarms) == sorted(f"${{{each}.Arn}}" for each in expected)
     assert len(alarms) <= 100  # CloudWatch's limit for such a widget

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.template.cloudformation import Resource, of_type, parameter, resolved, resources
+from tests.template.cloudformation import Resource, deployed, of_type, parameter, resolved, resources
 
 from pushhub.engine.model.queue import MAX_EXPIRATION_S
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
@@ -27,9 +27,10 @@ def test_nothing_else_is_kept_in_the_way_of_the_next_deployment() -> None:
     # Given the resources that stay when a stack is removed
     kept = {name for name, each in resources().items() if each.get("DeletionPolicy", "Delete") != "Delete"}
     # Then that is data and the key of some of it, and the account's setting for API Gateway with its role, which others
-    # use
-    assert kept == {*TABLES, *BUCKETS, "WebhooksKey", "ApiGatewayAccount", "ApiGatewayLogsRole"}
-    assert all(is_kept(resources()[name]) for name in kept)
+    # use; and versions of functions, each of which has a number of its own
+    versions = {*of_type("AWS::Lambda::Version")}
+    assert kept == {*TABLES, *BUCKETS, *versions, "WebhooksKey", "ApiGatewayAccount", "ApiGatewayLogsRole"}
+    assert all(is_kept(resources()[name]) for name in kept - versions)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -132,3 +133,26 @@ def test_objects_leave_by_lifecycle() -> None:
     assert [rule["ExpirationInDays"] for rule in records if rule.get("Prefix") == "records/"] == [
         {"Ref": "RecordsRetentionDays"}
     ]
+
+
+def test_removed_bodies_can_be_had_back_for_as_long_as_is_asked() -> None:
+    without, there = (deployed(**more)["BodiesBucket"]["Properties"] for more in ({}, {"BodyVersionsDays": "7"}))
+    assert "VersioningConfiguration" not in without
+    assert there["VersioningConfiguration"] == {"Status": "Enabled"}
+    added = [
+        each
+        for each in there["LifecycleConfiguration"]["Rules"]
+        if each not in without["LifecycleConfiguration"]["Rules"]
+    ]
+    assert added == [
+        {
+            "Id": "drop-former-versions",
+            "Status": "Enabled",
+            "NoncurrentVersionExpiration": {"NoncurrentDays": {"Ref": "BodyVersionsDays"}},
+            "ExpiredObjectDeleteMarker": True,
+        }
+    ]
+    # And nothing else changes
+    before, after = deployed(), deployed(BodyVersionsDays="7")
+    assert {name for name in before if before[name] != after[name]} == {"BodiesBucket"}
+    assert before.keys() == after.keys()

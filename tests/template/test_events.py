@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.template.cloudformation import ROOT, called_by, of_type, source
+from tests.template.cloudformation import ROOT, called_by, function_of, of_type, source
 
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.store._delivery_items import decode_delivery
@@ -42,7 +42,7 @@ def triggers() -> set[tuple[str, str]]:
     """Each function with each of its triggers, according to the template."""
     found = set()
     for mapping in of_type("AWS::Lambda::EventSourceMapping").values():
-        found.add((mapping["FunctionName"]["Ref"], mapping["EventSourceArn"]["Fn::GetAtt"][0]))
+        found.add((function_of(mapping), mapping["EventSourceArn"]["Fn::GetAtt"][0]))
     for route in of_type("AWS::ApiGatewayV2::Route").values():
         integration = route["Target"]["Fn::Sub"].removeprefix("integrations/${").removesuffix("}")
         found.add((called_by(integration), route["RouteKey"]))

@@ -25,8 +25,8 @@ def test_each_entry_of_a_mapping_is_used_by_a_loop() -> None:
         for each in walk(body):
             if isinstance(each, dict) and "Fn::FindInMap" in each and each["Fn::FindInMap"][1] == {"Ref": name}:
                 used[each["Fn::FindInMap"][0]] |= set(items)
-    # Then no entry is missing
-    for name in WRITTEN["Mappings"].keys() - source()["Mappings"].keys():
+    # Then no entry is missing (that of the release is in no loop)
+    for name in WRITTEN["Mappings"].keys() - source()["Mappings"].keys() - {"Release"}:
         assert set(WRITTEN["Mappings"][name]) == used[name]
 
 

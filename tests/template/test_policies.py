@@ -50,6 +50,8 @@ OF_INTERFACES = {
 """What Lambda needs to run a function in a VPC (AWS's own policy AWSLambdaVPCAccessExecutionRole, without its logs)."""
 OPERATORS = "OperatorRole"
 """Assumed by persons; tests/cli/test_rights.py compares its rights with what their commands call."""
+OF_DEPLOYMENTS = {"cloudwatch:DescribeAlarms"}
+"""What CodeDeploy does to go back when an alarm rings; it takes no resource."""
 OF_OPERATORS = [
     {"lambda:ListEventSourceMappings"},
     # On the functions that read streams only, by a condition
@@ -93,7 +95,7 @@ def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
             text = resource.get("Fn::Sub", "") if isinstance(resource, dict) else resource
             # An account has one catalog, which Glue asks about beside each table in it.
             known = text.endswith("}:catalog") or (
-                resource == "*" and set(statement["Action"]) in [OF_INTERFACES, *OF_OPERATORS]
+                resource == "*" and set(statement["Action"]) in [OF_INTERFACES, OF_DEPLOYMENTS, *OF_OPERATORS]
             )
             known = known or resource == {"Ref": "AWS::StackId"} or text.endswith(":${AWS::Region}::/account")
             assert references(resource) - WHERE or known, f"{resource} names nothing"
@@ -119,7 +121,8 @@ def test_a_role_has_no_managed_policy_and_belongs_to_one_resource(name: str) -> 
         and each["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
         and name in references(each.get("Properties"))
     ]
-    assert len(users) == (0 if name == OPERATORS else 1)
+    # Each of the three functions that have versions has a group of deployments.
+    assert len(users) == {OPERATORS: 0, "DeploymentsRole": 3}.get(name, 1)
 
 
 def test_wake_may_run_itself_and_nothing_else() -> None:

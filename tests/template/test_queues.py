@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.template.cloudformation import ROOT, Resource, of_type, parameter, references, resources, source
+from tests.template.cloudformation import ROOT, Resource, function_of, of_type, parameter, references, resources, source
 
 from pushhub.engine.model.delivery import SETTLED, DeliveryState
 
@@ -78,7 +78,7 @@ def test_visibility_is_the_timeout_of_the_function_and_the_batch_window_or_littl
     mappings = mappings_of(name)
     assert mappings
     for mapping in mappings.values():
-        timeout = resources()[mapping["FunctionName"]["Ref"]]["Properties"]["Timeout"]
+        timeout = resources()[function_of(mapping)]["Properties"]["Timeout"]
         window = longest(mapping.get("MaximumBatchingWindowInSeconds", 0))
         # Lambda refuses a mapping of a queue that hides messages for a shorter time than its function may run.
         assert timeout + window <= QUEUES[name]["VisibilityTimeout"] <= timeout + window + 60

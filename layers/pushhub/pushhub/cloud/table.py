@@ -199,14 +199,23 @@ class Table:
 
     def scan(self, *, consistent: bool = True, **scan: Any) -> Iterator[Item]:
         """The items of a scan of the whole table, fetched lazily page by page."""
-        start: dict[str, Any] = {}
+        for items, _ in self.scanned(consistent=consistent, **scan):
+            yield from items
+
+    def scanned(
+        self, *, consistent: bool = True, start: Item | None = None, **scan: Any
+    ) -> Iterator[tuple[list[Item], Item | None]]:
+        """The pages of a scan of the whole table, or of its rest from a key on: the items of each, and the key that the
+        next one starts from, None after the last.
+        """
         while True:
+            more: dict[str, Any] = {"ExclusiveStartKey": start} if start else {}
             with aws_call("dynamodb:Scan"):
-                page = self._client.scan(TableName=self._name, ConsistentRead=consistent, **start, **scan)
-            yield from page["Items"]
-            if "LastEvaluatedKey" not in page:
+                page = self._client.scan(TableName=self._name, ConsistentRead=consistent, **more, **scan)
+            start = page.get("LastEvaluatedKey")
+            yield page["Items"], start
+            if not start:
                 return
-            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
     def get_many(self, keys: Sequence[Item], *, consistent: bool = True) -> list[Item]:
         """Items by key, in no particular order; missing items are left out. Keys must be distinct. A read that is not

@@ -22,7 +22,7 @@ _REMEMBERED_MS = 3_600_000
 _REMEMBERED = 5_000
 """Keys, and texts that KMS itself encrypted, are remembered for that long."""
 
-_MARK = b"PHV1"
+MARK = b"PHV1"
 """Begins each sealed text; those without it are from before November 2026, and were encrypted by KMS one by one."""
 
 
@@ -60,12 +60,12 @@ class KmsVault:
     def seal(self, project_id: str, content: bytes) -> bytes:
         """Encrypt for a project; can only be decrypted with the same project's id."""
         key = self._sealing.get(project_id) or self._made(project_id)
-        head = _MARK + len(key.wrapped).to_bytes(2) + key.wrapped
+        head = MARK + len(key.wrapped).to_bytes(2) + key.wrapped
         return head + encrypt(key.plain, content, context=project_id.encode())
 
     def open(self, project_id: str, sealed: bytes) -> bytes:
         """Decrypt what was sealed for a project."""
-        if not sealed.startswith(_MARK):
+        if not sealed.startswith(MARK):
             return self._decrypted(self._one_by_one, project_id, sealed).plain
         wrapped, text = _parts(sealed)
         key = self._decrypted(self._keys, project_id, wrapped)
@@ -81,7 +81,7 @@ class KmsVault:
         """ARN of the KMS key that opens a sealed text; empty for a text of the older form, which is to be sealed anew
         anyway.
         """
-        if not sealed.startswith(_MARK):
+        if not sealed.startswith(MARK):
             return ""
         return self._decrypted(self._keys, project_id, _parts(sealed)[0]).kms_key
 
@@ -109,6 +109,6 @@ class KmsVault:
 
 def _parts(sealed: bytes) -> tuple[bytes, bytes]:
     """The encrypted key and the encrypted text."""
-    start = len(_MARK) + 2
-    end = start + int.from_bytes(sealed[len(_MARK) : start])
+    start = len(MARK) + 2
+    end = start + int.from_bytes(sealed[len(MARK) : start])
     return sealed[start:end], sealed[end:]

@@ -954,13 +954,15 @@ class Engine:
 
     def _records_of(self, table: str) -> Records:
         from pushhub.engine.records import Records
-        from pushhub.engine.store.dynamodb_changes import record_of_change
+        from pushhub.engine.store.dynamodb_changes import is_restored, record_of_change
         from pushhub.engine.store.dynamodb_pulses import pulses_of_change
 
         readers = {name: read for protocol in self.protocols for name, read in protocol.change_readers().items()}
         own = readers.get(table, record_of_change)
 
         def read(stream_record: Mapping[str, Any]) -> DeliveryRecord | Sequence[DeliveryRecord | Pulse] | None:
+            if is_restored(stream_record):
+                return None
             pulses = pulses_of_change(stream_record, table)
             return own(stream_record) if pulses is None else pulses
 

@@ -29,8 +29,6 @@ def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
     stream = stream_record["dynamodb"]
     before, after = stream.get("OldImage"), stream.get("NewImage")
     changed_at = round(float(stream["ApproximateCreationDateTime"]) * 1000)
-    if not before and after and RESTORED in after:
-        return None
     kind = (after or before)["kind"]["S"]
     if kind == "message":
         return record_of_acceptance(decode_message(after)) if after and not before else None
@@ -39,6 +37,12 @@ def record_of_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
     if kind == "order":
         return None
     raise ValueError(f"unknown kind of item: {kind!r}")
+
+
+def is_restored(stream_record: Mapping[str, Any]) -> bool:
+    """Whether an item was put back, or came from another stack: its records are there already."""
+    stream = stream_record["dynamodb"]
+    return not stream.get("OldImage") and RESTORED in (stream.get("NewImage") or {})
 
 
 def _delivery(image: Item | None) -> Delivery | None:

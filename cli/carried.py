@@ -1,0 +1,209 @@
+"""A project's data in a folder: what :mod:`cli.exporting` writes and :mod:`cli.importing` reads.
+
+Each file is written whole or not at all, and the manifest comes last: a folder with a manifest is complete, and the
+manifest has the digest of every file.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+
+from pushhub.cloud.table import Item
+from pushhub.cloud.vault import MARK
+
+from .holdings import TABLES
+
+FORMAT = 1
+"""The form of the files; a later form has another number."""
+MANIFEST, STATE, BODIES, RECORDS, AUDIT = "manifest.json", "begun.json", "bodies", "records", "audit"
+"""The manifest; what an export or import was begun with; the folders besides those of tables."""
+SEALING = ("ConfigTable", "HubTable", "WebhooksTable")
+"""The tables that have sealed values."""
+_SEALED_ATTRIBUTES = ("sealed", "credentials", "scheme_secrets")
+_IN_TEXT = re.compile(r"UEhWMQ[A-Za-z0-9+/]{40,}={0,2}")
+"""A sealed value in a text: base64 of what begins with the mark."""
+
+
+class Opens(Protocol):
+    """Opens and seals what opens something."""
+
+    def seal(self, project_id: str, content: bytes) -> bytes:
+        """Encrypt for a project."""
+        ...
+
+    def open(self, project_id: str, sealed: bytes) -> bytes:
+        """Decrypt what was sealed for a project."""
+        ...
+
+
+class Folder:
+    """The folder.
+
+    Args:
+        path: Where it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, whole or not at all. Only its owner may read it."""
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        unfinished = path.with_name(f".{path.name}.unfinished")
+        unfinished.unlink(missing_ok=True)
+        unfinished.touch(mode=0o600)
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+
+    def read(self, name: str) -> bytes:
+        """A file.
+
+        Raises:
+            click.ClickException: It is not there.
+        """
+        try:
+            return (self.path / name).read_bytes()
+        except OSError as error:
+            raise click.ClickException(f"{self.path / name} cannot be read: {error.strerror}") from error
+
+    def state(self, name: str = STATE) -> dict[str, Any]:
+        """A small file of JSON; empty if there is none.
+
+        Raises:
+            click.ClickException: It is none.
+        """
+        if not (self.path / name).is_file():
+            return {}
+        try:
+            found = json.loads(self.read(name))
+        except ValueError as error:
+            raise click.ClickException(f"{self.path / name} is no JSON: {error}") from error
+        if not isinstance(found, dict):
+            raise click.ClickException(f"{self.path / name} is no export's")
+        return found
+
+    def keep(self, state: dict[str, Any], name: str = STATE) -> None:
+        """Write such a file."""
+        self.write(name, json.dumps(state, indent=1, sort_keys=True).encode())
+
+    def files(self, under: str = "") -> list[str]:
+        """The finished files below a folder, in order."""
+        found = (each for each in (self.path / under).rglob("*") if each.is_file() and not each.name.startswith("."))
+        return sorted(str(each.relative_to(self.path)) for each in found)
+
+    def digest(self, name: str) -> str:
+        """SHA-256 of a file, in hex."""
+        return hashlib.sha256(self.read(name)).hexdigest()
+
+    def write_lines(self, name: str, lines: list[dict[str, Any]]) -> None:
+        """Write a file of JSON lines."""
+        text = "".join(json.dumps(each, separators=(",", ":"), ensure_ascii=False) + "\n" for each in lines)
+        self.write(name, gzip.compress(text.encode(), mtime=0))
+
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        """The lines of such a file.
+
+        Raises:
+            click.ClickException: It is damaged.
+        """
+        try:
+            return [json.loads(each) for each in gzip.decompress(self.read(name)).splitlines()]
+        except (EOFError, OSError, ValueError) as error:
+            raise click.ClickException(f"{self.path / name} is damaged: {error!r}") from error
+
+    def parts(self, table: str) -> list[str]:
+        """The files of a table's items, in order."""
+        return self.files(table) if table in TABLES else []
+
+
+def as_json(value: Any) -> Any:
+    """An item, or a part of one, with binary values in base64."""
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(bytes(value)).decode()
+    if isinstance(value, dict):
+        return {key: as_json(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [as_json(each) for each in value]
+    return value
+
+
+def as_bytes(value: str) -> bytes:
+    """A binary value again."""
+    return base64.b64decode(value)
+
+
+def as_item(value: dict[str, Any]) -> Item:
+    """The item again."""
+    return {name: _typed(each) for name, each in value.items()}
+
+
+def _typed(value: dict[str, Any]) -> dict[str, Any]:
+    [(kind, content)] = value.items()
+    if kind == "B":
+        return {kind: base64.b64decode(content)}
+    if kind == "BS":
+        return {kind: [base64.b64decode(each) for each in content]}
+    if kind == "L":
+        return {kind: [_typed(each) for each in content]}
+    return {kind: as_item(content)} if kind == "M" else {kind: content}
+
+
+def sealed_values(table: str, item: Item) -> set[bytes]:
+    """The values in an item that look sealed: also a body that begins like one, which opening tells.
+
+    Raises:
+        click.ClickException: One is sealed in the form from before November 2026, which cannot be told from others.
+    """
+    if table not in SEALING:
+        return set()
+    for name in _SEALED_ATTRIBUTES:
+        value = bytes(item.get(name, {}).get("B", b""))
+        if value and not value.startswith(MARK):
+            raise click.ClickException(f"{item['sk']['S']} is sealed in the older form: run pushhub reseal first")
+    return {*_sealed({"M": item})}
+
+
+def _sealed(value: dict[str, Any]) -> Iterator[bytes]:
+    [(kind, content)] = value.items()
+    if kind == "B" and bytes(content).startswith(MARK):
+        yield bytes(content)
+    elif kind == "S":
+        yield from (base64.b64decode(each) for each in _IN_TEXT.findall(content) if len(each) % 4 == 0)
+    elif kind in ("L", "M"):
+        for each in content if kind == "L" else content.values():
+            yield from _sealed(each)
+
+
+def sealed_anew(value: dict[str, Any], new: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """A typed value with other sealed values in place of those in it."""
+    [(kind, content)] = value.items()
+    if kind == "B":
+        return {kind: new.get(bytes(content), content)}
+    if kind == "S":
+        return {kind: _IN_TEXT.sub(lambda found: _replaced(found.group(), new), content)}
+    if kind == "L":
+        return {kind: [sealed_anew(each, new) for each in content]}
+    if kind == "M":
+        return {kind: {name: sealed_anew(each, new) for name, each in content.items()}}
+    return value
+
+
+def _replaced(text: str, new: Mapping[bytes, bytes]) -> str:
+    if len(text) % 4:
+        return text
+    sealed = base64.b64decode(text)
+    return base64.b64encode(new[sealed]).decode() if sealed in new else text

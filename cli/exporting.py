@@ -1,0 +1,201 @@
+"""Exports a project: everything that is its, into a folder.
+
+A run that is killed is followed by one that goes on after the last file that was finished: each file of a table's items
+says where the next one begins, and nothing else is remembered.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import click
+
+from pushhub.base.errors import Unavailable
+from pushhub.base.times import iso_time
+from pushhub.cloud.audit_trail import folder_of
+from pushhub.cloud.calls import aws_call
+from pushhub.cloud.table import Item, Table
+
+from .carried import AUDIT, BODIES, FORMAT, MANIFEST, RECORDS, Folder, Opens, as_json, sealed_values
+from .holdings import BODIES as AREAS
+from .holdings import MENTIONS, TABLES, moving
+
+PART_BYTES = 4_000_000
+"""About how many bytes of items a file has."""
+PART_PAGES = 200
+"""How many pages of a table are read for a file at most: what is read again if the run is killed."""
+UNSEALABLE = "InvalidCiphertextException"
+"""What KMS says of something that it has never encrypted."""
+
+
+class Exporting:
+    """Exports a project.
+
+    Args:
+        tables: All tables, by their names in the template.
+        s3: S3 client.
+        bodies: Name of the bodies bucket.
+        records: Name of the records bucket.
+        folder: Where to.
+        vault: Opens what is sealed; None leaves it sealed, for a stack that has the same key.
+    """
+
+    def __init__(
+        self, *, tables: Mapping[str, Table], s3: Any, bodies: str, records: str, folder: Folder, vault: Opens | None
+    ) -> None:
+        self._tables = tables
+        self._s3 = s3
+        self._bodies = bodies
+        self._records = records
+        self._folder = folder
+        self._vault = vault
+
+    def run(self, project_id: str, created_at: int, said: Callable[[str], None]) -> Counter[str]:
+        """Write what is not written yet, and then the manifest.
+
+        Args:
+            project_id: The project, which nothing changes meanwhile.
+            created_at: When it was made, epoch milliseconds: older records are not looked at.
+            said: Is told what is done.
+
+        Returns:
+            How many items, objects and records there are, by place.
+
+        Raises:
+            Unavailable: Something could not be read; run it again.
+            click.ClickException: A file is damaged.
+        """
+        for name in TABLES:
+            self._items(name, project_id)
+            said(name)
+        for area in AREAS:
+            self._objects(self._bodies, f"{area}/{project_id}/", BODIES)
+        said("bodies")
+        self._of_days(project_id, iso_time(created_at)[:10])
+        said("delivery records")
+        self._objects(self._records, folder_of(project_id), AUDIT)
+        counts = self._counted()
+        files = {each: self._folder.digest(each) for each in self._folder.files() if "/" in each}
+        self._folder.keep(
+            {
+                "format": FORMAT,
+                "project": project_id,
+                "opened": self._vault is not None,
+                "counts": dict(counts),
+                "files": files,
+            },
+            MANIFEST,
+        )
+        return counts
+
+    def _items(self, name: str, project_id: str) -> None:
+        """Write the rest of a table's items."""
+        parts = self._folder.parts(name)
+        last = self._folder.lines(parts[-1])[-1]["next"] if parts else {}
+        if last is None:
+            return
+        lines: list[dict[str, Any]] = []
+        size = pages = 0
+        number = len(parts)
+        for items, following in self._tables[name].scanned(
+            start=last or None, ExpressionAttributeValues={":id": {"S": project_id}}, **MENTIONS
+        ):
+            for item in items:
+                if moving(name, item, project_id):
+                    lines.append(self._line(name, item, project_id))
+                    size += len(json.dumps(lines[-1]))
+            pages += 1
+            if size >= PART_BYTES or pages >= PART_PAGES or following is None:
+                self._folder.write_lines(f"{name}/{number:06d}.jsonl.gz", [*lines, {"next": following}])
+                lines, size, pages, number = [], 0, 0, number + 1
+
+    def _line(self, name: str, item: Item, project_id: str) -> dict[str, Any]:
+        line: dict[str, Any] = {"item": as_json(item)}
+        sealed = sealed_values(name, item)
+        if sealed and self._vault is not None:
+            opened = {as_json(each): as_json(opened_by(self._vault, project_id, each)) for each in sealed}
+            line["opened"] = {name: value for name, value in opened.items() if value is not None}
+        return line
+
+    def _objects(self, bucket: str, prefix: str, under: str) -> None:
+        """Write the objects with a prefix, each to a file."""
+        there = {*self._folder.files(under)}
+        for page in self._pages(bucket, prefix):
+            for each in page.get("Contents", []):
+                if f"{under}/{each['Key']}" not in there:
+                    self._folder.write(f"{under}/{_safe(each['Key'])}", self._read(bucket, each["Key"]))
+
+    def _of_days(self, project_id: str, first: str) -> None:
+        """Write the records of each day to a file. A day without any has a file too, so that it is read once."""
+        there = {*self._folder.files(RECORDS)}
+        by_day: dict[str, list[str]] = {}
+        for page in self._pages(self._records, "records/dt=", after=f"records/dt={first}"):
+            for each in page.get("Contents", []):
+                day = each["Key"].partition("dt=")[2][:10]
+                if each["Key"].endswith(".json.gz"):
+                    by_day.setdefault(day, []).append(each["Key"])
+        for day, keys in by_day.items():
+            name = f"{RECORDS}/dt={_safe(day)}.jsonl.gz"
+            if name in there:
+                continue
+            found: dict[str, dict[str, Any]] = {}
+            for key in keys:
+                hour = key.partition("hour=")[2][:2]
+                for line in gzip.decompress(self._read(self._records, key)).splitlines():
+                    if project_id.encode() in line and (record := json.loads(line)).get("project") == project_id:
+                        # A batch of a stream may have been recorded twice.
+                        found[record.get("record_id", line.decode())] = {"hour": hour, "record": record}
+            self._folder.write_lines(name, [*found.values()])
+
+    def _counted(self) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for name in TABLES:
+            counts[name] = sum(len(self._folder.lines(part)) - 1 for part in self._folder.parts(name))
+        for name in (BODIES, AUDIT):
+            counts[name] = len(self._folder.files(name))
+        counts[RECORDS] = sum(len(self._folder.lines(each)) for each in self._folder.files(RECORDS))
+        return counts
+
+    def _read(self, bucket: str, key: str) -> bytes:
+        with aws_call("s3:GetObject"):
+            content: bytes = self._s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        return content
+
+    def _pages(self, bucket: str, prefix: str, after: str = "") -> Iterator[dict[str, Any]]:
+        more = {"StartAfter": after} if after else {}
+        pages = iter(self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, **more))
+        while True:
+            with aws_call("s3:ListObjectsV2"):
+                page = next(pages, None)
+            if page is None:
+                return
+            yield page
+
+
+def opened_by(vault: Opens, project_id: str, sealed: bytes) -> bytes | None:
+    """What was sealed; None if it only looks so.
+
+    Raises:
+        Unavailable: It cannot be opened with the keys that may be used.
+    """
+    try:
+        return vault.open(project_id, sealed)
+    except Unavailable as error:
+        if error.reason == UNSEALABLE:
+            return None
+        raise
+
+
+def _safe(name: str) -> str:
+    """A key, as the name of a file.
+
+    Raises:
+        click.ClickException: It would lead out of the folder.
+    """
+    if ".." in name.split("/") or name.startswith("/"):
+        raise click.ClickException(f"{name} is no name of a file")
+    return name

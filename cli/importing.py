@@ -1,0 +1,244 @@
+"""Imports an exported project into another stack, with the same ids.
+
+The project is suspended until somebody resumes it. Everything is written over what an earlier run has written, in an
+order in which nothing is sent twice: settings first, deliveries before their messages, and waits last. Items of tables
+that have a stream carry a mark by which the stream's readers know that they are not new.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import click
+
+from pushhub.base.errors import Unavailable
+from pushhub.base.ports import Clock
+from pushhub.cloud.calls import aws_call
+from pushhub.cloud.table import Item, Table, number, text
+from pushhub.engine.store.dynamodb_messages import RESTORED
+from pushhub.engine.store.dynamodb_schedule import KEPT_S, LEAST_MINUTES_AHEAD, MINUTE_MS
+
+from .carried import (
+    AUDIT,
+    BODIES,
+    FORMAT,
+    MANIFEST,
+    RECORDS,
+    Folder,
+    Opens,
+    as_bytes,
+    as_item,
+    sealed_anew,
+    sealed_values,
+)
+from .exporting import opened_by
+from .holdings import BODIES as AREAS
+from .holdings import PROJECT_ID, TABLES, moving
+
+PROJECT = "PROJECT"
+STREAMED = ("MessagesTable", "PullTable", "BacklogsTable")
+"""The tables whose streams are read."""
+ORDER = ("ConfigTable", "HubTable", "WebhooksTable", "MessagesTable", "PullTable", "BacklogsTable", "ScheduleTable")
+_BATCH = 500
+_WAIT = re.compile(r"(?P<minute>[0-9]+)#(?P<shard>[0-9]+)")
+_RECORDS_IN_OBJECT = 20_000
+_THERE = "PreconditionFailed"
+
+
+class Importing:
+    """Imports a project.
+
+    Args:
+        tables: All tables, by their names in the template.
+        s3: S3 client.
+        bodies: Name of the bodies bucket.
+        records: Name of the records bucket.
+        folder: The export.
+        vault: Seals with this stack's key, and opens what was left sealed.
+    """
+
+    def __init__(
+        self,
+        *,
+        tables: Mapping[str, Table],
+        s3: Any,
+        bodies: str,
+        records: str,
+        folder: Folder,
+        vault: Opens,
+        clock: Clock,
+    ) -> None:
+        self._tables = tables
+        self._s3 = s3
+        self._bodies = bodies
+        self._records = records
+        self._folder = folder
+        self._vault = vault
+        self._clock = clock
+
+    def check(self) -> dict[str, Any]:
+        """The manifest of the export, which is whole.
+
+        Raises:
+            click.ClickException: It is not, or nothing here can read it.
+        """
+        manifest = self._folder.state(MANIFEST)
+        if not manifest:
+            raise click.ClickException(f"{self._folder.path} has no {MANIFEST}: the export is not finished")
+        project_id = str(manifest.get("project"))
+        if manifest.get("format") != FORMAT or not PROJECT_ID.fullmatch(project_id):
+            raise click.ClickException(f"{self._folder.path} was exported in another form")
+        found = {each for each in self._folder.files() if "/" in each}
+        for name in sorted(found | {*manifest["files"]}):
+            if name not in found or self._folder.digest(name) != manifest["files"].get(name):
+                raise click.ClickException(f"{self._folder.path / name} is not as it was exported")
+        for name in TABLES:
+            for part in self._folder.parts(name):
+                for line in self._folder.lines(part)[:-1]:
+                    if not moving(name, as_item(line["item"]), project_id):
+                        raise click.ClickException(f"{part} has an item that is not the project's")
+        for name in self._folder.files(BODIES):
+            if not name.startswith(tuple(f"{BODIES}/{area}/{project_id}/" for area in AREAS)):
+                raise click.ClickException(f"{name} is not the project's")
+        for name in self._folder.files(AUDIT):
+            if not name.startswith(f"{AUDIT}/audit/project={project_id}/"):
+                raise click.ClickException(f"{name} is not the project's")
+        self._check_keys(project_id)
+        return manifest
+
+    def _check_keys(self, project_id: str) -> None:
+        for name in TABLES:
+            for part in self._folder.parts(name):
+                for line in self._folder.lines(part)[:-1]:
+                    try:
+                        self._opened(name, as_item(line["item"]), line.get("opened", {}), project_id)
+                    except Unavailable as error:
+                        raise click.ClickException(
+                            f"what is sealed in the export does not open with this stack's keys ({error}): export it "
+                            "--with-keys"
+                        ) from error
+
+    def run(self, manifest: Mapping[str, Any], said: Callable[[str], None]) -> Counter[str]:
+        """Write everything.
+
+        Args:
+            manifest: As :meth:`check` gave it.
+            said: Is told what is done.
+
+        Returns:
+            How many items, objects and records were written, by place.
+
+        Raises:
+            Unavailable: Something could not be written; run it again.
+        """
+        project_id = str(manifest["project"])
+        done: Counter[str] = Counter()
+        done["ConfigTable"] += self._put("ConfigTable", project_id, lambda item: item["sk"]["S"] == PROJECT)
+        for name in self._folder.files(BODIES):
+            self._write(self._bodies, name.removeprefix(f"{BODIES}/"), self._folder.read(name))
+            done[BODIES] += 1
+        said("bodies")
+        for name in ORDER:
+            if name == "ConfigTable":
+                done[name] += self._put(name, project_id, lambda item: item["sk"]["S"] != PROJECT)
+            else:
+                # A message without its deliveries would be taken for a new one.
+                done[name] += self._put(name, project_id, lambda item: not _is_message(item))
+                done[name] += self._put(name, project_id, _is_message)
+            said(name)
+        done[RECORDS] += self._put_records(project_id)
+        said("delivery records")
+        for name in self._folder.files(AUDIT):
+            self._write_once(name.removeprefix(f"{AUDIT}/"), self._folder.read(name), "application/json")
+            done[AUDIT] += 1
+        return done
+
+    def _put(self, name: str, project_id: str, wanted: Callable[[Item], bool]) -> int:
+        count = 0
+        for part in self._folder.parts(name):
+            waiting: list[Item] = []
+            for line in self._folder.lines(part)[:-1]:
+                item = as_item(line["item"])
+                if wanted(item):
+                    waiting.append(self._made(name, item, line.get("opened", {}), project_id))
+                if len(waiting) >= _BATCH:
+                    self._tables[name].put_many(waiting)
+                    count, waiting = count + len(waiting), []
+            self._tables[name].put_many(waiting)
+            count += len(waiting)
+        return count
+
+    def _made(self, name: str, item: Item, opened: Mapping[str, str], project_id: str) -> Item:
+        """An item as it is to be here."""
+        plain = self._opened(name, item, opened, project_id)
+        if plain:
+            new = {sealed: self._vault.seal(project_id, content) for sealed, content in plain.items()}
+            item = sealed_anew({"M": item}, new)["M"]
+        if name == "ConfigTable" and item["sk"]["S"] == PROJECT and "suspended_at" not in item:
+            item = item | {"suspended_at": number(self._clock.now())}
+        if name == "ScheduleTable":
+            item = self._in_time(item)
+        return item | {RESTORED: {"BOOL": True}} if name in STREAMED else item
+
+    def _opened(self, name: str, item: Item, opened: Mapping[str, str], project_id: str) -> dict[bytes, bytes]:
+        plain: dict[bytes, bytes] = {}
+        known = {as_bytes(key): as_bytes(value) for key, value in opened.items()}
+        for sealed in sealed_values(name, item):
+            content = known[sealed] if sealed in known else opened_by(self._vault, project_id, sealed)
+            if content is not None:
+                plain[sealed] = content
+        return plain
+
+    def _in_time(self, item: Item) -> Item:
+        """A wait that is over is entered anew for a minute that has not been read yet."""
+        found = _WAIT.fullmatch(item["pk"]["S"])
+        soonest = self._clock.now() // MINUTE_MS + LEAST_MINUTES_AHEAD + 1
+        if found is None or int(found["minute"]) >= soonest:
+            return item
+        _, _, rest = item["sk"]["S"].partition("#")
+        return item | {
+            "pk": text(f"{soonest}#{found['shard']}"),
+            "sk": text(f"{soonest * MINUTE_MS:015d}#{rest}"),
+            "ttl": number(soonest * MINUTE_MS // 1000 + KEPT_S),
+        }
+
+    def _put_records(self, project_id: str) -> int:
+        count = 0
+        for name in self._folder.files(RECORDS):
+            by_hour: dict[str, list[dict[str, Any]]] = {}
+            for line in self._folder.lines(name):
+                by_hour.setdefault(line["hour"], []).append(line["record"])
+            day = name.partition("dt=")[2][:10]
+            for hour, records in by_hour.items():
+                for start in range(0, len(records), _RECORDS_IN_OBJECT):
+                    some = records[start : start + _RECORDS_IN_OBJECT]
+                    key = f"records/dt={day}/hour={hour}/imported-{project_id}-{start}-{len(some)}.json.gz"
+                    self._write_once(key, _lines(some), "application/gzip")
+                    count += len(some)
+        return count
+
+    def _write(self, bucket: str, key: str, body: bytes, **more: Any) -> None:
+        with aws_call("s3:PutObject"):
+            self._s3.put_object(Bucket=bucket, Key=key, Body=body, **more)
+
+    def _write_once(self, key: str, body: bytes, content_type: str) -> None:
+        """Write an object of the records bucket, unless an earlier run has."""
+        try:
+            self._write(self._records, key, body, ContentType=content_type, IfNoneMatch="*")
+        except Unavailable as error:
+            if error.reason != _THERE:
+                raise
+
+
+def _is_message(item: Item) -> bool:
+    return bool(item.get("kind") == {"S": "message"})
+
+
+def _lines(records: Iterable[Mapping[str, Any]]) -> bytes:
+    text = "".join(json.dumps(each, separators=(",", ":"), ensure_ascii=False) + "\n" for each in records)
+    return gzip.compress(text.encode(), mtime=0)

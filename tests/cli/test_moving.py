@@ -1,0 +1,358 @@
+"""``pushhub projects export`` and ``import``: everything of a project comes to another stack, whatever cuts it off."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import boto3
+import botocore.client
+import pytest
+from cli.__main__ import run
+from cli.carried import MANIFEST, Folder
+from cli.erasing import SETTLED_MS
+from cli.holdings import BODIES, TABLES, moving
+from tests.cli import test_erasing
+from tests.cli.test_erasing import DAY, NAMES, OTHER, OUTPUTS, RECORDS_BUCKET, Hub, Killed
+from tests.cloud import aws_services as aws
+
+from cli import exporting
+from pushhub.base.times import iso_time
+from pushhub.cloud.audit_trail import S3AuditTrail
+from pushhub.cloud.clock import SystemClock
+from pushhub.cloud.vault import KmsVault
+from pushhub.engine.store.dynamodb_messages import RESTORED
+from pushhub.engine.store.dynamodb_schedule import LEAST_MINUTES_AHEAD, MINUTE_MS
+
+hub = test_erasing.hub
+
+SECRET = b"whsec_opened"
+STREAMED = {"MessagesTable", "PullTable", "BacklogsTable"}
+
+
+class Mover:
+    """The stack, a project in it that is silent, and another key for whatever is imported."""
+
+    def __init__(self, hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.hub = hub
+        self.folder = folder
+        self.kms: Any = boto3.client("kms")
+        self.key, self.other = (self.kms.create_key()["KeyMetadata"]["Arn"] for _ in range(2))
+        monkeypatch.setitem(OUTPUTS, "VaultKeyArn", self.key)
+        self._patch = monkeypatch
+        self.lost_keys: set[str] = set()
+        below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+
+        def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+            try:
+                answer = below(client, operation, parameters)
+            except botocore.exceptions.ClientError:
+                # What AWS says of a text that KMS has not made
+                refused: Any = {"Error": {"Code": "InvalidCiphertextException"}}
+                if operation != "Decrypt":
+                    raise
+                raise botocore.exceptions.ClientError(refused, operation) from None
+            if operation == "Decrypt" and answer["KeyId"] in self.lost_keys:
+                raise botocore.exceptions.ClientError({"Error": {"Code": "AccessDeniedException"}}, operation)
+            return answer
+
+        monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+        sealed = self.vault(self.key).seal(hub.project, SECRET)
+        in_text = base64.b64encode(sealed).decode()
+        self.put("HubTable", f"P#{hub.project}", "PARAMETER#1", sealed={"B": sealed}, list={"L": [{"B": sealed}]})
+        self.put("WebhooksTable", f"P#{hub.project}", "ANSWER", doc={"S": json.dumps({"a": in_text, "b": [1]})})
+        # What a stranger wrote and only looks sealed
+        self.put("HubTable", f"{hub.project}#M#2", "ANSWER", body={"B": b"PHV1 and so on" + b"x" * 60})
+        self.put("MessagesTable", f"{hub.project}#uid#2", "M", kind={"S": "message"}, body={"B": b"\0\xff"})
+        self.put("MessagesTable", f"{hub.project}#uid#2", "D#s", kind={"S": "delivery"}, n={"N": "1.50"})
+        S3AuditTrail(hub.s3, RECORDS_BUCKET).append(hub.project, iso_time(hub.now), "1", {"id": "1"})
+        assert run(["--stack", "acme", "projects", "suspend", hub.project]) == 0
+        hub.now += SETTLED_MS
+        hub._capsys.readouterr()
+
+    def vault(self, key: str) -> KmsVault:
+        return KmsVault(self.kms, key, SystemClock())
+
+    def put(self, name: str, pk: str, sk: str, **attributes: Any) -> None:
+        self.hub.dynamodb.put_item(TableName=NAMES[name], Item={"pk": {"S": pk}, "sk": {"S": sk}, **attributes})
+
+    def items(self) -> dict[tuple[str, str, str], dict[str, Any]]:
+        """What of the project moves."""
+        return {
+            (name, each["pk"]["S"], each["sk"]["S"]): each
+            for name in TABLES
+            for each in self.hub.all(name)
+            if moving(name, each, self.hub.project)
+        }
+
+    def exports(self, *words: str, code: int = 0) -> dict[str, int]:
+        words = ("--stack", "acme", "--json", "projects", "export", self.hub.project, str(self.folder), *words)
+        assert run([*words]) == code, self.hub._capsys.readouterr()
+        out = self.hub._capsys.readouterr().out
+        return {each["place"]: each["exported"] for each in json.loads(out)} if out else {}
+
+    def imports(self, *words: str, code: int = 0) -> tuple[dict[str, tuple[int, int]], str]:
+        command = ["--stack", "acme", "--json", "projects", "import", str(self.folder), *words]
+        assert run(command) == code, self.hub._capsys.readouterr()
+        said = self.hub._capsys.readouterr()
+        rows = json.loads(said.out) if said.out else []
+        return {
+            each["place"]: (each["exported"], each.get("imported", 0)) for each in rows if "imported" in each
+        }, said.err
+
+    def leaves(self) -> None:
+        """The stack becomes another one: nothing is there, and another key seals."""
+        for name in TABLES:
+            for each in self.hub.all(name):
+                key = {"pk": each["pk"], "sk": each["sk"]}
+                self.hub.dynamodb.delete_item(TableName=NAMES[name], Key=key)
+        for bucket in (aws.BUCKET, RECORDS_BUCKET):
+            for each in self.hub.s3.list_object_versions(Bucket=bucket).get("Versions", []):
+                self.hub.s3.delete_object(Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"])
+        self._patch.setitem(OUTPUTS, "VaultKeyArn", self.other)
+        self.lost_keys.add(self.key)
+
+
+@pytest.fixture
+def mover(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mover:
+    return Mover(hub, tmp_path / "acme", monkeypatch)
+
+
+def bodies_of(hub: Hub) -> dict[str, list[bytes]]:
+    return {key: each for key, each in hub.stored(aws.BUCKET).items() if hub.project in key}
+
+
+def records_of(hub: Hub) -> list[str]:
+    lines = (
+        line
+        for key, [body] in hub.stored(RECORDS_BUCKET).items()
+        if key.startswith("records/dt=")
+        for line in body.splitlines()
+    )
+    return sorted(line.decode() for line in lines if json.loads(line)["project"] == hub.project)
+
+
+def plain(item: dict[str, Any]) -> dict[str, Any]:
+    """An item without what an import changes, but for sealed values."""
+    return {name: each for name, each in item.items() if name not in (RESTORED, "sealed", "list", "doc")}
+
+
+def write_records(hub: Hub) -> None:
+    lines = [
+        {"project": project, "record_id": f"{project}/{number}", "queue": "q"}
+        for number in range(3)
+        for project in (hub.project, OTHER)
+    ]
+    # A batch that was recorded twice
+    for name, some in (("messages-1-6-6", lines), ("messages-1-3-3", lines[:3])):
+        body = gzip.compress("".join(json.dumps(each) + "\n" for each in some).encode())
+        hub.s3.put_object(Bucket=RECORDS_BUCKET, Key=f"records/dt={DAY}/hour=05/{name}.json.gz", Body=body)
+    hub.s3.delete_object(Bucket=RECORDS_BUCKET, Key=f"records/dt={DAY}/{hub.raw}")
+    for each in hub.s3.list_object_versions(Bucket=RECORDS_BUCKET).get("Versions", []):
+        if each["Key"].endswith(hub.raw):
+            hub.s3.delete_object(Bucket=RECORDS_BUCKET, Key=each["Key"], VersionId=each["VersionId"])
+
+
+def test_everything_of_a_project_comes_to_another_stack_with_the_same_ids(mover: Mover, hub: Hub) -> None:
+    write_records(hub)
+    before, bodies = mover.items(), bodies_of(hub)
+    # When it is exported with its keys, and imported where nothing is, and where another key seals
+    exported = mover.exports("--with-keys")
+    mover.leaves()
+    done, _ = mover.imports()
+    # Then every item is as it was, and the waits that were due meanwhile are due soon
+    after = mover.items()
+    soonest = hub.now // MINUTE_MS + LEAST_MINUTES_AHEAD
+    waits = [key for key in after if key not in before]
+    assert [(key[0], int(key[1].partition("#")[0]) > soonest) for key in waits] == [("ScheduleTable", True)]
+    assert len(after) == len(before)
+    for key, item in before.items():
+        if key in after:
+            assert plain(after[key]) == plain(item)
+    # And streams' readers are told that items are not new
+    assert {key[0] for key, item in after.items() if RESTORED in item} == STREAMED
+    assert all(RESTORED in item for key, item in after.items() if key[0] in STREAMED)
+    # And what was sealed opens with the key of this stack
+    vault = mover.vault(mover.other)
+    parameter = after["HubTable", f"P#{hub.project}", "PARAMETER#1"]
+    assert vault.open(hub.project, parameter["sealed"]["B"]) == SECRET
+    assert vault.open(hub.project, parameter["list"]["L"][0]["B"]) == SECRET
+    document = json.loads(after["WebhooksTable", f"P#{hub.project}", "ANSWER"]["doc"]["S"])
+    assert vault.open(hub.project, base64.b64decode(document["a"])) == SECRET
+    # And bodies, records without those that were there twice, and changes are there, and nothing of anybody else
+    assert bodies_of(hub) == bodies
+    assert len(bodies) == len(BODIES)
+    assert [json.loads(each)["record_id"] for each in records_of(hub)] == [f"{hub.project}/{n}" for n in range(3)]
+    assert [*S3AuditTrail(hub.s3, RECORDS_BUCKET).read(hub.project, DAY, "9")] == [{"id": "1"}]
+    assert OTHER not in {key.split("/")[1] for key in hub.stored(aws.BUCKET)}
+    # And the counts say so
+    assert done == {place: (count, count) for place, count in exported.items()}
+    assert sum(exported[name] for name in TABLES) == len(before)
+    assert (exported["bodies"], exported["records"], exported["audit"]) == (len(BODIES), 3, 1)
+
+
+def test_wherever_an_export_or_an_import_is_killed_the_next_run_goes_on(
+    mover: Mover, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "PART_PAGES", 1)
+    for number in range(40):
+        mover.put("PullTable", f"{hub.project}#uid#{number}", "M", body={"S": "x" * 100_000})
+    before = mover.items()
+    # Given an export that is killed at each file that it writes
+    written: list[str] = []
+    real = Folder.write
+
+    def dies(folder: Folder, name: str, content: bytes) -> None:
+        if name not in written and not name.endswith("begun.json"):
+            written.append(name)
+            (folder.path / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder.path / name).with_name(f".{Path(name).name}.unfinished").write_bytes(content[:9])
+            raise Killed
+        real(folder, name, content)
+
+    monkeypatch.setattr(Folder, "write", dies)
+    for _ in range(200):
+        try:
+            mover.exports("--with-keys")
+        except Killed:
+            continue
+        break
+    assert len(written) > 15
+    monkeypatch.setattr(Folder, "write", real)
+    # When it is imported, which is killed after one, two or three writes, again and again
+    mover.leaves()
+    killed = 0
+    for number in range(200):
+        hub.calls.clear()
+        hub.dies_after = number
+        try:
+            done, _ = mover.imports()
+        except Killed:
+            killed += 1
+            continue
+        break
+    # Then everything is there once
+    assert killed > 10
+    assert {key for key in before if key[0] != "ScheduleTable"} == {
+        key for key in mover.items() if key[0] != "ScheduleTable"
+    }
+    assert len(mover.items()) == len(before)
+    assert all(exported == imported for exported, imported in done.values())
+
+
+def test_deliveries_come_before_their_messages_and_waits_after_both(
+    mover: Mover, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mover.exports("--with-keys")
+    mover.leaves()
+    put: list[str] = []
+    below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation == "BatchWriteItem":
+            for table, writes in parameters["RequestItems"].items():
+                put.extend(f"{table} {each['PutRequest']['Item']['sk']['S']}" for each in writes)
+        return below(client, operation, parameters)
+
+    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+    mover.imports()
+    project, delivery, message = (
+        put.index(f"{NAMES[name]} {sk}")
+        for name, sk in (("ConfigTable", "PROJECT"), ("MessagesTable", "D#s"), ("MessagesTable", "M"))
+    )
+    last_message = len(put) - 1 - put[::-1].index(f"{NAMES['MessagesTable']} M")
+    first_wait = next(place for place, each in enumerate(put) if each.startswith(NAMES["ScheduleTable"]))
+    assert project == 0
+    assert delivery < last_message < first_wait
+    assert message <= last_message
+
+
+def test_what_still_changes_is_not_exported_unless_asked_for(mover: Mover, hub: Hub) -> None:
+    hub.now -= 1
+    mover.exports(code=1)
+    assert not mover.folder.exists()
+    assert mover.exports("--running")["ConfigTable"] > 0
+
+
+def test_without_keys_what_is_sealed_opens_only_where_the_key_is(mover: Mover, hub: Hub) -> None:
+    mover.exports()
+    assert SECRET.decode() not in "".join(
+        str(Folder(mover.folder).lines(each)) for each in Folder(mover.folder).parts("HubTable")
+    )
+    mover.leaves()
+    # Where it is not, nothing is written
+    _, said = mover.imports(code=1)
+    assert "--with-keys" in said
+    assert all(hub.all(name) == [] for name in TABLES)
+    # Where it is, it is sealed with the first key
+    mover.lost_keys.clear()
+    mover.imports()
+    sealed = mover.items()["HubTable", f"P#{hub.project}", "PARAMETER#1"]["sealed"]["B"]
+    mover.lost_keys.add(mover.key)
+    assert mover.vault(mover.other).open(hub.project, sealed) == SECRET
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing", "more", "unfinished"])
+def test_an_export_that_is_not_whole_is_not_imported(mover: Mover, hub: Hub, damage: str) -> None:
+    mover.exports("--with-keys")
+    folder = Folder(mover.folder)
+    part = mover.folder / folder.parts("MessagesTable")[0]
+    if damage == "changed":
+        part.write_bytes(part.read_bytes() + b"\0")
+    elif damage == "missing":
+        part.unlink()
+    elif damage == "more":
+        folder.write("bodies/bodies/x", b"")
+    else:
+        (mover.folder / MANIFEST).unlink()
+    mover.leaves()
+    mover.imports(code=1)
+    assert all(hub.all(name) == [] for name in TABLES)
+
+
+def test_what_is_not_the_projects_is_not_imported(mover: Mover, hub: Hub) -> None:
+    mover.exports("--with-keys")
+    folder = Folder(mover.folder)
+    name = folder.parts("MessagesTable")[0]
+    stranger = {"item": {"pk": {"S": f"{OTHER}#uid#1"}, "sk": {"S": "M"}}}
+    folder.write_lines(name, [stranger, *folder.lines(name)])
+    manifest = folder.state(MANIFEST)
+    manifest["files"][name] = folder.digest(name)
+    folder.keep(manifest, MANIFEST)
+    mover.leaves()
+    _, said = mover.imports(code=1)
+    assert "not the project's" in said
+
+
+def test_a_project_that_is_there_is_not_written_over(mover: Mover, hub: Hub) -> None:
+    mover.exports("--with-keys")
+    before = mover.items()
+    _, said = mover.imports(code=1)
+    assert "already" in said
+    assert mover.items() == before
+    # One that was imported and resumed, neither
+    mover.leaves()
+    mover.imports()
+    assert run(["--stack", "acme", "projects", "resume", hub.project]) == 0
+    hub._capsys.readouterr()
+    _, said = mover.imports(code=1)
+    assert "already" in said
+
+
+def test_a_folder_holds_one_export_that_only_its_owner_reads(mover: Mover, hub: Hub) -> None:
+    mover.exports("--with-keys")
+    assert {each.stat().st_mode & 0o777 for each in mover.folder.rglob("*") if each.is_file()} == {0o600}
+    mover.exports(code=1)
+    (mover.folder / "begun.json").unlink()
+    mover.exports(code=1)
+
+
+def test_a_dry_run_says_what_would_come_and_writes_nothing(mover: Mover, hub: Hub) -> None:
+    mover.exports("--with-keys")
+    mover.leaves()
+    mover.imports("--dry-run")
+    assert all(hub.all(name) == [] for name in TABLES)
+    assert not [*mover.folder.glob("imported-*")]
