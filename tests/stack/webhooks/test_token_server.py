@@ -127,3 +127,21 @@ def test_the_running_stack_asks_once_for_all_its_environments(stack: RunningStac
     given = server.told()
     assert sorted(each["client"] for each in given) == ["basic", "jwt", "post"], given
     assert not any("error" in each for each in given)
+
+
+def test_the_guard_stands_before_the_token_server_too() -> None:
+    # Given a hub whose guard knows of no exceptions, and settings from a time when it did
+    world = WebhooksWorld()
+    world.clock.set(time.time_ns() // 1_000_000)
+    world.ports.sender = GuardedSender(now=world.clock.now)
+    app = world.make_app()
+    asked = {"grantType": "clientCredentials", "clientId": "a", **CLIENTS["post"]}
+    for place in ("127.0.0.1:9", "169.254.169.254", "[::1]", "10.0.0.1", "localhost"):
+        made = world.make_endpoint(app, "https://a.example/in")
+        oauth_url = f"http://{place}/latest/meta-data/"
+        world.ask("PUT", f"/app/{app}/endpoint/{made}/oauth", {**asked, "tokenUrl": oauth_url})
+        # When a message is pushed, then neither the token server nor the endpoint is asked
+        world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {}})
+        world.run(seconds=0.5)
+        attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{made}")["data"]
+        assert {each["response"] for each in attempts} == {"oauth: the token server gave no answer (refused_by_guard)"}
