@@ -17,7 +17,7 @@ import click
 
 from .rest import Refused, Rest
 
-__all__ = ["Copied", "Migration", "Outcome", "svix_url"]
+__all__ = ["APPLICATION", "ENDPOINT", "EVENT_TYPE", "Copied", "Copier", "Migration", "Outcome", "fields_of", "svix_url"]
 
 PAGE = 250
 MOST_PAGES = 100_000
@@ -27,9 +27,9 @@ TRIES = 6
 LONGEST_WAIT_S = 60.0
 _REGIONS = ("us", "eu", "in", "ca", "au")
 
-_APPLICATION = ("name", "uid", "throttleRate", "metadata")
-_EVENT_TYPE = ("description", "archived", "deprecated", "schemas", "featureFlags", "groupName")
-_ENDPOINT = ("url", "description", "uid", "disabled", "eventTypes", "channels", "throttleRate", "metadata")
+APPLICATION = ("name", "uid", "throttleRate", "metadata")
+EVENT_TYPE = ("description", "archived", "deprecated", "schemas", "featureFlags", "groupName")
+ENDPOINT = ("url", "description", "uid", "disabled", "eventTypes", "channels", "throttleRate", "metadata")
 _OLD_NAMES = {"throttleRate": "rateLimit", "eventTypes": "filterTypes"}
 
 
@@ -40,12 +40,13 @@ def svix_url(token: str) -> str:
 
 
 class Outcome(StrEnum):
-    """The outcome for one item."""
+    """The outcome for one item; ``LEFT`` has nothing here that it could become."""
 
     MADE = "made"
     CHANGED = "changed"
     SAME = "same"
     FAILED = "failed"
+    LEFT = "left"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,82 +66,19 @@ class Copied:
     note: str = ""
 
 
-class Migration:
-    """Copies.
+class Copier:
+    """Makes things in the hub that are the same as elsewhere, unless they are the same already.
 
     Args:
-        there: The server to copy from; it is only read.
         here: The hub.
         dry: Only say what would be done.
         sleep: Waits for some seconds.
     """
 
-    def __init__(self, *, there: Rest, here: Rest, dry: bool, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._there = there
+    def __init__(self, *, here: Rest, dry: bool, sleep: Callable[[float], None] = time.sleep) -> None:
         self._here = here
         self._dry = dry
         self._sleep = sleep
-
-    def run(self, only: str | None = None) -> Iterator[Copied]:
-        """Copy everything, or the event types and one application, and yield each item when it is done.
-
-        Args:
-            only: Id or uid of the application.
-
-        Raises:
-            click.ClickException: A server did not answer, or refused something that it must accept.
-        """
-        for each in self._listed(self._there, "/event-type", {"include_archived": "true", "with_content": "true"}):
-            yield self._event_type(each)
-        apps = self._listed(self._there, "/app", {}) if only is None else [self._read(self._there, f"/app/{_q(only)}")]
-        for each in apps:
-            yield from self._application(each)
-
-    def _event_type(self, theirs: Mapping[str, Any]) -> Copied:
-        name = _text(theirs, "name")
-        wanted = {key: theirs[key] for key in _EVENT_TYPE if theirs.get(key) is not None}
-        if theirs.get("featureFlag") and "featureFlags" not in wanted:
-            wanted["featureFlags"] = [theirs["featureFlag"]]
-        path = f"/event-type/{_q(name)}"
-        return self._put("event type", name, path, wanted, compared=_EVENT_TYPE)
-
-    def _application(self, theirs: Mapping[str, Any]) -> Iterator[Copied]:
-        there = _text(theirs, "id")
-        uid = str(theirs.get("uid") or there.removeprefix("app_"))
-        wanted = {**_fields(theirs, _APPLICATION), "uid": uid}
-        copied = self._put("application", uid, f"/app/{_q(uid)}", wanted, compared=_APPLICATION)
-        yield copied
-        if copied.outcome is not Outcome.FAILED:
-            made = self._dry and copied.outcome is Outcome.MADE
-            for each in self._listed(self._there, f"/app/{_q(there)}/endpoint", {}):
-                yield self._endpoint(f"/app/{_q(there)}", f"/app/{_q(uid)}", uid, each, fresh=made)
-
-    def _endpoint(self, there: str, here: str, app: str, theirs: Mapping[str, Any], *, fresh: bool) -> Copied:
-        """Copy one endpoint: its fields, the headers that are shown, and its current secret."""
-        identifier = _text(theirs, "id")
-        uid = str(theirs.get("uid") or identifier.removeprefix("ep_"))
-        name, path = f"{app}/{uid}", f"{here}/endpoint/{_q(uid)}"
-        source = f"{there}/endpoint/{_q(identifier)}"
-        wanted = {**_fields(theirs, _ENDPOINT), "uid": uid}
-        notes = []
-        try:
-            shown = self._read(self._there, f"{source}/headers")
-            key = _text(self._read(self._there, f"{source}/secret"), "key")
-            if shown.get("sensitive"):
-                notes.append(f"set these again, because they are not shown: {', '.join(map(str, shown['sensitive']))}")
-            if not key.startswith("whsec_"):
-                notes.append("its Ed25519 key is not shown: give receivers the new one")
-            headers = dict(shown.get("headers") or {})
-            secret = {"secret": key} if key.startswith("whsec_") else {}
-            ours = None if fresh else self._found(path)
-            if ours is not None:
-                outcome = self._brought_up(path, ours, wanted, headers=headers, **secret)
-            else:
-                outcome = Outcome.MADE
-                self._write("POST", f"{here}/endpoint", {**wanted, **secret, "headers": headers})
-        except Refused as error:
-            return Copied(kind="endpoint", name=name, outcome=Outcome.FAILED, note=error.message)
-        return Copied(kind="endpoint", name=name, outcome=outcome, note="; ".join(notes))
 
     def _brought_up(
         self,
@@ -153,12 +91,15 @@ class Migration:
     ) -> Outcome:
         """Change what differs in an existing endpoint."""
         outcome = Outcome.SAME
-        if _fields(ours, _ENDPOINT) != wanted:
+        if fields_of(ours, ENDPOINT) != wanted:
             outcome = Outcome.CHANGED
             self._write("PUT", path, wanted)
-        shown = self._read(self._here, f"{path}/headers").get("headers") or {}
-        if any(shown.get(name) != text for name, text in headers.items()):
-            outcome = Outcome.CHANGED
+        answer = self._read(self._here, f"{path}/headers")
+        shown, hidden = answer.get("headers") or {}, {str(each).lower() for each in answer.get("sensitive") or ()}
+        differs = any(shown.get(name) != text for name, text in headers.items() if name.lower() not in hidden)
+        if differs or any(name.lower() in hidden for name in headers):
+            # What is not shown cannot be compared: it is written each time.
+            outcome = Outcome.CHANGED if differs else outcome
             self._write("PATCH", f"{path}/headers", {"headers": headers})
         if secret is not None and _text(self._read(self._here, f"{path}/secret"), "key") != secret:
             outcome = Outcome.CHANGED
@@ -170,29 +111,13 @@ class Migration:
         try:
             ours = self._found(path)
             outcome = Outcome.MADE if ours is None else Outcome.CHANGED
-            if ours is not None and _fields(ours, compared) == _fields(wanted, compared):
+            if ours is not None and fields_of(ours, compared) == fields_of(wanted, compared):
                 outcome = Outcome.SAME
             else:
                 self._write("PUT", path, wanted)
         except Refused as error:
             return Copied(kind=kind, name=name, outcome=Outcome.FAILED, note=error.message)
         return Copied(kind=kind, name=name, outcome=outcome)
-
-    def _listed(self, rest: Rest, path: str, query: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-        """Everything of a list, page by page."""
-        iterator: str | None = None
-        for _ in range(MOST_PAGES):
-            more = {} if iterator is None else {"iterator": iterator}
-            page = self._read(rest, path, {"limit": str(PAGE), **query, **more})
-            data = page.get("data")
-            if not isinstance(data, list) or not all(isinstance(each, dict) for each in data):
-                raise click.ClickException(f"{rest.base_url} did not answer {path} with a list")
-            yield from data
-            following = page.get("iterator")
-            if page.get("done") is not False or not isinstance(following, str) or following == iterator:
-                return
-            iterator = following
-        raise click.ClickException(f"the list {path} of {rest.base_url} does not end")
 
     def _found(self, path: str) -> Mapping[str, Any] | None:
         """An object of the hub, or None."""
@@ -214,14 +139,24 @@ class Migration:
         if not self._dry:
             self._call(self._here, method, path, dict(body), None)
 
-    def _call(self, rest: Rest, method: str, path: str, body: Any, query: Mapping[str, str] | None) -> Any:
+    def _call(
+        self,
+        rest: Rest,
+        method: str,
+        path: str,
+        body: Any,
+        query: Mapping[str, str] | None,
+        *,
+        root: str = "/api/v1",
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
         """One request; repeated if there were too many, or the server failed for a moment.
 
         Every write here may be repeated.
         """
         for number in range(TRIES):
             try:
-                return rest.call(method, f"/api/v1{path}", body, query=query)
+                return rest.call(method, f"{root}{path}", body, query=query, headers=headers)
             except Refused as error:
                 if (error.status != 429 and error.status < 500) or number == TRIES - 1:
                     raise
@@ -229,7 +164,99 @@ class Migration:
         raise AssertionError  # Not reached: the last try returns or raises.
 
 
-def _fields(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+class Migration(Copier):
+    """Copies.
+
+    Args:
+        there: The server to copy from; it is only read.
+        here: The hub.
+        dry: Only say what would be done.
+        sleep: Waits for some seconds.
+    """
+
+    def __init__(self, *, there: Rest, here: Rest, dry: bool, sleep: Callable[[float], None] = time.sleep) -> None:
+        super().__init__(here=here, dry=dry, sleep=sleep)
+        self._there = there
+
+    def run(self, only: str | None = None) -> Iterator[Copied]:
+        """Copy everything, or the event types and one application, and yield each item when it is done.
+
+        Args:
+            only: Id or uid of the application.
+
+        Raises:
+            click.ClickException: A server did not answer, or refused something that it must accept.
+        """
+        for each in self._listed(self._there, "/event-type", {"include_archived": "true", "with_content": "true"}):
+            yield self._event_type(each)
+        apps = self._listed(self._there, "/app", {}) if only is None else [self._read(self._there, f"/app/{_q(only)}")]
+        for each in apps:
+            yield from self._application(each)
+
+    def _event_type(self, theirs: Mapping[str, Any]) -> Copied:
+        name = _text(theirs, "name")
+        wanted = {key: theirs[key] for key in EVENT_TYPE if theirs.get(key) is not None}
+        if theirs.get("featureFlag") and "featureFlags" not in wanted:
+            wanted["featureFlags"] = [theirs["featureFlag"]]
+        path = f"/event-type/{_q(name)}"
+        return self._put("event type", name, path, wanted, compared=EVENT_TYPE)
+
+    def _application(self, theirs: Mapping[str, Any]) -> Iterator[Copied]:
+        there = _text(theirs, "id")
+        uid = str(theirs.get("uid") or there.removeprefix("app_"))
+        wanted = {**fields_of(theirs, APPLICATION), "uid": uid}
+        copied = self._put("application", uid, f"/app/{_q(uid)}", wanted, compared=APPLICATION)
+        yield copied
+        if copied.outcome is not Outcome.FAILED:
+            made = self._dry and copied.outcome is Outcome.MADE
+            for each in self._listed(self._there, f"/app/{_q(there)}/endpoint", {}):
+                yield self._endpoint(f"/app/{_q(there)}", f"/app/{_q(uid)}", uid, each, fresh=made)
+
+    def _endpoint(self, there: str, here: str, app: str, theirs: Mapping[str, Any], *, fresh: bool) -> Copied:
+        """Copy one endpoint: its fields, the headers that are shown, and its current secret."""
+        identifier = _text(theirs, "id")
+        uid = str(theirs.get("uid") or identifier.removeprefix("ep_"))
+        name, path = f"{app}/{uid}", f"{here}/endpoint/{_q(uid)}"
+        source = f"{there}/endpoint/{_q(identifier)}"
+        wanted = {**fields_of(theirs, ENDPOINT), "uid": uid}
+        notes = []
+        try:
+            shown = self._read(self._there, f"{source}/headers")
+            key = _text(self._read(self._there, f"{source}/secret"), "key")
+            if shown.get("sensitive"):
+                notes.append(f"set these again, because they are not shown: {', '.join(map(str, shown['sensitive']))}")
+            if not key.startswith("whsec_"):
+                notes.append("its Ed25519 key is not shown: give receivers the new one")
+            headers = dict(shown.get("headers") or {})
+            secret = {"secret": key} if key.startswith("whsec_") else {}
+            ours = None if fresh else self._found(path)
+            if ours is not None:
+                outcome = self._brought_up(path, ours, wanted, headers=headers, **secret)
+            else:
+                outcome = Outcome.MADE
+                self._write("POST", f"{here}/endpoint", {**wanted, **secret, "headers": headers})
+        except Refused as error:
+            return Copied(kind="endpoint", name=name, outcome=Outcome.FAILED, note=error.message)
+        return Copied(kind="endpoint", name=name, outcome=outcome, note="; ".join(notes))
+
+    def _listed(self, rest: Rest, path: str, query: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+        """Everything of a list, page by page."""
+        iterator: str | None = None
+        for _ in range(MOST_PAGES):
+            more = {} if iterator is None else {"iterator": iterator}
+            page = self._read(rest, path, {"limit": str(PAGE), **query, **more})
+            data = page.get("data")
+            if not isinstance(data, list) or not all(isinstance(each, dict) for each in data):
+                raise click.ClickException(f"{rest.base_url} did not answer {path} with a list")
+            yield from data
+            following = page.get("iterator")
+            if page.get("done") is not False or not isinstance(following, str) or following == iterator:
+                return
+            iterator = following
+        raise click.ClickException(f"the list {path} of {rest.base_url} does not end")
+
+
+def fields_of(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """The fields of an item that have values, under their new names; lists whose order is irrelevant are sorted."""
     found: dict[str, Any] = {}
     for name in names:

@@ -1,0 +1,463 @@
+"""Outpost, Convoy, Hook0, IronMQ and QStash as sources of an import: what their APIs answer, in this hub's terms.
+
+The answers are read without trust: what is missing or has another form is no reason to make something else of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
+from urllib.parse import quote
+
+import click
+
+from .migration import MOST_PAGES, Copier
+from .rest import Refused, Rest
+from .taking_over import HIDDEN, Source, TheirApplication, TheirEndpoint, TheirQueue
+
+__all__ = ["SENDERS", "Convoy", "Hook0", "IronMQ", "Outpost", "QStash"]
+
+PAGE: Final = 100
+DESCRIBED: Final = "Copied from {}"
+_CHANNEL = re.compile(r"[^a-zA-Z0-9\-_.:+]")
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
+
+class _Sender(Copier):
+    """What all sources do: ask, and page through lists."""
+
+    url: ClassVar[str] = ""
+    """Where its own service is; empty if everybody has a server of their own."""
+    needs_project: ClassVar[bool] = False
+
+    def __init__(self, there: Rest, sleep: Callable[[float], None] = time.sleep) -> None:
+        super().__init__(here=there, dry=True, sleep=sleep)
+        self._there = there
+
+    def ask(self, path: str, query: Mapping[str, str] | None = None) -> Any:
+        """The JSON of an answer. Any server but this hub is shown one token, in one header."""
+        return self._call(self._there, "GET", path, None, query, root="", headers=self.shown())
+
+    def shown(self) -> Mapping[str, str]:
+        """The headers that show the token."""
+        return {"Authorization": f"Bearer {self._there.token}", "X-Augury-Token": ""}
+
+    def event_types(self) -> Iterator[tuple[str, str]]:
+        """None."""
+        return iter(())
+
+    def applications(self, only: str | None) -> Iterator[TheirApplication]:
+        """None."""
+        del only
+        return iter(())
+
+    def queues(self) -> Iterator[TheirQueue]:
+        """None."""
+        return iter(())
+
+    def left(self) -> Iterator[tuple[str, str, str]]:
+        """Nothing."""
+        return iter(())
+
+    @property
+    def project(self) -> str:
+        """The project there, as a segment of a path."""
+        return quote(self._there.project, safe="")
+
+
+class Outpost(_Sender):
+    """Hookdeck's Outpost: tenants with destinations. Requests are signed as its own are by default."""
+
+    def event_types(self) -> Iterator[tuple[str, str]]:
+        """Its topics."""
+        yield from ((each, DESCRIBED.format("Outpost")) for each in self._topics())
+
+    def applications(self, only: str | None) -> Iterator[TheirApplication]:
+        """Its tenants."""
+        for tenant in self._tenants() if only is None else iter([only]):
+            listed = _list(self.ask(f"/api/v1/tenants/{quote(tenant, safe='')}/destinations"), "destinations")
+            yield TheirApplication(uid=tenant, name=tenant, endpoints=[self._endpoint(each) for each in listed])
+
+    def _topics(self) -> list[str]:
+        try:
+            answer = self.ask("/api/v1/topics")
+        except Refused as error:
+            if error.status != 404:
+                raise
+            # Former versions know topics of tenants only; they are the same for all.
+            first = next(self._tenants(), None)
+            answer = [] if first is None else self.ask(f"/api/v1/tenants/{quote(first, safe='')}/topics")
+        return [each for each in answer if isinstance(each, str) and each != "*"] if isinstance(answer, list) else []
+
+    def _tenants(self) -> Iterator[str]:
+        following: str | None = None
+        for _ in range(MOST_PAGES):
+            more = {} if following is None else {"next": following}
+            answer = self.ask("/api/v1/tenants", {"limit": str(PAGE), **more})
+            listed = answer.get("models", answer.get("data")) if isinstance(answer, dict) else answer
+            yield from (_text(each, "id") for each in _list(listed, "tenants"))
+            paged = answer.get("pagination", answer) if isinstance(answer, dict) else {}
+            last, following = following, _optional(paged, "next")
+            if not following or following == last:
+                return
+        raise click.ClickException("the list of tenants does not end")
+
+    def _endpoint(self, theirs: Mapping[str, Any]) -> TheirEndpoint:
+        config, credentials = _section(theirs, "config"), _section(theirs, "credentials")
+        uid, kind, notes = _text(theirs, "id"), _text(theirs, "type"), []
+        if kind != "webhook":
+            return TheirEndpoint(uid=uid, fields={}, unfit=f"it sends to {kind}: make what takes its place by hand")
+        topics = theirs.get("topics")
+        wanted = [topics] if isinstance(topics, str) else [each for each in topics or () if isinstance(each, str)]
+        types = None if "*" in wanted else wanted
+        if types and any("*" in each for each in types):
+            known = self._topics()
+            types = [each for each in known if any(_matches(pattern, each) for pattern in types)]
+            notes.append("its patterns of topics are the topics of today")
+        if theirs.get("filter"):
+            notes.append("its filter is not copied: set payloadFilters")
+        if credentials.get("previous_secret"):
+            notes.append("its previous secret does not sign any more")
+        secret = _text(credentials, "secret")
+        return TheirEndpoint(
+            uid=uid,
+            fields={
+                "url": _text(config, "url"),
+                "eventTypes": types,
+                "disabled": bool(theirs.get("disabled_at")),
+                "metadata": _texts(theirs.get("metadata")),
+            },
+            headers=_texts(_parsed(config.get("custom_headers"))) | _texts(theirs.get("delivery_metadata")),
+            scheme={"preset": "outpost", "secret": secret},
+            notes=notes,
+        )
+
+
+class Convoy(_Sender):
+    """Convoy: endpoints with owners, and subscriptions that say what they get. Signed as its project says."""
+
+    needs_project = True
+
+    def event_types(self) -> Iterator[tuple[str, str]]:
+        """Its event types; those that subscriptions name, where there is no catalogue."""
+        named = {each for types in self._types().values() for each in types if each != "*"}
+        yield from ((each, DESCRIBED.format("Convoy")) for each in sorted(named))
+
+    def applications(self, only: str | None) -> Iterator[TheirApplication]:
+        """Owners with their endpoints; an endpoint without an owner is one of its own."""
+        scheme, types = self._scheme(), self._types()
+        owners: dict[str, list[Mapping[str, Any]]] = {}
+        for each in self._listed("endpoints"):
+            owner = _optional(each, "owner_id") or _text(each, "uid")
+            if only in (None, owner):
+                owners.setdefault(owner, []).append(each)
+        for owner, listed in owners.items():
+            name = owner if len(listed) > 1 or listed[0].get("owner_id") else _called(listed[0])
+            endpoints = [self._endpoint(each, scheme, types) for each in listed]
+            yield TheirApplication(uid=owner, name=name, endpoints=endpoints)
+
+    def _listed(self, what: str) -> Iterator[Mapping[str, Any]]:
+        following: str | None = None
+        for _ in range(MOST_PAGES):
+            more = {} if following is None else {"next_page_cursor": following, "direction": "next"}
+            answer = self.ask(f"/api/v1/projects/{self.project}/{what}", {"perPage": str(PAGE), **more})
+            data = _section(answer, "data")
+            yield from _list(data.get("content"), what)
+            paged = _section(data, "pagination")
+            last, following = following, _optional(paged, "next_page_cursor")
+            if paged.get("has_next_page") is not True or not following or following == last:
+                return
+        raise click.ClickException(f"the list of {what} does not end")
+
+    def _types(self) -> dict[str, set[str]]:
+        """What each endpoint gets, by its id."""
+        found: dict[str, set[str]] = {}
+        for each in self._listed("subscriptions"):
+            uid = _section(each, "endpoint_metadata").get("uid") or each.get("endpoint_id")
+            named = _section(each, "filter_config").get("event_types") or ["*"]
+            if isinstance(uid, str):
+                found.setdefault(uid, set()).update(name for name in named if isinstance(name, str))
+        return found
+
+    def _scheme(self) -> Mapping[str, Any]:
+        """How the project signs: the header, and the newest of its versions."""
+        try:
+            project = _section(self.ask(f"/api/v1/projects/{self.project}"), "data")
+        except Refused as error:
+            if error.status not in (401, 403, 404):
+                raise
+            raise click.ClickException(
+                "how the project signs is not shown to this token: use a personal API key of an administrator"
+            ) from error
+        signature = _section(_section(project, "config"), "signature")
+        versions = _list(signature.get("versions"), "versions")
+        if not versions:
+            raise click.ClickException("the project does not say how it signs")
+        name, newest = _optional(signature, "header") or "X-Convoy-Signature", versions[-1]
+        hashed = _text(newest, "hash").lower()
+        return {
+            "header": {"name": name},
+            "hash": hashed,
+            "encoding": _text(newest, "encoding").lower(),
+            **({"legacy": True} if hashed == "sha1" else {}),
+        }
+
+    def _endpoint(
+        self, theirs: Mapping[str, Any], scheme: Mapping[str, Any], types: Mapping[str, set[str]]
+    ) -> TheirEndpoint:
+        uid, notes = _text(theirs, "uid"), []
+        secrets = [each for each in _list(theirs.get("secrets"), "secrets") if not _gone(each)]
+        if not secrets:
+            raise click.ClickException(f"the secret of endpoint {uid} is not shown to this token")
+        if len(secrets) > 1:
+            notes.append("its older secrets do not sign any more")
+        gets = types.get(uid, set())
+        if not gets:
+            notes.append("it has no subscription, so it is disabled")
+        headers, unknown = _authentication(_section(theirs, "authentication"))
+        notes += [unknown] if unknown else []
+        count, seconds = theirs.get("rate_limit"), _seconds(theirs.get("rate_limit_duration"))
+        rate = round(count / seconds) if isinstance(count, int) and count > 0 and seconds > 0 else 0
+        if count and not rate:
+            notes.append("its rate is less than one a second, and not copied")
+        preset = "convoy-advanced" if theirs.get("advanced_signatures") else "convoy-simple"
+        return TheirEndpoint(
+            uid=uid,
+            fields={
+                "url": _optional(theirs, "url") or _text(theirs, "target_url"),
+                "description": _optional(theirs, "description") or "",
+                "eventTypes": None if "*" in gets or not gets else sorted(gets),
+                "disabled": not gets or theirs.get("status") in ("inactive", "paused"),
+                "throttleRate": rate or None,
+            },
+            headers=headers,
+            scheme={"preset": preset, **scheme, "secret": _text(secrets[-1], "value")},
+            notes=notes,
+        )
+
+
+class Hook0(_Sender):
+    """Hook0: applications with subscriptions. Labels become a channel, which producers name with each message."""
+
+    url = "https://app.hook0.com"
+    needs_project = True
+
+    def event_types(self) -> Iterator[tuple[str, str]]:
+        """Those of all applications."""
+        found: dict[str, None] = {}
+        for app in self._applications():
+            query = {"application_id": _text(app, "application_id")}
+            for each in _list(self.ask("/api/v1/event_types", query), "event types"):
+                found[_text(each, "event_type_name")] = None
+        yield from ((each, DESCRIBED.format("Hook0")) for each in found)
+
+    def applications(self, only: str | None) -> Iterator[TheirApplication]:
+        """Its applications."""
+        for app in self._applications():
+            uid = _text(app, "application_id")
+            if only in (None, uid):
+                listed = _list(self.ask("/api/v1/subscriptions", {"application_id": uid}), "subscriptions")
+                yield TheirApplication(
+                    uid=uid, name=_optional(app, "name") or uid, endpoints=[_subscription(each) for each in listed]
+                )
+
+    def _applications(self) -> list[Mapping[str, Any]]:
+        return _list(self.ask("/api/v1/applications", {"organization_id": self._there.project}), "applications")
+
+
+class IronMQ(_Sender):
+    """IronMQ v3: queues with their settings and subscribers. What waits in them is moved by ``pushhub shovel``."""
+
+    url = "https://mq-aws-us-east-1-1.iron.io"
+    needs_project = True
+    read_only: ClassVar[frozenset[str]] = frozenset({"name", "project_id", "size", "total_messages", "left"})
+
+    def shown(self) -> Mapping[str, str]:
+        """The token as its clients show it."""
+        return {"Authorization": f"OAuth {self._there.token}", "X-Augury-Token": ""}
+
+    def queues(self) -> Iterator[TheirQueue]:
+        """Its queues; the settings as they are shown."""
+        last: str | None = None
+        for _ in range(MOST_PAGES):
+            more = {} if last is None else {"previous": last}
+            answer = self.ask(f"/3/projects/{self.project}/queues", {"per_page": str(PAGE), **more})
+            listed = _list(_section(answer, "").get("queues"), "queues")
+            for each in listed:
+                name = _text(each, "name")
+                queue = _section(self.ask(f"/3/projects/{self.project}/queues/{quote(name, safe='')}"), "queue")
+                settings = {key: value for key, value in queue.items() if key not in self.read_only}
+                waiting = queue.get("size")
+                notes = [f"{waiting} messages wait there: pushhub shovel"] if waiting and "push" not in queue else []
+                if _without_hidden(settings):
+                    notes.append("set the headers of its subscribers again that are not shown")
+                yield TheirQueue(name=name, settings=settings, notes=notes)
+            if len(listed) < PAGE or _text(listed[-1], "name") == last:
+                return
+            last = _text(listed[-1], "name")
+        raise click.ClickException("the list of queues does not end")
+
+
+class QStash(_Sender):
+    """Upstash's QStash: URL groups become multicast queues. Queues and schedules have no place here of their own."""
+
+    url = "https://qstash.upstash.io"
+    unsigned: ClassVar[str] = "receivers that verify Upstash-Signature, a JWT, must verify something else (signing)"
+
+    def queues(self) -> Iterator[TheirQueue]:
+        """Its URL groups."""
+        for each in _list(self.ask("/v2/topics"), "URL groups"):
+            subscribers = []
+            for number, endpoint in enumerate(_list(each.get("endpoints"), "endpoints"), 1):
+                name = _optional(endpoint, "name") or f"endpoint-{number}"
+                subscribers.append({"name": name, "url": _text(endpoint, "url")})
+            notes = [self.unsigned] if subscribers else []
+            settings = {"type": "multicast", "push": {"subscribers": subscribers}}
+            yield TheirQueue(name=_text(each, "name"), settings=settings, notes=notes)
+
+    def left(self) -> Iterator[tuple[str, str, str]]:
+        """Queues, whose messages each have a URL of their own, and schedules."""
+        for each in _list(self.ask("/v2/queues"), "queues"):
+            note = "its messages each name their URL: make a push queue here for each URL, and post to it"
+            yield "queue", _text(each, "name"), note
+        for each in _list(self.ask("/v2/schedules"), "schedules"):
+            what = f"{_optional(each, 'cron') or '?'} to {_optional(each, 'destination') or '?'}"
+            yield "schedule", _text(each, "scheduleId"), f"{what}: let your own scheduler post it"
+
+
+SENDERS: Mapping[str, type[_Sender]] = {
+    "outpost": Outpost,
+    "convoy": Convoy,
+    "hook0": Hook0,
+    "ironmq": IronMQ,
+    "qstash": QStash,
+}
+"""By the name that ``--from`` takes."""
+
+
+def source_of(name: str, there: Rest) -> Source:
+    """The sender of that name."""
+    return SENDERS[name](there)
+
+
+def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
+    """A subscription of Hook0."""
+    uid, target, notes = _text(theirs, "subscription_id"), _section(theirs, "target"), []
+    if target.get("type") != "http" or str(target.get("method")).upper() != "POST":
+        return TheirEndpoint(uid=uid, fields={}, unfit=f"requests here are POST, not {target.get('method')}")
+    labels = _texts(theirs.get("labels"))
+    channel = "+".join(f"{_CHANNEL.sub('_', key)}:{_CHANNEL.sub('_', value)}" for key, value in sorted(labels.items()))
+    if channel:
+        notes.append(f"send messages with these labels with channels: [{json.dumps(channel[:128])}]")
+    return TheirEndpoint(
+        uid=uid,
+        fields={
+            "url": _text(target, "url"),
+            "description": _optional(theirs, "description") or "",
+            "eventTypes": sorted(each for each in theirs.get("event_types") or () if isinstance(each, str)) or None,
+            "channels": [channel[:128]] if channel else None,
+            "disabled": theirs.get("is_enabled") is False,
+            "metadata": _texts(theirs.get("metadata")),
+        },
+        headers=_texts(target.get("headers")),
+        scheme={"preset": "hook0", "secret": _text(theirs, "secret")},
+        notes=notes,
+    )
+
+
+def _without_hidden(settings: Mapping[str, Any]) -> bool:
+    """Take headers out of a queue's subscribers that another hub of this kind does not show; whether there were any."""
+    found = False
+    for each in _list(_section(settings, "push").get("subscribers"), "subscribers"):
+        headers = each.get("headers")
+        if isinstance(headers, dict):
+            for name in [name for name, value in headers.items() if value == HIDDEN]:
+                del headers[name]
+                found = True
+    return found
+
+
+def _authentication(given: Mapping[str, Any]) -> tuple[dict[str, str], str]:
+    """Convoy's authentication of an endpoint as a header, and what is not copied of it."""
+    kind, key, basic = given.get("type"), _section(given, "api_key"), _section(given, "basic_auth")
+    if kind == "api_key" and key.get("header_name"):
+        return {_text(key, "header_name"): _text(key, "header_value")}, ""
+    if kind in ("basic_auth", "basic") and basic:
+        pair = f"{_text(basic, 'username')}:{_text(basic, 'password')}"
+        return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, ""
+    return {}, f"its authentication ({kind}) is not copied" if kind else ""
+
+
+def _called(endpoint: Mapping[str, Any]) -> str:
+    """The name of a Convoy endpoint, in its former field or the present one."""
+    return _optional(endpoint, "name") or _optional(endpoint, "title") or _text(endpoint, "uid")
+
+
+def _gone(secret: Mapping[str, Any]) -> bool:
+    """Whether a secret of Convoy's has been removed or has an end: the one that replaced it has none."""
+    return any(secret.get(name) not in (None, "", "0001-01-01T00:00:00Z") for name in ("deleted_at", "expires_at"))
+
+
+def _seconds(duration: object) -> int:
+    """Seconds of a duration, as a number or as Go writes it (``1m0s``); 0 for anything else."""
+    if isinstance(duration, int):
+        return duration
+    found = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
+    hours, minutes, seconds = (int(each or 0) for each in found.groups()) if found else (0, 0, 0)
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def _matches(pattern: str, topic: str) -> bool:
+    """Whether a pattern with asterisks means a topic."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), topic) is not None
+
+
+def _parsed(value: object) -> object:
+    """Outpost keeps maps of a destination's configuration as text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None
+
+
+def _texts(value: object) -> dict[str, str]:
+    """The members of an object that are texts; of lists with one text, the text."""
+    found: dict[str, str] = {}
+    for name, each in value.items() if isinstance(value, Mapping) else ():
+        single = each[0] if isinstance(each, list) and len(each) == 1 else each
+        if isinstance(single, str):
+            found[str(name)] = single
+    return found
+
+
+def _list(value: object, what: str) -> list[Mapping[str, Any]]:
+    """A list of objects; null is an empty one, as Go writes it."""
+    if value is None:
+        return []
+    if not isinstance(value, Sequence) or not all(isinstance(each, Mapping) for each in value):
+        raise click.ClickException(f"the answer is no list of {what}")
+    return [*value]
+
+
+def _section(value: object, name: str) -> Mapping[str, Any]:
+    """An object, or with a name one in it; an empty one if there is none."""
+    inside = value.get(name) if name and isinstance(value, Mapping) else value
+    return inside if isinstance(inside, Mapping) else {}
+
+
+def _optional(value: Mapping[str, Any], name: str) -> str | None:
+    found = value.get(name)
+    return found if isinstance(found, str) else None
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    found = value.get(name)
+    if not isinstance(found, str) or not found:
+        raise click.ClickException(f"an answer has no {name}")
+    return found
