@@ -115,8 +115,8 @@ mutants: environments ## change the engine in small ways and see whether a test 
 simulate: environments ## faults on the real code in virtual time: make simulate SEED=1 SEEDS=10 WORLD=all HOURS=6 (docs/simulation.md)
 	@$(PYTHON) -m simulation --seed $(SEED) --seeds $(SEEDS) --world $(WORLD) --hours $(HOURS) --rate $(RATE) --only "$(ONLY)"
 
-sabotage: environments ## changes of the hub's code that a seed draws: does the simulator notice? make sabotage MOST=40 DRAW=1 (docs/simulation.md)
-	@$(PYTHON) -m simulation.strangers --most $(MOST) $(if $(DRAW),--seed $(DRAW)) $(if $(OF),--of "$(OF)")
+sabotage: environments ## changes of the hub's code that a seed draws: does the simulator notice? make sabotage MOST=40 DRAW=1, or KNOWN=all (docs/simulation.md)
+	@$(PYTHON) -m simulation.strangers --most $(MOST) $(if $(DRAW),--seed $(DRAW)) $(if $(OF),--of "$(OF)") $(if $(KNOWN),--known "$(KNOWN)")
 
 lint: environments lint-report ## style and types
 	@$(VENV)/bin/ruff check .

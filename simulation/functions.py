@@ -220,7 +220,7 @@ class Environment:
     Args:
         account: The services, and whoever else there is.
         settings: Of its function.
-        number: Its number.
+        number: Its number; later ones of its function have higher ones.
         sandbox: What outlives it; one of its own unless given.
         version: The hub's code that it runs.
 
@@ -242,6 +242,7 @@ class Environment:
         self.sandbox = sandbox or Sandbox()
         self.settings = settings
         self.name = f"{settings.name}-{number}"
+        self.number = number
         self.alive = True
         self.used_at = account.scheduler.now
         self.random = Random(f"{account.seed}/{self.name}")
@@ -519,6 +520,7 @@ class Function:
         self._sandboxes: dict[Version, list[Sandbox]] = defaultdict(list)
         self._random = Random(f"{account.seed}/{settings.name}")
         self._count = itertools.count(1)
+        self._oldest = 0
         self._running = 0
         self._version = TODAYS
 
@@ -595,6 +597,14 @@ class Function:
         """Whether Lambda would not run it in such a chain."""
         return not self.settings.chains and lineage.get(self.settings.name, 0) >= LONGEST_CHAIN
 
+    def renew(self) -> None:
+        """New runs begin in environments that are made from now on."""
+        self._oldest = next(self._count)
+
+    def _reusable(self, environment: Environment) -> bool:
+        idle = self.account.scheduler.now - environment.used_at
+        return environment.alive and environment.number > self._oldest and idle < IDLE_AT_MOST
+
     def _environment(self) -> Environment:
         scheduler = self.account.scheduler
         # A run that is under way ends in its own version.
@@ -602,7 +612,7 @@ class Function:
         if version is not self._version:
             self._version = version
             self.account.note(f"{self.settings.name} has {'today' if version is TODAYS else 'the release'}'s code")
-        idle = [each for each in self._idle[version] if each.alive and scheduler.now - each.used_at < IDLE_AT_MOST]
+        idle = [each for each in self._idle[version] if self._reusable(each)]
         self._idle[version] = idle
         if idle and self.account.weather.strikes(Kind.RECYCLED, self.settings.name, scheduler.now):
             idle.clear()

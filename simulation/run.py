@@ -200,7 +200,12 @@ def _settle(account: Account, world: World, progress: Callable[[str], None]) -> 
 
 
 def _talk(account: Account, world: World) -> None:
-    """Somebody talks to the hub, in good weather; then the records of that are written."""
+    """Somebody talks to the hub, in good weather; then the records of that are written.
+
+    No environment of before is left, whose clock may be off, as one that is never idle lasts.
+    """
+    for function in account.functions.values():
+        function.renew()
     done: list[bool] = []
 
     def talk() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
@@ -34,6 +34,7 @@ class Totals:
         self._runs: Counter[str] = Counter()
         self._hours: dict[str, float] = {}
         self._cpu_s: dict[str, float] = {}
+        self._states: defaultdict[str, set[str]] = defaultdict(set)
 
     def add(self, result: Result, cpu_s: float) -> None:
         """Add a run that took this many seconds of CPU time."""
@@ -41,6 +42,7 @@ class Totals:
         self._runs[world] += 1
         self._hours[world] = self._hours.get(world, 0.0) + result.simulated_hours
         self._cpu_s[world] = self._cpu_s.get(world, 0.0) + cpu_s
+        self._states[world] |= {name.split(" ")[3] for name in result.figures if name.startswith("step ")}
         if result.violations:
             self.broken.append(f"{world} {result.plan.seed}")
         for name, count in result.figures.items():
@@ -51,7 +53,13 @@ class Totals:
         kept = f"promises broken in {', '.join(self.broken)}" if self.broken else "all promises kept"
         yield f"{_amount(self._runs.total(), sum(self._hours.values()), sum(self._cpu_s.values()))}; {kept}"
         for world, runs in self._runs.items():
-            yield f"  {world}: {_amount(runs, self._hours[world], self._cpu_s[world])}"
+            states = ", ".join(each.value for each in DeliveryState if each.value in self._states[world])
+            reached = f"; deliveries were {states}" if states else ""
+            yield f"  {world}: {_amount(runs, self._hours[world], self._cpu_s[world])}{reached}"
+        judged, excused = self.figures["judged"], sum(self._excused().values())
+        yield f"  {excused} of {judged} facts excused: " + ", ".join(
+            f"{name} {count}" for name, count in sorted(self._excused().items())
+        )
         faults = sum(count for name, count in self.figures.items() if name.startswith("fault "))
         yield f"  {faults} faults; reached: {self._reached('step', DeliveryState, 'deliveries')}; " + self._reached(
             "circuit", CircuitState, "circuits"
@@ -59,6 +67,14 @@ class Totals:
         yield f"  {applied(self.figures)}"
         for name, count in sorted(self.figures.items()):
             yield f"  {name}: {count}"
+
+    def _excused(self) -> Counter[str]:
+        """What was excused, by the kinds of the faults."""
+        kinds: Counter[str] = Counter()
+        for name, count in self.figures.items():
+            if name.startswith("excused "):
+                kinds[name.rpartition(", for ")[2]] += count
+        return kinds
 
     def _reached(self, kind: str, states: type[StrEnum], whose: str) -> str:
         """How many states of a kind were reached, which ones never were, and through how many different transitions."""

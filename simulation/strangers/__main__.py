@@ -145,6 +145,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--tests", action="store_true", help="let the package's tests try what the simulator missed")
     parser.add_argument("--these", default="", help="names of changes, or a file in which an earlier run told of them")
     parser.add_argument("--known", default="", help="names of known defects, or 'all', or so many that --seed draws")
+    parser.add_argument("--no-calm", action="store_true", help="without the runs in which nothing goes wrong")
     parser.add_argument("--worlds", default="", help="only these, with commas between")
     parser.add_argument(
         "--of",
@@ -163,7 +164,7 @@ def main(arguments: Sequence[str]) -> int:
 def _strangers(given: argparse.Namespace) -> int:
     began = time.monotonic()
     print(f"seed {given.seed}: looking for what runs reach ...", flush=True)
-    plans = _plans(given.hours, given.seeds, {*filter(None, given.worlds.split(","))})
+    plans = _plans(given.hours, given.seeds, {*filter(None, given.worlds.split(","))}, calm=not given.no_calm)
     reached = _reached(plans, given.processes)
     parts = given.of.split(",")
     drawn = candidates(parts, all_of_it=any(NOT_THE_AIM.search(each) for each in parts))
@@ -192,14 +193,15 @@ def _strangers(given: argparse.Namespace) -> int:
     return 0 if noticed * 100 >= given.least * len(effective) else 1
 
 
-def _plans(hours: float, seeds: int, only: set[str]) -> dict[str, list[Json]]:
+def _plans(hours: float, seeds: int, only: set[str], *, calm: bool) -> dict[str, list[Json]]:
     """The runs of each world: some with faults, and a short, busy one without."""
     from simulation.run import WORLDS  # noqa: PLC0415 (a run with a change imports it later)
 
+    busy = {"seed": 1, "hours": min(0.25, hours), "rate": 60.0, "calm": True}
     return {
         world: [
             *({"world": world, "seed": seed, "hours": hours} for seed in range(1, seeds + 1)),
-            {"world": world, "seed": 1, "hours": 0.25, "rate": 60.0, "calm": True},
+            *([{"world": world, **busy}] if calm else []),
         ]
         for world in WORLDS
         if not only or world in only

@@ -68,7 +68,7 @@ def _read(path: Path) -> Known:
         told,
         given["world"],
         int(given["seed"]),
-        tuple(given["breaks"].split(", ")),
+        tuple(given["breaks"].split("; ")),
         float(given.get("hours", "2")),
         float(given.get("rate", "12")),
         given.get("calm") == "yes",
@@ -103,7 +103,9 @@ def changed(source: str, hunks: tuple[Hunk, ...]) -> str:
         DoesNotFit: It has no such lines.
     """
     for hunk in hunks:
-        if ("\n" + source).count("\n" + hunk.before) != 1:
+        text, before = "\n" + source, "\n" + hunk.before
+        place = text.find(before)
+        if place < 0 or text.find(before, place + 1) >= 0:
             raise DoesNotFit(hunk.before)
-        source = ("\n" + source).replace("\n" + hunk.before, "\n" + hunk.after)[1:]
+        source = (text[:place] + "\n" + hunk.after + text[place + len(before) :])[1:]
     return source

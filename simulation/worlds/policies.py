@@ -28,6 +28,7 @@ from simulation.policies import in_order, left_alone, within_limits
 from simulation.promises.ironmq import Post
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Told, Violation
+from simulation.promises.talks import pushes as talks
 from simulation.scheduler import SECOND
 from simulation.weather import MINUTE, Kind
 from simulation.worlds.ironmq import IronMqWorld, Posted, PushQueue
@@ -177,7 +178,27 @@ class PoliciesWorld(IronMqWorld):
             return
 
     def talk(self) -> None:
-        """Nothing that another world does not say."""
+        """What pushes of all protocols share, talked through; an operator writes what IronMQ has no words for."""
+        talk = self._talking("/3/projects/{project}", lambda _, token: {"authorization": f"OAuth {token}"})
+        project = self._talked_to
+
+        def change(name: str, **fields: Any) -> None:
+            config = self._operator.config
+            stored = config.queue(project, name, fresh=True)
+            assert stored is not None
+            assert stored.push is not None
+            config.update_queue(replace(stored, push=replace(stored.push, **fields)))
+
+        def limit(name: str, rate: float) -> None:
+            stored = self._operator.config.queue(project, name, fresh=True)
+            assert stored is not None
+            assert stored.push is not None
+            limits = Limits(rate_per_s=rate)
+            change(name, subscribers=tuple(replace(each, limits=limits) for each in stored.push.subscribers))
+
+        spares = talks.Circuit(CIRCUIT.failures, CIRCUIT.probe_s, CIRCUIT.most_probe_s)
+        protect = partial(change, circuit=CIRCUIT, rules=RULES)
+        talks.through(talk, talks.Protection(spares, protect, limit))
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""

@@ -55,7 +55,7 @@ class World(ABC):
         self._rate = rate
         self._random = self._chance(self.name)
         self._operator = Operator(account)
-        self._project = self._token = ""
+        self._project = self._token = self._talked_to = ""
         self.judgement, self.talked = Judgement(), Judgement()
 
     @staticmethod
@@ -133,7 +133,7 @@ class World(ABC):
     def _talking(self, base: str, headers: Callable[[str, str], Mapping[str, str]]) -> Talk:
         """A client of a new project, with headers made of its id and token."""
         projects = Projects(config=self._operator.config, clock=self._operator.clock)
-        project = projects.make("talked to").project_id
+        project = self._talked_to = projects.make("talked to").project_id
         given = headers(project, projects.make_token(project))
         account = self._account
         around = Surroundings(

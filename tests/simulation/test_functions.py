@@ -112,3 +112,25 @@ def test_a_receive_that_waits_ends_when_a_message_comes(
     account.scheduler.run(10 * SECOND)
     # Then both look at once
     assert [each / SECOND for each in found] == pytest.approx([found_after_s] * 2, abs=0.01)
+
+
+def test_a_function_that_is_renewed_begins_in_new_environments() -> None:
+    # Given a function with an environment that is never idle for long
+    account = Account("renew/1", stack(), Weather([], "renew/1"))
+    function, names = account.functions["control"], list[str]()
+
+    def invoke() -> None:
+        ran: list[str] = []
+        function.invoke({}, instead=lambda _: None, ran=ran)
+        names.extend(ran)
+
+    for renews in (False, True):
+        # When it is renewed, or not
+        if renews:
+            function.renew()
+        for _ in range(2):
+            account.scheduler.spawn(invoke)
+            account.scheduler.run(account.scheduler.now + 10_000_000)
+    # Then only what runs since then is new, and stays
+    first, second, third, fourth = names
+    assert first == second != third == fourth

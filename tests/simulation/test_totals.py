@@ -25,7 +25,7 @@ def test_runs_are_added_up_by_world_and_states_that_were_never_reached_are_named
     lines = list(totals.lines())
     assert lines[:3] == [
         "3 runs, 30 simulated hours in 5 s of CPU, 6.0 a second; promises broken in hub 1",
-        "  ironmq: 2 runs, 20 simulated hours in 4 s of CPU, 5.0 a second",
+        "  ironmq: 2 runs, 20 simulated hours in 4 s of CPU, 5.0 a second; deliveries were pending, delivered",
         "  hub: 1 run, 10 simulated hours in 1 s of CPU, 10.0 a second",
     ]
     assert "  most in flight PushQueue: 7" in lines
@@ -51,3 +51,11 @@ def test_the_totals_say_how_often_each_fault_was_applied_also_those_that_never_w
     counts = dict(each.rsplit(" ", 1) for each in line.removeprefix("  applied: ").split(", "))
     assert counts.keys() == {*Kind}
     assert (counts["crash"], counts["window"], counts["half-open"]) == ("6", "3", "0")
+
+
+def test_the_totals_say_what_was_excused_for_which_kind_of_fault() -> None:
+    totals = Totals()
+    counts = {"judged": 1000, "excused asked twice, for crash": 2, "excused too late, for crash": 1}
+    totals.add(Result(Plan(1, "hub"), [], "f", [], [], 1.0, 1.0, Counter(counts)), 1.0)
+    totals.add(Result(Plan(2, "hub"), [], "f", [], [], 1.0, 1.0, Counter({"excused x, for lost and slow": 1})), 1.0)
+    assert "  4 of 1000 facts excused: crash 3, lost and slow 1" in [*totals.lines()]
