@@ -35,6 +35,7 @@ READS = {
     "simulate policy": "computes, or reads records",
     "simulate hub": "computes",
     "completion": "prints",
+    "projects export": "reads the tables and buckets, and writes a folder of one's own",
 }
 """Commands that change nothing, and why not."""
 WITHOUT = {
@@ -117,6 +118,7 @@ BY_OPERATORS: dict[str, tuple[tuple[str, ...], ...]] = {
 """The same for what operators change."""
 ELSEWHERE = {
     "projects delete": "compares the tables and buckets: test_erasing.py",
+    "projects import": "compares the tables and buckets: test_moving.py",
     "rebuild": "compares the table: test_rebuild.py",
     "reseal": "compares the tables: test_reseal.py",
     "report": "starts a job: test_report.py",
