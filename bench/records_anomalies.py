@@ -404,7 +404,18 @@ def measure(seed: int, every: int = 1) -> dict[str, Score]:
     Returns:
         The scores by kind.
     """
-    subscribers = list(labelled(seed, every))
+    return judged(list(labelled(seed, every)))
+
+
+def judged(subscribers: Sequence[Subscriber]) -> dict[str, Score]:
+    """Judge a set by the functions that the job's Spark calls.
+
+    Args:
+        subscribers: Of the same last week.
+
+    Returns:
+        The scores by kind.
+    """
     until = subscribers[0].until
     rows = (
         (

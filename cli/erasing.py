@@ -18,6 +18,7 @@ from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import folder_of
 from pushhub.cloud.calls import aws_call
 from pushhub.cloud.table import Item, Table, text
+from pushhub.engine.model.record import LINK
 
 from .holdings import BODIES, MENTIONS, TABLES, owner
 
@@ -150,7 +151,7 @@ class Erasing:
             rest = {key: lines for key, lines in kept.items() if len(lines) < len(read[key])}
             noted = self._noted(day)
             if rest:
-                noted |= {_below_day(key): len(lines) for key, lines in rest.items()}
+                noted |= {_below_day(key): sum(not _is_link(each) for each in lines) for key, lines in rest.items()}
                 self._write(f"{NOTES}/dt={day}.json", json.dumps(noted, sort_keys=True).encode())
             for key, lines in rest.items():
                 self._write(key, gzip.compress(b"".join(each + b"\n" for each in lines), mtime=0))
@@ -254,6 +255,11 @@ def _is_project(name: str, item: Item) -> bool:
 def _is_of(line: bytes, project_id: str) -> bool:
     """Whether a record is a project's."""
     return project_id.encode() in line and json.loads(line).get("project") == project_id
+
+
+def _is_link(line: bytes) -> bool:
+    """Whether a line only names another object; a key's count does not include it."""
+    return b'"link' in line and json.loads(line).get("kind") == LINK
 
 
 def _day(key: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
-from pushhub.engine.model.record import PULSE
+from pushhub.engine.model.record import NO_RECORDS
 
 from ..durations import Duration
 from ..framework import Command
@@ -60,7 +60,7 @@ class Records:
         body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         for line in gzip.decompress(body).splitlines():
             record = json.loads(line)
-            if record["kind"] != PULSE:
+            if record["kind"] not in NO_RECORDS:
                 yield record
         self._read.add(key)
 

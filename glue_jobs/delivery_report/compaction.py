@@ -20,11 +20,12 @@ from pyspark.sql import Column, DataFrame, GroupedData, Observation, SparkSessio
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from pushhub.engine.model.record import PULSE
+from pushhub.engine.model.record import NO_RECORDS
 
 from .days import adopt, name_files, named_files, read_files, remove_others, write_beside
 from .files import Stored, as_json, listed, read_text, remove
 from .intake import IncompleteObject, incomplete_objects, rejected_lines, rejection, usable
+from .links import is_link, named_objects
 from .manifest import Manifest, files_of, read_manifest, write_manifest
 from .schema import CORRUPT, RAW, STORED
 from .storage import Layout
@@ -64,6 +65,8 @@ class DayIntake:
         spoiled: Whether what was kept of the day was no longer what an earlier run had written.
         unchanged: Whether what an earlier run had kept was taken as it is.
         pulses: The pulses in the objects, by object: their ids.
+        links: Objects that others name as written before them, by the hours they lie in, and that are in none of
+            the days that were read: the names with that of an object that names them.
         digest: Of the names, sizes and marks of the objects.
         erased: Whether the day was made again, and records of erased projects were taken out of its objects before.
     """
@@ -80,6 +83,7 @@ class DayIntake:
     spoiled: bool = False
     unchanged: bool = False
     pulses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
     erased: bool = False
 
@@ -108,15 +112,21 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
 
     with ThreadPoolExecutor(max_workers=max(1, spark.sparkContext.defaultParallelism)) as side_by_side:
         done = [each for each in side_by_side.map(one, days) if each is not None]
+    there = {f"dt={intake.day}/{_below_day(intake.day, name)}" for intake, raw, _ in done for name in raw}
+
+    def finished(intake: DayIntake, raw: Mapping[str, Stored]) -> DayIntake:
+        unmet = {name: by for name, by in intake.links.items() if name not in there}
+        return _digested(replace(intake, links=unmet), raw)
+
     made = {intake.day: files for intake, _, files in done if intake.objects and not intake.unchanged}
     if not made:
-        return [_digested(intake, raw) for intake, raw, _ in done]
+        return [finished(intake, raw) for intake, raw, _ in done]
     written = read_files(spark, layout.records, STORED, [file for files in made.values() for file in files])
     used = _counted(written.groupBy("dt", "source"))
-    finished = []
+    whole_days = []
     for intake, raw, files in done:
         if intake.day not in made:
-            finished.append(_digested(intake, raw))
+            whole_days.append(finished(intake, raw))
             continue
         counted = used.get(intake.day, {})
         if sum(counted.values()) != intake.used:
@@ -141,11 +151,12 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
                 rejected=whole.rejected,
                 incomplete=whole.incomplete,
                 pulses=whole.pulses,
+                links=whole.links,
             ),
             erased=whole.erased,
         )
-        finished.append(_digested(whole, raw))
-    return finished
+        whole_days.append(finished(whole, raw))
+    return whole_days
 
 
 def left_by_erasures(records: str, day: date) -> dict[str, int]:
@@ -241,6 +252,7 @@ def _as_noted(day: date, manifest: Manifest, gone: frozenset[str]) -> DayIntake:
         gone=gone,
         unchanged=True,
         pulses=manifest.pulses,
+        links=manifest.links,
     )
 
 
@@ -255,15 +267,18 @@ def _parse_day(
         .options(columnNameOfCorruptRecord=CORRUPT, **_RAW_READER)
         .json(path)
         .withColumns({"source": _source(file), "rejection": rejection(_filed_under(file))})
-        .observe(counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"), _pulses())
+        .observe(counts, F.count(F.lit(1)).alias("lines"), F.count("rejection").alias("rejected"), _no_records())
     )
     size = sum(each.size for each in raw.values())
     files = max(1, round(size * PARQUET_PER_GZIP / FILE_BYTES))
     written = write_beside(usable(lines).coalesce(files), layout.records, day)
     seen = counts.get
     _keep_rejected(spark, path, f"{layout.rejected}/dt={day}", day, any_now=seen["rejected"] > 0)
-    pulses = _by_object(seen["pulses"])
-    read = seen["lines"] - sum(map(len, pulses.values()))
+    found = _by_object(seen["no_records"])
+    of_streams = {source: tuple(each for each in ids if not is_link(each)) for source, ids in found.items()}
+    pulses = {source: ids for source, ids in of_streams.items() if ids}
+    read = seen["lines"] - sum(map(len, found.values()))
+    here = {f"dt={day}/{_below_day(day, name)}" for name in raw}
     used = read - seen["rejected"]
     _logger.info("      %s: %d records of %d objects, %d rejected", day, used, len(raw), seen["rejected"])
     intake = DayIntake(
@@ -274,20 +289,22 @@ def _parse_day(
         used=used,
         rejected=seen["rejected"],
         pulses=pulses,
+        # Those that name an object of the same day say nothing that its listing does not.
+        links={name: by for name, by in named_objects(found).items() if name not in here},
     )
     return intake, written
 
 
-def _pulses() -> Column:
-    """The pulses of a day, gathered while its lines pass by: few, so a text holds them."""
-    usable_pulse = (F.col("kind") == PULSE) & F.col("rejection").isNull()
-    named = F.when(usable_pulse, F.concat_ws("\t", "source", "record_id"))
-    return F.array_join(F.collect_list(named), "\n").alias("pulses")
+def _no_records() -> Column:
+    """The pulses and links of a day, gathered while its lines pass by: one an object or less, so a text holds them."""
+    usable_line = F.col("kind").isin(*NO_RECORDS) & F.col("rejection").isNull()
+    named = F.when(usable_line, F.concat_ws("\t", "source", "record_id"))
+    return F.array_join(F.collect_list(named), "\n").alias("no_records")
 
 
-def _by_object(pulses: str) -> dict[str, tuple[str, ...]]:
+def _by_object(lines: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
-    for line in pulses.splitlines():
+    for line in lines.splitlines():
         source, _, record_id = line.partition("\t")
         found.setdefault(source, []).append(record_id)
     return {source: tuple(sorted(ids)) for source, ids in sorted(found.items())}

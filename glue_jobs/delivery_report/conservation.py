@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from .compaction import DayIntake
 from .deliveries import IDENTITY, delivery_events
 from .findings import FINDING, NAMED
+from .links import Missing
 from .pulses import Gap
 from .schema import SETTLED
 from .sightings import Sight
@@ -350,6 +351,22 @@ def pulse_findings(spark: SparkSession, found: Iterable[Gap]) -> DataFrame:
             "detail": told(each),
         }
         for each in found
+    ]
+    return small_table(spark, rows, FINDING)
+
+
+def link_findings(spark: SparkSession, found: Iterable[Missing]) -> DataFrame:
+    """Objects that others name as written before them and that are not there; see :func:`.links.missing_objects`."""
+
+    def told(each: Missing) -> str:
+        more = f" and {len(each.names) - NAMED} more" if len(each.names) > NAMED else ""
+        return (
+            f"{each.hour:dt=%Y-%m-%d/hour=%H}/: written once, never read, not there: "
+            f"{', '.join(each.names[:NAMED])}{more}; {each.named_by} names {each.names[0]}"
+        )
+
+    rows = [
+        {"severity": "breach", "finding": "object_missing", "hour": each.hour, "detail": told(each)} for each in found
     ]
     return small_table(spark, rows, FINDING)
 

@@ -18,3 +18,11 @@ FINDING: Final = StructType(
 
 NAMED: Final = 5
 """Objects that a finding names; of more it says how many."""
+
+UNCOUNTED: Final = frozenset(
+    {
+        *("pulse_missing", "object_missing", "objects_gone", "open_deliveries_lost"),
+        *("not_recorded", "not_compared", "unusable_records", "silence"),
+    }
+)
+"""Breaches of which nobody knows how many deliveries they cost: these are in no sum."""

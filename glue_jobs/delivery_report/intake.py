@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pushhub.engine.model.record import PULSE, REQUIRED, SCHEMA_VERSION
+from pushhub.engine.model.record import NO_RECORDS, REQUIRED, SCHEMA_VERSION
 
 from .schema import CORRUPT, CURATED, KINDS, RAW, in_todays_words
 
@@ -19,7 +19,7 @@ __all__ = ["IncompleteObject", "expected_records", "incomplete_objects", "reject
 
 
 _OF_MESSAGES: Final = frozenset(REQUIRED) - {"schema_version", "record_id", "kind", "at"}
-"""Fields that every record has, but no pulse."""
+"""Fields that every record has, but no pulse or link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,28 +49,29 @@ def rejection(day: Column) -> Column:
         day: The day (date) the line is filed under. A column rather than a constant, so that the same compiled code
             serves every day.
     """
-    pulse = F.col("kind") == PULSE
-    lacks = {name: F.col(name).isNull() & (~pulse if name in _OF_MESSAGES else F.lit(True)) for name in REQUIRED}
+    none = F.col("kind").isin(*NO_RECORDS)
+    lacks = {name: F.col(name).isNull() & (~none if name in _OF_MESSAGES else F.lit(True)) for name in REQUIRED}
     incomplete = F.greatest(*(each.cast("int") for each in lacks.values())) == 1
-    lacks_delivery = ~F.col("kind").isin("accepted", PULSE) & F.col("delivery_id").isNull()
+    lacks_delivery = ~F.col("kind").isin("accepted", *NO_RECORDS) & F.col("delivery_id").isNull()
     lacks_owed = (F.col("kind") == "accepted") & F.col("owed").isNull()
     other_day = F.to_date("at") != day
     return (
         F.when(F.col(CORRUPT).isNotNull(), "malformed")
         .when(~F.coalesce(F.col("schema_version").between(1, SCHEMA_VERSION), F.lit(False)), "unknown_version")
-        .when(~F.col("kind").isin(*KINDS, PULSE), "unknown_kind")
+        .when(~F.col("kind").isin(*KINDS, *NO_RECORDS), "unknown_kind")
         .when(incomplete | lacks_delivery | lacks_owed, "missing_field")
         .when(other_day, "wrong_day")
     )
 
 
 def usable(lines: DataFrame) -> DataFrame:
-    """The usable records, in the form in which they are kept; pulses are kept elsewhere (:mod:`.pulses`).
+    """The usable records, in the form in which they are kept; pulses and links are kept elsewhere (:mod:`.pulses`,
+    :mod:`.links`).
 
     Args:
         lines: Parsed lines with their ``source`` and their ``rejection``.
     """
-    return in_todays_words(lines.where(F.col("rejection").isNull() & (F.col("kind") != PULSE))).select(
+    return in_todays_words(lines.where(F.col("rejection").isNull() & ~F.col("kind").isin(*NO_RECORDS))).select(
         *CURATED.fieldNames()
     )
 

@@ -34,6 +34,8 @@ class Manifest:
         incomplete: Objects of which not every record could be used.
         duplicates: Objects that share records: ``sources`` and ``records``.
         pulses: The pulses in the objects, by object: their ids.
+        links: Objects of other days, and missing ones, that objects of this day name as written before them, each with
+            one that names it.
     """
 
     rows: int = 0
@@ -45,6 +47,7 @@ class Manifest:
     incomplete: tuple[IncompleteObject, ...] = ()
     duplicates: tuple[Mapping[str, Any], ...] = ()
     pulses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_manifest(folder: str) -> Manifest | None:
@@ -67,6 +70,7 @@ def read_manifest(folder: str) -> Manifest | None:
             duplicates=tuple(said["duplicates"]),
             # Written since there are any.
             pulses={str(source): tuple(map(str, ids)) for source, ids in said.get("pulses", {}).items()},
+            links={str(name): str(by) for name, by in said.get("links", {}).items()},
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -86,6 +90,7 @@ def write_manifest(folder: str, manifest: Manifest) -> None:
         "incomplete": incomplete,
         "duplicates": list(manifest.duplicates),
         "pulses": {source: list(ids) for source, ids in manifest.pulses.items()},
+        "links": dict(manifest.links),
     }
     write_text(f"{folder}/{_NAME}", json.dumps(said, ensure_ascii=False, default=str), "application/json")
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from .advice import in_words
 from .conservation import STANDINGS
+from .findings import UNCOUNTED
 from .results import Results
 from .traffic import WAITING
 from .wording import as_html, shortened
@@ -175,10 +176,18 @@ def _picture(title: str, draw: Callable[[Any], str]) -> str:
 
 
 def _verdict(results: Results) -> str:
-    """Whether everything is accounted for, which is not whether it arrived: so the numbers of both stand beside it."""
+    """Whether everything is accounted for, which is not whether it arrived: so the numbers of both stand beside it.
+
+    Where records are missing, nobody knows of how many deliveries; and where nothing proves that none are, it is said.
+    """
     verdict = results.verdict
     conserved = verdict["conserved"]
+    found = {(row["severity"], row["finding"]) for row in results.rows.get("causes", ())}
+    unproved = ("notice", "pulse_not_sent") in found
     said = "Every delivery is accounted for." if conserved else "Not everything is accounted for."
+    if conserved and unproved:
+        said = "Every delivery that is known is accounted for. For a time, nothing proves that these are all."
+    lost = "at least " if any(("breach", each) in found for each in UNCOUNTED) else ""
     counts = {
         "lost": verdict["missing"],
         "given up": verdict["exhausted"] + verdict["expired"],
@@ -187,10 +196,11 @@ def _verdict(results: Results) -> str:
         "delivered": _won(verdict),
     }
     shown = " ".join(
-        f'<span><b class="{"breach" if count and name in ("lost", "given up") else ""}">{count:,}</b> {name}</span>'
+        f'<span><b class="{"breach" if count and name in ("lost", "given up") else ""}">'
+        f"{lost if name == 'lost' else ''}{count:,}</b> {name}</span>"
         for name, count in counts.items()
     )
-    kind = ' class="ok"' if conserved else ""
+    kind = "" if not conserved else ' class="notice"' if unproved else ' class="ok"'
     return (
         f'<div class="verdict{"" if conserved else " broken"}"><b{kind}>{said}</b>'
         f'<p class="counts">{shown}</p>{escape(_after_colon(verdict["sentence"]))}</div>'

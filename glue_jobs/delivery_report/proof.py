@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
@@ -19,6 +19,7 @@ from .conservation import (
     delivery_findings,
     expiry_findings,
     is_overdue,
+    link_findings,
     object_findings,
     order_findings,
     overdue_findings,
@@ -28,13 +29,14 @@ from .conservation import (
     with_standing,
     without_settled,
 )
-from .days import named_files, read_files, replace_days
+from .days import listed_days, named_files, read_files, replace_days
 from .deliveries import DELIVERY, KEPT_DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
 from .files import listed
 from .findings import FINDING
 from .kept_records import newest_day, read_records
 from .ledger import Comparison, compared
+from .links import missing_objects
 from .manifest import read_manifest
 from .progress import Steps
 from .pulled_ends import LostEnds, lost_ends
@@ -131,7 +133,9 @@ def prove(
             if changed:
                 history = _history(spark, layout, start, first)
                 rebuilt = _rebuild(history, arguments, as_of, layout, start.since)
-    tables = _in_tables(spark, history, rebuilt, arguments, layout, steps, client, since=start.since, as_of=as_of)
+    tables = _in_tables(
+        spark, history, rebuilt, arguments, layout, steps, client, first=first, since=start.since, as_of=as_of
+    )
     sighted = tables.sighted
     with steps("Proving conservation"):
         judged = with_standing(rebuilt.all, as_of, arguments.grace, settled, sighted)
@@ -145,7 +149,8 @@ def prove(
         if rebuilt.counted["suspicious"]:
             suspects = kept(suspicious(judged), f"{layout.work}/suspects")
             found = found.unionByName(delivery_findings(history, suspects))
-        unheard = _unheard(spark, history, intakes, tables.comparison, arguments, layout, _until(arguments, as_of))
+        until = _until(arguments, as_of)
+        unheard = _unheard(spark, history, intakes, tables.comparison, arguments, layout, first=first, until=until)
         found = reduce(DataFrame.unionByName, (found, *tables.findings, unheard))
         # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
         findings = kept(without_settled(found, settled).repartition(1), f"{layout.work}/findings")
@@ -230,6 +235,7 @@ def _in_tables(  # noqa: PLR0917 (all of what a run is about)
     steps: Steps,
     client: Callable[[], Any],
     *,
+    first: date,
     since: date,
     as_of: datetime,
 ) -> _InTables:
@@ -238,7 +244,7 @@ def _in_tables(  # noqa: PLR0917 (all of what a run is about)
     with steps("Looking up open deliveries"):
         seen = _seen(spark, rebuilt, arguments, layout, client, as_of)
     with steps("Comparing with the tables"):
-        comparison = _compared(spark, history, arguments, layout, client, since=since, until=until)
+        comparison = _compared(spark, history, arguments, layout, client, first=first, since=since, until=until)
         ends = _ends(spark, rebuilt, comparison, arguments, layout, since=since, until=until, as_of=as_of)
     looked_up = [each for each in (seen, ends) if each]
     sighted = reduce(DataFrame.unionByName, (each.rows for each in looked_up)) if looked_up else None
@@ -258,6 +264,7 @@ def _compared(
     layout: Layout,
     client: Callable[[], Any],
     *,
+    first: date,
     since: date,
     until: datetime,
 ) -> Comparison | None:
@@ -270,8 +277,8 @@ def _compared(
         client(),
         arguments.tables,
         layout=layout,
-        date_from=arguments.date_from,
-        since=min(since, arguments.date_from),
+        date_from=first,
+        since=min(since, first),
         until=until,
     )
 
@@ -312,9 +319,13 @@ def _unheard(  # noqa: PLR0917 (all of what a run is about)
     comparison: Comparison | None,
     arguments: Arguments,
     layout: Layout,
+    *,
+    first: date,
     until: datetime,
 ) -> DataFrame:
-    """What the tables hold and no record tells of, streams without pulses, and silences among records."""
+    """What the tables hold and no record tells of, streams without pulses, objects that others name and that are not
+    there, and silences among records.
+    """
     records = history.where(F.col("dt") >= F.lit(arguments.date_from))
     lost = small_table(spark, [], FINDING)
     vouched = False
@@ -324,12 +335,30 @@ def _unheard(  # noqa: PLR0917 (all of what a run is about)
     silent = gaps(
         recorded_pulses(each for intake in intakes for ids in intake.pulses.values() for each in ids),
         comparison.pulses if comparison else None,
-        since=datetime.combine(arguments.date_from, datetime.min.time(), UTC),
+        # Of nights that were missed, too: no other run judges these days.
+        since=datetime.combine(first, datetime.min.time(), UTC),
         until=until,
         now=arguments.now,
+        before=lambda: _pulsed_before(layout, first),
     )
-    found = lost.unionByName(pulse_findings(spark, silent))
+    missing = missing_objects(arguments.input, intakes, until=until, kept_since=_kept_since(arguments))
+    found = lost.unionByName(pulse_findings(spark, silent)).unionByName(link_findings(spark, missing))
     return found.unionByName(silence_findings(spark, records, until, compared=vouched))
+
+
+def _pulsed_before(layout: Layout, first: date) -> Set[str]:
+    """The tables that sent pulses on the last day with any before the first that is read."""
+    days = sorted(listed_days(layout.records), reverse=True)
+    manifests = (read_manifest(f"{layout.records}/dt={day}") for day in days if day < first)
+    found = (recorded_pulses(id_ for ids in each.pulses.values() for id_ in ids) for each in manifests if each)
+    return next((each.keys() for each in found if each), frozenset[str]())
+
+
+def _kept_since(arguments: Arguments) -> datetime | None:
+    """Hours from which the bucket has not taken objects away; None if it never does."""
+    if not arguments.keep_days:
+        return None
+    return arguments.now - timedelta(days=arguments.keep_days - 1)
 
 
 @dataclass(frozen=True, slots=True)

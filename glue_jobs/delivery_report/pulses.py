@@ -6,7 +6,7 @@ quiet the hub was. Decision 0095. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -63,11 +63,19 @@ def recorded_pulses(ids: Iterable[str]) -> dict[str, set[datetime]]:
     return found
 
 
-def gaps(recorded: Pulses, in_tables: Pulses | None, *, since: datetime, until: datetime, now: datetime) -> list[Gap]:
+def gaps(
+    recorded: Pulses,
+    in_tables: Pulses | None,
+    *,
+    since: datetime,
+    until: datetime,
+    now: datetime,
+    before: Callable[[], Set[str]] = frozenset,
+) -> list[Gap]:
     """What is missing among the records, by table and time.
 
-    A pulse is expected in every stream from the first one on that there is anywhere: a hub that began later, or that
-    sent none yet, lacks none. One that is not in its table either was not sent, as when the hub stood still.
+    A pulse is expected in every stream from the first one on that there is or was anywhere: a hub that began later, or
+    that sent none yet, lacks none. One that is not in its table either was not sent, as when the hub stood still.
 
     Args:
         recorded: Those among the records.
@@ -75,15 +83,18 @@ def gaps(recorded: Pulses, in_tables: Pulses | None, *, since: datetime, until: 
         since: Begin of what was asked for.
         until: Pulses before this time should be there, unless they are still on their way.
         now: When the tables were read.
+        before: The tables that had pulses before that; asked for only if the first one comes late.
     """
     until = min(until, now - ON_ITS_WAY)
     known = in_tables or {}
     every = [at for pulses in (*recorded.values(), *known.values()) for at in pulses if since <= at < until]
-    if not every:
-        return []
-    times = list(_times(min(every), until))
+    first = min(every, default=until)
+    tables: Set[str] = recorded.keys() | known.keys()
+    if first >= since + EVERY and (former := before()):
+        first, tables = _next(since), tables or former
+    times = list(_times(first, until))
     found: list[Gap] = []
-    for table in sorted(recorded.keys() | known.keys()):
+    for table in sorted(tables):
         missing = [at for at in times if at not in recorded.get(table, ())]
 
         def is_lost(at: datetime, table: str = table) -> bool:
@@ -94,6 +105,12 @@ def gaps(recorded: Pulses, in_tables: Pulses | None, *, since: datetime, until: 
 
         found += _runs(table, [(at, is_lost(at)) for at in missing])
     return found
+
+
+def _next(moment: datetime) -> datetime:
+    """The time of the first pulse that is not before a moment."""
+    epoch = datetime.fromtimestamp(0, UTC)
+    return epoch + -((epoch - moment) // EVERY) * EVERY
 
 
 def _times(first: datetime, until: datetime) -> Iterator[datetime]:

@@ -212,6 +212,22 @@ def test_every_kind_has_an_example_here_and_its_owner_is_found() -> None:
     assert owner("ScheduleTable", item("NEW#{p}", "x", {}, OTHER)) is None
 
 
+def test_a_link_to_another_object_stays_and_is_not_counted(hub: Hub) -> None:
+    # Given an object that names the one before it
+    key = f"records/dt={DAY}/hour=05/messages-5-6-2.json.gz"
+    link = {"schema_version": 2, "record_id": f"link/dt={DAY}/{hub.raw}", "kind": "link", "at": f"{DAY}T05:00:00Z"}
+    lines = [{"project": hub.project}, {"project": OTHER, "queue": "link"}, link]
+    content = "".join(f"{json.dumps(each)}\n" for each in lines).encode()
+    hub.s3.put_object(Bucket=RECORDS_BUCKET, Key=key, Body=gzip.compress(content))
+    # When the project is deleted
+    hub.delete()
+    # Then the link is left, and the note counts the records that are
+    [left] = hub.stored(RECORDS_BUCKET)[key]
+    assert [json.loads(each) for each in left.splitlines()] == lines[1:]
+    [note] = hub.stored(RECORDS_BUCKET)[f"records/erased/dt={DAY}.json"]
+    assert json.loads(note) == {hub.raw: 2, "hour=05/messages-5-6-2.json.gz": 1}
+
+
 def test_everything_of_a_project_goes_and_nothing_of_another(hub: Hub) -> None:
     others = hub.items(OTHER)
     hub.make_curated()

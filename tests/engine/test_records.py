@@ -27,7 +27,7 @@ from pushhub.engine.model.records import record_of_delivery
 from pushhub.engine.ports import ActivityStore, AttemptCountStore
 from pushhub.engine.records import Records
 from pushhub.engine.store.dynamodb_changes import record_of_change
-from pushhub.engine.store.s3_records import S3RecordStore
+from pushhub.engine.store.s3_records import S3Records, S3RecordStore
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -200,6 +200,58 @@ def test_an_object_that_is_there_already_counts_as_written(client: S3Client, tel
         stubber.add_client_error("put_object", "PreconditionFailed", http_status_code=412)
         records = records_of(client, telemetry)
         assert records.run([an_inserted_message(1)], table="messages") == 1
+
+
+def links(client: S3Client) -> dict[str, list[str]]:
+    """What each object names, by the numbers in its key."""
+    return {
+        key.rpartition("/")[2]: [str(each["record_id"]) for each in lines(content) if each["kind"] == "link"]
+        for key, content in stored(client).items()
+    }
+
+
+def test_each_object_names_the_one_that_the_environment_wrote_before(records: Records, client: S3Client) -> None:
+    # When an environment records three batches, one of them across an hour
+    records.run([an_inserted_message(1)], table="messages")
+    records.run([an_inserted_message(2), an_inserted_message(3, accepted_at=ACCEPTED + HOUR_MS)], table="lines")
+    records.run([an_inserted_message(4)], table="messages")
+    # Then each object names the one before, and the counts in the keys are those of the records
+    assert links(client) == {
+        "messages-1-1-1.json.gz": [],
+        "lines-2-2-1.json.gz": ["link/dt=2026-11-18/hour=11/messages-1-1-1.json.gz"],
+        "lines-3-3-1.json.gz": ["link/dt=2026-11-18/hour=11/lines-2-2-1.json.gz"],
+        "messages-4-4-1.json.gz": ["link/dt=2026-11-18/hour=12/lines-3-3-1.json.gz"],
+    }
+    # And whoever reads records reads none of it
+    assert len(list(S3Records(client, BUCKET).read("2026-11-18"))) == 4
+
+
+def test_an_object_that_another_environment_wrote_before_is_named_and_stays_as_it_is(
+    client: S3Client, telemetry: FakeTelemetry
+) -> None:
+    # Given two environments, and a batch that the first wrote before it died
+    one, other = records_of(client, telemetry), records_of(client, telemetry)
+    one.run([an_inserted_message(1)], table="messages")
+    one.run([an_inserted_message(2)], table="messages")
+    other.run([an_inserted_message(5)], table="messages")
+    before = stored(client)
+    # When the other one is given the batch again, and writes one more
+    other.run([an_inserted_message(2)], table="messages")
+    assert stored(client) == before
+    other.run([an_inserted_message(3)], table="messages")
+    # Then that names an object which is there
+    assert links(client)["messages-3-3-1.json.gz"] == ["link/dt=2026-11-18/hour=11/messages-2-2-1.json.gz"]
+
+
+def test_an_object_that_could_not_be_written_is_not_named(client: S3Client, telemetry: FakeTelemetry) -> None:
+    records = records_of(client, telemetry)
+    records.run([an_inserted_message(1)], table="messages")
+    with Stubber(client) as stubber:
+        stubber.add_client_error("put_object", "InternalError", http_status_code=500)
+        with pytest.raises(Unavailable):
+            records.run([an_inserted_message(2)], table="messages")
+    records.run([an_inserted_message(3)], table="messages")
+    assert links(client)["messages-3-3-1.json.gz"] == ["link/dt=2026-11-18/hour=11/messages-1-1-1.json.gz"]
 
 
 def test_changes_that_are_no_events_make_no_object(records: Records, client: S3Client) -> None:

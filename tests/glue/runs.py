@@ -18,7 +18,7 @@ from glue_jobs.delivery_report.traffic import fate_cells
 from pyspark.sql import SparkSession
 from tests.glue.frames import rows_of
 
-__all__ = ["Proved", "asked", "proved"]
+__all__ = ["LAST_DAY", "Proved", "asked", "proved"]
 
 LAST_DAY = date(2026, 11, 18)
 

@@ -1,8 +1,9 @@
 """Hubs of any traffic whose records are taken away in known ways, and the night on which the report names what is gone.
 
 Two days pass, 17 and 18 November 2026, and the report runs at half past one in the night after each, as on AWS: over
-the last seven days, with the tables as they are then. What is taken away never reaches the bucket, so that no night has
-seen it before.
+the last seven days, with the tables as they are then. What is taken away never reaches the bucket, or whole objects are
+removed from it before a night has seen them. Each shard has an environment of the records function, and another one
+every two hours.
 """
 
 from __future__ import annotations
@@ -28,10 +29,16 @@ from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 from tests.glue.table_pages import TablePages
 
 from pushhub.engine.model.pulse import Pulse
-from pushhub.engine.model.record import PULSE_EVERY_S, DeliveryRecord
+from pushhub.engine.model.record import LINK, PULSE_EVERY_S, DeliveryRecord
 from pushhub.engine.store._delivery_items import encode_delivery
 
-__all__ = ["FIRST", "SABOTAGES", "TABLES", "Hub", "Named", "Part", "made_hub", "named_by"]
+__all__ = ["FIRST", "SABOTAGES", "TABLES", "Hub", "Named", "Part", "drawn", "expected", "made_hub", "named_by"]
+
+Batch = tuple[str, int, int]
+"""Stream, shard and minute."""
+
+LIVES_MIN = 120
+"""Minutes after which a shard has another environment."""
 
 FIRST = NOON - 36 * HOUR
 """Midnight at which 17 November begins."""
@@ -68,7 +75,7 @@ class Line:
     last: bool = False
 
     @property
-    def batch(self) -> tuple[str, int, int]:
+    def batch(self) -> Batch:
         """The object that it comes in: what a shard has of a minute."""
         return self.stream, self.shard, self.at // MINUTE
 
@@ -79,11 +86,16 @@ class Part:
 
     Attributes:
         lines: What of the hub's lines it takes.
-        late: In how many nights more than the next it is to be named; None: not at all.
+        object_removed: Whether an object was written, and then removed as a whole.
     """
 
     lines: frozenset[Line]
-    late: int | None = 0
+    object_removed: bool = False
+
+    @property
+    def since(self) -> int:
+        """When the first of them came."""
+        return min(each.at for each in self.lines)
 
 
 @dataclass(slots=True)
@@ -179,8 +191,92 @@ def _together(*sabotages: Callable[[Hub], list[Part]]) -> Callable[[Hub], list[P
     return lambda hub: [part for each in sabotages for part in each(hub)]
 
 
-def _of(lines: Iterable[Line], late: int | None = 0) -> Part:
-    return Part(frozenset(lines), late)
+def _of(lines: Iterable[Line]) -> Part:
+    return Part(frozenset(lines))
+
+
+def expected(hub: Hub, parts: Sequence[Part]) -> list[int | None]:
+    """In how many nights more than the next each part is to be named; None: not at all.
+
+    Args:
+        hub: Before anything was taken from it.
+        parts: What is taken from the first day.
+    """
+    taken = frozenset[Line]().union(*(each.lines for each in parts))
+    lives: dict[str, list[Line]] = defaultdict(list)
+    for each in hub.lines:
+        if each.kind:
+            lives[each.message_id].append(each)
+    removed = {line.batch for each in parts if each.object_removed for line in each.lines}
+    followers = _followed(hub, taken, removed)
+
+    def of(line: Line) -> int | None:
+        life = lives[line.message_id]
+        if line.stream == "messages":
+            # It is in its table, and how far along it is.
+            return 0
+        if all(each in taken for each in life):
+            # In its table if it is not consumed; else nothing is left.
+            return 0 if len(life) == 1 else None
+        left_after = any(each.at > line.at and each not in taken for each in life)
+        return 0 if left_after else 1
+
+    found: list[int | None] = []
+    for part in parts:
+        followed = part.object_removed and next(iter(part.lines)).batch in followers
+        if followed or any(not each.kind for each in part.lines):
+            found.append(0)
+        else:
+            nights = [night for each in part.lines if (night := of(each)) is not None]
+            found.append(min(nights, default=None))
+    return found
+
+
+def _followed(hub: Hub, taken: frozenset[Line], removed: set[Batch]) -> set[Batch]:
+    """The objects that another one names which is there."""
+    whole = {each.batch for each in hub.lines if each not in taken}
+    followed, before = set(), dict[tuple[str, int, int], Batch]()
+    for batch in sorted(whole | removed, key=lambda each: each[2]):
+        former = before.get(_environment(batch))
+        if former and batch not in removed:
+            followed.add(former)
+        before[_environment(batch)] = batch
+    return followed
+
+
+def _environment(batch: Batch) -> tuple[str, int, int]:
+    stream, shard, minute = batch
+    return stream, shard, minute // LIVES_MIN
+
+
+def drawn(hub: Hub, chance: random.Random) -> Part:
+    """Something of the first day that chance takes away: a record, an object, all records of a message, a span of one
+    stream, of one shard or of all of them, or a share of them.
+    """
+    day = [each for each in hub.lines if each.at < FIRST + 22 * HOUR]
+    events = [each for each in day if each.kind]
+    what = chance.choice(("record", "end", "object", "object", "message", "span", "span", "shard", "all", "share"))
+    if what in ("record", "end"):
+        return _of([chance.choice([each for each in events if what == "record" or each.last])])
+    if what == "object":
+        batch = chance.choice(events).batch
+        return Part(frozenset(each for each in hub.lines if each.batch == batch), object_removed=True)
+    if what == "message":
+        whose = chance.choice(events).message_id
+        return _of(each for each in hub.lines if each.kind and each.message_id == whose)
+    lasts = MINUTE * 10 ** chance.uniform(0.7, 2.8)
+    since = chance.uniform(FIRST, FIRST + 22 * HOUR - min(lasts, 12 * HOUR))
+    stream, shard = chance.choice(list(TABLES)), chance.randrange(SHARDS)
+    share = chance.uniform(0.2, 0.99) if what == "share" else 1.0
+    found = [
+        each
+        for each in hub.lines
+        if since <= each.at < since + lasts
+        and (what in ("all", "share") or each.stream == stream)
+        and (what != "shard" or each.shard == shard)
+        and chance.random() < share
+    ]
+    return _of(found) if found else drawn(hub, chance)
 
 
 def _shard(hub: Hub) -> list[Part]:
@@ -208,29 +304,22 @@ def _object(stream: str, *, pulse: bool, nth: int = 0) -> Callable[[Hub], list[P
             and any(each.kind for each in lines)
             and any(not each.kind for each in lines) == pulse
         ]
-        chosen = fit[nth]
-        # Of pulled messages that are gone, and all of whose records were in it, nothing is left that could tell of it.
-        left = {each.message_id for each in hub.lines if each.kind and each not in chosen}
-        ended = {each.message_id for each in chosen if each.last}
-        traceless = stream == "lines" and not pulse and all(each.message_id in ended - left for each in chosen)
-        return [_of(chosen, None if traceless else 0)]
+        return [Part(frozenset(fit[nth]), object_removed=True)]
 
     return one
 
 
-def _record_of(
-    stream: str, which: Callable[[Line], bool], *, late: int | None = 0, nth: int = 0
-) -> Callable[[Hub], list[Part]]:
+def _record_of(stream: str, which: Callable[[Line], bool], *, nth: int = 0) -> Callable[[Hub], list[Part]]:
     """One record of the first day, after ten o'clock."""
 
     def one(hub: Hub) -> list[Part]:
         fit = [each for each in hub.lines if each.stream == stream and each.kind and each.at >= FIRST + 10 * HOUR]
-        return [_of([[each for each in fit if which(each)][nth]], late)]
+        return [_of([[each for each in fit if which(each)][nth]])]
 
     return one
 
 
-def _message_of(stream: str, *, consumed: bool, late: int | None) -> Callable[[Hub], list[Part]]:
+def _message_of(stream: str, *, consumed: bool) -> Callable[[Hub], list[Part]]:
     """Every record of a message of the first day."""
 
     def one(hub: Hub) -> list[Part]:
@@ -239,7 +328,7 @@ def _message_of(stream: str, *, consumed: bool, late: int | None) -> Callable[[H
             if each.stream == stream and each.kind:
                 whole[each.message_id].append(each)
         fit = (lines for lines in whole.values() if lines[0].at >= FIRST + 2 * HOUR and (len(lines) > 1) == consumed)
-        return [_of(next(fit), late)]
+        return [_of(next(fit))]
 
     return one
 
@@ -248,13 +337,14 @@ SABOTAGES: Mapping[str, Callable[[Hub], list[Part]]] = {
     "nothing": lambda _: [],
     "the acceptance of a pushed message": _record_of("messages", lambda each: each.kind == "accepted"),
     "the end of a pushed message": _record_of("messages", lambda each: each.last),
-    "the end of a pulled message": _record_of("lines", lambda each: each.last, late=1),
-    "all records of a pushed message": _message_of("messages", consumed=True, late=0),
-    "all records of a pulled message that waits": _message_of("lines", consumed=False, late=0),
-    "all records of a pulled message that was consumed": _message_of("lines", consumed=True, late=None),
+    "the end of a pulled message": _record_of("lines", lambda each: each.last),
+    "all records of a pushed message": _message_of("messages", consumed=True),
+    "all records of a pulled message that waits": _message_of("lines", consumed=False),
+    "all records of a pulled message that was consumed": _message_of("lines", consumed=True),
     "an object with a pulse in it": _object("lines", pulse=True),
     "an object without a pulse, of pushed messages": _object("messages", pulse=False),
     "an object without a pulse, of pulled messages": _object("lines", pulse=False),
+    "two objects without pulses": _together(_object("messages", pulse=False), _object("lines", pulse=False, nth=2)),
     "an hour of every stream": _between(10 * HOUR, 11 * HOUR),
     "an hour of one stream": _between(10 * HOUR, 11 * HOUR, "lines"),
     "the last hour before midnight": _between(23 * HOUR, 24 * HOUR),
@@ -277,10 +367,10 @@ SABOTAGES: Mapping[str, Callable[[Hub], list[Part]]] = {
     ),
     "two objects with pulses": _together(_object("messages", pulse=True), _object("lines", pulse=True)),
     "two ends, pushed and pulled": _together(
-        _record_of("messages", lambda each: each.last), _record_of("lines", lambda each: each.last, late=1)
+        _record_of("messages", lambda each: each.last), _record_of("lines", lambda each: each.last)
     ),
     "the ends of two pulled messages": _together(
-        _record_of("lines", lambda each: each.last, late=1), _record_of("lines", lambda each: each.last, late=1, nth=1)
+        _record_of("lines", lambda each: each.last), _record_of("lines", lambda each: each.last, nth=1)
     ),
 }
 """What is taken away: functions that choose it."""
@@ -303,7 +393,7 @@ class Named:
     by: list[str]
 
 
-def named_by(spark: SparkSession, folder: Path, hub: Hub, parts: Sequence[Part]) -> Named:
+def named_by(spark: SparkSession, folder: Path, hub: Hub, parts: Sequence[Part], *, brief: bool = False) -> Named:
     """Let two nights pass over a hub from which parts are taken, and see what they name.
 
     Args:
@@ -311,39 +401,59 @@ def named_by(spark: SparkSession, folder: Path, hub: Hub, parts: Sequence[Part])
         folder: An empty folder.
         hub: See :func:`made_hub`.
         parts: What is taken.
+        brief: Whether the second night is left out if the first has named everything.
     """
     taken = frozenset[Line]().union(*(each.lines for each in parts))
     batches: dict[tuple[str, int, int], list[Line]] = defaultdict(list)
     for each in hub.lines:
         if each not in taken:
             batches[each.batch].append(each)
+    removed = {line.batch for each in parts if each.object_removed for line in each.lines}
+    environments: dict[tuple[str, int, int], str] = {}
     nights: list[int | None] = [None] * len(parts)
     false: list[dict[str, Any]] = []
     by: set[str] = set()
     for night in range(NIGHTS):
         now = FIRST + (night + 1) * DAY + LOOKED_AT
-        for batch in sorted(each for each in batches if each[2] * MINUTE < now - MINUTE):
-            _write(folder / "records", batch, batches.pop(batch))
+        ready = [each for each in batches.keys() | removed if each[2] * MINUTE < now - MINUTE]
+        for batch in sorted(ready, key=lambda each: each[2]):
+            former = environments.get(_environment(batch))
+            if batch in removed:
+                removed.discard(batch)
+                lines = [each for each in hub.lines if each.batch == batch]
+            else:
+                lines = batches.pop(batch)
+                _write(folder / "records", batch, lines, former)
+            environments[_environment(batch)] = _name(batch, lines)
         for row in _breaches(spark, folder, hub, now):
             whose = [number for number, part in enumerate(parts) if _tells_of(row, part)]
             by.update(row["finding"] for _ in whose)
             false += [row] if not whose else []
             for number in whose:
-                due = max(0, (min(each.at for each in parts[number].lines) - FIRST) // DAY)
+                due = max(0, (parts[number].since - FIRST) // DAY)
                 if nights[number] is None:
                     # What is lost after midnight may be named in the same night.
                     nights[number] = max(0, night - due)
-    return Named(nights, [each.late for each in parts], false, sorted(by))
+        if brief and None not in nights:
+            break
+    return Named(nights, expected(hub, parts), false, sorted(by))
 
 
-def _write(records: Path, batch: tuple[str, int, int], lines: list[Line]) -> None:
+def _name(batch: Batch, lines: Sequence[Line]) -> str:
+    """An object's key below ``records/``."""
     stream, shard, minute = batch
     at = datetime.fromtimestamp(minute * 60, UTC)
-    place = records / f"{at:dt=%Y-%m-%d/hour=%H}"
-    place.mkdir(parents=True, exist_ok=True)
-    content = "".join(f"{each.text}\n" for each in lines).encode()
-    name = f"{TABLES[stream]}-{minute}{shard}-{minute}{shard}-{len(lines)}.json.gz"
-    (place / name).write_bytes(gzip.compress(content, 1, mtime=0))
+    return f"{at:dt=%Y-%m-%d/hour=%H}/{TABLES[stream]}-{minute}{shard}-{minute}{shard}-{len(lines)}.json.gz"
+
+
+def _write(records: Path, batch: Batch, lines: Sequence[Line], former: str | None) -> None:
+    file = records / _name(batch, lines)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    texts = [each.text for each in lines]
+    if former:
+        at = json.loads(texts[0])["at"]
+        texts.append(json.dumps({"schema_version": 2, "record_id": f"{LINK}/{former}", "kind": LINK, "at": at}))
+    file.write_bytes(gzip.compress("".join(f"{each}\n" for each in texts).encode(), 1, mtime=0))
 
 
 def _breaches(spark: SparkSession, folder: Path, hub: Hub, now: int) -> list[dict[str, Any]]:
@@ -368,6 +478,8 @@ def _tells_of(row: Mapping[str, Any], part: Part) -> bool:
         table = row["detail"].removeprefix("stream of ").partition(":")[0]
         since, until = (_ms(f"{each}:00+00:00") for each in _times(row["detail"]))
         return any(not each.kind and TABLES[each.stream] == table and since <= each.at < until for each in part.lines)
+    if row["finding"] == "object_missing":
+        return part.object_removed and _name(next(iter(part.lines)).batch, tuple(part.lines)) in _names(row["detail"])
     ids = {each.message_id for each in part.lines if each.kind}
     if row["message_id"]:
         return row["message_id"] in ids
@@ -382,3 +494,8 @@ def _times(detail: str) -> tuple[str, str]:
     between = detail.partition(" between ")[2].partition(" left no ")[0]
     since, _, until = between.partition(" and ")
     return since, until
+
+
+def _names(detail: str) -> set[str]:
+    hour, _, rest = detail.partition("/: written once, never read, not there: ")
+    return {f"{hour}/{each.strip()}" for each in rest.partition(";")[0].split(",")}

@@ -127,3 +127,30 @@ def test_why_attempts_failed_is_about_all_of_them(spark: SparkSession) -> None:
     # Then causes are summed over all subscribers
     found = {row["cause"]: row["attempts"] for row in rows_of(failures_by_cause(cells))}
     assert found == {"status 503": 4, "Timeout": 5}
+
+
+def verdict_of(*found: tuple[str, str], conserved: bool) -> str:
+    causes = [{**CAUSE, "severity": severity, "finding": finding} for severity, finding in found]
+    made = results(causes=causes)
+    made.verdict["conserved"] = conserved
+    return text_of(made).partition("The last day")[0]
+
+
+CAUSE = {
+    **dict.fromkeys(("project", "queue", "delivery_id", "first_hour", "last_hour")),
+    **{"count": 1, "explained": 0, "detail": "what"},
+}
+
+
+def test_the_verdict_says_when_nobody_knows_how_many_are_lost() -> None:
+    # Given all that is known accounted for, Then it says so, and how many are lost
+    assert "Every delivery is accounted for. 0 lost" in verdict_of(("notice", "waiting"), conserved=True)
+    # When a stream or an object is missing, Then more may be lost than are counted
+    for finding in ("pulse_missing", "object_missing", "objects_gone", "not_recorded"):
+        told = verdict_of(("breach", finding), conserved=False)
+        assert "Not everything is accounted for. at least 0 lost" in told
+    assert "Not everything is accounted for. 0 lost" in verdict_of(("breach", "overdue"), conserved=False)
+    # And when nothing was sent that could show it, Then it does not say that all is well
+    told = verdict_of(("notice", "pulse_not_sent"), conserved=True)
+    assert "Every delivery is accounted for." not in told
+    assert "For a time, nothing proves that these are all. 0 lost" in told

@@ -17,7 +17,7 @@ from glue_jobs.delivery_report.storage import Layout
 from pyspark.sql import SparkSession
 from tests.glue.frames import rows_of
 from tests.glue.lives import NOON, Lives
-from tests.glue.runs import asked
+from tests.glue.runs import LAST_DAY, asked
 from tests.glue.table_pages import TablePages
 
 from pushhub.engine.model.pulse import Pulse
@@ -129,6 +129,20 @@ def test_while_the_hub_stood_still_nothing_is_lost() -> None:
     assert {each[3] for each in found(dict.fromkeys(TABLES, sent), None)} == {True}
 
 
+def test_a_hub_that_sent_pulses_before_and_sends_none_is_noticed() -> None:
+    # Given days without any pulse, or whose first pulse comes late
+    def told(recorded: dict[str, set[datetime]], in_tables: dict[str, set[datetime]] | None) -> list[tuple[str, bool]]:
+        of_before = gaps(recorded, in_tables, since=START, until=END, now=END + HOUR, before=lambda: {"m", "l"})
+        return [(f"{each.table} {each.start:%d %H:%M} {each.stop:%d %H:%M}", each.lost) for each in of_before]
+
+    # When pulses of the time before are known, Then they are missed from the beginning
+    assert told({}, {"m": set()}) == [("m 12 00:00 19 00:00", False)]
+    late = {"m": times(first=START + 50 * HOUR)}
+    assert told(late, late) == [("m 12 00:00 14 02:00", False)]
+    # And where no table can be read, nobody can tell that they were not sent
+    assert told({}, None) == [("l 12 00:00 19 00:00", True), ("m 12 00:00 19 00:00", True)]
+
+
 def test_pulses_are_known_by_their_records() -> None:
     # Given what the records function writes, of two tables
     sent = [Pulse(table=name, at=NOON) for name in ("stack-a-Messages", "lines")]
@@ -183,6 +197,35 @@ def test_a_night_names_the_hour_of_a_quiet_hub_that_is_lost(spark: SparkSession,
     assert finding["detail"].startswith("stream of l: 11 pulses between 2026-11-18 10:05 and 2026-11-18 11:00 left no")
     # And an unchanged day is read from its manifest
     assert len(rows_of(night().findings)) == 1
+
+
+def test_a_gap_of_a_night_that_was_missed_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a hub whose streams are well, and a report each night over the day before
+    day = 86_400_000
+    pulses = [Pulse(table=name, at=NOON + n * day + m * 300_000) for name in "ml" for n in range(6) for m in range(6)]
+    items = {name: [pulse_item(each) for each in pulses if each.table == name] for name in "ml"}
+
+    def night(number: int) -> list[str]:
+        last = LAST_DAY + timedelta(days=number)
+        now = f"{last + timedelta(days=1)}T02:00:00"
+        arguments = replace(asked(tmp_path, first=last, last=last, now=now), tables={"messages": "m", "lines": "l"})
+        client = TablePages(items | {"t": []})
+        layout = Layout(arguments.output, "report")
+        found = rows_of(prove(spark, arguments, layout, Steps(), client=lambda: client).findings)
+        return [row["detail"] for row in found if row["finding"] == "pulse_missing"]
+
+    # When some nights are missed, and on one of their days a pulse of one stream left no record
+    for number in range(6):
+        lives = Lives(posted=100 * number)
+        lives.attempt(lives.post(NOON + number * day)[0])
+        lives.write(tmp_path / "records")
+        today = [each for each in pulses if 0 <= each.at - NOON - number * day < day]
+        written(tmp_path, [each for each in today if each.table != "l" or each.at != NOON + 3 * day])
+        if number < 3:
+            assert night(number) == []
+    # Then the next one names it
+    [named] = night(5)
+    assert named.startswith("stream of l: 1 pulse between 2026-11-21 12:00 and 2026-11-21 12:05")
 
 
 def pulse_item(pulse: Pulse) -> dict[str, Any]:

@@ -25,8 +25,17 @@ PULSE: Final = "pulse"
 ``record_id`` is ``pulse/{table}/{at}``.
 """
 
+LINK: Final = "link"
+"""The ``kind`` of a line that names the object which the same environment wrote before. Its ``record_id`` is ``link/``
+and that object's key below ``records/``.
+"""
+
 PULSE_EVERY_S: Final = 300
 """Seconds from one pulse to the next; they stand for whole multiples of it."""
+
+
+NO_RECORDS: Final = (PULSE, LINK)
+"""Kinds of lines that stand among delivery records and are none."""
 
 
 class RecordKind(StrEnum):

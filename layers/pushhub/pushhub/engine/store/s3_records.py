@@ -1,4 +1,6 @@
-"""The record store on S3: gzip JSON lines, written once. Key and bytes depend on the stream records alone."""
+"""The record store on S3: gzip JSON lines, written once. The key depends on the stream records alone, and so do the
+bytes but for the last line, which names the object that was written before (decision 0117).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import aws_call
-from pushhub.engine.model.record import PULSE
+from pushhub.engine.model.record import LINK, NO_RECORDS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +60,7 @@ class S3Records:
             content = self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         try:
             lines = map(json.loads, gzip.decompress(content).decode().splitlines())
-            yield from (each for each in lines if each.get("kind") != PULSE)
+            yield from (each for each in lines if each.get("kind") not in NO_RECORDS)
         except (EOFError, OSError, ValueError) as error:
             raise ValueError(f"{key}: {error!r}") from error
 
@@ -74,13 +76,20 @@ class S3RecordStore:
     def __init__(self, client: S3Client, bucket: str) -> None:
         self._client = client
         self._bucket = bucket
+        self._before: str | None = None
 
     def write(self, records: Sequence[DeliveryRecord | Pulse], *, table: str, first: str, last: str) -> bool:
         date, hour = records[0].hour
         key = f"records/dt={date}/hour={hour}/{table}-{first}-{last}-{len(records)}.json.gz"
-        lines = "".join(_line(record.as_fields()) + "\n" for record in records)
+        fields = [record.as_fields() for record in records]
+        # Not counted in the key, which is the same whichever environment writes the batch.
+        if self._before:
+            fields.append(_link(self._before, at=str(fields[0]["at"])))
+        lines = "".join(_line(each) + "\n" for each in fields)
         # A timestamp in the gzip header would change the bytes on each run.
-        return self._put_once(key, gzip.compress(lines.encode(), mtime=0), "application/gzip")
+        written = self._put_once(key, gzip.compress(lines.encode(), mtime=0), "application/gzip")
+        self._before = key
+        return written
 
     def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
         content = _line({"error": error, "record": stream_record})
@@ -98,6 +107,12 @@ class S3RecordStore:
                 return False
             raise
         return True
+
+
+def _link(key: str, *, at: str) -> dict[str, object]:
+    """A line that names an object which is there."""
+    record_id = f"{LINK}/{key.removeprefix('records/')}"
+    return {"schema_version": SCHEMA_VERSION, "record_id": record_id, "kind": LINK, "at": at}
 
 
 def _line(fields: Mapping[str, object]) -> str:

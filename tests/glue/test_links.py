@@ -1,0 +1,108 @@
+"""An object that was written and is not there is named by the one that was written after it, whatever was in it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from glue_jobs.delivery_report.compaction import DayIntake
+from glue_jobs.delivery_report.links import Missing, missing_objects
+from pyspark.sql import SparkSession
+from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
+from tests.glue.runs import asked, proved
+
+from pushhub.engine.model.record import LINK, DeliveryRecord
+
+LATE = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def test_what_is_named_and_there_is_not_missing(tmp_path: Path) -> None:
+    # Given objects of two hours that are named, one of which came after the days had been listed
+    folder = tmp_path / "records/dt=2026-11-18/hour=09"
+    folder.mkdir(parents=True)
+    (folder / "m-2-2-1.json.gz").touch()
+    names = {f"dt=2026-11-18/hour=09/m-{n}-{n}-1.json.gz": "hour=10/m-9-9-1.json.gz" for n in (1, 2, 3)}
+    far = {"dt=2026-11-17/hour=23/m-0-0-1.json.gz": "hour=00/m-4-4-1.json.gz"}
+    intake = DayIntake(day=date(2026, 11, 18), links=names | far)
+
+    def missing(until: datetime, kept_since: datetime | None = None) -> list[Missing]:
+        return missing_objects(f"file://{tmp_path}/records", [intake], until=until, kept_since=kept_since)
+
+    # Then those that are not there are missing, by hour
+    nine, midnight = datetime(2026, 11, 18, 9, tzinfo=UTC), datetime(2026, 11, 17, 23, tzinfo=UTC)
+    of_nine = Missing(
+        hour=nine,
+        names=["m-1-1-1.json.gz", "m-3-3-1.json.gz"],
+        named_by="dt=2026-11-18/hour=10/m-9-9-1.json.gz",
+    )
+    of_midnight = Missing(hour=midnight, names=["m-0-0-1.json.gz"], named_by="dt=2026-11-18/hour=00/m-4-4-1.json.gz")
+    assert missing(LATE) == [of_midnight, of_nine]
+    # And nothing that the bucket itself takes away, or that is named only in an hour that is hardly over
+    assert missing(LATE, kept_since=nine) == [of_nine]
+    assert missing(nine + timedelta(hours=1)) == [of_midnight]
+    # And a name that is no object's is no object
+    strange = replace(intake, links={"elsewhere": "hour=10/m-9-9-1.json.gz"})
+    assert missing_objects(f"file://{tmp_path}/records", [strange], until=LATE, kept_since=None) == []
+
+
+def written(folder: Path, objects: Iterable[tuple[int, list[DeliveryRecord]]]) -> list[Path]:
+    """Objects of one environment, each with a time and its records."""
+    files: list[Path] = []
+    for number, (ms, records) in enumerate(objects):
+        at = datetime.fromtimestamp(ms / 1000, UTC)
+        place = folder / f"records/{at:dt=%Y-%m-%d/hour=%H}"
+        place.mkdir(parents=True, exist_ok=True)
+        lines = [each.as_fields() for each in records]
+        if files:
+            name = f"{LINK}/{files[-1].relative_to(folder / 'records')}"
+            lines.append({"schema_version": 2, "record_id": name, "kind": LINK, "at": lines[0]["at"]})
+        files.append(place / f"l-{number}-{number}-{len(records)}.json.gz")
+        files[-1].write_bytes(gzip.compress("".join(f"{json.dumps(each)}\n" for each in lines).encode()))
+    return files
+
+
+@pytest.mark.parametrize("removed", [0, 2, 3])
+def test_a_removed_object_of_which_nothing_else_is_left_is_named(
+    spark: SparkSession, tmp_path: Path, removed: int
+) -> None:
+    # Given messages that were each pulled and consumed within one object, across a midnight
+    objects = []
+    for n in range(5):
+        at = NOON + 12 * HOUR + (n - 3) * 20 * MINUTE
+        lives = Lives(posted=n * 10)
+        lives.remove(lives.reserve(lives.put(at), at + 1_000), at + 2_000)
+        objects.append((at, lives.records))
+    files = written(tmp_path, objects)
+    arguments = asked(tmp_path, last=date(2026, 11, 19), now="2026-11-19T03:00:00")
+    # When all are there, Then nothing is found, and links are no records
+    everything = proved(spark, arguments)
+    assert everything.findings == []
+    assert [each.used for each in everything.intakes] == [9, 6]
+    # When one of them is removed before a night has read it
+    other = tmp_path / "other"
+    other.mkdir()
+    (tmp_path / "records").rename(other / "records")
+    gone = other / files[removed].relative_to(tmp_path)
+    gone.unlink()
+    # Then every night names it, also when the days have not changed
+    for _ in range(2):
+        [finding] = proved(spark, replace(asked(other, last=date(2026, 11, 19)), now=arguments.now)).findings
+        assert (finding["severity"], finding["finding"]) == ("breach", "object_missing")
+        assert finding["detail"].startswith(f"{gone.parent.relative_to(other / 'records')}/: written once, never read")
+        assert gone.name in finding["detail"]
+
+
+def test_the_last_object_of_an_environment_is_named_by_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    # Given an environment whose last object, with all there was of a message, is removed: a limit of the proof
+    objects = []
+    for n in range(2):
+        lives = Lives(posted=n * 10)
+        lives.remove(lives.reserve(lives.put(NOON - DAY + n), NOON - DAY + n + 1_000), NOON - DAY + n + 2_000)
+        objects.append((NOON - DAY, lives.records))
+    written(tmp_path, objects)[-1].unlink()
+    assert proved(spark, asked(tmp_path, first=date(2026, 11, 17))).findings == []
