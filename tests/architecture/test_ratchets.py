@@ -44,7 +44,7 @@ LINES = {
     "glue_jobs": 9_000,
     "local": 8_600,
     "simulation": 16_000,
-    "bench": 6_800,
+    "bench": 7_250,
 }
 """Most lines of Python by folder."""
 
