@@ -14,7 +14,7 @@ import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from glue_jobs.delivery_report.advice import (
@@ -161,6 +161,24 @@ def world(seed: int) -> World:
     )
 
 
+def drawn_world(seed: int) -> World:
+    """A world of which chance draws the numbers as well: how many messages come, how they are retried, how many are
+    poison, and how long failures take.
+    """
+    rng, of = np.random.default_rng([seed, 9]), world(seed)
+
+    def between(low: float, high: float) -> float:
+        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+    most = min(4_000.0, 50_000 / (of.days * 24))
+    now = Policy(round(between(2, 25)), float(round(between(5, 2_400))))
+    if of.now.cap_s is not None:
+        now = Policy(of.now.tries if of.now.tries == ENDLESS else round(between(3, 20)), float(round(between(5, 120))))
+        now = replace(now, cap_s=float(round(between(600, 7_200))))
+    poison = float(rng.uniform(0, 0.12)) if of.poison else 0.0
+    return replace(of, rate=between(8, most), poison=poison, now=now, fails_s=between(0.05, 20))
+
+
 def _success(of: World, at: Floats) -> Floats:
     """The chance that a message that is not poison is taken at each of these times."""
     chance = np.full(len(at), 1 - of.errors)
@@ -269,15 +287,14 @@ class Score:
     notes: list[str] = field(default_factory=list)
 
 
-def judge(seed: int, score: Score, *, misses: bool = True) -> None:
+def judge(of: World, score: Score, *, misses: bool = True) -> None:
     """Let the advice judge a world, and judge the advice.
 
     Args:
-        seed: The world.
+        of: The world.
         score: What is added to.
         misses: Whether to look for what silence missed, which takes longest.
     """
-    of = world(seed)
     today, evidence = truth(of, of.now, evidence=True)
     assert evidence is not None
     score.worlds += 1
@@ -292,7 +309,7 @@ def judge(seed: int, score: Score, *, misses: bool = True) -> None:
     better = suggested(history)
     lost = today.failed - today.delivered[-1]
     said = (
-        f"{seed} {of.kind}, {of.rate:g}/h, poison {of.poison:g}, errors {of.errors:.2f}, {of.now}, "
+        f"{of.seed} {of.kind}, {of.rate:g}/h, poison {of.poison:g}, errors {of.errors:.2f}, {of.now}, "
         f"failed {today.failed} lost {lost} tries {today.tries[-1]}"
     )
     if better is None:
@@ -354,10 +371,12 @@ def main(argv: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 40), metavar=("FROM", "TO"))
     parser.add_argument("--notes", action="store_true", help="describe each world that was judged wrongly or missed")
+    parser.add_argument("--drawn", action="store_true", help="worlds with numbers that chance draws, too")
     given = parser.parse_args(argv)
     scores: dict[str, Score] = defaultdict(Score)
     for seed in range(*given.seeds):
-        judge(seed, scores[world(seed).kind])
+        of = drawn_world(seed) if given.drawn else world(seed)
+        judge(of, scores[of.kind])
     names = ("worlds", "too_few", "advised", "right", "harmful", "silent", "missed")
     sys.stdout.write("| world | " + " | ".join(names) + " |\n|---|" + "---|" * len(names) + "\n")
     for kind in KINDS:

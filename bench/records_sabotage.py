@@ -5,9 +5,9 @@
 Two days of hubs with 10, 60 and 10,000 records an hour in three streams of two shards each; in the night after each day
 the report runs over all of them, with the tables as they are then (tests/glue/sabotaged.py). What is taken away never
 reached the bucket, or whole objects were removed before the first night. *Night 1* is the next one; of several things
-each must be named, and the latest counts. *False*: breaches about anything that was not taken away. *Never*, where it
+each must be named. *False*: breaches about anything that was not taken away. *Never*, where it
 is expected, is a limit of the proof (docs/report.md). What chance takes (``--drawn``) is of any kind, time, length and
-stream, alone or two at once.
+stream, alone or two or eight at once.
 
 ``--add-to`` keeps the results in a file, so that the table can be made in several runs, each of some sabotages.
 """
@@ -41,17 +41,14 @@ COMPILED_LITTLE = {
 }
 """For many small runs in one process, of which compiling would take most of the time."""
 
-DRAWN = {1: "drawn by chance, alone", 2: "drawn by chance, two at once"}
+DRAWN = {1: "drawn by chance, alone", 2: "drawn by chance, two at once", 8: "drawn by chance, eight at once"}
 
 
 def told(named: Named) -> str:
     """A cell of the table."""
-    if not named.nights:
-        night = "nothing"
-    elif None in named.nights:
-        night = f"{named.nights.count(None)} never"
-    else:
-        night = f"night {1 + max(each for each in named.nights if each is not None)}"
+    counted = Counter("never" if each is None else f"night {each + 1}" for each in named.nights)
+    night = ", ".join(f"{each} ({count})" if len(counted) > 1 else each for each, count in sorted(counted.items()))
+    night = night or "nothing"
     return night + (f", {len(named.false)} false" if named.false else "")
 
 
@@ -60,8 +57,10 @@ def cell(found: list[dict[str, Any]]) -> str:
     if len(found) == 1:
         text = str(found[0]["told"])
     else:
-        counted = Counter(str(each["told"]) for each in found)
-        text = ", ".join(f"{count}x {what}" for what, count in sorted(counted.items()))
+        nights = Counter("never" if each is None else f"night {each + 1}" for one in found for each in one["nights"])
+        text = f"{nights.total()} in {len(found)} runs: "
+        text += ", ".join(f"{count} {night}" for night, count in sorted(nights.items()))
+        text += f"; {false} false" if (false := sum(one["false"] for one in found)) else ""
     return text + (" **not as expected**" if any(each["wrong"] for each in found) else "")
 
 
@@ -111,7 +110,10 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 named = named_by(spark, Path(folder), hub, parts, brief=rate >= BUSY and bool(parts))
             wrong = f"{named}" if named.false or named.nights != named.expected else ""
-            results[key] = {"row": row, "rate": rate, "told": told(named), "by": named.by, "wrong": wrong}
+            results[key] = {
+                **{"row": row, "rate": rate, "told": told(named), "by": named.by, "wrong": wrong},
+                **{"nights": named.nights, "false": len(named.false)},
+            }
             print(f"{rate:,}: {name}: {told(named)} ({', '.join(named.by)}) {wrong}", flush=True)
             if options.add_to:
                 options.add_to.write_text(json.dumps(results, indent=1), encoding="utf-8")

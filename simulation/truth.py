@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.engine.model.circuit import Health, SubscriberKey
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import Queue
+from pushhub.engine.model.record import NO_RECORDS
 from pushhub.engine.store._delivery_items import decode_delivery
 from pushhub.engine.store._queue_items import decode_queue
 from pushhub.engine.store.dynamodb_messages import decode_message
@@ -124,8 +125,8 @@ class Truth:
         """Every delivery record in the records bucket, object by object."""
         for (bucket, key), content in self._account.s3.objects.items():
             if bucket == RECORDS and key.startswith("records/dt="):
-                for line in gzip.decompress(content).decode().splitlines():
-                    yield json.loads(line)
+                lines = map(json.loads, gzip.decompress(content).decode().splitlines())
+                yield from (each for each in lines if each["kind"] not in NO_RECORDS)
 
     def quarantined(self) -> Sequence[str]:
         """Stream records that could not be turned into delivery records."""

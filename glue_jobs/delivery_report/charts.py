@@ -287,7 +287,8 @@ def _time_axis(axes: Axes, hours: Sequence[datetime]) -> None:
     low, high = _day_number(hours[0]), _day_number(hours[-1])
     axes.set_xticks([each for each in ticks if low <= each <= high])
     axes.xaxis.set_major_formatter(DateFormatter("%H:%M" if span_days <= 2 else "%d %b"))  # type: ignore[no-untyped-call]
-    axes.margins(x=0)
+    # All of the time, also where there is nothing to measure: else days without values are printed over each other.
+    axes.set_xlim(low, high)
 
 
 def _duration_ticks(axis: Axis, values: Sequence[float]) -> None:

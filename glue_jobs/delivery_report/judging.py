@@ -56,6 +56,9 @@ MIN_FOR_P95 = 100
 BEYOND = 1.5
 """Failures are news when they are this many times as evident as the worst of the third worst day."""
 
+TAIL = 8.0
+"""And so many times as far beyond it as bad days lie above middling ones."""
+
 FARTHER = 1.15
 """Volume and latency are when they are this many times as far off."""
 
@@ -170,7 +173,7 @@ def failures(history: History, local: Ints) -> list[Event]:
         length: (daily if length >= 18 else spread, POINTS[1 if length < LASTING else LASTING]) for length in HOURS
     }
     coarse = _failing((history.failed, history.tried, due), known, varies, 1.5)
-    asked = {length: max(EVIDENCE, BEYOND * _third_worst(ratio, history, length)) for length, ratio in coarse.items()}
+    asked = {length: max(EVIDENCE, _beyond(ratio, history, length)) for length, ratio in coarse.items()}
     scores = {
         length: (ratio / asked.get(max(1, length * SLOT_S // HOUR_S), EVIDENCE), np.sqrt(ratio))
         for length, ratio in fine.items()
@@ -502,13 +505,31 @@ def _news(judged: Floats, far: Floats, history: History, length: int) -> tuple[F
     return judged / max(asked, FARTHER * _third_worst(far, history, length)), judged
 
 
+def _beyond(ratios: Floats, history: History, length: int) -> float:
+    """How evident failures must be to be news for who has had some.
+
+    Where bad days are much worse than others, a still worse one comes now and then without anything being new: what may
+    come beyond the third worst day is told from how far the five days from there lie above the eighth worst.
+    """
+    worst = _worst_days(ratios, history, length)
+    third = float(worst[2]) if len(worst) >= 3 else 0.0
+    scatter = float(worst[2:7].mean() - worst[7]) if len(worst) > 7 else 0.0
+    return max(BEYOND * third, third + TAIL * scatter)
+
+
 def _third_worst(far: Floats, history: History, length: int) -> float:
     """The worst window of the third worst day before the report; of all days if there are less than two weeks."""
+    worst = _worst_days(far, history, length)
+    return float(worst[2]) if len(worst) >= 3 else 0.0
+
+
+def _worst_days(far: Floats, history: History, length: int) -> Floats:
+    """The worst window of each day before the report, or of all days, the worst day first."""
     day = (history.begin + np.arange(len(far)) + length - 1) // DAY
     before = np.arange(len(far)) + length <= history.since if history.since >= 14 * DAY else np.ones(len(far), bool)
     worst = np.zeros(int(day[-1] - day[0]) + 1)
     np.maximum.at(worst, (day - day[0])[before], far[before])
-    return float(np.sort(worst)[-3]) if len(worst) >= 3 else 0.0
+    return np.asarray(np.sort(worst)[::-1])
 
 
 def _by_hours(history: History, found: Found, anomaly: str, values: tuple[float, float], text: str) -> Event:

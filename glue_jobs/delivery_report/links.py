@@ -50,12 +50,12 @@ def named_objects(lines: Mapping[str, Iterable[str]]) -> dict[str, str]:
 
 
 def missing_objects(
-    records: str, intakes: Iterable[DayIntake], *, until: datetime, kept_since: datetime | None
+    records: str, intakes: Sequence[DayIntake], *, until: datetime, kept_since: datetime | None
 ) -> list[Missing]:
     """The objects that links name and that are not there, by hour.
 
     The hours in which some seem to be missing are listed again: one that was written while the days were being listed
-    is there now, as whatever names it was written later.
+    is there now, as whatever names it was written later. A day before the first one that is there was not copied.
 
     Args:
         records: Folder that holds ``dt=...``.
@@ -64,6 +64,7 @@ def missing_objects(
         kept_since: Objects of hours before this time may have been taken away by the bucket; None: never.
     """
     wanted: dict[datetime, dict[str, str]] = defaultdict(dict)
+    days = {intake.day for intake in intakes}
     for intake in intakes:
         for target, source in intake.links.items():
             by = f"dt={intake.day}/{source}"
@@ -76,7 +77,8 @@ def missing_objects(
     for hour, names in sorted(wanted.items()):
         there = listed(f"{records}/{hour:dt=%Y-%m-%d/hour=%H}").keys()
         missing = sorted(names.keys() - there)
-        if missing:
+        copied = there or hour.date() in days or listed(f"{records}/{hour:dt=%Y-%m-%d}")
+        if missing and copied:
             found.append(Missing(hour=hour, names=missing, named_by=names[missing[0]]))
     return found
 

@@ -133,7 +133,7 @@ def test_advice_on_worlds_is_right_or_not_given() -> None:
     # Given quiet worlds, in which most is hidden (all: bench/records_advice.py)
     score = Score()
     for seed in (each for each in range(3_000, 3_024) if world(each).rate <= 60):
-        judge(seed, score, misses=False)
+        judge(world(seed), score, misses=False)
     # Then no advice is wrong, and there is some
     assert (score.advised - score.right, score.harmful) == (0, 0), score.notes
     assert score.advised >= 2

@@ -33,7 +33,12 @@ def test_what_is_named_and_there_is_not_missing(tmp_path: Path) -> None:
     def missing(until: datetime, kept_since: datetime | None = None) -> list[Missing]:
         return missing_objects(f"file://{tmp_path}/records", [intake], until=until, kept_since=kept_since)
 
-    # Then those that are not there are missing, by hour
+    # Then nothing of a day of which no object is there, as where only some days were copied
+    assert [each.hour.day for each in missing(LATE)] == [18]
+    day_before = tmp_path / "records/dt=2026-11-17/hour=05"
+    day_before.mkdir(parents=True)
+    (day_before / "m-5-5-1.json.gz").touch()
+    # And those that are not there are missing, by hour
     nine, midnight = datetime(2026, 11, 18, 9, tzinfo=UTC), datetime(2026, 11, 17, 23, tzinfo=UTC)
     of_nine = Missing(
         hour=nine,
