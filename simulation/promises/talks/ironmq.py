@@ -257,6 +257,7 @@ def dead_letters(talk: Talk) -> None:
     """What was reserved as often as allowed goes elsewhere, once, with its bytes."""
     dead = {"queue_name": "letters", "max_reservations": 2}
     talk.ask("PUT", "/queues/tired", {"queue": {"dead_letter": dead}})
+    talk.ask("GET", "/queues/letters", shows={"queue": {"type": "pull", "size": 0}})
     [one] = talk.ask("POST", "/queues/tired/messages", {"messages": [{"body": "tired é"}]}, status=201)["ids"]
     for count in (1, 2):
         got = {"messages": [{"id": one, "reserved_count": count}]}
