@@ -363,6 +363,7 @@ def set_up(urls: dict[str, str]) -> None:
             "QUEUE_DESCENDANTS": "1000",
             "LONG_POLLS": "20",
             "PROJECT_QUOTA": "0",
+            "AUDIT_TRAIL": "false",
             "ATTEMPT_EVENTS": str(template.load(ROOT / "template.yaml")["Parameters"]["AttemptEvents"]["Default"]),
             "HUB_TABLE": aws.HUB_TABLE,
             "BACKLOGS_TABLE": "backlogs",
