@@ -47,6 +47,16 @@ def test_each_page_of_figures_is_in_their_index() -> None:
     }
 
 
+def test_files_that_recipes_name_exist() -> None:
+    # Given the files and folders in what CONTRIBUTING says about changes; some are of each protocol's package
+    recipes = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## How the house is built")[2]
+    named = [each.rstrip("/") for each in re.findall(r"`([a-z_]+/[\w/.]+)`", recipes)]
+    assert len(named) >= 10
+    # Then each exists
+    packages = REPOSITORY / "layers" / "pushhub" / "pushhub"
+    assert [each for each in named if not (REPOSITORY / each).exists() and not [*packages.glob(f"*/{each}")]] == []
+
+
 def test_tests_that_are_named_exist() -> None:
     # Given the commands with which pages run some of the tests
     pages = [REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pushhub.base.errors import Invalid
+from pushhub.base.fields import settings_of
 from pushhub.base.times import iso_time
 from pushhub.engine.model.answer_rules import NO_RULES, STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES, Exponential, FixedDelay, RetryPolicy, Schedule
@@ -45,7 +46,7 @@ CIRCUIT: Final = Circuit(failures=20)
 
 COMPARISONS: Final = ("no_circuit", "default", "nothing")
 
-IRONMQ_FIELDS: Final = frozenset({"retries", "retries_delay"})
+IRONMQ_FIELDS: Final = frozenset(name for name, *_ in settings_of(PushSettings) if name.startswith("retries"))
 """Push settings that are a policy."""
 _HUB = {"max_attempts", "retry_base", "retry_cap"}
 _WEBHOOKS = {"schedule"}
