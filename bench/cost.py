@@ -43,7 +43,7 @@ from tests.cloud import aws_services as aws
 from bench.kept_cost import MONTH_S, access_log_bytes, batches, stored_gb_months
 from bench.metering import Meter, metered
 from bench.sink import sink
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 from bench.webhooks_cost import WAYS, applications, posts
 from local import template
 from pushhub.cloud.clock import SystemClock
@@ -430,9 +430,8 @@ def shown(account: Account) -> Shown:
 
 def main() -> None:
     """Count, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     with bench() as made:
         _counted(made, options)

@@ -11,7 +11,6 @@ although they had been acknowledged.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import multiprocessing
@@ -24,7 +23,7 @@ import aiohttp
 import websockets
 
 from bench.notifications import ROOT, Tenant
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 
 LONGEST_S = 1800.0
 """How long a drain may take."""
@@ -89,11 +88,10 @@ async def drain(local: dict[str, Any], count: int) -> list[list[str]]:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--local", type=Path, default=ROOT / ".pushhub/local.json")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--busy", type=int, default=20)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     busy = [multiprocessing.Process(target=compute, daemon=True) for _ in range(options.busy)]
     for each in busy:

@@ -11,12 +11,10 @@ are those that AWS's users report.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from simulation.account import Account, Operator
@@ -26,7 +24,7 @@ from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.weather import Weather
 
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 from pushhub.base.ports import PushRequest
 from pushhub.engine.projects import Projects
 
@@ -114,9 +112,8 @@ def run(*, eager: bool, rate: int, seconds: int, warm_s: int = WARM_S) -> Measur
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--seconds", type=int, default=40)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     rows: list[list[str]] = []
     for rate in (10, 200):

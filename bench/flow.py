@@ -12,12 +12,10 @@ machine that is busy; AWS has no such rule.)
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import requests
@@ -25,7 +23,7 @@ from local.place import Place
 
 from bench.local_hub import Tenant, tenant
 from bench.sink import sink
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 from local import stack
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.quota import Quota
@@ -170,8 +168,7 @@ def tasks(url: str) -> list[str]:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--save", type=Path)
+    parser = options_of(__doc__)
     options = parser.parse_args()
     tables: list[str] = []
 

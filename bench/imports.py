@@ -9,7 +9,6 @@ compiled beforehand, as installed packages are. The time of an interpreter that 
 
 from __future__ import annotations
 
-import argparse
 import compileall
 import os
 import resource
@@ -19,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 from pushhub.cloud.settings import Setting
 from pushhub.runtime.hub import settings_of
 
@@ -75,9 +74,8 @@ def seconds(code: str, function: str) -> float:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     for folder in ("layers/pushhub", "functions"):
         compileall.compile_dir(ROOT / folder, quiet=1)

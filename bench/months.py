@@ -15,10 +15,8 @@ alarms, the storage of what is left, data out.
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from glue_jobs.delivery_report.list_prices import PRICES
@@ -28,7 +26,7 @@ from tests.template.cloudformation import deployed
 
 from bench.cost import Account, Bench, bench, least, queued, run, scan, shown
 from bench.kept_cost import MONTH_S, records_event
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.record import PULSE, PULSE_EVERY_S
 
@@ -114,9 +112,8 @@ def by_batch(made: Bench, rounds: int) -> dict[tuple[int, int], float]:
 
 def main() -> None:
     """Count, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "wake"
     with bench() as made, aws_notifications.dynamodb():

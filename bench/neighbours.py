@@ -23,13 +23,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import requests
 
 from bench.local_hub import Tenant, forget_work, tenant
 from bench.sink import sink
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 
 BEGINS_S = 5
 PER_POST = 100
@@ -109,11 +108,10 @@ def run(
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--rate", type=float, default=5)
     parser.add_argument("--messages", type=int, default=5_000)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     rows: list[list[str]] = []
     with sink(5) as port:

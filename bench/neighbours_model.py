@@ -16,12 +16,10 @@ was 1.07 to 1.45 by the seed alone (1.38, 1.42, 1.10 and 1.30 in the tables that
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from simulation.account import Account, Operator
@@ -31,7 +29,7 @@ from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.weather import Weather
 
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 from pushhub.base.ports import PushRequest
 from pushhub.engine.projects import Projects
 
@@ -126,10 +124,9 @@ def run(endpoints: int, *, hangs: bool, messages: int, seconds: int, runs: int, 
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--messages", type=int, default=5_000)
     parser.add_argument("--seconds", type=int, default=120)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     rows: list[list[str]] = []
     for runs in (4, 50):

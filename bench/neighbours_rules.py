@@ -13,7 +13,6 @@ rounds, so that all see the machine in the same state.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import threading
@@ -23,13 +22,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import requests
 
 from bench.local_hub import Tenant, tenant
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 
 CONNECTIONS = 4
 LISTED = 12
@@ -144,12 +142,11 @@ def neighbour(request: Callable[[], int], seconds: float, rate: float, into: Mea
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--seconds", type=float, default=40, help="beside each kind of neighbour")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--rate", type=float, default=10, help="the victim's requests a second")
     parser.add_argument("--pace", type=float, default=10, help="the neighbour's requests a second")
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     ours = Project(tenant("victim"), rules=False)
     plain, ruled = Project(tenant("plain"), rules=False), Project(tenant("ruled"), rules=True)

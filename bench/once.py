@@ -13,19 +13,17 @@ after four, with requests in progress, and others go on (docs/decisions/0111).
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import requests
 
 from bench.flow import webhooks
 from bench.local_hub import Tenant, tenant
 from bench.sink import sink
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 
 PER_POST = 100
 QUIET_S = 5
@@ -79,11 +77,10 @@ def ends(rated: Tenant, slow: Tenant, seconds: int) -> str:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--messages", type=int, default=3_000)
     parser.add_argument("--ends", type=int, default=0)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     rows: list[list[str]] = []
     with sink(5) as port:

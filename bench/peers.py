@@ -41,7 +41,7 @@ from local.place import Place
 
 from bench.local_hub import Tenant, tenant
 from bench.sink import sink
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 from local import emulator, stack
 
 ROOT = Path(__file__).parents[1]
@@ -222,13 +222,12 @@ def closing(peer: Any) -> Iterator[Any]:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--redis", default="redis-server")
     parser.add_argument("--messages", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--only", default="", help="peers in whose name this pattern is found")
     parser.add_argument("--without-kills", action="store_true", help="nothing is killed")
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     rows: list[list[str]] = []
     load = os.getloadavg()[0]

@@ -17,7 +17,6 @@ size was told to be 0.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import secrets
@@ -38,7 +37,7 @@ from iron_mq import IronMQ
 from tests.cloud import aws_services as aws
 from tests.ironmq.store.consumers import Consumed, consume
 
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore, _Reserving
 
 ROOT = Path(__file__).parents[1]
@@ -253,11 +252,10 @@ def stack_table(runs: Sequence[tuple[int, int, int]]) -> str:
 
 def main() -> None:
     """Count, and measure on the stack if requested; print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--messages", type=int, default=400)
     parser.add_argument("--at-a-time", type=int, default=10)
     parser.add_argument("--stack", action="store_true", help="measure the running stack, too")
-    parser.add_argument("--save", type=Path)
     parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy in further runs")
     options = parser.parse_args()
     tables = [f"Counted, {options.messages} messages, {options.at_a_time} at a time:"]

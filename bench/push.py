@@ -15,7 +15,6 @@ get.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import itertools
 import json
@@ -35,7 +34,7 @@ import requests
 from local.place import Place
 
 from bench.sink import sink
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 
 ROOT = Path(__file__).parents[1]
 BODY = json.dumps({"order": {"number": "R154085346", "items": [{"sku": "SPREE-T-SHIRT", "quantity": 2}] * 40}}).encode()
@@ -235,11 +234,10 @@ def neighbours(handler: Any, queue: Any, batch: int) -> tuple[float, float]:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--delay-ms", type=int, default=50)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     local = json.loads((Place.from_environment().home / "local.json").read_text())
     with sink(options.delay_ms) as port:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.records_generate import Plan, generate
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 
 LAST_DAY = date(2026, 11, 20)
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -398,10 +398,9 @@ def growth(small: dict[str, Any], large: dict[str, Any]) -> str:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--rounds", type=int, default=1, help="runs of each, of which the fastest counts")
-    parser.add_argument("--save", type=Path)
     parser.add_argument("--work", type=Path, help="folder for generated records; a temporary one when left out")
     parser.add_argument("--run", choices=RUNS, help=argparse.SUPPRESS)
     parser.add_argument("--records", type=Path, help=argparse.SUPPRESS)

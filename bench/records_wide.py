@@ -12,7 +12,6 @@ all its days unchanged.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import tempfile
 from datetime import datetime, timedelta
@@ -21,7 +20,7 @@ from typing import Any
 
 from bench.records_generate import Plan, generate
 from bench.records_report import LAST_DAY, NOW, STANDINGS, THREADS, report_of, spark_session, spent
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 
 DAYS = 21
 
@@ -43,11 +42,10 @@ def run(spark: Any, records: Path, out: Path, now: datetime) -> dict[str, Any]:
 
 def main() -> None:
     """Generate, run twice, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--records", type=int, default=4_000_000)
     parser.add_argument("--subscribers", type=int, default=1_000_000)
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     work = options.work or Path(tempfile.mkdtemp(prefix="records-wide-"))
     records, out = work / "records", work / "out"

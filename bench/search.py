@@ -10,19 +10,17 @@ shown with what became of it (chromium, 1280 x 900). The stack, the browser and 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
 from bench.local_hub import Tenant, tenant
 from bench.sink import sink
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 
 QUEUES = 200
 MESSAGES = 20_000
@@ -102,8 +100,7 @@ def _row(what: str, times: list[float]) -> list[str]:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--save", type=Path)
+    parser = options_of(__doc__)
     options = parser.parse_args()
     with sink(5) as port:
         owner = tenant("search")

@@ -11,18 +11,16 @@ machine's cores.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from statistics import median
 
 import requests
 
 from bench.local_hub import Tenant, tenant
 from bench.sink import sink
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 from pushhub.engine.queue_copies import UNCOPIED_MS
 
 CLIENTS = 8
@@ -79,9 +77,8 @@ def _percentiles(times: list[float]) -> list[str]:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--seconds", type=float, default=15)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     with sink(5) as port:
         url = f"http://127.0.0.1:{port}"

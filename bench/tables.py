@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["save", "table"]
+__all__ = ["options_of", "save", "table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -19,6 +20,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
     )
+
+
+def options_of(about: str | None) -> argparse.ArgumentParser:
+    """The options of a measurement: where its page is saved, and what the measurement adds.
+
+    Args:
+        about: Docstring of its module.
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--save", type=Path)
+    return parser
 
 
 def save(path: Path | None, title: str, about: str, *tables: str) -> None:

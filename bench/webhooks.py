@@ -12,7 +12,6 @@ it has everything that it is owed. What it was sent in each minute is read from 
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import threading
@@ -22,13 +21,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import requests
 from local.place import Place
 
-from bench.tables import save, table
+from bench.tables import options_of, save, table
 
 HEALTHY = 3
 KEYS = 20
@@ -195,10 +193,9 @@ def serve(receiver: Receiver) -> ThreadingHTTPServer:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--messages", type=int, default=2_000)
     parser.add_argument("--rate", type=float, default=15)
-    parser.add_argument("--save", type=Path)
     options = parser.parse_args()
     api, receiver = Api(), Receiver()
     server = serve(receiver)
