@@ -113,6 +113,9 @@ def places(parameters: dict[str, Any]) -> set[str]:
         return {RESOURCES[name] for name in parameters["RequestItems"]}
     if "TransactItems" in parameters:
         return {RESOURCES[each["TableName"]] for item in parameters["TransactItems"] for each in item.values()}
+    if "Statements" in parameters:
+        # Inserts that are written together, each into a table that it names in quotes.
+        return {RESOURCES[each["Statement"].split('"')[1]] for each in parameters["Statements"]}
     if "TableName" in parameters:
         index = f"/index/{parameters['IndexName']}" if "IndexName" in parameters else ""
         return {RESOURCES[parameters["TableName"]] + index}
