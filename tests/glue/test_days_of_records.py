@@ -105,7 +105,7 @@ class Objects:
         return self
 
     def seen(self) -> dict[str, Any]:
-        return {"lines": len(self._found), "rejected": 0, "pulses": ""}
+        return {"lines": len(self._found), "rejected": 0, "no_records": ""}
 
     def parquet(self, folder: str) -> None:
         """Write what was read, a file for each row."""
