@@ -13,12 +13,13 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import click
 
-from pushhub.cloud.table import Item
+from pushhub.cloud.table import Item, Table
 from pushhub.cloud.vault import MARK
 
 from .holdings import TABLES
@@ -128,6 +129,28 @@ class Folder:
     def parts(self, table: str) -> list[str]:
         """The files of a table's items, in order."""
         return self.files(table) if table in TABLES else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Carrier:
+    """Moves a project between a stack and a folder.
+
+    Attributes:
+        tables: All tables, by their names in the template.
+        s3: S3 client.
+        bodies: Name of the bodies bucket.
+        records: Name of the records bucket.
+        folder: The export.
+        vault: Seals and opens with the stack's key; None leaves what is sealed as it is, for a stack that has the same
+            key.
+    """
+
+    tables: Mapping[str, Table]
+    s3: Any
+    bodies: str
+    records: str
+    folder: Folder
+    vault: Opens | None
 
 
 def as_json(value: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -18,9 +18,9 @@ from pushhub.base.errors import Unavailable
 from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import folder_of
 from pushhub.cloud.calls import aws_call
-from pushhub.cloud.table import Item, Table
+from pushhub.cloud.table import Item
 
-from .carried import AUDIT, BODIES, FORMAT, MANIFEST, RECORDS, Folder, Opens, as_json, sealed_values
+from .carried import AUDIT, BODIES, FORMAT, MANIFEST, RECORDS, Carrier, Opens, as_json, sealed_values
 from .holdings import BODIES as AREAS
 from .holdings import MENTIONS, TABLES, moving
 
@@ -32,27 +32,8 @@ UNSEALABLE = "InvalidCiphertextException"
 """What KMS says of something that it has never encrypted."""
 
 
-class Exporting:
-    """Exports a project.
-
-    Args:
-        tables: All tables, by their names in the template.
-        s3: S3 client.
-        bodies: Name of the bodies bucket.
-        records: Name of the records bucket.
-        folder: Where to.
-        vault: Opens what is sealed; None leaves it sealed, for a stack that has the same key.
-    """
-
-    def __init__(
-        self, *, tables: Mapping[str, Table], s3: Any, bodies: str, records: str, folder: Folder, vault: Opens | None
-    ) -> None:
-        self._tables = tables
-        self._s3 = s3
-        self._bodies = bodies
-        self._records = records
-        self._folder = folder
-        self._vault = vault
+class Exporting(Carrier):
+    """Exports a project."""
 
     def run(self, project_id: str, created_at: int, said: Callable[[str], None]) -> Counter[str]:
         """Write what is not written yet, and then the manifest.
@@ -73,18 +54,18 @@ class Exporting:
             self._items(name, project_id)
             said(name)
         for area in AREAS:
-            self._objects(self._bodies, f"{area}/{project_id}/", BODIES)
+            self._objects(self.bodies, f"{area}/{project_id}/", BODIES)
         said("bodies")
         self._of_days(project_id, iso_time(created_at)[:10])
         said("delivery records")
-        self._objects(self._records, folder_of(project_id), AUDIT)
+        self._objects(self.records, folder_of(project_id), AUDIT)
         counts = self._counted()
-        files = {each: self._folder.digest(each) for each in self._folder.files() if "/" in each}
-        self._folder.keep(
+        files = {each: self.folder.digest(each) for each in self.folder.files() if "/" in each}
+        self.folder.keep(
             {
                 "format": FORMAT,
                 "project": project_id,
-                "opened": self._vault is not None,
+                "opened": self.vault is not None,
                 "counts": dict(counts),
                 "files": files,
             },
@@ -94,14 +75,14 @@ class Exporting:
 
     def _items(self, name: str, project_id: str) -> None:
         """Write the rest of a table's items."""
-        parts = self._folder.parts(name)
-        last = self._folder.lines(parts[-1])[-1]["next"] if parts else {}
+        parts = self.folder.parts(name)
+        last = self.folder.lines(parts[-1])[-1]["next"] if parts else {}
         if last is None:
             return
         lines: list[dict[str, Any]] = []
         size = pages = 0
         number = len(parts)
-        for items, following in self._tables[name].scanned(
+        for items, following in self.tables[name].scanned(
             start=last or None, ExpressionAttributeValues={":id": {"S": project_id}}, **MENTIONS
         ):
             for item in items:
@@ -110,30 +91,30 @@ class Exporting:
                     size += len(json.dumps(lines[-1]))
             pages += 1
             if size >= PART_BYTES or pages >= PART_PAGES or following is None:
-                self._folder.write_lines(f"{name}/{number:06d}.jsonl.gz", [*lines, {"next": following}])
+                self.folder.write_lines(f"{name}/{number:06d}.jsonl.gz", [*lines, {"next": following}])
                 lines, size, pages, number = [], 0, 0, number + 1
 
     def _line(self, name: str, item: Item, project_id: str) -> dict[str, Any]:
         line: dict[str, Any] = {"item": as_json(item)}
         sealed = sealed_values(name, item)
-        if sealed and self._vault is not None:
-            opened = {as_json(each): as_json(opened_by(self._vault, project_id, each)) for each in sealed}
+        if sealed and self.vault is not None:
+            opened = {as_json(each): as_json(opened_by(self.vault, project_id, each)) for each in sealed}
             line["opened"] = {name: value for name, value in opened.items() if value is not None}
         return line
 
     def _objects(self, bucket: str, prefix: str, under: str) -> None:
         """Write the objects with a prefix, each to a file."""
-        there = {*self._folder.files(under)}
+        there = {*self.folder.files(under)}
         for page in self._pages(bucket, prefix):
             for each in page.get("Contents", []):
                 if f"{under}/{each['Key']}" not in there:
-                    self._folder.write(f"{under}/{_safe(each['Key'])}", self._read(bucket, each["Key"]))
+                    self.folder.write(f"{under}/{_safe(each['Key'])}", self._read(bucket, each["Key"]))
 
     def _of_days(self, project_id: str, first: str) -> None:
         """Write the records of each day to a file. A day without any has a file too, so that it is read once."""
-        there = {*self._folder.files(RECORDS)}
+        there = {*self.folder.files(RECORDS)}
         by_day: dict[str, list[str]] = {}
-        for page in self._pages(self._records, "records/dt=", after=f"records/dt={first}"):
+        for page in self._pages(self.records, "records/dt=", after=f"records/dt={first}"):
             for each in page.get("Contents", []):
                 day = each["Key"].partition("dt=")[2][:10]
                 if each["Key"].endswith(".json.gz"):
@@ -145,29 +126,29 @@ class Exporting:
             found: dict[str, dict[str, Any]] = {}
             for key in keys:
                 hour = key.partition("hour=")[2][:2]
-                for line in gzip.decompress(self._read(self._records, key)).splitlines():
+                for line in gzip.decompress(self._read(self.records, key)).splitlines():
                     if project_id.encode() in line and (record := json.loads(line)).get("project") == project_id:
                         # A batch of a stream may have been recorded twice.
                         found[record.get("record_id", line.decode())] = {"hour": hour, "record": record}
-            self._folder.write_lines(name, [*found.values()])
+            self.folder.write_lines(name, [*found.values()])
 
     def _counted(self) -> Counter[str]:
         counts: Counter[str] = Counter()
         for name in TABLES:
-            counts[name] = sum(len(self._folder.lines(part)) - 1 for part in self._folder.parts(name))
+            counts[name] = sum(len(self.folder.lines(part)) - 1 for part in self.folder.parts(name))
         for name in (BODIES, AUDIT):
-            counts[name] = len(self._folder.files(name))
-        counts[RECORDS] = sum(len(self._folder.lines(each)) for each in self._folder.files(RECORDS))
+            counts[name] = len(self.folder.files(name))
+        counts[RECORDS] = sum(len(self.folder.lines(each)) for each in self.folder.files(RECORDS))
         return counts
 
     def _read(self, bucket: str, key: str) -> bytes:
         with aws_call("s3:GetObject"):
-            content: bytes = self._s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+            content: bytes = self.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
         return content
 
     def _pages(self, bucket: str, prefix: str, after: str = "") -> Iterator[dict[str, Any]]:
         more = {"StartAfter": after} if after else {}
-        pages = iter(self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, **more))
+        pages = iter(self.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, **more))
         while True:
             with aws_call("s3:ListObjectsV2"):
                 page = next(pages, None)

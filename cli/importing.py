@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -19,7 +20,7 @@ import click
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock
 from pushhub.cloud.calls import aws_call
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, number, text
 from pushhub.engine.store.dynamodb_messages import RESTORED
 from pushhub.engine.store.dynamodb_schedule import KEPT_S, LEAST_MINUTES_AHEAD, MINUTE_MS
 
@@ -29,7 +30,7 @@ from .carried import (
     FORMAT,
     MANIFEST,
     RECORDS,
-    Folder,
+    Carrier,
     Opens,
     as_bytes,
     as_item,
@@ -50,36 +51,16 @@ _RECORDS_IN_OBJECT = 20_000
 _THERE = "PreconditionFailed"
 
 
-class Importing:
+@dataclass(frozen=True, kw_only=True)
+class Importing(Carrier):
     """Imports a project.
 
-    Args:
-        tables: All tables, by their names in the template.
-        s3: S3 client.
-        bodies: Name of the bodies bucket.
-        records: Name of the records bucket.
-        folder: The export.
-        vault: Seals with this stack's key, and opens what was left sealed.
+    Attributes:
+        clock: Says when it was suspended, and which waits are over.
     """
 
-    def __init__(
-        self,
-        *,
-        tables: Mapping[str, Table],
-        s3: Any,
-        bodies: str,
-        records: str,
-        folder: Folder,
-        vault: Opens,
-        clock: Clock,
-    ) -> None:
-        self._tables = tables
-        self._s3 = s3
-        self._bodies = bodies
-        self._records = records
-        self._folder = folder
-        self._vault = vault
-        self._clock = clock
+    vault: Opens
+    clock: Clock
 
     def check(self) -> dict[str, Any]:
         """The manifest of the export, which is whole.
@@ -87,25 +68,25 @@ class Importing:
         Raises:
             click.ClickException: It is not, or nothing here can read it.
         """
-        manifest = self._folder.state(MANIFEST)
+        manifest = self.folder.state(MANIFEST)
         if not manifest:
-            raise click.ClickException(f"{self._folder.path} has no {MANIFEST}: the export is not finished")
+            raise click.ClickException(f"{self.folder.path} has no {MANIFEST}: the export is not finished")
         project_id = str(manifest.get("project"))
         if manifest.get("format") != FORMAT or not PROJECT_ID.fullmatch(project_id):
-            raise click.ClickException(f"{self._folder.path} was exported in another form")
-        found = {each for each in self._folder.files() if "/" in each}
+            raise click.ClickException(f"{self.folder.path} was exported in another form")
+        found = {each for each in self.folder.files() if "/" in each}
         for name in sorted(found | {*manifest["files"]}):
-            if name not in found or self._folder.digest(name) != manifest["files"].get(name):
-                raise click.ClickException(f"{self._folder.path / name} is not as it was exported")
+            if name not in found or self.folder.digest(name) != manifest["files"].get(name):
+                raise click.ClickException(f"{self.folder.path / name} is not as it was exported")
         for name in TABLES:
-            for part in self._folder.parts(name):
-                for line in self._folder.lines(part)[:-1]:
+            for part in self.folder.parts(name):
+                for line in self.folder.lines(part)[:-1]:
                     if not moving(name, as_item(line["item"]), project_id):
                         raise click.ClickException(f"{part} has an item that is not the project's")
-        for name in self._folder.files(BODIES):
+        for name in self.folder.files(BODIES):
             if not name.startswith(tuple(f"{BODIES}/{area}/{project_id}/" for area in AREAS)):
                 raise click.ClickException(f"{name} is not the project's")
-        for name in self._folder.files(AUDIT):
+        for name in self.folder.files(AUDIT):
             if not name.startswith(f"{AUDIT}/audit/project={project_id}/"):
                 raise click.ClickException(f"{name} is not the project's")
         self._check_keys(project_id)
@@ -113,8 +94,8 @@ class Importing:
 
     def _check_keys(self, project_id: str) -> None:
         for name in TABLES:
-            for part in self._folder.parts(name):
-                for line in self._folder.lines(part)[:-1]:
+            for part in self.folder.parts(name):
+                for line in self.folder.lines(part)[:-1]:
                     try:
                         self._opened(name, as_item(line["item"]), line.get("opened", {}), project_id)
                     except Unavailable as error:
@@ -139,8 +120,8 @@ class Importing:
         project_id = str(manifest["project"])
         done: Counter[str] = Counter()
         done["ConfigTable"] += self._put("ConfigTable", project_id, lambda item: item["sk"]["S"] == PROJECT)
-        for name in self._folder.files(BODIES):
-            self._write(self._bodies, name.removeprefix(f"{BODIES}/"), self._folder.read(name))
+        for name in self.folder.files(BODIES):
+            self._write(self.bodies, name.removeprefix(f"{BODIES}/"), self.folder.read(name))
             done[BODIES] += 1
         said("bodies")
         for name in ORDER:
@@ -153,23 +134,23 @@ class Importing:
             said(name)
         done[RECORDS] += self._put_records(project_id)
         said("delivery records")
-        for name in self._folder.files(AUDIT):
-            self._write_once(name.removeprefix(f"{AUDIT}/"), self._folder.read(name), "application/json")
+        for name in self.folder.files(AUDIT):
+            self._write_once(name.removeprefix(f"{AUDIT}/"), self.folder.read(name), "application/json")
             done[AUDIT] += 1
         return done
 
     def _put(self, name: str, project_id: str, wanted: Callable[[Item], bool]) -> int:
         count = 0
-        for part in self._folder.parts(name):
+        for part in self.folder.parts(name):
             waiting: list[Item] = []
-            for line in self._folder.lines(part)[:-1]:
+            for line in self.folder.lines(part)[:-1]:
                 item = as_item(line["item"])
                 if wanted(item):
                     waiting.append(self._made(name, item, line.get("opened", {}), project_id))
                 if len(waiting) >= _BATCH:
-                    self._tables[name].put_many(waiting)
+                    self.tables[name].put_many(waiting)
                     count, waiting = count + len(waiting), []
-            self._tables[name].put_many(waiting)
+            self.tables[name].put_many(waiting)
             count += len(waiting)
         return count
 
@@ -177,10 +158,10 @@ class Importing:
         """An item as it is to be here."""
         plain = self._opened(name, item, opened, project_id)
         if plain:
-            new = {sealed: self._vault.seal(project_id, content) for sealed, content in plain.items()}
+            new = {sealed: self.vault.seal(project_id, content) for sealed, content in plain.items()}
             item = sealed_anew({"M": item}, new)["M"]
         if name == "ConfigTable" and item["sk"]["S"] == PROJECT and "suspended_at" not in item:
-            item = item | {"suspended_at": number(self._clock.now())}
+            item = item | {"suspended_at": number(self.clock.now())}
         if name == "ScheduleTable":
             item = self._in_time(item)
         return item | {RESTORED: {"BOOL": True}} if name in STREAMED else item
@@ -189,7 +170,7 @@ class Importing:
         plain: dict[bytes, bytes] = {}
         known = {as_bytes(key): as_bytes(value) for key, value in opened.items()}
         for sealed in sealed_values(name, item):
-            content = known[sealed] if sealed in known else opened_by(self._vault, project_id, sealed)
+            content = known[sealed] if sealed in known else opened_by(self.vault, project_id, sealed)
             if content is not None:
                 plain[sealed] = content
         return plain
@@ -197,7 +178,7 @@ class Importing:
     def _in_time(self, item: Item) -> Item:
         """A wait that is over is entered anew for a minute that has not been read yet."""
         found = _WAIT.fullmatch(item["pk"]["S"])
-        soonest = self._clock.now() // MINUTE_MS + LEAST_MINUTES_AHEAD + 1
+        soonest = self.clock.now() // MINUTE_MS + LEAST_MINUTES_AHEAD + 1
         if found is None or int(found["minute"]) >= soonest:
             return item
         _, _, rest = item["sk"]["S"].partition("#")
@@ -209,9 +190,9 @@ class Importing:
 
     def _put_records(self, project_id: str) -> int:
         count = 0
-        for name in self._folder.files(RECORDS):
+        for name in self.folder.files(RECORDS):
             by_hour: dict[str, list[dict[str, Any]]] = {}
-            for line in self._folder.lines(name):
+            for line in self.folder.lines(name):
                 by_hour.setdefault(line["hour"], []).append(line["record"])
             day = name.partition("dt=")[2][:10]
             for hour, records in by_hour.items():
@@ -224,12 +205,12 @@ class Importing:
 
     def _write(self, bucket: str, key: str, body: bytes, **more: Any) -> None:
         with aws_call("s3:PutObject"):
-            self._s3.put_object(Bucket=bucket, Key=key, Body=body, **more)
+            self.s3.put_object(Bucket=bucket, Key=key, Body=body, **more)
 
     def _write_once(self, key: str, body: bytes, content_type: str) -> None:
         """Write an object of the records bucket, unless an earlier run has."""
         try:
-            self._write(self._records, key, body, ContentType=content_type, IfNoneMatch="*")
+            self._write(self.records, key, body, ContentType=content_type, IfNoneMatch="*")
         except Unavailable as error:
             if error.reason != _THERE:
                 raise

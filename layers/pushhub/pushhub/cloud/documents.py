@@ -7,17 +7,20 @@ default.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pushhub.base.fields import stored_of
 
-_NONE, _ALL = " | None", ", ...]"
+NONE = " | None"
+"""How the annotation of a field ends that may be None."""
+_ALL = ", ...]"
 
 
 class Kind(NamedTuple):
-    """How values of a type are written as JSON, and read."""
+    """How values of a type are written, and read."""
 
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
@@ -42,8 +45,8 @@ def read_by(decode: Callable[[Any], Any]) -> Kind:
     return Kind(_itself, decode)
 
 
-class Document:
-    """The JSON object of a data class.
+class FieldCodec(ABC):
+    """Writes and reads values of a data class by its fields.
 
     Args:
         cls: The class.
@@ -53,50 +56,102 @@ class Document:
         KeyError: An annotation that nothing is known of.
     """
 
+    plain: ClassVar[Mapping[str, Kind]]
+    """Kinds of other annotations."""
+    writes_none: ClassVar[bool]
+    """Whether a field that is None is written."""
+
     def __init__(self, cls: type, known: Mapping[str, Kind] | None = None) -> None:
-        kinds = {**_PLAIN, **(known or {})}
-        self._cls = cls
+        kinds = {**self.plain, **(known or {})}
+        self.cls = cls
         self._fields = [
-            (name, stored.name or name, _kind(annotation, kinds), default, stored.sparse)
+            (
+                name,
+                stored.name or name,
+                self._kind(annotation, kinds),
+                default,
+                stored.sparse,
+                self.absent(annotation, default, sparse=stored.sparse),
+            )
             for name, annotation, default, stored in stored_of(cls)
         ]
+
+    @staticmethod
+    @abstractmethod
+    def absent(annotation: str, default: Any, *, sparse: bool) -> Any:
+        """What a field has that is missing in what is read; ``MISSING`` if it is always there."""
+
+    @staticmethod
+    @abstractmethod
+    def several(kind: Kind) -> Kind:
+        """How a tuple of values of a kind is written."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> Kind:
+        """Its values within others."""
+
+    @property
+    def first(self) -> str:
+        """The name under which its first field is written."""
+        return self._fields[0][1]
 
     def encode(self, value: Any) -> dict[str, Any]:
         """The fields of a value that are not stored apart, in the order of the class."""
         found: dict[str, Any] = {}
-        for name, member, kind, default, sparse in self._fields:
+        for name, member, kind, default, sparse, _ in self._fields:
             given = getattr(value, name)
-            if not (sparse and given == default):
-                found[member] = None if given is None else kind.encode(given)
+            if given is None:
+                if self.writes_none and not (sparse and default is None):
+                    found[member] = None
+            elif not (sparse and given == default):
+                found[member] = kind.encode(given)
         return found
 
-    def decode(self, document: Mapping[str, Any], **apart: Any) -> Any:
-        """The value in a document.
+    def decode(self, found: Mapping[str, Any], **apart: Any) -> Any:
+        """The value in what was written.
 
         Args:
-            document: Its members; others are not looked at.
+            found: Its members; others are not looked at.
             apart: The fields that are stored elsewhere.
 
         Raises:
-            KeyError: A member is missing, and its field has no default.
+            KeyError: A member that is always there is missing.
         """
-        for name, member, kind, default, _ in self._fields:
-            if member in document:
-                given = document[member]
+        for name, member, kind, _, _, absent in self._fields:
+            if member in found:
+                given = found[member]
                 apart[name] = None if given is None else kind.decode(given)
-            elif default is MISSING:
+            elif absent is MISSING:
                 raise KeyError(member)
-        return self._cls(**apart)
+            else:
+                apart[name] = absent
+        return self.cls(**apart)
+
+    def _kind(self, annotation: str, kinds: Mapping[str, Kind]) -> Kind:
+        plain = annotation.removesuffix(NONE)
+        if plain in kinds or not (plain.startswith("tuple[") and plain.endswith(_ALL)):
+            return kinds[plain]
+        return self.several(kinds[plain.removeprefix("tuple[").removesuffix(_ALL)])
+
+
+class Document(FieldCodec):
+    """The JSON object of a data class."""
+
+    plain = _PLAIN
+    writes_none = True
+
+    @staticmethod
+    def absent(annotation: str, default: Any, *, sparse: bool) -> Any:  # noqa: ARG004 (its default, whatever it is)
+        """Its default."""
+        return default
+
+    @staticmethod
+    def several(kind: Kind) -> Kind:
+        """As a list."""
+        return Kind(lambda values: [*map(kind.encode, values)], lambda found: tuple(map(kind.decode, found)))
 
     @property
     def kind(self) -> Kind:
-        """Its values within others."""
+        """As an object."""
         return Kind(self.encode, self.decode)
-
-
-def _kind(annotation: str, kinds: Mapping[str, Kind]) -> Kind:
-    plain = annotation.removesuffix(_NONE)
-    if plain in kinds or not (plain.startswith("tuple[") and plain.endswith(_ALL)):
-        return kinds[plain]
-    each = kinds[plain.removeprefix("tuple[").removesuffix(_ALL)]
-    return Kind(lambda values: [*map(each.encode, values)], lambda found: tuple(map(each.decode, found)))

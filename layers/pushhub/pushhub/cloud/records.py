@@ -6,21 +6,13 @@ default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import MISSING
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
-from pushhub.base.fields import stored_of
+from pushhub.cloud.documents import NONE, FieldCodec, Kind
 from pushhub.cloud.table import number, text, texts
-
-_NONE, _ALL = " | None", ", ...]"
-
-
-class Kind(NamedTuple):
-    """How values of a type are stored: as which attribute, and back."""
-
-    encode: Callable[[Any], dict[str, Any]]
-    decode: Callable[[dict[str, Any]], Any]
 
 
 def _decimal(value: float) -> dict[str, str]:
@@ -53,63 +45,29 @@ def choice(cls: type[StrEnum]) -> Kind:
     return Kind(text, lambda stored: cls(stored["S"]))
 
 
-class Record:
-    """The attributes of a data class.
+class Record(FieldCodec):
+    """The attributes of a data class."""
 
-    Args:
-        cls: The class.
-        known: Kinds of annotations that are not plain: names of classes.
+    plain = _PLAIN
+    writes_none = False
 
-    Raises:
-        KeyError: An annotation that nothing is known of.
-    """
+    @staticmethod
+    def absent(annotation: str, default: Any, *, sparse: bool) -> Any:
+        """The default of a sparse field; None if it may be."""
+        if sparse:
+            return default
+        return None if annotation.endswith(NONE) else MISSING
 
-    def __init__(self, cls: type, known: Mapping[str, Kind] | None = None) -> None:
-        kinds = {**_PLAIN, **(known or {})}
-        self.cls = cls
-        self._fields = [
-            (name, stored.name or name, _kind(annotation, kinds), default, stored, annotation.endswith(_NONE))
-            for name, annotation, default, stored in stored_of(cls)
-        ]
-
-    @property
-    def first(self) -> str:
-        """Its first attribute."""
-        return self._fields[0][1]
-
-    def encode(self, value: Any) -> dict[str, Any]:
-        """All attributes of a value but its key."""
-        item: dict[str, Any] = {}
-        for name, attribute, kind, default, stored, _ in self._fields:
-            given = getattr(value, name)
-            if given is not None and not (stored.sparse and given == default):
-                item[attribute] = kind.encode(given)
-        return item
-
-    def decode(self, item: Mapping[str, Any], **key: Any) -> Any:
-        """The value in an item.
-
-        Args:
-            item: Its attributes; others are not looked at.
-            key: The fields that its key says.
-
-        Raises:
-            KeyError: An attribute that is always there is missing.
-        """
-        for name, attribute, kind, default, stored, optional in self._fields:
-            if attribute in item:
-                key[name] = kind.decode(item[attribute])
-            elif stored.sparse:
-                key[name] = default
-            elif optional:
-                key[name] = None
-            else:
-                raise KeyError(attribute)
-        return self.cls(**key)
+    @staticmethod
+    def several(kind: Kind) -> Kind:
+        """As a list."""
+        return Kind(
+            lambda values: {"L": [*map(kind.encode, values)]}, lambda stored: tuple(map(kind.decode, stored["L"]))
+        )
 
     @property
     def kind(self) -> Kind:
-        """Its values within others: as maps."""
+        """As maps."""
         return Kind(lambda value: {"M": self.encode(value)}, lambda stored: self.decode(stored["M"]))
 
 
@@ -121,14 +79,3 @@ def one_of(*records: Record) -> Kind:
         return next(each for each in records if each.first in stored["M"]).decode(stored["M"])
 
     return Kind(lambda value: by_class[type(value)].kind.encode(value), decode)
-
-
-def _kind(annotation: str, kinds: Mapping[str, Kind]) -> Kind:
-    plain = annotation.removesuffix(_NONE)
-    if plain not in kinds and plain.startswith("tuple[") and plain.endswith(_ALL):
-        each = kinds[plain.removeprefix("tuple[").removesuffix(_ALL)]
-        return Kind(
-            lambda values: {"L": [each.encode(value) for value in values]},
-            lambda stored: tuple(each.decode(value) for value in stored["L"]),
-        )
-    return kinds[plain]

@@ -283,3 +283,17 @@ def _cancellation_reasons(unavailable: Unavailable) -> list[str]:
     cause = unavailable.__cause__
     answer: dict[str, Any] = {**cause.response} if isinstance(cause, ClientError) else {}
     return [each.get("Code", "None") for each in answer.get("CancellationReasons", [])]
+
+
+class TableStore:
+    """A store whose items are in one table.
+
+    Args:
+        client: Low-level DynamoDB client.
+        table: Name of the table.
+        clock: Waits between rounds, and decides when items expire.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
+        self._table = Table(client, table, clock)
+        self._clock = clock

@@ -8,14 +8,12 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, TypeVar
 
-from pushhub.cloud.table import Item, Table, numbers
+from pushhub.cloud.table import Item, TableStore, numbers
 from pushhub.engine.model.activity import Activity, SubscriberActivity
 from pushhub.engine.store._hours import add_to_hour, hours
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 
 Counts = TypeVar("Counts", Activity, SubscriberActivity)
@@ -26,17 +24,8 @@ which is one write unit.
 """
 
 
-class DynamoDBActivity:
-    """Implements :class:`pushhub.engine.ports.ActivityStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table; keys ``pk`` and ``sk``, time to live ``ttl``.
-        clock: Waits between rounds.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBActivity(TableStore):
+    """Implements :class:`pushhub.engine.ports.ActivityStore`."""
 
     def add_activity(self, project_id: str, hour: int, activity: Activity) -> None:
         add_to_hour(self._table, f"ACTIVITY#{project_id}", hour, _counts(activity))

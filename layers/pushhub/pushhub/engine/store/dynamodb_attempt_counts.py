@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.cloud.table import Item, Table, number, numbers
+from pushhub.cloud.table import Item, TableStore, number, numbers
 from pushhub.engine.model.attempt_counts import OUTCOMES, AttemptCounts, CountedSubscriber
 from pushhub.engine.store._hours import add_to_hour, hours
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 
-class DynamoDBAttemptCounts:
-    """Implements :class:`pushhub.engine.ports.AttemptCountStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table; keys ``pk`` and ``sk``, time to live ``ttl``.
-        clock: Waits between rounds.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBAttemptCounts(TableStore):
+    """Implements :class:`pushhub.engine.ports.AttemptCountStore`."""
 
     def add_attempts(self, subscriber: CountedSubscriber, hour: int, counts: AttemptCounts) -> None:
         counted = {f"{outcome}_{minute}": count for (minute, outcome), count in counts.minutes.items()}

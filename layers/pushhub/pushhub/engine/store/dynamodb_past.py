@@ -7,29 +7,18 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.engine.model.past import PastQuery
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 KEPT_S = 86_400
 """How long a search is remembered; what it found in S3 is kept for as long."""
 
 
-class DynamoDBPastSearches:
-    """Implements :class:`pushhub.engine.ports.PastSearchStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table; keys ``pk`` and ``sk``, time to live ``ttl``.
-        clock: Waits between rounds.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBPastSearches(TableStore):
+    """Implements :class:`pushhub.engine.ports.PastSearchStore`."""
 
     def put(self, project_id: str, search_id: str, query: PastQuery, run: str, now: int) -> None:
         wanted = {name: value for name, value in asdict(query).items() if name != "project"}

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.engine.model.search import IndexEntry, lookup_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mypy_boto3_dynamodb import DynamoDBClient
 
-    from pushhub.base.ports import Clock
-
-
-class DynamoDBSearchIndex:
-    """Implements :class:`pushhub.engine.ports.SearchIndex`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table; keys ``pk`` and ``sk``.
-        clock: Time.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBSearchIndex(TableStore):
+    """Implements :class:`pushhub.engine.ports.SearchIndex`."""
 
     def add(self, entries: Sequence[IndexEntry]) -> None:
         self._table.put_many([_encode(each) for each in entries])

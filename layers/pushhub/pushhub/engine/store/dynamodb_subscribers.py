@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, number, numbers, text, texts
+from pushhub.cloud.table import Item, TableStore, number, numbers, text, texts
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
 from pushhub.engine.model.flow import FlowKey, FlowState, InLine, Limits, Terms
 from pushhub.engine.model.keys import DeliveryKey
@@ -21,10 +21,6 @@ from pushhub.engine.ports import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
 
 
 LISTS = 4
@@ -50,18 +46,8 @@ _BEHIND_ALL = "~~"
 _COUNTS = ("changed_at", "probe_at", "probes", "ramped", "warnings", "warned_at", "version")
 
 
-class DynamoDBSubscribers:
-    """Implements :class:`pushhub.engine.ports.SubscriberStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table; keys ``pk`` and ``sk``.
-        clock: Decides when items expire.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
-        self._clock = clock
+class DynamoDBSubscribers(TableStore):
+    """Implements :class:`pushhub.engine.ports.SubscriberStore`."""
 
     def health(self, key: SubscriberKey) -> Health | None:
         item = self._table.get(_health_key(key))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.engine.oauth import TokenOwner, TokenState
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 KEPT_S = 86_400
 """How long an item is kept after everything in it has ended."""
@@ -18,18 +16,8 @@ KEPT_S = 86_400
 _COUNTS = ("usable_until", "failures", "ask_at", "claimed_until", "useless_until", "version")
 
 
-class DynamoDBTokens:
-    """Implements :class:`pushhub.engine.oauth.TokenStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table; keys ``pk`` and ``sk``, time to live ``ttl``.
-        clock: Decides when items expire.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
-        self._clock = clock
+class DynamoDBTokens(TableStore):
+    """Implements :class:`pushhub.engine.oauth.TokenStore`."""
 
     def token_state(self, owner: TokenOwner) -> TokenState | None:
         """See the port."""

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, text, texts
+from pushhub.cloud.table import Item, TableStore, text, texts
 from pushhub.hub.store._items import (
     OPTIONAL_OF_ENTRY,
     decode_answer,
@@ -27,9 +27,6 @@ from pushhub.hub.store._items import (
 from pushhub.hub.store._keys import SHARDS
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
     from pushhub.hub.model.log import Listing, LoggedMessage, OpenRequest, RecordedAnswer
     from pushhub.hub.model.notice import Notice
 
@@ -49,17 +46,8 @@ _ONCE = frozenset({"logged_at", "first_attempt", "list_key", "list_place"})
 """Attributes of a notification that its first occurrence sets for good."""
 
 
-class DynamoDBHubLog:
-    """Implements :class:`pushhub.hub.ports.HubLog`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the hub table (index ``listed``).
-        clock: Waits between rounds of a batch.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBHubLog(TableStore):
+    """Implements :class:`pushhub.hub.ports.HubLog`."""
 
     def put(self, entry: LoggedMessage) -> None:
         """Attributes the new version does not have are removed."""

@@ -9,14 +9,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from pushhub.cloud.table import Item, Table, text
+from pushhub.cloud.table import Item, TableStore, text
 from pushhub.hub.store._keys import SHARDS, store_key
 from pushhub.hub.store._scheduler_items import decode_scheduler, encode_scheduler, tick_key
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
     from pushhub.hub.model.schedule import Scheduler
 
 _SCHEDULER = "SCHEDULER#"
@@ -24,17 +21,8 @@ _SCHEDULER = "SCHEDULER#"
 T = TypeVar("T")
 
 
-class DynamoDBSchedulers:
-    """Implements :class:`pushhub.hub.ports.Schedulers` and :class:`pushhub.hub.ports.TickingSchedulers`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the hub table (index ``listed``).
-        clock: Waits between rounds of a batch.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBSchedulers(TableStore):
+    """Implements :class:`pushhub.hub.ports.Schedulers` and :class:`pushhub.hub.ports.TickingSchedulers`."""
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
         return self.one(project_id, _SCHEDULER + scheduler_id, decode_scheduler)

@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.ironmq.model.project_alert import (
     AlertState,
     Counts,
@@ -23,24 +23,12 @@ from pushhub.ironmq.model.project_alert import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
 
 _PARTITION = "ALERTS"
 
 
-class DynamoDBAlerts:
-    """Implements :class:`pushhub.ironmq.ports.AlertStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the configuration table; keys ``pk`` and ``sk``.
-        clock: Waits between rounds.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBAlerts(TableStore):
+    """Implements :class:`pushhub.ironmq.ports.AlertStore`."""
 
     def alerts(self, project_id: str) -> list[ProjectAlert]:
         items = self._table.items(

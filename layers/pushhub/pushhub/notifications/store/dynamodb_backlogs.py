@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.notifications.store._items import (
     backlog_key,
     connection_key,
@@ -21,9 +21,6 @@ from pushhub.notifications.store._items import (
 )
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
     from pushhub.notifications.model.backlog import Backlog
     from pushhub.notifications.model.topic import Topic
     from pushhub.notifications.ports import Connection
@@ -37,17 +34,8 @@ def _idle_shards() -> list[str]:
     return ["connections", *(f"connections#{number}" for number in range(1, IDLE_SHARDS))]
 
 
-class DynamoDBBacklogStore:
-    """Implements :class:`pushhub.notifications.ports.BacklogStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table.
-        clock: Waits between rounds.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBBacklogStore(TableStore):
+    """Implements :class:`pushhub.notifications.ports.BacklogStore`."""
 
     def backlog(self, topic: Topic, subscriber: str) -> Backlog | None:
         item = self._table.get(backlog_key(topic, subscriber))
@@ -75,18 +63,8 @@ class DynamoDBBacklogStore:
             return
 
 
-class DynamoDBConnectionStore:
-    """Implements :class:`pushhub.notifications.ports.ConnectionStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table.
-        clock: Waits between rounds.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
-        self._clock = clock
+class DynamoDBConnectionStore(TableStore):
+    """Implements :class:`pushhub.notifications.ports.ConnectionStore`."""
 
     def open(self, connection: Connection, *, check_at: int) -> None:
         shard = _idle_shards()[zlib.crc32(connection.connection_id.encode()) % IDLE_SHARDS]

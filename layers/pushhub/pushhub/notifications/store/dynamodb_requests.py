@@ -5,27 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Table, number
+from pushhub.cloud.table import TableStore, number
 from pushhub.notifications.model.request import REPEATABLE_MS, PublishRequest
 from pushhub.notifications.store._items import decode_request, encode_request
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 
-class DynamoDBRequestStore:
-    """Implements :class:`pushhub.notifications.ports.RequestStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table.
-        clock: Waits between rounds.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBRequestStore(TableStore):
+    """Implements :class:`pushhub.notifications.ports.RequestStore`."""
 
     def note(self, request: PublishRequest, now: int) -> PublishRequest:
         """The table keeps an item for twice as long as it is valid, so none is removed while in use."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Table, text
+from pushhub.cloud.table import TableStore, text
 from pushhub.notifications.model.subscription import Context, Subscription
 from pushhub.notifications.store._items import (
     decode_subscription,
@@ -19,22 +19,11 @@ from pushhub.notifications.store._items import (
 )
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 
-class DynamoDBSubscriptionStore:
-    """Implements :class:`pushhub.notifications.ports.SubscriptionStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table.
-        clock: Waits between rounds.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBSubscriptionStore(TableStore):
+    """Implements :class:`pushhub.notifications.ports.SubscriptionStore`."""
 
     def create(self, rule: Subscription) -> None:
         """The id's item is written first: without the subscription it has no effect."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Conflict
 from pushhub.base.ids import new_uid
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, WritesRefused, number, text
+from pushhub.cloud.table import Item, TableStore, WritesRefused, number, text
 from pushhub.notifications.model.topic import Commit, Head, Reservation, Topic
 from pushhub.notifications.ports import AlreadyAppended, TopicFull
 from pushhub.notifications.store._items import (
@@ -25,23 +25,11 @@ from pushhub.notifications.store._items import (
 )
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
     from pushhub.notifications.model.request import Part
 
 
-class DynamoDBTopicStore:
-    """Implements :class:`pushhub.notifications.ports.TopicStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table.
-        clock: Waits between rounds.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBTopicStore(TableStore):
+    """Implements :class:`pushhub.notifications.ports.TopicStore`."""
 
     def admit(self, topic: Topic, subscriber_uid: str, *, ceiling: int) -> Head:
         fresh = {"sequence": 0, "size": 0, "ceiling": ceiling, "reserved_at": 0, "previous_at": 0}

@@ -5,29 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pushhub.cloud.table import Item, Table, text
+from pushhub.cloud.table import Item, TableStore, text
 from pushhub.webhooks.certificate_ends import EndNote
 from pushhub.webhooks.store._items import key
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 _PK = "ENDS"
 
 
-class DynamoDBEndNotes:
-    """Implements :class:`pushhub.webhooks.certificate_ends.EndNotes`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBEndNotes(TableStore):
+    """Implements :class:`pushhub.webhooks.certificate_ends.EndNotes`."""
 
     def note_end(self, note: EndNote) -> None:
         """See the port."""

@@ -6,27 +6,16 @@ import json
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.webhooks.ports import KeptAnswer, KeyBusy
 from pushhub.webhooks.store._items import doc, key
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 
-class DynamoDBIdempotencyKeys:
-    """Implements :class:`pushhub.webhooks.ports.IdempotencyKeys`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBIdempotencyKeys(TableStore):
+    """Implements :class:`pushhub.webhooks.ports.IdempotencyKeys`."""
 
     def begin(self, project_id: str, digest: str, *, now: int, locked_ms: int) -> KeptAnswer | None:
         stored = self._note(_key(project_id, digest), now, until=now + locked_ms)

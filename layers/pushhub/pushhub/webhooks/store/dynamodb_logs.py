@@ -18,7 +18,7 @@ from pushhub.base.conflicts import until_saved
 from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.ids import Kind, first_id, time_of
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
@@ -26,9 +26,7 @@ from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.store._items import between, doc, key
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 _MESSAGE, _EVENT, _LATE, _ATTEMPT = "M#", "E#", "N#", "T#"
 
@@ -56,17 +54,8 @@ _ATTEMPT_SIZE = 1_000
 """Characters of an attempt besides its answer, about."""
 
 
-class DynamoDBWebhooksLogs:
-    """Implements :class:`pushhub.webhooks.ports.MessageLog` and ``AttemptLog``.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBWebhooksLogs(TableStore):
+    """Implements :class:`pushhub.webhooks.ports.MessageLog` and ``AttemptLog``."""
 
     def list_message(self, message: ListedMessage) -> None:
         fields = message.fields

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.cloud.table import Item, Table, text
+from pushhub.cloud.table import Item, TableStore, text
 from pushhub.webhooks.store._items import app_pk, key
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 
-class DynamoDBPlaces:
-    """Implements :class:`pushhub.webhooks.poller.Places`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBPlaces(TableStore):
+    """Implements :class:`pushhub.webhooks.poller.Places`."""
 
     def place(self, project_id: str, app_id: str, consumer: str) -> str | None:
         item = self._table.get(_key(project_id, app_id, consumer))

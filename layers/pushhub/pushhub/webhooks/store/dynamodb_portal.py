@@ -8,29 +8,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.webhooks.model.portal import Capability, PortalAccess
 from pushhub.webhooks.store._items import app_pk, doc, key
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
+    pass
 
 _PREFIX = "PORTAL#"
 
 
-class DynamoDBPortalTokens:
-    """Implements :class:`pushhub.webhooks.portal.PortalTokens`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBPortalTokens(TableStore):
+    """Implements :class:`pushhub.webhooks.portal.PortalTokens`."""
 
     def put_access(self, access: PortalAccess) -> None:
         self._table.put(_encoded(access))

@@ -9,27 +9,15 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pushhub.cloud.table import Item, Table
+from pushhub.cloud.table import Item, TableStore
 from pushhub.webhooks.store._items import doc, key
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
     from pushhub.webhooks.model.portal_frame import PortalFrame
 
 
-class DynamoDBPortalFrames:
-    """Implements :class:`pushhub.webhooks.portal.PortalFrames`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBPortalFrames(TableStore):
+    """Implements :class:`pushhub.webhooks.portal.PortalFrames`."""
 
     def frame(self, wanted: PortalFrame) -> PortalFrame:
         item = self._table.get(_key(wanted))

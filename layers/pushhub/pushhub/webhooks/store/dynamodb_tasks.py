@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
-from pushhub.cloud.table import Item, Table, WritesRefused, number, text
+from pushhub.cloud.table import Item, TableStore, WritesRefused, number, text
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.store._items import between, doc, key, project_pk
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from pushhub.base.ports import Clock
     from pushhub.webhooks.model.page import Span
 
 _PREFIX = "TASK#"
@@ -32,17 +29,8 @@ _COUNTED_S = 3_600
 """Counts of a minute are kept this long."""
 
 
-class DynamoDBTasks:
-    """Implements :class:`pushhub.webhooks.tasks.TaskStore`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBTasks(TableStore):
+    """Implements :class:`pushhub.webhooks.tasks.TaskStore`."""
 
     def task(self, project_id: str, task_id: str) -> Task | None:
         item = self._table.get(key(project_pk(project_id), _PREFIX + task_id))
@@ -129,17 +117,8 @@ class DynamoDBTasks:
         return [each["sk"]["S"].partition("#")[2] for each in marks]
 
 
-class DynamoDBToldCounts:
-    """Implements :class:`pushhub.webhooks.operational.ToldCounts`.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
-    """
-
-    def __init__(self, client: DynamoDBClient, table: str, clock: Clock) -> None:
-        self._table = Table(client, table, clock)
+class DynamoDBToldCounts(TableStore):
+    """Implements :class:`pushhub.webhooks.operational.ToldCounts`."""
 
     def count(self, project_id: str, what: str, minute: int) -> int:
         item = self._table.update(
