@@ -444,8 +444,6 @@ def given_up(talk: Talk) -> None:
             for bad in ({"threshold": 0}, {"minutes": 4}, {"minutes": 61}, {"measure": "x"}, {"name": ""})
         ),
     )
-    # A new alert counts from the first look at it, which is within two minutes.
-    talk.sleep(2 * MINUTE)
     ids = talk.ask(
         "POST",
         "/queues/lost/messages",

@@ -16,6 +16,7 @@ from pushhub.engine.model.activity import HOUR_MS, Activity, SubscriberActivity
 from pushhub.ironmq.check_alerts import CheckAlerts
 from pushhub.ironmq.model.project_alert import ALERT_QUEUES
 from pushhub.ironmq.project_alerts import MOST_ALERTS
+from pushhub.ironmq.wire.project_alerts import parse_alert
 from pushhub.ironmq.wiring import Ironmq
 
 OPS, SHOP = "https://ops.example/hook", "https://shop.example/in"
@@ -152,6 +153,50 @@ def test_a_failure_rate_fires_once_and_is_resolved_once(hub: Hub) -> None:
         minute(hub)
     assert states(hub) == ["firing", "resolved"]
     assert hub.call("GET", "/alerts").body["alerts"][0]["state"] == "quiet"
+
+
+@pytest.mark.parametrize("watches", [{}, {"queue": "orders"}, {"queue": "orders", "subscriber": "s0"}])
+def test_an_alert_counts_from_the_moment_it_is_made_or_watches_something_else(
+    hub: Hub, watches: dict[str, str]
+) -> None:
+    # Given much that failed before, and a queue that already fails
+    hub.make_push("orders", SHOP)
+    stored = hub.world.config.queue(PROJECT, "orders")
+    assert stored is not None
+    assert stored.push is not None
+    [shop] = [each.subscriber_id for each in stored.push.subscribers]
+
+    def fail(times: int) -> None:
+        for subscriber in ("", shop):
+            count(hub, attempts=times, failed=times, given_up=times, subscriber=subscriber)
+
+    fail(100)
+    # When alerts are made while it goes on failing, before anybody has looked at them
+    given_up = {"measure": "given_up", "minutes": 5}
+    create(hub, **given_up, **watches, name="four", threshold=4)
+    create(hub, **given_up, **watches, name="five", threshold=5)
+    fail(4)
+    minute(hub)
+    # Then what was given up since counts, and nothing before
+    assert [(each["alert"]["name"], each["value"]) for each in told(hub)] == [("four", 4)]
+    # And so when one is made to watch failures
+    five = next(each for each in hub.call("GET", "/alerts").body["alerts"] if each["name"] == "five")
+    hub.call("PUT", f"/alerts/{five['id']}", {"alert": {**RATE, **watches, "name": "five", "threshold": 100}})
+    fail(6)
+    minute(hub)
+    assert [(each["alert"]["name"], each["value"]) for each in told(hub)] == [("four", 4), ("five", 100)]
+
+
+def test_an_alert_is_not_made_when_nobody_can_say_what_was_counted_before_it(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise Unavailable("no answer")
+
+    monkeypatch.setattr(hub.world.ports.activity, "activity", fails)
+    with pytest.raises(Unavailable):
+        hub.world.hub.part(Ironmq).project_alerts.create(PROJECT, parse_alert({"alert": RATE}))
+    assert hub.call("GET", "/alerts").body == {"alerts": []}
 
 
 def test_an_alert_watches_a_queue_or_one_of_its_subscribers_or_any_subscriber_by_id(hub: Hub) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, HubError
 from pushhub.base.ids import time_of_message_id
-from pushhub.engine.model.activity import HOUR_MS
 from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.delivery import DeliveryState
@@ -16,8 +15,6 @@ from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, Subscriber, internal_queue
 from pushhub.ironmq.model.project_alert import (
     ALERT_QUEUES,
-    HOURS_READ,
-    Counts,
     Measure,
     is_alert_id,
     judged,
@@ -28,12 +25,12 @@ from pushhub.ironmq.project_alerts import posted
 from pushhub.ironmq.wire.project_alerts import notification_body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.accept import Accept
-    from pushhub.engine.model.activity import Activity, SubscriberActivity
-    from pushhub.engine.ports import ActivityStore, MessageSink, QueueSource, Unsettled, WaitingOrders
+    from pushhub.engine.ports import MessageSink, QueueSource, Unsettled, WaitingOrders
+    from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.model.project_alert import ProjectAlert
     from pushhub.ironmq.ports import AlertStore, PulledMessages
 
@@ -126,7 +123,7 @@ class CheckAlerts:
 
     Args:
         alerts: Where they are kept.
-        activity: What was counted, by project, subscriber and hour.
+        counts: What was counted of what alerts watch.
         queues: Queues of owners.
         unsettled: Deliveries that wait, of push queues.
         backlog: Deliveries that wait because their subscriber is paused.
@@ -140,7 +137,7 @@ class CheckAlerts:
         self,
         *,
         alerts: AlertStore,
-        activity: ActivityStore,
+        counts: AlertCounts,
         queues: QueueSource,
         unsettled: Unsettled,
         backlog: WaitingOrders,
@@ -150,7 +147,7 @@ class CheckAlerts:
         telemetry: Telemetry,
     ) -> None:
         self._alerts = alerts
-        self._activity = activity
+        self._counts = counts
         self._queues = queues
         self._unsettled = unsettled
         self._backlog = backlog
@@ -201,29 +198,8 @@ class CheckAlerts:
             # An age grows each second; only what it means is worth a write.
             same = replace(judged_now.state, value=alert.state.value) == alert.state
             return alert if same and alert.state.value is not None else judged_now
-        alert, counts = sampled(alert, self._counts(alert, now), now)
+        alert, counts = sampled(alert, self._counts.of(alert, now), now)
         return judged(alert, value_of(alert.measure, counts), now)
-
-    def _counts(self, alert: ProjectAlert, now: int) -> dict[int, Counts]:
-        last = now - now % HOUR_MS
-        first = last - (HOURS_READ - 1) * HOUR_MS
-        if not alert.queue and not alert.subscriber:
-            return _by_hour(self._activity.activity(alert.project, first, last))
-        found: dict[int, Counts] = {}
-        for subscriber_id in self._subscribers(alert):
-            counted = self._activity.subscriber_activity(alert.project, subscriber_id, first, last)
-            for hour, counts in _by_hour(counted).items():
-                found[hour] = found.get(hour, Counts()) + counts
-        return found
-
-    def _subscribers(self, alert: ProjectAlert) -> Iterator[str]:
-        if not alert.queue:
-            yield alert.subscriber
-            return
-        queue = self._queues.queue(alert.project, alert.queue)
-        for each in queue.push.subscribers if queue is not None and queue.push else ():
-            if alert.subscriber in ("", each.name):
-                yield each.subscriber_id
 
     def _oldest_s(self, alert: ProjectAlert, now: int) -> int:
         """Seconds since the oldest message that waits in a queue was accepted; 0 when none does."""
@@ -265,10 +241,3 @@ def from_another_start(alerts: Sequence[ProjectAlert], now: int) -> Sequence[Pro
     """
     start = int(now // 60_000 * GOLDEN % 1 * len(alerts))
     return [*alerts[start:], *alerts[:start]]
-
-
-def _by_hour(counted: Mapping[int, Activity] | Mapping[int, SubscriberActivity]) -> dict[int, Counts]:
-    return {
-        hour: Counts(attempts=each.attempts, failed=each.failed, given_up=each.given_up)
-        for hour, each in counted.items()
-    }

@@ -11,7 +11,7 @@ from pushhub.base.errors import Conflict, Invalid, NotFound, QueueNotFound, Unav
 from pushhub.base.ids import new_uid
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
-from pushhub.ironmq.model.project_alert import Measure, ProjectAlert, is_alert_id, to_test
+from pushhub.ironmq.model.project_alert import Measure, ProjectAlert, is_alert_id, sampled, to_test
 from pushhub.ironmq.queues import named_subscriber
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import ProjectStore, QueueSource
     from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.engine.target import Targets
+    from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.check_alerts import AlertPost
     from pushhub.ironmq.ports import AlertStore
     from pushhub.ironmq.wire.project_alerts import AlertSettings
@@ -37,6 +38,7 @@ class ProjectAlerts:
         queues: Finds queues.
         targets: All kinds of subscribers.
         config: For the project's allowed targets.
+        counts: What was counted of what alerts watch.
         calls: Checks where URLs lead.
         post: Posts tests.
         clock: Time.
@@ -49,6 +51,7 @@ class ProjectAlerts:
         queues: QueueSource,
         targets: Targets,
         config: ProjectStore,
+        counts: AlertCounts,
         calls: StrangerCalls,
         post: AlertPost,
         clock: Clock,
@@ -57,6 +60,7 @@ class ProjectAlerts:
         self._queues = queues
         self._targets = targets
         self._config = config
+        self._counts = counts
         self._calls = calls
         self._post = post
         self._clock = clock
@@ -66,11 +70,12 @@ class ProjectAlerts:
         return sorted(self._alerts.alerts(project_id), key=lambda each: (each.created_at, each.alert_id))
 
     def create(self, project_id: str, settings: AlertSettings) -> ProjectAlert:
-        """Create an alert.
+        """Create an alert. It counts what happens from now on.
 
         Raises:
             Invalid: There are too many, or the URL cannot be used.
             NotFound: No such queue, or it has no such subscriber.
+            Unavailable: What was counted so far could not be read.
         """
         self._check(project_id, settings)
         if len(self._alerts.alerts(project_id)) >= MOST_ALERTS:
@@ -78,7 +83,7 @@ class ProjectAlerts:
         alert = ProjectAlert(
             project=project_id, alert_id=new_uid(), created_at=self._clock.now(), **_as_fields(settings)
         )
-        return self._alerts.save(alert)
+        return self._alerts.save(self._begun(alert))
 
     def change(self, project_id: str, alert_id: str, settings: AlertSettings) -> ProjectAlert:
         """Replace an alert's settings. What it watches now is measured anew if that has changed.
@@ -93,7 +98,7 @@ class ProjectAlerts:
             stored = self._found(project_id, alert_id)
             changed = replace(stored, **_as_fields(settings))
             if _watched(changed) != _watched(stored):
-                changed = replace(changed, state=replace(changed.state, samples=(), value=None))
+                changed = self._begun(replace(changed, state=replace(changed.state, samples=(), value=None)))
             return self._alerts.save(changed)
 
         return until_saved(once, doing=_CHANGING)
@@ -124,6 +129,13 @@ class ProjectAlerts:
         alert = until_saved(once, doing=_CHANGING)
         self._post.pending(alert)
         posted(self._alerts, alert)
+
+    def _begun(self, alert: ProjectAlert) -> ProjectAlert:
+        """The alert with what was counted up to now, which it leaves out."""
+        if alert.measure is Measure.OLDEST_WAITING:
+            return alert
+        now = self._clock.now()
+        return sampled(alert, self._counts.of(alert, now), now)[0]
 
     def _found(self, project_id: str, alert_id: str) -> ProjectAlert:
         stored = self._alerts.alert(project_id, alert_id) if is_alert_id(alert_id) else None

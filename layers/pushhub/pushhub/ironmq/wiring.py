@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import Waits
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.subscriber_history import SubscriberHistory
+    from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.api.api import IronApi
     from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.past import PastApi
@@ -211,6 +212,12 @@ class Ironmq:
         return AlertPost(accept=self._engine.accept, messages=outside.messages, base_url=outside.base_url)
 
     @cached_property
+    def _alert_counts(self) -> AlertCounts:
+        from pushhub.ironmq.alert_counts import AlertCounts
+
+        return AlertCounts(activity=self._outside.activity, queues=self._outside.config)
+
+    @cached_property
     def project_alerts(self) -> ProjectAlerts:
         """Alerts of projects."""
         from pushhub.ironmq.project_alerts import ProjectAlerts
@@ -221,6 +228,7 @@ class Ironmq:
             queues=outside.config,
             targets=self._engine.targets,
             config=outside.config,
+            counts=self._alert_counts,
             calls=self._engine.stranger_calls,
             post=self._alert_post,
             clock=outside.clock,
@@ -234,7 +242,7 @@ class Ironmq:
         outside = self._outside
         return CheckAlerts(
             alerts=self.ports.alerts,
-            activity=outside.activity,
+            counts=self._alert_counts,
             queues=outside.config,
             unsettled=outside.messages,
             backlog=outside.subscribers,

@@ -193,8 +193,9 @@ def is_alert_id(text: str) -> bool:
 def sampled(alert: ProjectAlert, hours: Mapping[int, Counts], now: int) -> tuple[ProjectAlert, Counts]:
     """What was counted in the alert's window, and the alert with what it has to remember for the next one.
 
-    The window begins where the alert looked last before it: up to a twelfth, or a minute, earlier than asked for. A new
-    alert counts from its first look. What is unchanged is not remembered, so that nothing is written in quiet times.
+    The window begins where the alert looked last before it: up to a twelfth, or a minute, earlier than asked for. The
+    first call, when an alert is made, counts nothing. What is unchanged is not remembered, so that nothing is written
+    in quiet times.
 
     Args:
         alert: The alert.
