@@ -28,6 +28,9 @@ DELAYING = frozenset({Kind.REFUSED, Kind.LOST, Kind.SLOW, Kind.UNDONE, Kind.LATE
 FOR_ALL = ("wake-", "sweep-")
 """Environments that work on whatever is due, not on what they were called with."""
 
+QUEUES_ON_THE_WAY = 3
+"""How many queues a message passes at most from its post to its arrival."""
+
 Owed = tuple[str, str]
 """A delivery: message and subscriber, by the hub's own ids."""
 
@@ -141,8 +144,15 @@ class World(ABC):
             lambda seconds: account.scheduler.sleep(round(seconds * SECOND)),
             lambda: account.scheduler.now,
             self._listen,
+            QUEUES_ON_THE_WAY * self._gathers_s,
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
+
+    @property
+    def _gathers_s(self) -> int:
+        """The longest time for which a function's batches are gathered, as an operator has chosen."""
+        windows = (queue.window_s for function in self._account.stack.functions for queue in function.queues)
+        return max(windows, default=0)
 
     def _listen(self, host: str, say: Say) -> Sequence[Came]:
         came: list[Came] = []

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from simulation.promises.judgement import SECOND, Judgement, Told
 from simulation.promises.talks.talk import BROKEN_OFF, OTHER_ANSWER, OTHER_STATUS, Surroundings, Talk, differs
+from simulation.run import Plan, simulate
+from simulation.weather import Kind
 
 
 @dataclass(frozen=True)
@@ -87,3 +89,13 @@ def test_times_are_compared() -> None:
     assert judgement.violations == []
     talk.timed(4, 6, lambda: hub.sleep(7))
     assert [each.rule for each in judgement.violations] == [OTHER_ANSWER]
+
+
+def test_a_talk_waits_as_long_as_batches_are_gathered() -> None:
+    # Given a stack that an operator has deployed with batching windows, and a service that is turned off for a while
+    # (seed 3 for an hour, reduced to what broke it)
+    result = simulate(Plan(3, world="hub", hours=0.02, only=frozenset({"window"})))
+    assert [each.kind for each in result.storms] == [Kind.WINDOW]
+    # Then what the documents say comes, later
+    assert result.violations == []
+    assert result.figures["judged in talks"] > 100

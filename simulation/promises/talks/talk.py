@@ -60,12 +60,14 @@ class Surroundings:
         sleep: Waits, seconds.
         now: The time, microseconds since the start.
         listen: Has an endpoint answer at a host; returns what came to it, which grows.
+        gathered_s: How much later than otherwise a message may come, as batches are gathered on its way.
     """
 
     http: Callable[[str, str, object, Mapping[str, str]], Answered]
     sleep: Callable[[float], None]
     now: Callable[[], int]
     listen: Callable[[str, Say], Sequence[Came]]
+    gathered_s: float = 0
 
 
 class Talk:
@@ -85,7 +87,6 @@ class Talk:
         self._judgement = judgement
         self._base = base
         self._headers = dict(headers or {})
-        self.sleep = around.sleep
         self.listen = around.listen
 
     def with_base(self, base: str) -> Talk:
@@ -120,6 +121,10 @@ class Talk:
         """Ask for several things, each of which is refused."""
         for body in bodies or (None,):
             self.ask(method, path, body, status=status, shows=shows)
+
+    def sleep(self, seconds: float, *, exactly: bool = False) -> None:
+        """Wait until something has come, which takes longer where batches are gathered; or wait ``exactly`` so long."""
+        self._around.sleep(seconds + (0 if exactly else self._around.gathered_s))
 
     def through(self, *parts: Callable[[Talk], None]) -> None:
         """One part after the other; one that cannot go on, as an answer lacks what comes next, breaks off."""

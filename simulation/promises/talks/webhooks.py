@@ -603,7 +603,7 @@ def portals(talk: Talk) -> None:
     customer.ask("POST", "/app/mine/endpoint", {"url": "ironmq:///queue"}, status=422)
     customer.ask("DELETE", "/app/mine/endpoint/own", status=204)
     talk.refused("POST", "/auth/app-portal-access/mine", {"expiry": 3_599}, {"expiry": 604_801}, status=422)
-    talk.sleep(3_590)
+    talk.sleep(3_590, exactly=True)
     customer.ask("GET", "/app/mine", shows={"uid": "mine"})
     talk.sleep(20)
     customer.ask("GET", "/app/mine", status=401)
