@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.fakes.ports import FakePorts
+
+from pushhub.engine.wiring import AwsEnginePorts
+from pushhub.runtime.hub import PROTOCOLS as ALL_PROTOCOLS
 
 ROOT = Path(__file__).parents[2]
 LAYER = ROOT / "layers/pushhub/pushhub"
@@ -88,6 +93,66 @@ def test_a_part_of_a_package_imports_only_the_parts_it_may(path: Path) -> None:
             continue
         parts = tuple(module.split(".")[1:])
         assert part(parts) in INNER[part(own)], f"{name_of(path)} may not import {module}"
+
+
+def use_cases() -> set[tuple[str, str]]:
+    """Classes of the packages' roots that are made from ports, with their modules."""
+    found: set[tuple[str, str]] = set()
+    for path in modules():
+        own = path.relative_to(LAYER).parts
+        if own[0] not in PROTOCOLS | {"engine"} or part(own) or own[-1] == "wiring.py":
+            continue
+        tree = ast.parse(path.read_text())
+        ports = {
+            each.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and (node.module or "").endswith(".ports")
+            for each in node.names
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and ports & {*_given(node)}:
+                found.add((f"pushhub.{own[0]}.{path.stem}", node.name))
+    return found
+
+
+def _given(cls: ast.ClassDef) -> Iterator[str]:
+    """The names in the annotations of what a class is made from."""
+    for each in cls.body:
+        if isinstance(each, ast.FunctionDef) and each.name == "__init__":
+            for argument in (*each.args.args, *each.args.kwonlyargs):
+                yield from (node.id for node in ast.walk(argument) if isinstance(node, ast.Name))
+        elif isinstance(each, ast.AnnAssign):
+            yield from (node.id for node in ast.walk(each.annotation) if isinstance(node, ast.Name))
+
+
+def test_handlers_make_no_use_case() -> None:
+    # Given the use cases of all packages
+    known = use_cases()
+    assert {("pushhub.engine.deliver", "Deliver"), ("pushhub.hub.notices", "HubNotices")} <= known
+    # Then no module that knows HTTP imports one to make it: only wiring does
+    for path in modules():
+        if part(path.relative_to(LAYER).parts) != "api":
+            continue
+        tree = ast.parse(path.read_text())
+        called = {
+            each.func.id for each in ast.walk(tree) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                made = {each.name for each in node.names if (node.module, each.name) in known} & called
+                assert not made, f"{name_of(path)} makes {made}"
+
+
+def test_the_fakes_have_every_port() -> None:
+    # Given the ports that use cases are made from, as they are on AWS
+    ports = {
+        name
+        for of_aws in (AwsEnginePorts, *(each.aws_ports for each in ALL_PROTOCOLS))
+        for name in vars(of_aws)
+        if not name.startswith("_")
+    }
+    # Then there is a fake of each; what only stores on AWS need is no port
+    assert ports - {"table", "credentials"} - {*dir(FakePorts())} == set()
 
 
 @pytest.mark.parametrize("path", modules(), ids=name_of)

@@ -19,7 +19,7 @@ from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.suspension import KNOWN_WITHIN_MS
-from pushhub.engine.tokens import Tokens, token_hash
+from pushhub.engine.tokens import is_allowed, token_hash
 
 
 class Operator:
@@ -42,7 +42,7 @@ class Operator:
         return DynamoDBConfigStore(boto3.client("dynamodb"), aws.CONFIG_TABLE, SystemClock())
 
     def acts(self, project: str, token: str) -> bool:
-        return Tokens(self.store()).allow(project, token)
+        return is_allowed(self.store(), project, token)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor, Future
-from typing import Any
+from typing import Any, cast
 
 from tests.fakes.activity import FakeActivity, FakeAttemptCounts, FakeReports
 from tests.fakes.alerts import FakeAlerts
@@ -52,6 +52,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Sender
 from pushhub.engine.model.message import DESCENDANTS
 from pushhub.engine.ports import QueueLevel
+from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.hub.model.filters import Matches
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import WINDOW
@@ -248,4 +249,4 @@ class FakePorts:
         struck = copy.copy(self)
         for port in only if plan else ():
             setattr(struck, port, faulty(getattr(self, port), STRUCK[port], plan or FaultPlan()))
-        return build(struck, lambda _: struck)
+        return build(cast(AwsEnginePorts, struck), lambda _: struck)

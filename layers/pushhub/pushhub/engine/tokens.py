@@ -20,19 +20,9 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
-class Tokens:
-    """Checks tokens.
+def is_allowed(config: TokenStore, project_id: str, token: str) -> bool:
+    """Whether a token acts for a project.
 
-    Args:
-        config: Stores the hashes.
+    Looked up by hash, so that timing reveals nothing about existing tokens.
     """
-
-    def __init__(self, config: TokenStore) -> None:
-        self._config = config
-
-    def allow(self, project_id: str, token: str) -> bool:
-        """Whether the token acts for the project.
-
-        Looked up by hash, so that timing reveals nothing about existing tokens.
-        """
-        return bool(token) and is_project_id(project_id) and self._config.has_token(project_id, token_hash(token))
+    return bool(token) and is_project_id(project_id) and config.has_token(project_id, token_hash(token))

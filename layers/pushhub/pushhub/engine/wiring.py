@@ -7,16 +7,18 @@ from __future__ import annotations
 import os
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pushhub.cloud.clients import CONNECTIONS, Clients
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.settings import Setting, Settings, listed, number, one_of, optional_text, text, url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from pushhub.base.ports import CheckUrl, Clock, Sender, Telemetry, Vault
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock, Sender, Telemetry, Vault
     from pushhub.engine.accept import Accept
     from pushhub.engine.circuits import Circuits, Recover
     from pushhub.engine.copies import ChangeNotes, Changes
@@ -148,192 +150,8 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
 """Each function's settings for the engine, by its folder; protocols add their own."""
 
 
-class EnginePorts(Protocol):
-    """Everything the engine and all protocols need from outside."""
-
-    @property
-    def clock(self) -> Clock:
-        """Time."""
-        ...
-
-    @property
-    def telemetry(self) -> Telemetry:
-        """Events and metrics."""
-        ...
-
-    @property
-    def sender(self) -> Sender:
-        """Makes guarded requests."""
-        ...
-
-    @property
-    def check_url(self) -> CheckUrl:
-        """The egress guard's check at registration."""
-        ...
-
-    @property
-    def vault(self) -> Vault:
-        """Encrypts what opens something."""
-        ...
-
-    @property
-    def calls(self) -> Waits:
-        """Requests that call strangers."""
-        ...
-
-    @property
-    def executor(self) -> Executor:
-        """Runs attempts in parallel."""
-        ...
-
-    @property
-    def base_url(self) -> str:
-        """Public base URL of this hub, without a trailing slash."""
-        ...
-
-    @property
-    def config(self) -> ConfigStore:
-        """Projects, tokens and queues."""
-        ...
-
-    @property
-    def project_quota(self) -> int:
-        """Messages per second that a project without a quota of its own may post; 0 for no bound."""
-        ...
-
-    @property
-    def tells_first_successes(self) -> bool:
-        """Whether the log tells of attempts that delivered at the first try."""
-        ...
-
-    @property
-    def messages(self) -> MessageStore:
-        """Messages of push queues and their deliveries."""
-        ...
-
-    @property
-    def subscribers(self) -> SubscriberStore:
-        """State of subscribers, and their backlogs."""
-        ...
-
-    @property
-    def token_store(self) -> TokenStore:
-        """Tokens of subscribers behind OAuth."""
-        ...
-
-    @property
-    def schedule(self) -> Schedule:
-        """Waits that are too long for a queue."""
-        ...
-
-    @property
-    def search_index(self) -> SearchIndex:
-        """Messages by the values of their fields."""
-        ...
-
-    @property
-    def shard_runs(self) -> ShardRuns:
-        """Starts runs of this function, each for one shard of the schedule."""
-        ...
-
-    @property
-    def activity(self) -> ActivityStore:
-        """Activity by project and hour."""
-        ...
-
-    @property
-    def attempt_counts(self) -> AttemptCountStore:
-        """Outcomes of attempts, by subscriber and hour."""
-        ...
-
-    @property
-    def bodies(self) -> BodyStore:
-        """Claim-checked bodies."""
-        ...
-
-    @property
-    def push_queue(self) -> WorkQueue:
-        """First attempts."""
-        ...
-
-    @property
-    def retry_queue(self) -> WorkQueue:
-        """Later attempts."""
-        ...
-
-    @property
-    def slow_queue(self) -> WorkQueue:
-        """Attempts at subscribers that are known to be slow."""
-        ...
-
-    @property
-    def poll_queue(self) -> WorkQueue:
-        """Polls."""
-        ...
-
-    @property
-    def route_queue(self) -> WorkQueue:
-        """Work that the hub does itself, without waiting for anybody."""
-        ...
-
-    @property
-    def errors_queue(self) -> WorkQueue:
-        """Deliveries that were given up."""
-        ...
-
-    @property
-    def hand_notes(self) -> HandNotes:
-        """What runs of this execution environment have in hand."""
-        ...
-
-    @property
-    def records(self) -> RecordStore:
-        """Delivery records."""
-        ...
-
-    @property
-    def pulses(self) -> PulseStore:
-        """Pulses through the streams of tables."""
-        ...
-
-    @property
-    def reports(self) -> ReportStore:
-        """Delivery reports."""
-        ...
-
-    @property
-    def past_records(self) -> PastRecords:
-        """Searches delivery records."""
-        ...
-
-    @property
-    def past_searches(self) -> PastSearchStore:
-        """Whose such searches are."""
-        ...
-
-    @property
-    def set_aside(self) -> Callable[[str], None]:
-        """Stores a whole stream record that cannot be processed, where an operator sees it."""
-        ...
-
-    @property
-    def set_aside_queues(self) -> tuple[str, ...]:
-        """Queues of dead letters and failures."""
-        ...
-
-    @property
-    def crowded_queues(self) -> tuple[str, ...]:
-        """Queues whose messages stay in flight for long."""
-        ...
-
-    @property
-    def queue_level(self) -> Callable[[str], QueueLevel]:
-        """Says how full a queue is."""
-        ...
-
-
 class AwsEnginePorts:
-    """Implements :class:`EnginePorts` on AWS; each port is made on first use.
+    """Everything the engine and all protocols need from outside, on AWS; each port is made on first use.
 
     Args:
         settings: Settings of the current function.
@@ -345,16 +163,20 @@ class AwsEnginePorts:
         self.clients = clients
         self.clock = SystemClock()
 
+    def table(self, setting: Setting[str]) -> tuple[DynamoDBClient, str, Clock]:
+        """What a store needs for its table, whose name a setting says."""
+        return self.clients.of("dynamodb"), self.settings[setting], self.clock
+
     @cached_property
     def telemetry(self) -> Telemetry:
-        """The execution environment's one telemetry."""
+        """Events and metrics: the execution environment's one telemetry."""
         from pushhub.cloud.observability import telemetry
 
         return telemetry
 
     @cached_property
     def sender(self) -> Sender:
-        """The egress guard's."""
+        """Makes guarded requests."""
         from pushhub.egress.sender import GuardedSender
 
         return GuardedSender(now=self.clock.now, allowed_targets=self._allowed_targets, threads=CONNECTIONS)
@@ -372,37 +194,37 @@ class AwsEnginePorts:
 
     @cached_property
     def vault(self) -> Vault:
-        """KMS."""
+        """Encrypts what opens something, with KMS."""
         from pushhub.cloud.vault import KmsVault
 
         return KmsVault(self.clients.of("kms"), self.settings[VAULT_KEY], self.clock)
 
     @cached_property
     def executor(self) -> Executor:
-        """Enough for ten SQS messages of ten orders each; threads are only started when needed."""
+        """Runs attempts in parallel: ten SQS messages of ten orders each. Threads are only started when needed."""
         return ThreadPoolExecutor(max_workers=CONNECTIONS, thread_name_prefix="attempt")
 
     @property
     def base_url(self) -> str:
-        """From the settings."""
+        """Public base URL of this hub, without a trailing slash."""
         return self.settings[PUBLIC_BASE_URL]
 
     @property
     def project_quota(self) -> int:
-        """From the settings."""
+        """Messages per second that a project without a quota of its own may post; 0 for no bound."""
         return self.settings[PROJECT_QUOTA]
 
     @property
     def tells_first_successes(self) -> bool:
-        """From the settings."""
+        """Whether the log tells of attempts that delivered at the first try."""
         return self.settings[ATTEMPT_EVENTS] == "all"
 
     @cached_property
     def config(self) -> ConfigStore:
-        """On DynamoDB."""
+        """Projects, tokens and queues, on DynamoDB."""
         from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
-        return DynamoDBConfigStore(self.clients.of("dynamodb"), self.settings[CONFIG_TABLE], self.clock, self._sealed)
+        return DynamoDBConfigStore(*self.table(CONFIG_TABLE), self._sealed)
 
     def _sealed(self, queue: Queue) -> Queue:
         return self.credentials.sealed(queue)
@@ -416,109 +238,106 @@ class AwsEnginePorts:
 
     @cached_property
     def messages(self) -> MessageStore:
-        """On DynamoDB."""
+        """Messages of push queues and their deliveries, on DynamoDB."""
         from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 
         return DynamoDBMessageStore(
-            self.clients.of("dynamodb"),
-            self.settings[MESSAGES_TABLE],
-            self.clock,
+            *self.table(MESSAGES_TABLE),
             lambda: self.schedule,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="insert"),
         )
 
     @cached_property
     def schedule(self) -> Schedule:
-        """On DynamoDB."""
+        """Waits that are too long for a queue, on DynamoDB."""
         from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 
-        return DynamoDBSchedule(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+        return DynamoDBSchedule(*self.table(SCHEDULE_TABLE))
 
     @cached_property
     def search_index(self) -> SearchIndex:
-        """On DynamoDB, in the table of the schedule."""
+        """Messages by the values of their fields, on DynamoDB in the table of the schedule."""
         from pushhub.engine.store.dynamodb_search import DynamoDBSearchIndex
 
-        return DynamoDBSearchIndex(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+        return DynamoDBSearchIndex(*self.table(SCHEDULE_TABLE))
 
     @property
     def shard_runs(self) -> ShardRuns:
-        """On Lambda."""
+        """Starts runs of this function, each for one shard of the schedule, on Lambda."""
         from pushhub.engine.store.lambda_runs import LambdaRuns
 
         return LambdaRuns(self.clients)
 
     @cached_property
     def subscribers(self) -> SubscriberStore:
-        """On DynamoDB."""
+        """State of subscribers, and their backlogs, on DynamoDB."""
         from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 
-        return DynamoDBSubscribers(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+        return DynamoDBSubscribers(*self.table(SCHEDULE_TABLE))
 
     @cached_property
     def token_store(self) -> TokenStore:
-        """On DynamoDB, in the table of the schedule."""
+        """Tokens of subscribers behind OAuth, on DynamoDB in the table of the schedule."""
         from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
 
-        return DynamoDBTokens(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+        return DynamoDBTokens(*self.table(SCHEDULE_TABLE))
 
     @cached_property
     def calls(self) -> Waits:
-        """On DynamoDB, in the configuration table."""
+        """Requests that call strangers, on DynamoDB in the configuration table."""
         from pushhub.engine.store.dynamodb_waits import DynamoDBWaits
 
-        client, table = self.clients.of("dynamodb"), self.settings[CONFIG_TABLE]
-        return DynamoDBWaits(client, table, self.clock, kind="CALL", places=MOST_CALLS)
+        return DynamoDBWaits(*self.table(CONFIG_TABLE), kind="CALL", places=MOST_CALLS)
 
     @cached_property
     def activity(self) -> ActivityStore:
-        """On DynamoDB."""
+        """Activity by project and hour, on DynamoDB."""
         from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
 
-        return DynamoDBActivity(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+        return DynamoDBActivity(*self.table(SCHEDULE_TABLE))
 
     @cached_property
     def attempt_counts(self) -> AttemptCountStore:
-        """On DynamoDB."""
+        """Outcomes of attempts, by subscriber and hour, on DynamoDB."""
         from pushhub.engine.store.dynamodb_attempt_counts import DynamoDBAttemptCounts
 
-        return DynamoDBAttemptCounts(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+        return DynamoDBAttemptCounts(*self.table(SCHEDULE_TABLE))
 
     @cached_property
     def bodies(self) -> BodyStore:
-        """On S3."""
+        """Claim-checked bodies, on S3."""
         from pushhub.engine.store.s3_bodies import S3BodyStore
 
         return S3BodyStore(self.clients.of("s3"), self.settings[BODIES_BUCKET])
 
     @cached_property
     def push_queue(self) -> WorkQueue:
-        """On SQS."""
+        """First attempts, on SQS."""
         return self._work_queue(PUSH_QUEUE_URL)
 
     @cached_property
     def retry_queue(self) -> WorkQueue:
-        """On SQS."""
+        """Later attempts, on SQS."""
         return self._work_queue(RETRY_QUEUE_URL)
 
     @cached_property
     def slow_queue(self) -> WorkQueue:
-        """On SQS."""
+        """Attempts at subscribers that are known to be slow, on SQS."""
         return self._work_queue(SLOW_QUEUE_URL)
 
     @cached_property
     def poll_queue(self) -> WorkQueue:
-        """On SQS."""
+        """Polls, on SQS."""
         return self._work_queue(POLL_QUEUE_URL)
 
     @cached_property
     def route_queue(self) -> WorkQueue:
-        """On SQS."""
+        """Work that the hub does itself, without waiting for anybody, on SQS."""
         return self._work_queue(ROUTE_QUEUE_URL)
 
     @cached_property
     def errors_queue(self) -> WorkQueue:
-        """On SQS."""
+        """Deliveries that were given up, on SQS."""
         return self._work_queue(ERRORS_QUEUE_URL)
 
     def _work_queue(self, setting: Setting[str]) -> WorkQueue:
@@ -528,7 +347,7 @@ class AwsEnginePorts:
 
     @cached_property
     def hand_notes(self) -> HandNotes:
-        """In the environment's ``/tmp``."""
+        """What runs of this execution environment have in hand, in its ``/tmp``."""
         from pushhub.engine.store.file_hand_notes import FileHandNotes
 
         # On one machine, functions and stacks share it.
@@ -537,14 +356,14 @@ class AwsEnginePorts:
 
     @cached_property
     def records(self) -> RecordStore:
-        """On S3."""
+        """Delivery records, on S3."""
         from pushhub.engine.store.s3_records import S3RecordStore
 
         return S3RecordStore(self.clients.of("s3"), self.settings[RECORDS_BUCKET])
 
     @cached_property
     def pulses(self) -> PulseStore:
-        """On DynamoDB."""
+        """Pulses through the streams of tables, on DynamoDB."""
         from pushhub.engine.store.dynamodb_pulses import DynamoDBPulses
 
         tables = self.settings[PULSED_TABLES]
@@ -552,14 +371,14 @@ class AwsEnginePorts:
 
     @cached_property
     def reports(self) -> ReportStore:
-        """On S3."""
+        """Delivery reports, on S3."""
         from pushhub.engine.store.s3_reports import S3Reports
 
         return S3Reports(self.clients.of("s3"), self.settings[RECORDS_BUCKET])
 
     @cached_property
     def past_records(self) -> PastRecords:
-        """As the setting says; functions that do not have it search nothing."""
+        """Searches delivery records as the setting says; functions that do not have it search nothing."""
         how = self.settings.get(PAST_SEARCH, "off")
         if how == "athena":
             from pushhub.engine.store.athena_past import AthenaPastRecords
@@ -576,29 +395,29 @@ class AwsEnginePorts:
 
     @cached_property
     def past_searches(self) -> PastSearchStore:
-        """On DynamoDB, in the table of the schedule."""
+        """Whose such searches are, on DynamoDB in the table of the schedule."""
         from pushhub.engine.store.dynamodb_past import DynamoDBPastSearches
 
-        return DynamoDBPastSearches(self.clients.of("dynamodb"), self.settings[SCHEDULE_TABLE], self.clock)
+        return DynamoDBPastSearches(*self.table(SCHEDULE_TABLE))
 
     def set_aside(self, text: str) -> None:
-        """In the queue of dispatch failures."""
+        """Stores a whole stream record that cannot be processed in the queue of dispatch failures, for an operator."""
         from pushhub.engine.store.sqs_aside import send_aside
 
         send_aside(self.clients.of("sqs"), self.settings[DISPATCH_FAILURES_URL], text)
 
     @property
     def set_aside_queues(self) -> tuple[str, ...]:
-        """From the settings."""
+        """Queues of dead letters and failures."""
         return self.settings[SET_ASIDE_QUEUES]
 
     @property
     def crowded_queues(self) -> tuple[str, ...]:
-        """From the settings."""
+        """Queues whose messages stay in flight for long."""
         return self.settings[CROWDED_QUEUES]
 
     def queue_level(self, queue: str) -> QueueLevel:
-        """From SQS."""
+        """Says how full a queue is."""
         from pushhub.engine.store.sqs_levels import queue_level
 
         return queue_level(self.clients.of("sqs"), queue)
@@ -614,7 +433,7 @@ class Engine:
         protocols: The protocols' contributions; set before the first use case is made.
     """
 
-    def __init__(self, ports: EnginePorts) -> None:
+    def __init__(self, ports: AwsEnginePorts) -> None:
         self.ports = ports
         self.protocols: list[WireProtocol] = []
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.model.reach import Scope
@@ -16,6 +16,9 @@ from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
 from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
     from pushhub.engine.ports import BodyStore, Descendants
     from pushhub.hub.api.api import HubApi
     from pushhub.hub.api.posting import HubPostingApi
@@ -36,36 +39,8 @@ DESCENDANTS_LIMIT = number("DESCENDANTS_LIMIT", least=1, most=1_000_000)
 """Messages that may follow from one accepted message."""
 
 
-class HubPorts(Protocol):
-    """The ports the hub needs besides the engine's."""
-
-    @property
-    def settings(self) -> HubSettings:
-        """Mappings, integrations, schedulers and parameters."""
-
-    @property
-    def schedulers(self) -> TickingSchedulers:
-        """The schedulers among the settings."""
-
-    @property
-    def log(self) -> HubLog:
-        """The log of messages."""
-
-    @property
-    def kept_bodies(self) -> BodyStore:
-        """Bodies that are kept as long as hub messages."""
-
-    @property
-    def descendants(self) -> Descendants:
-        """Counts the descendants of accepted messages."""
-
-    @property
-    def matches(self) -> Matches:
-        """Runs the regular expressions of filters."""
-
-
 class AwsHubPorts:
-    """Implements :class:`HubPorts` on AWS.
+    """The ports the hub needs besides the engine's, on AWS.
 
     Args:
         aws: The engine's.
@@ -75,35 +50,33 @@ class AwsHubPorts:
         self._aws = aws
 
     @property
-    def _table(self) -> str:
-        return self._aws.settings[HUB_TABLE]
+    def _table(self) -> tuple[DynamoDBClient, str, Clock]:
+        return self._aws.table(HUB_TABLE)
 
     @cached_property
     def settings(self) -> HubSettings:
-        """On DynamoDB."""
+        """Mappings, integrations, schedulers and parameters, on DynamoDB."""
         from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
 
-        return DynamoDBHubSettings(
-            self._aws.clients.of("dynamodb"), self._table, self._aws.clock, self._aws.credentials
-        )
+        return DynamoDBHubSettings(*self._table, self._aws.credentials)
 
     @cached_property
     def schedulers(self) -> TickingSchedulers:
-        """On DynamoDB."""
+        """The schedulers among the settings, on DynamoDB."""
         from pushhub.hub.store.dynamodb_schedulers import DynamoDBSchedulers
 
-        return DynamoDBSchedulers(self._aws.clients.of("dynamodb"), self._table, self._aws.clock)
+        return DynamoDBSchedulers(*self._table)
 
     @cached_property
     def log(self) -> HubLog:
-        """On DynamoDB."""
+        """The log of messages, on DynamoDB."""
         from pushhub.hub.store.dynamodb_log import DynamoDBHubLog
 
-        return DynamoDBHubLog(self._aws.clients.of("dynamodb"), self._table, self._aws.clock)
+        return DynamoDBHubLog(*self._table)
 
     @cached_property
     def kept_bodies(self) -> BodyStore:
-        """On S3, under a prefix whose objects are kept longer."""
+        """Bodies that are kept as long as hub messages, on S3 under a prefix whose objects are kept longer."""
         from pushhub.engine.store.s3_bodies import S3BodyStore
 
         bucket = self._aws.settings[BODIES_BUCKET]
@@ -111,15 +84,15 @@ class AwsHubPorts:
 
     @cached_property
     def descendants(self) -> Descendants:
-        """On DynamoDB."""
+        """Counts the descendants of accepted messages, on DynamoDB."""
         from pushhub.engine.store.dynamodb_descendants import DynamoDBDescendants
 
         most = self._aws.settings[DESCENDANTS_LIMIT]
-        return DynamoDBDescendants(self._aws.clients.of("dynamodb"), self._table, self._aws.clock, most=most)
+        return DynamoDBDescendants(*self._table, most=most)
 
     @cached_property
     def matches(self) -> Matches:
-        """In a separate process."""
+        """Runs the regular expressions of filters, in a separate process."""
         from pushhub.hub.store.pattern_process import matches
 
         return matches
@@ -153,7 +126,7 @@ class Hub:
 
         return DESCRIPTION
 
-    def __init__(self, ports: HubPorts, engine: Engine) -> None:
+    def __init__(self, ports: AwsHubPorts, engine: Engine) -> None:
         self.ports = ports
         self._engine = engine
         self._outside = engine.ports
@@ -221,13 +194,14 @@ class Hub:
         from pushhub.hub.api.use_cases import HubUseCases
         from pushhub.hub.integrations import HubIntegrations
         from pushhub.hub.messages import HubMessages
+        from pushhub.hub.notices import HubNotices
         from pushhub.hub.settings import HubSettingsOfStore
 
         outside, settings = self._outside, self.ports.settings
         use_cases = HubUseCases(
             config=outside.config,
             settings=settings,
-            log=self.ports.log,
+            notices=HubNotices(self.ports.log),
             intake=self.intake,
             of_store=HubSettingsOfStore(
                 settings=settings,

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.model.reach import Scope
@@ -44,32 +44,8 @@ LONG_POLLS = number("LONG_POLLS", least=1, most=1_000)
 """How many requests of one project may wait for messages at the same time; each occupies a run of control."""
 
 
-class IronmqPorts(Protocol):
-    """What IronMQ needs besides the engine's ports."""
-
-    @property
-    def pull(self) -> PullStore:
-        """Messages of pull queues."""
-
-    @property
-    def pull_table(self) -> str:
-        """Name of their table, for the records of its changes."""
-
-    @property
-    def queue_descendants(self) -> int:
-        """How many messages may derive from one that a producer posts."""
-
-    @property
-    def alerts(self) -> AlertStore:
-        """Alerts of projects."""
-
-    @property
-    def waits(self) -> Waits:
-        """Requests that wait for messages."""
-
-
 class AwsIronmqPorts:
-    """Implements :class:`IronmqPorts` on AWS.
+    """What IronMQ needs besides the engine's ports, on AWS.
 
     Args:
         aws: The engine's ports on AWS.
@@ -80,36 +56,33 @@ class AwsIronmqPorts:
 
     @cached_property
     def pull(self) -> PullStore:
-        """On DynamoDB."""
+        """Messages of pull queues, on DynamoDB."""
         from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
-        return DynamoDBPullStore(self._aws.clients.of("dynamodb"), self.pull_table, self._aws.clock)
+        return DynamoDBPullStore(*self._aws.table(PULL_TABLE))
 
     @property
     def pull_table(self) -> str:
-        """From the settings."""
+        """Name of their table, for the records of its changes."""
         return self._aws.settings[PULL_TABLE]
 
     @cached_property
     def alerts(self) -> AlertStore:
-        """On DynamoDB, in the configuration table."""
+        """Alerts of projects, on DynamoDB in the configuration table."""
         from pushhub.ironmq.store.dynamodb_alerts import DynamoDBAlerts
 
-        aws = self._aws
-        return DynamoDBAlerts(aws.clients.of("dynamodb"), aws.settings[CONFIG_TABLE], aws.clock)
+        return DynamoDBAlerts(*self._aws.table(CONFIG_TABLE))
 
     @cached_property
     def waits(self) -> Waits:
-        """On DynamoDB, in the configuration table."""
+        """Requests that wait for messages, on DynamoDB in the configuration table."""
         from pushhub.engine.store.dynamodb_waits import DynamoDBWaits
 
-        aws = self._aws
-        table, places = aws.settings[CONFIG_TABLE], aws.settings[LONG_POLLS]
-        return DynamoDBWaits(aws.clients.of("dynamodb"), table, aws.clock, kind="WAIT", places=places)
+        return DynamoDBWaits(*self._aws.table(CONFIG_TABLE), kind="WAIT", places=self._aws.settings[LONG_POLLS])
 
     @property
     def queue_descendants(self) -> int:
-        """From the settings."""
+        """How many messages may derive from one that a producer posts."""
         return self._aws.settings[QUEUE_DESCENDANTS]
 
 
@@ -142,7 +115,7 @@ class Ironmq:
 
         return DESCRIPTION
 
-    def __init__(self, ports: IronmqPorts, engine: Engine) -> None:
+    def __init__(self, ports: AwsIronmqPorts, engine: Engine) -> None:
         self.ports = ports
         self._engine = engine
         self._outside = engine.ports
@@ -284,30 +257,70 @@ class Ironmq:
     def _api(self, routes: Sequence[Route[IronUseCases, IronCall]]) -> IronApi:
         from pushhub.ironmq.api.api import IronApi
 
-        outside = self._outside
-        return IronApi(
-            routes=routes,
-            post=self.post,
-            targets=self._engine.targets,
-            config=outside.config,
-            messages=outside.messages,
-            pull=self.ports.pull,
-            waits=self.ports.waits,
-            bodies=outside.bodies,
+        return IronApi(routes=routes, use_cases=self._use_cases, config=self._outside.config)
+
+    @cached_property
+    def _use_cases(self) -> IronUseCases:
+        from pushhub.engine.queue_copies import QuietQueues
+        from pushhub.ironmq.acknowledge import Acknowledge
+        from pushhub.ironmq.api.use_cases import IronUseCases
+        from pushhub.ironmq.conversion import Conversion
+        from pushhub.ironmq.pull import PullQueues
+        from pushhub.ironmq.push_messages import PushMessages
+        from pushhub.ironmq.queues import Queues
+        from pushhub.ironmq.replay import Replay
+        from pushhub.ironmq.search import Search
+        from pushhub.ironmq.subscribers import Registration, Subscribers
+
+        engine, outside = self._engine, self._outside
+        config, messages, bodies, clock = outside.config, outside.messages, outside.bodies, outside.clock
+        pull, post, calls = self.ports.pull, self.post, engine.stranger_calls
+        registration = Registration(
+            targets=engine.targets,
+            config=config,
+            calls=calls,
+            signing=engine.signing,
+            credentials=engine.credentials,
+        )
+        push_messages = PushMessages(
+            messages=messages, bodies=bodies, fields=self._fields, resend=lambda: engine.resend, clock=clock
+        )
+        pull_queues = PullQueues(
+            config=config, pull=pull, bodies=bodies, post=post, waits=self.ports.waits, clock=clock
+        )
+        quiet = QuietQueues(config, clock)
+        return IronUseCases(
+            queues=Queues(
+                config=config, messages=messages, pull=pull, registration=registration, quiet=quiet, clock=clock
+            ),
+            conversion=Conversion(pull=pull, bodies=bodies, post=post, calls=calls, clock=clock),
+            subscribers=Subscribers(
+                config=config, registration=registration, quiet=quiet, backlog=lambda: outside.subscribers
+            ),
+            post=post,
+            pull=pull_queues,
+            push_messages=push_messages,
+            acknowledge=Acknowledge(
+                config=config,
+                messages=messages,
+                push_messages=push_messages,
+                resend=lambda: engine.resend,
+                clock=clock,
+            ),
+            replay=Replay(messages=messages, resend=lambda: engine.resend, clock=clock),
+            search=Search(
+                index=lambda: outside.search_index,
+                config=config,
+                messages=messages,
+                push_messages=push_messages,
+                pull=pull_queues,
+                finders=engine.finders.of,
+            ),
             activity=lambda: self.activity,
             report=lambda: self.report,
             history=lambda: self.history,
-            clock=outside.clock,
-            calls=self._engine.stranger_calls,
-            signing=self._engine.signing,
-            credentials=self._engine.credentials,
-            resend=lambda: self._engine.resend,
-            backlog=lambda: outside.subscribers,
-            fields=self._fields,
-            index=lambda: outside.search_index,
-            finders=self._engine.finders.of,
             alerts=lambda: self.project_alerts,
-            past=lambda: self._engine.past_searches,
+            past=lambda: engine.past_searches,
         )
 
     @cached_property

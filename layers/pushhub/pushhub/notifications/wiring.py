@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pushhub.cloud.settings import Setting, number, text, url
 from pushhub.engine.model.reach import Scope
@@ -14,6 +14,9 @@ from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import ReadChange, TargetOffer
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.wiring import AwsEnginePorts, Engine
     from pushhub.notifications.api.api import NotificationsApi
@@ -56,56 +59,8 @@ BACKLOG_BYTES = number("BACKLOG_BYTES", least=1_000, most=1 << 40)
 _APPENDING: tuple[Setting[Any], ...] = (BACKLOGS_TABLE, NOTIFY_QUEUE_URL, BACKLOG_HOURS, BACKLOG_BYTES)
 
 
-class NotificationsPorts(Protocol):
-    """The ports notifications need besides the engine's."""
-
-    @property
-    def topics(self) -> TopicStore:
-        """Topics."""
-
-    @property
-    def backlogs(self) -> BacklogStore:
-        """Backlogs of subscribers."""
-
-    @property
-    def connections(self) -> ConnectionStore:
-        """Connections of consumers."""
-
-    @property
-    def subscriptions(self) -> SubscriptionStore:
-        """Rules of subscriptions."""
-
-    @property
-    def requests(self) -> RequestStore:
-        """Publish requests that may be repeated."""
-
-    @property
-    def sockets(self) -> Sockets:
-        """The gateway's connections."""
-
-    @property
-    def wakes(self) -> WakeQueue:
-        """The queue of wake-ups."""
-
-    @property
-    def keys(self) -> SigningKeys:
-        """Keys of tokens and acknowledgements."""
-
-    @property
-    def retention(self) -> Retention:
-        """Limits on the size and age of backlogs."""
-
-    @property
-    def window(self) -> int:
-        """Notifications that a consumer may hold without acknowledging them."""
-
-    @property
-    def backlogs_table(self) -> str:
-        """Name of the table of topics and backlogs, for the records of its changes."""
-
-
 class AwsNotificationsPorts:
-    """Implements :class:`NotificationsPorts` on AWS.
+    """What notifications need besides the engine's ports, on AWS.
 
     Args:
         aws: The engine's.
@@ -116,58 +71,58 @@ class AwsNotificationsPorts:
 
     @property
     def window(self) -> int:
-        """The protocol's."""
+        """Notifications that a consumer may hold without acknowledging them."""
         from pushhub.notifications.model.backlog import WINDOW
 
         return WINDOW
 
     @property
     def backlogs_table(self) -> str:
-        """From the settings."""
+        """Name of the table of topics and backlogs, for the records of its changes."""
         return self._aws.settings[BACKLOGS_TABLE]
 
     @property
-    def _table(self) -> tuple[Any, str]:
-        return self._aws.clients.of("dynamodb"), self.backlogs_table
+    def _table(self) -> tuple[DynamoDBClient, str, Clock]:
+        return self._aws.table(BACKLOGS_TABLE)
 
     @cached_property
     def topics(self) -> TopicStore:
-        """On DynamoDB."""
+        """Topics, on DynamoDB."""
         from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 
-        return DynamoDBTopicStore(*self._table, self._aws.clock)
+        return DynamoDBTopicStore(*self._table)
 
     @cached_property
     def backlogs(self) -> BacklogStore:
-        """On DynamoDB."""
+        """Backlogs of subscribers, on DynamoDB."""
         from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore
 
-        return DynamoDBBacklogStore(*self._table, self._aws.clock)
+        return DynamoDBBacklogStore(*self._table)
 
     @cached_property
     def connections(self) -> ConnectionStore:
-        """On DynamoDB."""
+        """Connections of consumers, on DynamoDB."""
         from pushhub.notifications.store.dynamodb_backlogs import DynamoDBConnectionStore
 
-        return DynamoDBConnectionStore(*self._table, self._aws.clock)
+        return DynamoDBConnectionStore(*self._table)
 
     @cached_property
     def subscriptions(self) -> SubscriptionStore:
-        """On DynamoDB."""
+        """Rules of subscriptions, on DynamoDB."""
         from pushhub.notifications.store.dynamodb_subscriptions import DynamoDBSubscriptionStore
 
-        return DynamoDBSubscriptionStore(*self._table, self._aws.clock)
+        return DynamoDBSubscriptionStore(*self._table)
 
     @cached_property
     def requests(self) -> RequestStore:
-        """On DynamoDB."""
+        """Publish requests that may be repeated, on DynamoDB."""
         from pushhub.notifications.store.dynamodb_requests import DynamoDBRequestStore
 
-        return DynamoDBRequestStore(*self._table, self._aws.clock)
+        return DynamoDBRequestStore(*self._table)
 
     @cached_property
     def sockets(self) -> Sockets:
-        """API Gateway's."""
+        """The gateway's connections."""
         from pushhub.notifications.store.websocket_management import ApiGatewaySockets
 
         url = self._aws.settings[WEBSOCKET_MANAGEMENT_URL]
@@ -176,14 +131,14 @@ class AwsNotificationsPorts:
 
     @cached_property
     def wakes(self) -> WakeQueue:
-        """On SQS."""
+        """The queue of wake-ups, on SQS."""
         from pushhub.notifications.store.sqs_wakes import SqsWakeQueue
 
         return SqsWakeQueue(self._aws.clients.of("sqs"), self._aws.settings[NOTIFY_QUEUE_URL], self._aws.clock)
 
     @cached_property
     def keys(self) -> SigningKeys:
-        """In Secrets Manager."""
+        """Keys of tokens and acknowledgements, in Secrets Manager."""
         from pushhub.notifications.store.secret_keys import SecretsManagerKeys
 
         secret = self._aws.settings[SIGNING_SECRET]
@@ -191,7 +146,7 @@ class AwsNotificationsPorts:
 
     @cached_property
     def retention(self) -> Retention:
-        """From the settings."""
+        """Limits on the size and age of backlogs."""
         from pushhub.notifications.log import Retention
 
         return Retention(
@@ -233,7 +188,7 @@ class Notifications:
 
         return DESCRIPTION
 
-    def __init__(self, ports: NotificationsPorts, engine: Engine) -> None:
+    def __init__(self, ports: AwsNotificationsPorts, engine: Engine) -> None:
         self.ports = ports
         self._engine = engine
         self._outside = engine.ports

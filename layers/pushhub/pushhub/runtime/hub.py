@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pushhub.cloud.clients import Clients
 from pushhub.cloud.settings import Setting, Settings
-from pushhub.engine.wiring import SETTINGS, AwsEnginePorts, Engine, EnginePorts
+from pushhub.engine.wiring import SETTINGS, AwsEnginePorts, Engine
 from pushhub.hub.wiring import Hub
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.notifications.wiring import Notifications
@@ -51,7 +51,7 @@ class Pushhub:
         engine: The engine.
     """
 
-    def __init__(self, ports: EnginePorts, own_ports: Callable[[type[Any]], Any]) -> None:
+    def __init__(self, ports: AwsEnginePorts, own_ports: Callable[[type[Any]], Any]) -> None:
         self.engine = Engine(ports)
         self._parts: dict[type[Any], Any] = {each: each(own_ports(each), self.engine) for each in PROTOCOLS}
         self.engine.protocols += [each.protocol for each in self._parts.values()]
@@ -62,7 +62,7 @@ class Pushhub:
         return made
 
 
-def build(ports: EnginePorts, own_ports: Callable[[type[Any]], Any]) -> Pushhub:
+def build(ports: AwsEnginePorts, own_ports: Callable[[type[Any]], Any]) -> Pushhub:
     """Put the hub together; each use case is created on first use.
 
     Args:

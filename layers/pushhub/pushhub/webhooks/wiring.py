@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pushhub.cloud.settings import Setting, number, text
 from pushhub.engine.model.reach import Scope
@@ -16,6 +16,9 @@ from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
 from pushhub.webhooks.model.internal_queues import CONSENT_SCHEME, PROTOCOL, queue_of, queue_uid
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from pushhub.base.ports import Clock
     from pushhub.engine.ports import BodyStore
     from pushhub.web.api import Route
     from pushhub.web.description import ApiDescription
@@ -65,87 +68,8 @@ WAKE_FUNCTION = text("WAKE_FUNCTION")
 """The function that works on background tasks. It does not have this setting itself: that would be a circle."""
 
 
-class WebhooksPorts(Protocol):
-    """What webhooks need besides the engine's ports."""
-
-    @property
-    def applications(self) -> Applications:
-        """Applications."""
-        ...
-
-    @property
-    def endpoints(self) -> Endpoints:
-        """Endpoints."""
-        ...
-
-    @property
-    def event_types(self) -> EventTypes:
-        """Event types."""
-        ...
-
-    @property
-    def idempotency_keys(self) -> IdempotencyKeys:
-        """Requests that may be repeated."""
-        ...
-
-    @property
-    def portal_tokens(self) -> PortalTokens:
-        """Tokens of the owners of applications."""
-        ...
-
-    @property
-    def portal_frames(self) -> PortalFrames:
-        """Who may show portals in frames."""
-        ...
-
-    @property
-    def task_store(self) -> TaskStore:
-        """Background tasks."""
-        ...
-
-    @property
-    def task_runs(self) -> TaskRuns:
-        """Starts runs that work on background tasks."""
-        ...
-
-    @property
-    def told_counts(self) -> ToldCounts:
-        """Counts of operational events sent."""
-        ...
-
-    @property
-    def places(self) -> Places:
-        """Places of consumers."""
-        ...
-
-    @property
-    def end_notes(self) -> EndNotes:
-        """What is to be told of certificates' ends."""
-        ...
-
-    @property
-    def message_log(self) -> MessageLog:
-        """Messages as they are listed."""
-        ...
-
-    @property
-    def attempt_log(self) -> AttemptLog:
-        """Attempts."""
-        ...
-
-    @property
-    def webhook_bodies(self) -> BodyStore:
-        """Bodies that are kept as long as messages of webhooks."""
-        ...
-
-    @property
-    def idempotency_ms(self) -> int:
-        """How long a request is recognized by its key, milliseconds."""
-        ...
-
-
 class AwsWebhooksPorts:
-    """Implements :class:`WebhooksPorts` on AWS.
+    """What webhooks need besides the engine's ports, on AWS.
 
     Args:
         aws: The engine's.
@@ -155,112 +79,112 @@ class AwsWebhooksPorts:
         self._aws = aws
 
     @property
-    def _table(self) -> tuple[Any, str]:
-        return self._aws.clients.of("dynamodb"), self._aws.settings[WEBHOOKS_TABLE]
+    def _table(self) -> tuple[DynamoDBClient, str, Clock]:
+        return self._aws.table(WEBHOOKS_TABLE)
 
     @cached_property
     def _settings(self) -> DynamoDBWebhooksSettings:
         from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
-        return DynamoDBWebhooksSettings(*self._table, self._aws.clock, self._aws.credentials)
+        return DynamoDBWebhooksSettings(*self._table, self._aws.credentials)
 
     @property
     def applications(self) -> Applications:
-        """On DynamoDB."""
+        """Applications, on DynamoDB."""
         return self._settings
 
     @property
     def endpoints(self) -> Endpoints:
-        """On DynamoDB."""
+        """Endpoints, on DynamoDB."""
         return self._settings
 
     @property
     def event_types(self) -> EventTypes:
-        """On DynamoDB."""
+        """Event types, on DynamoDB."""
         return self._settings
 
     @cached_property
     def idempotency_keys(self) -> IdempotencyKeys:
-        """On DynamoDB."""
+        """Requests that may be repeated, on DynamoDB."""
         from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
 
-        return DynamoDBIdempotencyKeys(*self._table, self._aws.clock)
+        return DynamoDBIdempotencyKeys(*self._table)
 
     @cached_property
     def portal_tokens(self) -> PortalTokens:
-        """On DynamoDB."""
+        """Tokens of the owners of applications, on DynamoDB."""
         from pushhub.webhooks.store.dynamodb_portal import DynamoDBPortalTokens
 
-        return DynamoDBPortalTokens(*self._table, self._aws.clock)
+        return DynamoDBPortalTokens(*self._table)
 
     @cached_property
     def portal_frames(self) -> PortalFrames:
-        """On DynamoDB."""
+        """Who may show portals in frames, on DynamoDB."""
         from pushhub.webhooks.store.dynamodb_portal_frames import DynamoDBPortalFrames
 
-        return DynamoDBPortalFrames(*self._table, self._aws.clock)
+        return DynamoDBPortalFrames(*self._table)
 
     @cached_property
     def task_store(self) -> TaskStore:
-        """On DynamoDB."""
+        """Background tasks, on DynamoDB."""
         from pushhub.webhooks.store.dynamodb_tasks import DynamoDBTasks
 
-        return DynamoDBTasks(*self._table, self._aws.clock)
+        return DynamoDBTasks(*self._table)
 
     @property
     def task_runs(self) -> TaskRuns:
-        """On Lambda."""
+        """Starts runs that work on background tasks, on Lambda."""
         from pushhub.webhooks.store.lambda_task_runs import LambdaTaskRuns
 
         return LambdaTaskRuns(self._aws.clients, self._aws.settings.get(WAKE_FUNCTION, ""))
 
     @cached_property
     def told_counts(self) -> ToldCounts:
-        """On DynamoDB."""
+        """Counts of operational events sent, on DynamoDB."""
         from pushhub.webhooks.store.dynamodb_tasks import DynamoDBToldCounts
 
-        return DynamoDBToldCounts(*self._table, self._aws.clock)
+        return DynamoDBToldCounts(*self._table)
 
     @cached_property
     def places(self) -> Places:
-        """On DynamoDB."""
+        """Places of consumers, on DynamoDB."""
         from pushhub.webhooks.store.dynamodb_places import DynamoDBPlaces
 
-        return DynamoDBPlaces(*self._table, self._aws.clock)
+        return DynamoDBPlaces(*self._table)
 
     @cached_property
     def end_notes(self) -> EndNotes:
-        """On DynamoDB."""
+        """What is to be told of certificates' ends, on DynamoDB."""
         from pushhub.webhooks.store.dynamodb_ends import DynamoDBEndNotes
 
-        return DynamoDBEndNotes(*self._table, self._aws.clock)
+        return DynamoDBEndNotes(*self._table)
 
     @cached_property
     def _logs(self) -> DynamoDBWebhooksLogs:
         from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 
-        return DynamoDBWebhooksLogs(*self._table, self._aws.clock)
+        return DynamoDBWebhooksLogs(*self._table)
 
     @property
     def message_log(self) -> MessageLog:
-        """On DynamoDB."""
+        """Messages as they are listed, on DynamoDB."""
         return self._logs
 
     @property
     def attempt_log(self) -> AttemptLog:
-        """On DynamoDB."""
+        """Attempts, on DynamoDB."""
         return self._logs
 
     @cached_property
     def webhook_bodies(self) -> BodyStore:
-        """On S3, under a prefix whose objects are kept longer."""
+        """Bodies that are kept as long as messages of webhooks, on S3 under a prefix whose objects are kept longer."""
         from pushhub.engine.store.s3_bodies import S3BodyStore
 
         return S3BodyStore(self._aws.clients.of("s3"), self._aws.settings[BODIES_BUCKET], prefix=PROTOCOL)
 
     @property
     def idempotency_ms(self) -> int:
-        """From the settings."""
+        """How long a request is recognized by its key, milliseconds."""
         return self._aws.settings[IDEMPOTENCY_HOURS] * 3_600_000
 
 
@@ -295,7 +219,7 @@ class Webhooks:
 
         return DESCRIPTION
 
-    def __init__(self, ports: WebhooksPorts, engine: Engine) -> None:
+    def __init__(self, ports: AwsWebhooksPorts, engine: Engine) -> None:
         self.ports = ports
         self._engine = engine
         self._outside = engine.ports

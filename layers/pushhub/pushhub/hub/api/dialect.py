@@ -18,7 +18,7 @@ from pushhub.base.errors import (
     Unauthorized,
 )
 from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import TOKEN_ID, Tokens, token_hash
+from pushhub.engine.tokens import TOKEN_ID, is_allowed, token_hash
 from pushhub.hub.api.call import HubCall
 from pushhub.hub.wire.fields import InvalidObject
 from pushhub.web.api import Dialect, Route
@@ -64,7 +64,6 @@ class HubDialect(Dialect[HubCall]):
 
     def __init__(self, config: Projects) -> None:
         self._config = config
-        self._tokens = Tokens(config)
 
     def path(self, request: Request) -> str:
         """The path without a trailing slash and without ``.json``."""
@@ -73,7 +72,7 @@ class HubDialect(Dialect[HubCall]):
     def admit(self, route: Route[Any, HubCall], request: Request, names: Mapping[str, str]) -> HubCall:
         """Every route belongs to a store. An unknown store gets the same refusal as a wrong token."""
         call = HubCall(request=request, names=names, bare=request.path.rstrip("/").endswith(".json"))
-        if not self._tokens.allow(call.store, request.headers.get("x-augury-token", "")):
+        if not is_allowed(self._config, call.store, request.headers.get("x-augury-token", "")):
             raise Unauthorized("Token is invalid.")
         if not route.only_looks:
             refuse_suspended(self._config, call.store)

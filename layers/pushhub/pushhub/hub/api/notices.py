@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.hub.api.call import STORE, HubCall
-from pushhub.hub.notices import HubNotices
 from pushhub.hub.wire.views import notification_view
 from pushhub.web.api import Route
 from pushhub.web.http import Response
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _list(hub: HubUseCases, call: HubCall) -> Response:
-    found = HubNotices(hub.log).page(call.store, call.notification_query())
+    found = hub.notices.page(call.store, call.notification_query())
     rows = [notification_view(each) for each in found.notifications]
     if call.bare:
         return Response(status=200, body=rows)

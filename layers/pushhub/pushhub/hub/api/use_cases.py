@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from pushhub.hub.intake import HubIntake
     from pushhub.hub.integrations import HubIntegrations
     from pushhub.hub.messages import HubMessages
-    from pushhub.hub.ports import Notices, ShownSettings
+    from pushhub.hub.notices import HubNotices
+    from pushhub.hub.ports import ShownSettings
     from pushhub.hub.settings import HubSettingsOfStore
 
 
@@ -33,7 +34,7 @@ class HubUseCases(HubPosting):
     Attributes:
         config: Names of stores, and their tokens.
         settings: Mappings, integrations, schedulers and parameters as stored.
-        log: Notifications from services.
+        notices: Finds notifications from services.
         of_store: Changes mappings, schedulers and parameters.
         integrations: Registers endpoints.
         messages: Shows and handles messages.
@@ -41,7 +42,7 @@ class HubUseCases(HubPosting):
 
     config: Projects
     settings: ShownSettings
-    log: Notices
+    notices: HubNotices
     of_store: HubSettingsOfStore
     integrations: HubIntegrations
     messages: HubMessages

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import TOKEN_ID, Tokens, token_hash
+from pushhub.engine.tokens import TOKEN_ID, is_allowed, token_hash
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.wire.errors import FAULT_MESSAGE, status_of
 from pushhub.web.api import Auth, Body, Dialect, Route
@@ -31,14 +31,13 @@ class IronDialect(Dialect[IronCall]):
 
     def __init__(self, config: Projects) -> None:
         self._config = config
-        self._tokens = Tokens(config)
 
     def admit(self, route: Route[Any, IronCall], request: Request, names: Mapping[str, str]) -> IronCall:
         """Require a token of the project, or the capability that the handler accepts instead."""
         call = IronCall(request=request, names=names, json_body=route.body is Body.JSON)
         if route.auth is Auth.NONE:
             return call
-        call.authorized = self._tokens.allow(call.project, call.token())
+        call.authorized = is_allowed(self._config, call.project, call.token())
         if not (call.authorized or route.auth is Auth.PROJECT_OR_CAPABILITY):
             raise Unauthorized
         if call.authorized and not route.only_looks:

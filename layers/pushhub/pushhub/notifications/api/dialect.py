@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import RequestRefused, Unauthorized
 from pushhub.engine.suspension import refuse_suspended
-from pushhub.engine.tokens import TOKEN_ID, Tokens, token_hash
+from pushhub.engine.tokens import TOKEN_ID, is_allowed, token_hash
 from pushhub.notifications.api.call import NotificationsCall
 from pushhub.notifications.wire.errors import (
     CONSUMER_CHALLENGE,
@@ -46,7 +46,6 @@ class NotificationsDialect(Dialect[NotificationsCall]):
 
     def __init__(self, config: Projects) -> None:
         self._config = config
-        self._tokens = Tokens(config)
 
     def path(self, request: Request) -> str:
         """The path without a trailing slash, which some clients add."""
@@ -80,7 +79,7 @@ class NotificationsDialect(Dialect[NotificationsCall]):
             except (binascii.Error, ValueError) as error:
                 raise BadCredentials from error
             project = user.partition("/")[0]
-        if project is None or not self._tokens.allow(project, token):
+        if project is None or not is_allowed(self._config, project, token):
             raise BadCredentials
         return project, token_hash(token)
 
