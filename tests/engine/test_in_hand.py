@@ -78,6 +78,22 @@ def test_a_run_of_few_orders_that_is_over_soon_makes_no_request() -> None:
     assert bench.requests == 1
 
 
+def test_where_nobody_ran_before_few_orders_are_hidden_at_once_and_what_comes_later_as_ever() -> None:
+    bench = Bench()
+    bench.in_hand = InHand(bench.source, bench.clock, bench.notes, quiet=True)
+    bench.in_hand.take(bench.receive())
+    bench.in_hand.keep_hidden(())
+    assert bench.requests == 1
+    bench.queue.send([(order(message()), 0)])
+    bench.in_hand.take(bench.queue.receive())
+    bench.work(PROMPT_MS - 200)
+    assert bench.requests == 1
+    # And when it dies, they come back without anybody after it
+    bench.work(400)
+    bench.clock.advance(seconds=HIDDEN_S)
+    assert len(bench.queue.receive()) == 10
+
+
 def test_many_orders_are_hidden_at_once() -> None:
     bench = Bench()
     bench.in_hand.take(bench.receive(MANY_ORDERS // 10))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.contract.samples import message
-from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
+from tests.fakes import Crash, FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
 from tests.fakes.hand_notes import FakeHandNotes
 from tests.fakes.ports import InlineExecutor
 from tests.fakes.subscribers import FakeSubscribers
@@ -18,7 +18,7 @@ from tests.fakes.telemetry import FakeTelemetry
 from pushhub.base.errors import Unavailable
 from pushhub.engine import push as module
 from pushhub.engine.deliver import Follow, Following
-from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS, ShowAgain
+from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS, QUIET_MS, ShowAgain
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
 from pushhub.engine.model.flow import FlowKey, Limits, Terms
@@ -313,12 +313,14 @@ def test_when_deliveries_cannot_be_read_nothing_is_looked_at_yet() -> None:
 
 def test_what_cannot_be_hidden_is_kept_all_the_same() -> None:
     bench = Bench(FaultPlan(Fault.FAILS, of="retry.defer"))
+    bench.work([], "retry")
     bench.follow(Follow.LATER, 5_000)
     [received] = bench.received("retry", an_order())
     assert bench.work([received], "retry") == {received.sqs_id}
     assert bench.telemetry.events == [("visibility_unchanged", {"error": "retry.defer failed", "orders": 1})]
     # And so are messages that SQS refuses to hide, because they are no longer in flight
     bench = Bench()
+    bench.work([], "retry")
     bench.follow(Follow.LATER, 5_000)
     [received] = bench.received("retry", an_order())
     bench.queues["retry"].purge()
@@ -736,8 +738,9 @@ def test_a_run_receives_more_once_an_answer_takes_half_a_second(ms: int, receive
 @pytest.mark.parametrize("source", ["push", "slow"])
 @pytest.mark.parametrize("ms", [PROMPT_MS - 1, PROMPT_MS])
 def test_what_a_run_has_in_hand_is_hidden_for_a_minute_once_it_works_for_half_a_second(ms: int, source: str) -> None:
-    # Given a run that waits for an answer, and has received another order meanwhile
+    # Given a run that follows another, waits for an answer, and has received another order meanwhile
     bench, executor = with_meanwhile(ms)
+    bench.work([], source)
     batch = bench.received(source, an_order("1"))
     bench.queues[source].send([(an_order("2", to="b"), 0)])
     hidden: list[int] = []
@@ -752,6 +755,19 @@ def test_what_a_run_has_in_hand_is_hidden_for_a_minute_once_it_works_for_half_a_
     bench.work(batch, source)
     # Then, if it had died before its end, its orders would have come back that soon
     assert hidden == ([1000 * HIDDEN_S] * 2 if ms >= PROMPT_MS else [1_200_000 - ms])
+
+
+def test_what_a_run_has_in_hand_is_hidden_before_its_first_read_where_nobody_ran_for_a_minute() -> None:
+    # Given a run that dies over its first read, a minute after the one before, or less
+    for after_ms, hidden in ((QUIET_MS, 1000 * HIDDEN_S), (QUIET_MS - 1, 1_200_000)):
+        bench = Bench(FaultPlan(Fault.CRASHES_BEFORE, of="messages.deliveries"))
+        bench.work([], "push")
+        bench.clock.advance(ms=after_ms)
+        batch = bench.received("push", an_order("1"))
+        with pytest.raises(Crash):
+            bench.work(batch)
+        [stored] = bench.queues["push"]._stored.values()
+        assert stored.visible_at - bench.clock.now() == hidden
 
 
 @pytest.mark.parametrize(

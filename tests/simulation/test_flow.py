@@ -312,3 +312,28 @@ def test_what_a_run_had_in_hand_that_died_at_once_is_tried_again_within_two_minu
     assert len(arrived) == seconds
     late = [arrived[each] - start - second * SECOND for second, each in enumerate(sorted(arrived))]
     assert max(late) <= 120 * SECOND
+
+
+def test_what_a_run_had_in_hand_that_died_at_once_comes_back_where_nobody_runs_after_it() -> None:
+    # Given a message now and then, with runs of push that are killed in their first calls, and nothing after the last
+    # (a seed in which none dies over the very request that hides its message, which nothing would bring back earlier)
+    bench = Bench("dies/alone/2", runs=5)
+    apart, messages = 100, 12
+    with bench.running():
+        start = bench.account.scheduler.now
+        bench.kills("push", seconds=apart * messages, rate=0.1)
+        for number in range(messages):
+            bench.post(1, after=apart * number)
+        bench.goes_on(apart * messages + 400)
+    kills = sorted(chain.from_iterable(bench.account.troubles.values()))
+    assert len(kills) >= 3
+    arrived: dict[str, int] = {}
+    for message_id, at in zip(bench.receiver.ids, bench.receiver.begun, strict=True):
+        arrived.setdefault(message_id, at)
+    assert len(arrived) == messages
+    # Then each is tried again within two minutes of each kill
+    for number, message_id in enumerate(sorted(arrived)):
+        posted, at = start + apart * number * SECOND, arrived[message_id]
+        died = sum(posted <= each <= at for each in kills)
+        # (an environment takes some seconds to start)
+        assert at - posted <= (10 + 120 * died) * SECOND

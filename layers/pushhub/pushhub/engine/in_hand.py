@@ -3,7 +3,8 @@
 Lambda wants a queue to hide messages for at least as long as its function may run, and so long nobody else would look
 at the orders of a run that died. So a run hides its messages for a minute, again and again until it ends (decision
 0073). One that is over within half a second makes no such request: it notes what it has in hand where it runs, and
-whoever runs there next, after its process has died, makes that visible (decision 0088).
+whoever runs there next, after its process has died, makes that visible (decision 0088). Where nobody may follow soon,
+as nobody ran before, it makes the request after all (decision 0132).
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ PROMPT_MS = 500
 
 MANY_ORDERS = 40
 """So many orders are hidden at once: a request for each ten of their messages costs less than a cent a million."""
+
+QUIET_MS = 60_000
+"""A run in an environment that had none for so long hides its messages at once: the next one there may be as far away,
+and until then nobody would find a note. At most a request a minute, less than two cents a month.
+"""
 
 LEFT_MS = 400_000
 """What was left so long ago is left alone: its queue shows it soon by itself (after 450 s), and what somebody else has
@@ -74,12 +80,14 @@ class InHand:
     Args:
         source: Their queue.
         notes: Where they are noted until they are hidden.
+        quiet: Whether there was no run here for :data:`QUIET_MS`.
     """
 
-    def __init__(self, source: WorkQueue, clock: Clock, notes: HandNotes) -> None:
+    def __init__(self, source: WorkQueue, clock: Clock, notes: HandNotes, *, quiet: bool = False) -> None:
         self._source = source
         self._clock = clock
         self._notes = notes
+        self._at_once = quiet
         self._handles: dict[str, str] = {}
         self._noted: dict[str, str] = {}
         self._first_at: int | None = None
@@ -94,7 +102,8 @@ class InHand:
         self._noted |= new
         now = self._clock.now()
         self._notes.note(LeftBehind(self._source.name, now, [*self._noted.values()]))
-        due_at = now + (0 if len(batch) >= MANY_ORDERS else PROMPT_MS)
+        due_at = now + (0 if self._at_once or len(batch) >= MANY_ORDERS else PROMPT_MS)
+        self._at_once = False
         self._first_at = due_at if self._first_at is None else min(self._first_at, due_at)
 
     def let_go(self, sqs_ids: Iterable[str]) -> None:

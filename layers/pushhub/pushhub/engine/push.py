@@ -22,7 +22,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.engine.deliver import Deliver, Follow, Following
 from pushhub.engine.faults import described
 from pushhub.engine.finished import Finished
-from pushhub.engine.in_hand import HandNotes, InHand, ShowAgain
+from pushhub.engine.in_hand import QUIET_MS, HandNotes, InHand, ShowAgain
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.model.eager import FRESH_MS, GOOD_FOR_MS
 from pushhub.engine.model.flow import Limits, Terms
@@ -225,6 +225,7 @@ class Push:
         self._telemetry = telemetry
         self._executor = executor
         self._windows = Windows()
+        self._ran_at = 0
 
     def run(self, batch: Sequence[Received], *, source: WorkQueue, remaining_ms: Callable[[], int]) -> set[str]:
         """Work on a batch.
@@ -242,9 +243,10 @@ class Push:
             slow=self._slow_lane.queue if self._slow_lane else None,
             remaining_ms=remaining_ms,
             given=frozenset(each.sqs_id for each in batch),
-            in_hand=InHand(source, self._clock, self._notes),
+            in_hand=InHand(source, self._clock, self._notes, quiet=self._clock.now() - self._ran_at >= QUIET_MS),
         )
         run.in_hand.take(batch)
+        self._keep_hidden(run)
         # Now that it would be known what this run had, if it died over it.
         self._show_again.run()
         self._windows.start_over()
@@ -257,6 +259,7 @@ class Push:
             self._refill(run)
             self._finish(run)
         run.in_hand.end()
+        self._ran_at = self._clock.now()
         return run.keep & run.given
 
     def _take(self, run: _Run, batch: Sequence[Received]) -> None:
