@@ -38,6 +38,7 @@ COMMANDS = {
     "pause": ("commands.pause:pause", "Pause a subscriber: what it is owed waits"),
     "resume": ("commands.pause:resume", "Resume a paused subscriber"),
     "alerts": ("commands.alerts:alerts", "Alerts of the project"),
+    "traces": ("commands.traces:traces", "Where spans of attempts are exported to"),
     "post": ("commands.post:post", "Post a message, or one for each line of a file"),
     "search": ("commands.search:search", "Find messages, now or in the past"),
     "tail": ("commands.tail:tail", "Show what is happening (for operators)"),

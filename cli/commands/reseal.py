@@ -11,7 +11,7 @@ from pushhub.cloud.vault import KmsVault
 from pushhub.engine.credentials import Credentials
 from pushhub.engine.reseal import ONE_BY_ONE, UNSEALED, Reseal, Resealed
 from pushhub.engine.store.dynamodb_masked import masked_deliveries
-from pushhub.engine.store.dynamodb_sealed import sealed_queues
+from pushhub.engine.store.dynamodb_sealed import sealed_queues, sealed_span_exports
 from pushhub.hub.store.dynamodb_sealed import SealedHubItems
 from pushhub.webhooks.store.dynamodb_sealed import SealedEndpoints, masked_attempts
 
@@ -39,6 +39,7 @@ def reseal(hub: HubOptions) -> int:
     credentials = Credentials(vault=lambda: vault, clock=clock)
     items = chain(
         sealed_queues(dynamodb, found.outputs[TABLE_OUTPUT], clock, vault, credentials),
+        sealed_span_exports(dynamodb, found.outputs[TABLE_OUTPUT], clock, credentials),
         SealedHubItems(dynamodb, found.outputs["HubTableName"], clock, vault, credentials).items(),
         SealedEndpoints(dynamodb, found.outputs["WebhooksTableName"], clock, vault, credentials).items(),
         masked_deliveries(dynamodb, found.outputs["MessagesTableName"], clock),

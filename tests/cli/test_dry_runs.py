@@ -27,6 +27,7 @@ READS = {
     "queues list": "gets",
     "queues show": "gets",
     "alerts list": "gets",
+    "traces show": "gets",
     "topics": "gets",
     "search": "reads the index, or the records: its POST starts a query that changes nothing",
     "tail": "reads the records",
@@ -89,6 +90,8 @@ ON_THE_HUB: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "alerts delete": (("here", "--yes"), ("here",)),
     "alerts test": (("here",),),
+    "traces export": (("https://x.example/v1/traces", "-H", "x-key=s3cret"),),
+    "traces stop": ((),),
     "post": (("orders", "x"), ("orders", "--ndjson", "LINES"), ("new", "x"), ("orders", "--file", "BINARY")),
     "retry": (("MESSAGE",), ("--waiting",), ("MESSAGE", *WEBHOOK)),
     "replay": (

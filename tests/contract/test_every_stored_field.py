@@ -28,6 +28,7 @@ from pushhub.engine.model.project import Project
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.model.schedule import Position
 from pushhub.engine.model.search import IndexEntry
+from pushhub.engine.model.span_export import SpanExport
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.store import (
     _delivery_items,
@@ -153,6 +154,9 @@ def _health(value: Health) -> Health:
 ROUND_TRIPS: dict[type, Callable[[Any], Any]] = {
     Queue: lambda value: _queue_items.decode_queue(_queue_items.encode_queue(value), value.project, value.name),
     Project: lambda value: _project_items.decode_project(_project_items.encode_project(value), value.project_id),
+    SpanExport: lambda value: _project_items.decode_span_export(
+        _project_items.encode_span_export(value), value.project
+    ),
     Message: _message,
     Delivery: _delivery,
     PullMessage: _pull_message,

@@ -8,7 +8,8 @@ from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Mark, Quota
-from pushhub.engine.ports import Projects, QuotaStore
+from pushhub.engine.model.span_export import SpanExport
+from pushhub.engine.ports import ConfigStore, Projects, QuotaStore
 
 
 def test_a_project_is_found_again_and_replaced(config_store: Projects) -> None:
@@ -22,6 +23,26 @@ def test_a_project_is_found_again_and_replaced(config_store: Projects) -> None:
     renamed = replace(project, name="Tea")
     config_store.put_project(renamed)
     assert config_store.project(PROJECT) == renamed
+
+
+def test_where_a_project_exports_spans_to_is_found_replaced_and_removed(config_store: ConfigStore) -> None:
+    # Given a project that exports nothing
+    assert config_store.span_export(PROJECT) is None
+    # When it sets something, it is there at once, and no other project's
+    export = SpanExport(
+        project=PROJECT, url="https://otel.example/v1/traces", headers={"X-Key": "********"}, credentials=b"\0sealed"
+    )
+    config_store.put_span_export(export)
+    for fresh in (False, True):
+        assert config_store.span_export(PROJECT, fresh=fresh) == export
+        assert config_store.span_export(OTHER_PROJECT, fresh=fresh) is None
+    # And it can be replaced, and removed (twice)
+    off = replace(export, on=False, headers={}, credentials=b"")
+    config_store.put_span_export(off)
+    assert config_store.span_export(PROJECT) == off
+    config_store.remove_span_export(PROJECT)
+    config_store.remove_span_export(PROJECT)
+    assert config_store.span_export(PROJECT) is None
 
 
 def test_a_token_acts_for_its_own_project_until_it_is_removed(config_store: Projects) -> None:

@@ -121,6 +121,9 @@ class Bench:
     def is_suspended(self, project_id: str, *, since: int) -> bool:
         return False
 
+    def exports_spans(self, project_id: str) -> bool:
+        return False
+
     # its queues
     def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:
         assert (project_id, name) == ("p", "q")

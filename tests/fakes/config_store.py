@@ -14,6 +14,7 @@ from pushhub.base.errors import Conflict
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.model.quota import Mark
+from pushhub.engine.model.span_export import SpanExport
 from pushhub.engine.ports import PROJECT_MS
 
 __all__ = ["FakeConfigStore"]
@@ -29,6 +30,7 @@ class FakeConfigStore:
         self._projects: dict[str, Project] = {}
         self._tokens: dict[tuple[str, str], ProjectToken] = {}
         self._queues: dict[tuple[str, str], Queue] = {}
+        self._span_exports: dict[str, SpanExport] = {}
         self._workers = itertools.count(1)
         self._totals: Counter[tuple[str, str]] = Counter()
         self._marks: dict[str, int] = {}
@@ -39,6 +41,15 @@ class FakeConfigStore:
 
     def project(self, project_id: str, *, within_ms: int = PROJECT_MS) -> Project | None:
         return self._projects.get(project_id)
+
+    def put_span_export(self, export: SpanExport) -> None:
+        self._span_exports[export.project] = export
+
+    def span_export(self, project_id: str, *, fresh: bool = False) -> SpanExport | None:
+        return self._span_exports.get(project_id)
+
+    def remove_span_export(self, project_id: str) -> None:
+        self._span_exports.pop(project_id, None)
 
     def projects(self) -> list[Project]:
         return sorted(self._projects.values(), key=lambda each: (each.created_at, each.project_id))

@@ -10,15 +10,20 @@ from typing import Any
 
 import boto3
 import pytest
+from tests.contract.samples import first, message
 from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, turn_clock, whole
 from tests.functions.test_engine import PROJECT
 from tests.functions.test_policies import Right, allowed, lambdas_own, missing_rights
 from tests.template.cloudformation import deployed
 
 from pushhub.base.times import iso_time
+from pushhub.base.verdict import Verdict
 from pushhub.cloud.audit_trail import S3AuditTrail
+from pushhub.engine.model.delivery import with_span
 from pushhub.engine.model.project import Project
+from pushhub.engine.model.trace import Span
 from pushhub.engine.projects import Projects
+from pushhub.engine.store._delivery_items import encode_delivery
 from pushhub.runtime.hub import start
 from pushhub.web.audit import audit
 
@@ -313,4 +318,21 @@ def test_records_may_keep_records_and_what_it_cannot_read(functions: Functions) 
     functions.invoke("records", {"Records": records})
     written = lambdas_own(functions.calls)
     assert [call.operation for call in written] == ["PutObject", "PutObject", "UpdateItem"]
+    assert missing_rights(written, "RecordsRole") == []
+
+
+def test_records_may_post_the_spans_of_attempts_as_messages_and_nothing_else(functions: Functions) -> None:
+    # Given the first attempt of a message with a trace, in a project that exports spans
+    span = Span(trace_id="a" * 32, parent_id="b" * 16, span_id="c" * 16)
+    image = encode_delivery(with_span(first(message(), Verdict.FAILED), span))
+    record = {
+        "eventID": "1",
+        "eventName": "INSERT",
+        "eventSourceARN": "arn:aws:dynamodb:us-east-1:123456789012:table/messages/stream/2026-11-21T00:00:00.000",
+        "dynamodb": {"SequenceNumber": "1", "ApproximateCreationDateTime": 1795240514, "NewImage": image},
+    }
+    # When records is given it, then it writes the record, counts it, and posts the spans: one write, which it may make
+    functions.invoke("records", {"Records": [record]})
+    written = lambdas_own(functions.calls)
+    assert [call.operation for call in written] == ["PutObject", "UpdateItem", "UpdateItem", "UpdateItem", "PutItem"]
     assert missing_rights(written, "RecordsRole") == []

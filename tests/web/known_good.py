@@ -75,6 +75,7 @@ ALERT = {
     "url": ENDPOINT,
     "format": "slack",
 }
+SPAN_EXPORT = {"url": "https://otel.example/v1/traces", "headers": {"Authorization": "Bearer x"}, "on": True}
 PUSH_QUEUE = {
     "message_timeout": 60,
     "push_type": "multicast",
@@ -149,6 +150,11 @@ def _past_search(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {"search": ask(api, "ironmq.start_past_search", {"queue": "p"}).body["id"]}, {}
 
 
+def _span_export(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    ask(api, "ironmq.set_span_export", {"traces": SPAN_EXPORT})
+    return {}, {}
+
+
 def _alert(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     _no_alert(api)
     made = ask(api, "ironmq.create_project_alert", {"alert": ALERT}).body["alert"]
@@ -205,6 +211,9 @@ IRONMQ = {
     "ironmq.change_project_alert": Good(_alert, {"alert": ALERT}),
     "ironmq.delete_project_alert": Good(_alert),
     "ironmq.test_project_alert": Good(_alert),
+    "ironmq.show_span_export": Good(_span_export),
+    "ironmq.set_span_export": Good(body={"traces": SPAN_EXPORT}),
+    "ironmq.delete_span_export": Good(_span_export),
     "ironmq.start_past_search": Good(
         body={
             "message_id": "6112035678239908289",

@@ -247,7 +247,7 @@ def test_no_body_that_is_no_json_is_a_fault(api: Served, name: str, body: bytes)
 
 
 READERS = {
-    "ironmq": ("messages", "queues", "subscribers", "alerts", "policies"),
+    "ironmq": ("messages", "queues", "subscribers", "alerts", "policies", "span_settings"),
     "hub": ("objects", "mapping"),
     "notifications": ("publish", "requests", "subscriptions"),
 }

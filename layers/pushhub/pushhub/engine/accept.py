@@ -111,23 +111,28 @@ class Accept:
         raise Unavailable("finding free message ids")
 
     def once(self, sink: Sink, make: Callable[[str], Message], *, cause: str, at: int) -> tuple[Message, Once]:
-        """Accept a message made by the hub itself; repeating the call does not make it again.
+        """See :func:`accept_once`."""
+        return accept_once(sink, make, cause=cause, at=at)
 
-        Args:
-            sink: Where to write it.
-            make: Builds the message from the given id and the cause.
-            cause: What it is made for: the same on each repetition for the same reason, and never used for another.
-            at: When the cause happened, epoch milliseconds; the same on each repetition.
 
-        Returns:
-            The message, and whether it was written now or already existed.
+def accept_once(sink: Sink, make: Callable[[str], Message], *, cause: str, at: int) -> tuple[Message, Once]:
+    """Accept a message made by the hub itself; repeating the call does not make it again.
 
-        Raises:
-            Unavailable: The effect is unknown; call again.
-        """
-        for bump in itertools.count():
-            message = make(derived_message_id(at, cause, bump))
-            once = sink.accept_once(message)
-            if once is not Once.TAKEN:
-                return message, once
-        raise AssertionError("unreachable: itertools.count() does not end")
+    Args:
+        sink: Where to write it.
+        make: Builds the message from the given id and the cause.
+        cause: What it is made for: the same on each repetition for the same reason, and never used for another.
+        at: When the cause happened, epoch milliseconds; the same on each repetition.
+
+    Returns:
+        The message, and whether it was written now or already existed.
+
+    Raises:
+        Unavailable: The effect is unknown; call again.
+    """
+    for bump in itertools.count():
+        message = make(derived_message_id(at, cause, bump))
+        once = sink.accept_once(message)
+        if once is not Once.TAKEN:
+            return message, once
+    raise AssertionError("unreachable: itertools.count() does not end")

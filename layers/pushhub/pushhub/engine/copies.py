@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.project import Project
     from pushhub.engine.model.queue import Queue
-    from pushhub.engine.ports import ChangeNoteStore, ProjectStore, QueueStore
+    from pushhub.engine.ports import ChangeNoteStore, ProjectStore, QueueStore, SpanExports
 
 SLOTS = 256
 """Queues share this many notes, by a hash of their names: the item fits into one read unit."""
@@ -200,12 +200,14 @@ class CopiedProjects:
 
     Args:
         projects: The projects.
+        exports: Where they export spans to.
         changes: The notes.
         clock: Tells how old a copy is.
     """
 
-    def __init__(self, projects: ProjectStore, changes: Changes, clock: Clock) -> None:
+    def __init__(self, projects: ProjectStore, exports: SpanExports, changes: Changes, clock: Clock) -> None:
         self._projects = projects
+        self._exports = exports
         self._copies: Copies[Project] = Copies(changes, clock)
 
     def is_suspended(self, project_id: str, *, since: int) -> bool:
@@ -214,6 +216,11 @@ class CopiedProjects:
             project_id, PROJECT, lambda: self._projects.project(project_id, within_ms=0), since=since
         )
         return project is not None and project.suspended
+
+    def exports_spans(self, project_id: str) -> bool:
+        """See the port."""
+        export = self._exports.span_export(project_id)
+        return export is not None and export.on
 
 
 class CopiedQueues:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.credentials import masked_url
-from pushhub.base.errors import Conflict, MessageNotFound
+from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.circuits import Circuits, Gate
@@ -33,12 +33,14 @@ from pushhub.engine.model.delivery import (
     next_step,
     opening,
     schedule,
+    with_span,
     without_asked_try,
     without_target,
 )
 from pushhub.engine.model.flow import Terms
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.target import Outcome, PushOrder, Targets
+from pushhub.engine.traces import span_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+    from pushhub.engine.model.trace import Span
     from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import (
         AttemptProjects,
@@ -79,6 +82,10 @@ SUSPENDED_WAIT_MS = 60_000
 
 CLOCK_SKEW_MS = 60_000
 """Maximum clock skew between two functions."""
+
+
+SPANS_OF_ATTEMPT = 2
+"""An attempt and, within it, its request."""
 
 
 class Follow(StrEnum):
@@ -574,6 +581,7 @@ class Deliver:
             body=body,
             delivery=delivery,
         )
+        span = self._span(order)
         outcome = target.deliver(
             replace(order, subscriber=self._credentials.opened(job.queue.project, job.push, subscriber))
         )
@@ -615,16 +623,28 @@ class Deliver:
             )
             return self._scheduled_if_long(after)
 
-        after = attempted(delivery)
+        after = with_span(attempted(delivery), span)
         try:
             self._messages.save(after)
         except Conflict:
-            after = self._merge_attempt(job, delivery, outcome, attempted)
+            after = self._merge_attempt(job, delivery, outcome, attempted, span)
         if job.watched and job.push.circuit is not None and outcome.reached:
             failure = outcome.verdict is Verdict.FAILED and asked.stops is not Stops.DELIVERY
             self._circuits.ended(job.subscriber_key, job.push.circuit, failure=failure, probe=probe)
         self._tell(job, subscriber, delivery, after, outcome)
         return after
+
+    def _span(self, order: PushOrder) -> Span | None:
+        """The span of an attempt that is about to be made, if its project exports spans."""
+        span = span_of(order)
+        if span is None:
+            return None
+        try:
+            return span if self._projects.exports_spans(order.message.project) else None
+        except Unavailable:
+            # An attempt matters more than what is told of it.
+            self._telemetry.count("SpansDropped", SPANS_OF_ATTEMPT)
+            return None
 
     def _disable(self, job: _Job, subscriber: Subscriber, asked: Asked, at: int) -> None:
         """Have a subscriber disabled.
@@ -653,7 +673,12 @@ class Deliver:
         return after
 
     def _merge_attempt(
-        self, job: _Job, begun: Delivery, outcome: Outcome, attempted: Callable[[Delivery], Delivery]
+        self,
+        job: _Job,
+        begun: Delivery,
+        outcome: Outcome,
+        attempted: Callable[[Delivery], Delivery],
+        span: Span | None,
     ) -> Delivery:
         """The delivery changed during the attempt: record the attempt if it still counts."""
 
@@ -668,6 +693,7 @@ class Deliver:
                 folded = merge_attempt(current, begun, outcome.answer, outcome.verdict)
             if folded is None:
                 return current
+            folded = with_span(folded, span)
             self._messages.save(folded)
             return folded
 

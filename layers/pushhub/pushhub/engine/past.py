@@ -95,7 +95,18 @@ class PastSearches:
         """A message as clients know it: what it belongs to (``queue``, ``application``, ``store``), the id of that in
         its protocol, and its own id there.
         """
-        for each in self._own_ids(queue):
-            of = queue.partition("/")[2] if each.has_owner else ""
-            return each.kind, of or None, each.from_engine(message_id)
-        return "queue", None, message_id
+        return as_clients_know(self._own_ids(queue), queue, message_id)
+
+
+def as_clients_know(own_ids: Iterable[OwnIds], queue: str, message_id: str) -> tuple[str, str | None, str]:
+    """See :meth:`PastSearches.shown`.
+
+    Args:
+        own_ids: How the queue's protocol names its messages; empty if as the engine does.
+        queue: The queue's name.
+        message_id: The engine's id.
+    """
+    for each in own_ids:
+        of = queue.partition("/")[2] if each.has_owner else ""
+        return each.kind, of or None, each.from_engine(message_id)
+    return "queue", None, message_id

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.model.schedule import Position, ScheduleEntry
     from pushhub.engine.model.search import Found, IndexEntry
+    from pushhub.engine.model.span_export import SpanExport
     from pushhub.engine.model.subscriber_event import SubscriberEvent
     from pushhub.engine.model.work import WorkOrder
 
@@ -47,6 +48,19 @@ class ProjectStore(Protocol):
 
     def projects(self) -> list[Project]:
         """All projects, oldest first. Reads the whole table: for operators."""
+
+
+class SpanExports(Protocol):
+    """Where projects export spans to."""
+
+    def span_export(self, project_id: str, *, fresh: bool = False) -> SpanExport | None:
+        """What a project has set, or None; may be half a minute old unless ``fresh``."""
+
+    def put_span_export(self, export: SpanExport) -> None:
+        """Store; replaces what the project had set."""
+
+    def remove_span_export(self, project_id: str) -> None:
+        """Forget it; safe to repeat."""
 
 
 class TokenStore(Protocol):
@@ -167,7 +181,7 @@ class Workers(Protocol):
         """A number that no other live execution environment has (for message ids)."""
 
 
-class ConfigStore(Projects, QueuesAndTotals, QuotaStore, ChangeNoteStore, Workers, Protocol):
+class ConfigStore(Projects, SpanExports, QueuesAndTotals, QuotaStore, ChangeNoteStore, Workers, Protocol):
     """All of them, as one table holds them; used where the hub is put together."""
 
 
@@ -569,6 +583,13 @@ class AttemptProjects(Protocol):
     def is_suspended(self, project_id: str, *, since: int) -> bool:
         """Whether a project is suspended, with every change that was made before the given time (epoch milliseconds) or
         half a second ago.
+        """
+
+    def exports_spans(self, project_id: str) -> bool:
+        """Whether a project exports spans of its attempts; may be half a minute old.
+
+        Raises:
+            Unavailable: It could not be read.
         """
 
 

@@ -49,6 +49,18 @@ class ProjectWork(typing.Protocol):
         """
 
 
+class RecordListener(typing.Protocol):
+    """Does something with delivery records, away from deliveries."""
+
+    def recorded(self, records: Sequence[DeliveryRecord], batch: str) -> None:
+        """Called at least once for the records of each batch and hour. Never raises: records matter more.
+
+        Args:
+            records: In the order of their table's stream.
+            batch: Names the batch and hour; the same on each repetition.
+        """
+
+
 class ExhaustedHandler(typing.Protocol):
     """Handles deliveries that are out of tries."""
 
@@ -124,6 +136,7 @@ class Protocol:
         finder: Shows messages of its internal queues that a search has found.
         own_ids: How it names the messages of its internal queues, if not as the engine does.
         exhausted: Handles deliveries that were given up.
+        record_listeners: Told of the delivery records of all protocols.
         change_readers: For each of its own tables, by name: makes delivery records of changes in it.
         apis: Its APIs by path prefix: ``/api/`` and the like. The API with the empty prefix handles everything else.
         producer_apis: The same, with at least the routes that producers use; for functions that serve only producers.
@@ -141,6 +154,7 @@ class Protocol:
     finder: Callable[[], Finder] | None = None
     own_ids: Callable[[], OwnIds] | None = None
     exhausted: Callable[[], ExhaustedHandler] | None = None
+    record_listeners: Sequence[Callable[[], RecordListener]] = ()
     change_readers: Callable[[], Mapping[str, ReadChange]] = dict
     apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)
     producer_apis: Mapping[str, Callable[[], Api]] = field(default_factory=dict)

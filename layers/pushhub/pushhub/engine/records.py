@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pushhub.engine.count_attempts import CountAttempts
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.ports import ActivityStore, RecordStore
+    from pushhub.engine.protocol import RecordListener
 
 
 class Records:
@@ -39,6 +40,7 @@ class Records:
         attempts: Counts outcomes of attempts at failing subscribers.
         internal: Whether the hub itself handles the messages of a queue, by queue name; records of those are not
             counted.
+        listeners: Told of records that were written.
         telemetry: Metrics, and events about what was set aside.
     """
 
@@ -51,7 +53,9 @@ class Records:
         attempts: CountAttempts,
         internal: Callable[[str], bool],
         telemetry: Telemetry,
+        listeners: Sequence[RecordListener] = (),
     ) -> None:
+        self._listeners = listeners
         self._read = read
         self._store = store
         self._activity = activity
@@ -87,10 +91,14 @@ class Records:
         for recorded in hours.values():
             lines = [line for _, line in recorded]
             made_now = [line for line in lines if isinstance(line, DeliveryRecord)]
-            if self._store.write(lines, table=table, first=recorded[0][0], last=recorded[-1][0]) and made_now:
+            first, last = recorded[0][0], recorded[-1][0]
+            if self._store.write(lines, table=table, first=first, last=last) and made_now:
                 written += len(made_now)
                 self._count(made_now)
                 self._attempts.count([each for each in made_now if not self._internal(each.queue)])
+            # Also if they were written before: whoever wrote them may have died before this.
+            for each in self._listeners:
+                each.recorded(made_now, f"{table}-{first}-{last}-{len(lines)}")
         if written:
             self._telemetry.count("RecordsWritten", written)
         return sum(len(recorded) for recorded in hours.values())

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pushhub.engine.model.trace import Traces
+from pushhub.engine.model.trace import Span, Traces
 
 if TYPE_CHECKING:
     from pushhub.engine.model.trace import Trace
@@ -36,6 +36,14 @@ def span_id(order: PushOrder) -> str:
     """The id of an attempt's span: 16 hex characters that follow from what is recorded of the attempt."""
     name = f"{order.delivery.delivery_id}/{order.attempt}/{order.delivery.asked_at or ''}"
     return hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def span_of(order: PushOrder) -> Span | None:
+    """An attempt's place in the message's trace; None without one whose spans are kept."""
+    trace = order.message.trace
+    if trace is None or not trace.sampled:
+        return None
+    return Span(trace_id=trace.trace_id, parent_id=trace.parent_id, span_id=span_id(order))
 
 
 def trace_headers(projects: ProjectStore, order: PushOrder, *, own: bool) -> dict[str, str]:

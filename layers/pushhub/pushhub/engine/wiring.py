@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         Watcher,
         WorkQueue,
     )
-    from pushhub.engine.protocol import ByQueue
+    from pushhub.engine.protocol import ByQueue, OwnIds
     from pushhub.engine.protocol import Protocol as WireProtocol
     from pushhub.engine.pulses import SendPulses
     from pushhub.engine.push import Push
@@ -144,7 +144,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "errors": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET),
     "consumers": (CONFIG_TABLE,),
     "notify": (CONFIG_TABLE,),
-    "records": (RECORDS_BUCKET, SCHEDULE_TABLE),
+    "records": (RECORDS_BUCKET, MESSAGES_TABLE, SCHEDULE_TABLE),
     "past": (CONFIG_TABLE, SCHEDULE_TABLE, RECORDS_BUCKET, PAST_SEARCH, PAST_WORKGROUP, PAST_DATABASE),
 }
 """Each function's settings for the engine, by its folder; protocols add their own."""
@@ -588,19 +588,24 @@ class Engine:
         return ByQueue({each.name: (each.finder,) for each in self.protocols if each.finder})
 
     @cached_property
+    def own_ids(self) -> ByQueue[OwnIds]:
+        """How protocols name the messages of their internal queues."""
+        from pushhub.engine.protocol import ByQueue
+
+        return ByQueue({each.name: (each.own_ids,) for each in self.protocols if each.own_ids})
+
+    @cached_property
     def past_searches(self) -> PastSearches:
         """Searches of the past."""
         from pushhub.engine.past import PastSearches
-        from pushhub.engine.protocol import ByQueue
 
-        made = {each.name: each.own_ids for each in self.protocols if each.own_ids}
-        by_queue = ByQueue({name: (make,) for name, make in made.items()})
+        made = [each.own_ids for each in self.protocols if each.own_ids]
         ports = self.ports
         return PastSearches(
             records=ports.past_records,
             store=ports.past_searches,
-            own_ids=by_queue.of,
-            all_own_ids=lambda: [make() for make in made.values()],
+            own_ids=self.own_ids.of,
+            all_own_ids=lambda: [make() for make in made],
             clock=ports.clock,
         )
 
@@ -674,7 +679,7 @@ class Engine:
             backlog=ports.subscribers,
             successors=ports.subscribers,
             next_queue=ports.retry_queue,
-            projects=CopiedProjects(ports.config, self.changes, ports.clock),
+            projects=CopiedProjects(ports.config, ports.config, self.changes, ports.clock),
             internal=self._internal,
             tells_first_successes=ports.tells_first_successes,
         )
@@ -792,4 +797,5 @@ class Engine:
             attempts=self._count_attempts,
             internal=lambda queue: self._internal(queue) or any(each.uncounted(queue) for each in self.protocols),
             telemetry=self.ports.telemetry,
+            listeners=[make() for protocol in self.protocols for make in protocol.record_listeners],
         )

@@ -21,6 +21,7 @@ from pushhub.ironmq.model.project_alert import (
     sampled,
     value_of,
 )
+from pushhub.ironmq.model.spans import SPANS_QUEUE
 from pushhub.ironmq.project_alerts import posted
 from pushhub.ironmq.wire.project_alerts import notification_body
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.model.project_alert import ProjectAlert
     from pushhub.ironmq.ports import AlertStore, PulledMessages
+    from pushhub.ironmq.span_export import SpanQueues
 
 KEPT_MS = 86_400_000
 """How long a notification is tried, milliseconds."""
@@ -96,19 +98,23 @@ class AlertPost:
         self._accept.once(self._messages, make, cause=cause, at=told.at)
 
 
-class AlertQueues:
-    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues of alerts.
+class OwnQueues:
+    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues of alerts and spans.
 
     Args:
         alerts: Where alerts are kept.
+        spans: Finds the queues of spans.
     """
 
-    def __init__(self, alerts: AlertStore) -> None:
+    def __init__(self, alerts: AlertStore, spans: SpanQueues) -> None:
         self._alerts = alerts
+        self._spans = spans
 
     def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:
         """The queue, or None when its alert was removed. It is read each time: notifications are few."""
         del since
+        if name == SPANS_QUEUE:
+            return self._spans.queue(project_id)
         alert_id = name.removeprefix(ALERT_QUEUES)
         alert = self._alerts.alert(project_id, alert_id) if is_alert_id(alert_id) else None
         if alert is None:

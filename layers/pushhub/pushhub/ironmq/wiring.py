@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.past import PastApi
     from pushhub.ironmq.api.use_cases import IronUseCases
-    from pushhub.ironmq.check_alerts import AlertPost, AlertQueues, CheckAlerts
+    from pushhub.ironmq.check_alerts import AlertPost, CheckAlerts, OwnQueues
     from pushhub.ironmq.error_queue import ErrorQueuePost
     from pushhub.ironmq.ports import AlertStore, PullStore
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.project_alerts import ProjectAlerts
     from pushhub.ironmq.search import Fields
+    from pushhub.ironmq.span_export import CollectorTarget, PostSpans, SpanCounts
+    from pushhub.ironmq.span_settings import SpanSettings
     from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
     from pushhub.web.api import Route
     from pushhub.web.description import ApiDescription
@@ -129,9 +131,12 @@ class Ironmq:
                 TargetOffer(("http", "https"), self._http_target, Scope.PUBLIC, signed=True),
                 TargetOffer(("ironmq",), self._queue_target, self._queue_scope, signed=True),
                 TargetOffer(("ironworker",), self._worker_target, Scope.ELSEWHERE, signed=True),
+                TargetOffer(("ironmq-spans",), self._collector_target, Scope.PROJECT, public=False),
             ),
-            queue_source=lambda: self._alert_queues,
-            uncounted=self._is_of_an_alert,
+            queue_source=lambda: self._own_queues,
+            uncounted=self._is_uncounted,
+            watchers=(lambda: self._span_counts,),
+            record_listeners=(self._post_spans,),
             ticks=(lambda: self.check_alerts,),
             exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
@@ -165,17 +170,41 @@ class Ironmq:
         return Fields(lambda: self._outside.search_index)
 
     @staticmethod
-    def _is_of_an_alert(queue: str) -> bool:
-        from pushhub.ironmq.model.project_alert import ALERT_QUEUES
-
-        # Alerts whose receiver fails must not keep each other firing.
-        return queue.startswith(ALERT_QUEUES)
+    def _is_uncounted(queue: str) -> bool:
+        # Alerts whose receiver fails must not keep each other firing, and spans are no messages of their owner.
+        return queue.startswith("ironmq/")
 
     @cached_property
-    def _alert_queues(self) -> AlertQueues:
-        from pushhub.ironmq.check_alerts import AlertQueues
+    def _own_queues(self) -> OwnQueues:
+        from pushhub.ironmq.check_alerts import OwnQueues
+        from pushhub.ironmq.span_export import SpanQueues
 
-        return AlertQueues(self.ports.alerts)
+        return OwnQueues(self.ports.alerts, SpanQueues(self._outside.config))
+
+    @cached_property
+    def _span_counts(self) -> SpanCounts:
+        from pushhub.ironmq.span_export import SpanCounts
+
+        outside = self._outside
+        return SpanCounts(activity=outside.activity, clock=outside.clock, telemetry=outside.telemetry)
+
+    def _post_spans(self) -> PostSpans:
+        from pushhub.engine.past import as_clients_know
+        from pushhub.ironmq.span_export import PostSpans
+
+        outside = self._outside
+        return PostSpans(
+            messages=outside.messages,
+            shown=lambda queue, message_id: as_clients_know(self._engine.own_ids.of(queue), queue, message_id),
+            clock=outside.clock,
+            telemetry=outside.telemetry,
+        )
+
+    def _collector_target(self) -> CollectorTarget:
+        from pushhub.ironmq.span_export import CollectorTarget
+
+        outside = self._outside
+        return CollectorTarget(sender=outside.sender, projects=outside.config, counts=self._span_counts)
 
     @cached_property
     def _alert_post(self) -> AlertPost:
@@ -321,6 +350,21 @@ class Ironmq:
             history=lambda: self.history,
             alerts=lambda: self.project_alerts,
             past=lambda: engine.past_searches,
+            spans=lambda: self.span_settings,
+        )
+
+    @cached_property
+    def span_settings(self) -> SpanSettings:
+        """Where projects export spans to."""
+        from pushhub.ironmq.span_settings import SpanSettings
+
+        outside = self._outside
+        return SpanSettings(
+            config=outside.config,
+            messages=outside.messages,
+            calls=self._engine.stranger_calls,
+            credentials=self._engine.credentials,
+            activity=lambda: self.activity,
         )
 
     @cached_property

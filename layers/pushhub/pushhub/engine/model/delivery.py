@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from pushhub.engine.model.backoff import RetryPolicy
     from pushhub.engine.model.message import Message
+    from pushhub.engine.model.trace import Span
 
 
 class DeliveryState(StrEnum):
@@ -94,6 +95,7 @@ class Attempt:
         tries_max: Tries the retry policy allowed at the time; None for no limit, or unknown.
         poll: Whether it polled the ``update_url`` of an earlier answer (hub protocol).
         manual: Whether a person asked for it.
+        span: Its place in the message's trace; None unless the project exports spans.
     """
 
     number: int
@@ -112,6 +114,7 @@ class Attempt:
     tries_max: int | None = None
     poll: bool = False
     manual: bool = False
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -494,6 +497,13 @@ def known_attempts(delivery: Delivery) -> tuple[EarlierAttempt, ...]:
 def _share(text: str, targets: int) -> str:
     """A text cut to the share that one of this many targets may store."""
     return text.encode(errors="replace")[: STATUS_TEXT_BYTES // targets].decode(errors="ignore")
+
+
+def with_span(delivery: Delivery, span: Span | None) -> Delivery:
+    """The delivery whose last attempt has a place in a trace."""
+    if span is None or delivery.last is None:
+        return delivery
+    return replace(delivery, last=replace(delivery.last, span=span))
 
 
 def merge_attempt(current: Delivery, begun: Delivery, answer: Answer, verdict: Verdict) -> Delivery | None:

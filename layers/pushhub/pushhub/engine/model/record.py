@@ -268,6 +268,17 @@ class DeliveryRecord:
         metadata=_told("bigint", "accepted, attempt", "place in that order. Notifications: the position in the topic"),
     )
 
+    trace_id: str | None = field(
+        default=None,
+        metadata=_told("string", _ASKED, "the producer's trace, in projects that export spans; else left out"),
+    )
+    parent_span_id: str | None = field(
+        default=None, metadata=_told("string", _ASKED, "the span that posted the message; likewise")
+    )
+    span_id: str | None = field(
+        default=None, metadata=_told("string", _ASKED, "the attempt's own, which its receiver got; likewise")
+    )
+
     @property
     def hour(self) -> tuple[str, str]:
         """Date and hour (UTC) of the event, as used in the object key."""

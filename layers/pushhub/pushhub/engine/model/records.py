@@ -113,6 +113,9 @@ def _record_of_attempt(delivery: Delivery, last: Attempt) -> DeliveryRecord:
         manual=last.manual or None,
         order_key=delivery.order_key,
         sequence=delivery.sequence,
+        trace_id=last.span.trace_id if last.span else None,
+        parent_span_id=last.span.parent_id if last.span else None,
+        span_id=last.span.span_id if last.span else None,
     )
 
 

@@ -26,6 +26,32 @@ _MEMBER = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """An attempt's place in its trace, kept with the attempt where the project exports its spans (decision 0128).
+
+    Attributes:
+        trace_id: 32 lower-case hex characters.
+        parent_id: The span that posted the message, 16 lower-case hex characters.
+        span_id: The attempt's own, the same that its receiver got as a parent.
+    """
+
+    trace_id: str
+    parent_id: str
+    span_id: str
+
+    @classmethod
+    def read(cls, text: str) -> Span:
+        """What :attr:`text` wrote."""
+        trace_id, parent_id, span_id = text.split("-")
+        return cls(trace_id=trace_id, parent_id=parent_id, span_id=span_id)
+
+    @property
+    def text(self) -> str:
+        """As it is stored."""
+        return f"{self.trace_id}-{self.parent_id}-{self.span_id}"
+
+
 class Traces(StrEnum):
     """To whom a project's traces are passed on."""
 
@@ -78,6 +104,11 @@ class Trace:
         parent, _, state = text.partition(" ")
         _, trace_id, parent_id, flags = parent.split("-")
         return cls(trace_id=trace_id, parent_id=parent_id, flags=flags, state=state)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the spans of this trace are kept, as the producer decided (the last bit of its flags)."""
+        return bool(int(self.flags, 16) & 1)
 
     @property
     def text(self) -> str:

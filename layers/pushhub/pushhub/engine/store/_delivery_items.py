@@ -8,6 +8,7 @@ from pushhub.base.credentials import masked_url
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, EarlierAttempt, TargetStatus
+from pushhub.engine.model.trace import Span
 from pushhub.engine.store._keys import delivery_key, key_of
 from pushhub.engine.store._message_items import KEPT_AFTER_EXPIRY_S
 
@@ -223,6 +224,8 @@ def _encode_attempt(attempt: Attempt, subscriber_id: str) -> Item:
         fields["poll"] = {"BOOL": True}
     if attempt.manual:
         fields["manual"] = {"BOOL": True}
+    if attempt.span:
+        fields["span"] = text(attempt.span.text)
     return {"M": fields}
 
 
@@ -244,6 +247,7 @@ def _decode_attempt(fields: Item, subscriber_id: str) -> Attempt:
         tries_max=numbers(fields, "tries_max"),
         poll="poll" in fields,
         manual="manual" in fields,
+        span=Span.read(fields["span"]["S"]) if "span" in fields else None,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
+from pushhub.engine.model.span_export import SpanExport
 from pushhub.engine.model.trace import Traces
 
 
@@ -35,6 +36,24 @@ def decode_project(item: Item, project_id: str) -> Project:
         suspended_at=numbers(item, "suspended_at"),
         erased_since=numbers(item, "erased_since"),
         traces=Traces(item["traces"]["S"]) if "traces" in item else Traces.OWN,
+    )
+
+
+def encode_span_export(export: SpanExport) -> Item:
+    """All attributes of where a project exports spans to, except its keys."""
+    sealed: Item = {"credentials": {"B": export.credentials}} if export.credentials else {}
+    headers = {name: text(value) for name, value in export.headers.items()}
+    return {"url": text(export.url), "headers": {"M": headers}, "on": {"BOOL": export.on}} | sealed
+
+
+def decode_span_export(item: Item, project_id: str) -> SpanExport:
+    """Where a project exports spans to, from its item."""
+    return SpanExport(
+        project=project_id,
+        url=item["url"]["S"],
+        headers={name: each["S"] for name, each in item["headers"]["M"].items()},
+        credentials=bytes(item["credentials"]["B"]) if "credentials" in item else b"",
+        on=item["on"]["BOOL"],
     )
 
 

@@ -16,7 +16,7 @@ from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.quota import Mark
 from pushhub.engine.ports import PROJECT_MS
-from pushhub.engine.store._project_items import decode_project, encode_project
+from pushhub.engine.store._project_items import decode_project, decode_span_export, encode_project, encode_span_export
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
+    from pushhub.engine.model.span_export import SpanExport
 
 CACHE_TTL_MS = 30_000
 """How long another process's change may go unnoticed, milliseconds."""
@@ -34,6 +35,9 @@ TOTAL_PARTS = 8
 
 MARK_ROUNDS = 5
 """How often moving a quota's mark is tried again after other writers have moved it."""
+
+SPANS = "SPANS"
+"""Sort key of where a project exports spans to."""
 
 _CACHE_ENTRIES = 2_000
 _QUEUE = "QUEUE#"
@@ -78,6 +82,9 @@ class DynamoDBConfigStore:
         self._token_reads = SharedReads[ProjectToken | None]()
         self._queue_reads: SharedReads[Queue | None] = SharedReads()
         self._projects = ExpiringCache[tuple[Project, int]](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
+        self._span_exports: ExpiringCache[tuple[SpanExport | None]] = ExpiringCache(
+            clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES
+        )
         self._clock = clock
         self._tokens = ExpiringCache[ProjectToken](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
         self._owners = ExpiringCache[str](clock, ttl_ms=CACHE_TTL_MS, capacity=_CACHE_ENTRIES)
@@ -113,6 +120,24 @@ class DynamoDBConfigStore:
         )
         projects = [decode_project(item, item["pk"]["S"].removeprefix("P#")) for item in found]
         return sorted(projects, key=lambda each: (each.created_at, each.project_id))
+
+    def put_span_export(self, export: SpanExport) -> None:
+        self._span_exports.drop(export.project)
+        self._table.put(_key(export.project, SPANS) | encode_span_export(export))
+        self._span_exports.put(export.project, (export,))
+
+    def span_export(self, project_id: str, *, fresh: bool = False) -> SpanExport | None:
+        """Cached, and so is that there is none: it is asked for at each attempt that has a trace."""
+        cached = None if fresh else self._span_exports.get(project_id)
+        if cached is None:
+            item = self._table.get(_key(project_id, SPANS))
+            cached = (decode_span_export(item, project_id) if item else None,)
+            self._span_exports.put(project_id, cached)
+        return cached[0]
+
+    def remove_span_export(self, project_id: str) -> None:
+        self._table.delete(_key(project_id, SPANS))
+        self._span_exports.drop(project_id)
 
     def put_token(
         self, project_id: str, token_hash: str, label: str, now: int, *, expires_at: int | None = None

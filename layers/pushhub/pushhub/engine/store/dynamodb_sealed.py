@@ -7,10 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pushhub.base.credentials import hidden_in
-from pushhub.cloud.table import Table, text
+from pushhub.base.errors import Conflict
+from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.table import Item, Table, text
 from pushhub.engine.reseal import SealedItem
+from pushhub.engine.store._project_items import decode_span_export
 from pushhub.engine.store._queue_items import decode_queue
-from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.store.dynamodb_config import SPANS, DynamoDBConfigStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Vault
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.model.queue import PushSettings, Queue
+    from pushhub.engine.model.span_export import SpanExport
 
 _QUEUE = "QUEUE#"
 
@@ -52,6 +56,32 @@ def sealed_queues(
         if sealed or plain:
             write = partial(_write, store, queue, push, vault, credentials)
             yield SealedItem(f"queue {queue.name} of project {project}", project, sealed, plain, write)
+
+
+def sealed_span_exports(
+    client: DynamoDBClient, table: str, clock: Clock, credentials: Credentials
+) -> Iterator[SealedItem]:
+    """All exports of spans whose headers hold something; arguments as of :func:`sealed_queues`."""
+    exports = Table(client, table, clock)
+    for item in exports.scan(FilterExpression="sk = :spans", ExpressionAttributeValues={":spans": text(SPANS)}):
+        export = decode_span_export(item, item["pk"]["S"].removeprefix("P#"))
+        if export.credentials:
+            write = partial(_write_span_export, exports, item, export, credentials)
+            yield SealedItem(f"traces of project {export.project}", export.project, (export.credentials,), False, write)
+
+
+def _write_span_export(table: Table, item: Item, export: SpanExport, credentials: Credentials) -> None:
+    project = export.project
+    sealed = credentials.seal(project, credentials.open(project, export.credentials))
+    try:
+        table.update(
+            {"pk": item["pk"], "sk": item["sk"]},
+            UpdateExpression="SET credentials = :sealed",
+            ConditionExpression="credentials = :before",
+            ExpressionAttributeValues={":sealed": {"B": sealed}, ":before": {"B": export.credentials}},
+        )
+    except ConditionRefused as error:
+        raise Conflict("The export of spans was changed") from error
 
 
 def _write(

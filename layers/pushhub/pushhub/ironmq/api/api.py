@@ -11,6 +11,7 @@ from pushhub.ironmq.api import past as past_routes
 from pushhub.ironmq.api import policies as policy_routes
 from pushhub.ironmq.api import project as project_routes
 from pushhub.ironmq.api import queues as queue_routes
+from pushhub.ironmq.api import traces as traces_routes
 from pushhub.ironmq.api.call import IronCall
 from pushhub.ironmq.api.dialect import IronDialect
 from pushhub.ironmq.api.use_cases import IronUseCases
@@ -39,6 +40,7 @@ ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (
     *policy_routes.ROUTES,
     *alert_routes.ROUTES,
     *change_routes.ROUTES,
+    *traces_routes.ROUTES,
 )
 """Every route of the queue API."""
 

@@ -15,6 +15,7 @@ from pushhub.engine.report import TABLES
 from pushhub.ironmq.api.alert_description import ALERT_ID, ALERTS
 from pushhub.ironmq.api.changes_description import CHANGES
 from pushhub.ironmq.api.past_description import PAST, SEARCH_ID
+from pushhub.ironmq.api.traces_description import TRACES
 from pushhub.ironmq.wire import policies
 from pushhub.ironmq.wire.cursors import MAX_CURSOR, MAX_LOOKED_AT
 from pushhub.ironmq.wire.messages import MAX_BATCH, MAX_DELAY_S, MAX_WAIT_S
@@ -821,6 +822,7 @@ DESCRIPTION = ApiDescription(
             },
         ),
         **ALERTS,
+        **TRACES,
         **CHANGES,
         **PAST,
         "ironmq.search": Described(

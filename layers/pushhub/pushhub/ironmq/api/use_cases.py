@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.queues import Queues
     from pushhub.ironmq.replay import Replay
     from pushhub.ironmq.search import Search
+    from pushhub.ironmq.span_settings import SpanSettings
     from pushhub.ironmq.subscribers import Subscribers
 
 
@@ -43,6 +44,7 @@ class IronUseCases:
         history: Recent failures of a subscriber; likewise.
         alerts: Alerts of the project; likewise.
         past: Searches of the past; likewise.
+        spans: Where spans are exported to; likewise.
     """
 
     queues: Queues
@@ -59,3 +61,4 @@ class IronUseCases:
     history: Callable[[], SubscriberHistory]
     alerts: Callable[[], ProjectAlerts]
     past: Callable[[], PastSearches]
+    spans: Callable[[], SpanSettings]
