@@ -17,7 +17,6 @@ WIDEST = 8
 """Most parameters of a constructor."""
 
 WIDE = {
-    "Deliver": 16,
     "WebhooksPosting": 13,
     "Push": 12,
     "Sweep": 12,

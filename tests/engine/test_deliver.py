@@ -18,16 +18,12 @@ from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.admission import PROBE_MARGIN_MS, Admission
 from pushhub.engine.circuits import Gate
-from pushhub.engine.deliver import (
-    CLOCK_SKEW_MS,
-    DEADLINE_MARGIN_MS,
-    MANUAL_HEAD_START_MS,
-    PROBE_MARGIN_MS,
-    Deliver,
-    Follow,
-    Following,
-)
+from pushhub.engine.deliver import CLOCK_SKEW_MS, MANUAL_HEAD_START_MS, Deliver, Requests
+from pushhub.engine.delivery_news import DeliveryNews
+from pushhub.engine.in_order import InOrder
+from pushhub.engine.job import DEADLINE_MARGIN_MS, Follow, Following
 from pushhub.engine.model.answer_rules import STANDARD_RULES, Asked, Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS, Exponential, FixedDelay
 from pushhub.engine.model.circuit import Circuit, SubscriberKey
@@ -99,22 +95,32 @@ class Bench:
         self.whole = Following(Follow.NOTHING)
         self.told: list[tuple[str, Message, Delivery]] = []
         self.happenings: list[tuple[str, SubscriberEvent]] = []
+        messages = faulty(self.messages, "messages", self.plan)
+        line = InOrder(
+            messages=messages, successors=self.subscribers, next_queue=self.next_queue, telemetry=self.telemetry
+        )
         self.deliver_ = Deliver(
             queues=self,
-            messages=faulty(self.messages, "messages", self.plan),
-            bodies=self.bodies,
-            targets=self,  # type: ignore[arg-type]
-            credentials=credentials(),
+            messages=messages,
+            requests=Requests(targets=self, credentials=credentials(), bodies=self.bodies),  # type: ignore[arg-type]
+            admission=Admission(
+                circuits=self,  # type: ignore[arg-type]
+                backlog=self.subscribers,
+                projects=self,
+                internal=lambda _: False,
+                line=line,
+                clock=self.clock,
+                telemetry=self.telemetry,
+            ),
+            news=DeliveryNews(
+                watchers=lambda name: [_Watcher(self, name)],
+                subscriber_events=lambda name: [_Watcher(self, name)],
+                line=line,
+                telemetry=self.telemetry,
+            ),
+            projects=self,
             clock=self.clock,
             telemetry=self.telemetry,
-            watchers=lambda name: [_Watcher(self, name)],
-            subscriber_events=lambda name: [_Watcher(self, name)],
-            circuits=self,  # type: ignore[arg-type]
-            backlog=self.subscribers,
-            successors=self.subscribers,
-            next_queue=self.next_queue,
-            projects=self,
-            internal=lambda _: False,
         )
 
     # its projects

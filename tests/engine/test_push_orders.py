@@ -17,8 +17,8 @@ from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine import push as module
-from pushhub.engine.deliver import Follow, Following
 from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS, QUIET_MS, ShowAgain
+from pushhub.engine.job import Follow, Following
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
 from pushhub.engine.model.flow import FlowKey, Limits, Terms

@@ -13,7 +13,7 @@ import pytest
 from tests.template.cloudformation import Resource, conditions, of_type, parameter, resources
 from tests.template.test_alarms import ALARMS, FUNCTIONS, emitted
 
-from pushhub.engine.deliver import Deliver
+from pushhub.engine.delivery_news import DeliveryNews
 from pushhub.engine.model.work import WorkOrder
 
 ROW = 24
@@ -126,7 +126,7 @@ def test_ends_of_deliveries_are_all_shown() -> None:
 def test_subscribers_in_trouble_are_found_by_fields_that_attempts_have() -> None:
     (widget,) = widgets("log")
     query = widget["properties"]["query"]
-    told: Any = ast.parse(textwrap.dedent(inspect.getsource(Deliver._tell)))
+    told: Any = ast.parse(textwrap.dedent(inspect.getsource(DeliveryNews.attempted)))
     calls = [each for each in ast.walk(told) if isinstance(each, ast.Call) and ast.unparse(each.func).endswith("event")]
     fields = {each.arg for each in calls[0].keywords if each.arg}
     identity = inspect.getsource(WorkOrder.identity.fget)  # type: ignore[attr-defined]

@@ -25,8 +25,8 @@ from typing import Any
 
 from pushhub.base.errors import Invalid
 from pushhub.base.verdict import Answer, Verdict, iron_verdict
+from pushhub.engine.admission import PROBE_MARGIN_MS
 from pushhub.engine.circuits import Circuits, Gate, Recover
-from pushhub.engine.deliver import PROBE_MARGIN_MS
 from pushhub.engine.model.answer_rules import Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.circuit import Circuit, CircuitState, Health, SubscriberKey

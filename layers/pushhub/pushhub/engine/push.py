@@ -19,10 +19,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.deliver import Deliver, Follow, Following
 from pushhub.engine.faults import described
 from pushhub.engine.finished import Finished
 from pushhub.engine.in_hand import QUIET_MS, HandNotes, InHand, ShowAgain
+from pushhub.engine.job import Follow, Following
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.model.eager import FRESH_MS, GOOD_FOR_MS
 from pushhub.engine.model.flow import Limits, Terms
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.deliver import Deliver
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.work import WorkOrder

@@ -659,29 +659,43 @@ class Engine:
         )
 
     def _deliver(self) -> Deliver:
+        from pushhub.engine.admission import Admission
         from pushhub.engine.copies import CopiedProjects, CopiedQueues
-        from pushhub.engine.deliver import Deliver
+        from pushhub.engine.deliver import Deliver, Requests
+        from pushhub.engine.delivery_news import DeliveryNews
+        from pushhub.engine.in_order import InOrder
         from pushhub.engine.protocol import AllQueues
 
         ports = self.ports
-        owners = CopiedQueues(ports.config, self.changes, ports.clock)
+        clock, telemetry = ports.clock, ports.telemetry
+        owners = CopiedQueues(ports.config, self.changes, clock)
+        projects = CopiedProjects(ports.config, ports.config, self.changes, clock)
+        line = InOrder(
+            messages=ports.messages, successors=ports.subscribers, next_queue=ports.retry_queue, telemetry=telemetry
+        )
         return Deliver(
             queues=AllQueues(owners=owners, protocols=self.protocols),
             messages=ports.messages,
-            bodies=ports.bodies,
-            targets=self.targets,
-            credentials=self.credentials,
-            clock=ports.clock,
-            telemetry=ports.telemetry,
-            watchers=self._watchers.of,
-            subscriber_events=self._subscriber_events.of,
-            circuits=self.circuits,
-            backlog=ports.subscribers,
-            successors=ports.subscribers,
-            next_queue=ports.retry_queue,
-            projects=CopiedProjects(ports.config, ports.config, self.changes, ports.clock),
-            internal=self._internal,
-            tells_first_successes=ports.tells_first_successes,
+            requests=Requests(targets=self.targets, credentials=self.credentials, bodies=ports.bodies),
+            admission=Admission(
+                circuits=self.circuits,
+                backlog=ports.subscribers,
+                projects=projects,
+                internal=self._internal,
+                line=line,
+                clock=clock,
+                telemetry=telemetry,
+            ),
+            news=DeliveryNews(
+                watchers=self._watchers.of,
+                subscriber_events=self._subscriber_events.of,
+                line=line,
+                telemetry=telemetry,
+                tells_first_successes=ports.tells_first_successes,
+            ),
+            projects=projects,
+            clock=clock,
+            telemetry=telemetry,
         )
 
     @cached_property

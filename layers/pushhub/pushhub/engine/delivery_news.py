@@ -1,0 +1,134 @@
+"""What is told of deliveries: to those who watch their queue, in the log, in metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.base.verdict import Verdict
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pushhub.base.ports import Telemetry
+    from pushhub.engine.in_order import InOrder
+    from pushhub.engine.job import Job
+    from pushhub.engine.model.answer_rules import Asked
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.queue import Subscriber
+    from pushhub.engine.ports import SubscriberEvents, Watcher
+    from pushhub.engine.target import Outcome
+
+
+class DeliveryNews:
+    """Tells of deliveries.
+
+    Args:
+        watchers: Told of every delivery of a queue; chosen by queue name.
+        subscriber_events: Told about the subscribers of a queue; chosen by queue name.
+        line: Told of ends, for the deliveries behind.
+        tells_first_successes: Whether the log tells of attempts that delivered at the first try; records and metrics
+            always have them.
+    """
+
+    def __init__(
+        self,
+        *,
+        watchers: Callable[[str], Sequence[Watcher]],
+        subscriber_events: Callable[[str], Sequence[SubscriberEvents]],
+        line: InOrder,
+        telemetry: Telemetry,
+        tells_first_successes: bool = True,
+    ) -> None:
+        self._watchers = watchers
+        self._subscriber_events = subscriber_events
+        self._line = line
+        self._telemetry = telemetry
+        self._tells_first_successes = tells_first_successes
+
+    def seen(self, message: Message, delivery: Delivery) -> None:
+        """Tell who watches the queue how a delivery is now; if it has ended, the one behind it goes on."""
+        self.gone(delivery)
+        for each in self._watchers(message.queue):
+            each.seen(message, delivery)
+
+    def gone(self, delivery: Delivery) -> None:
+        """Let the delivery behind one that has ended go on; its message may be gone."""
+        if delivery.order_key is not None and delivery.settled:
+            self._line.let_next_go(delivery.key)
+
+    def closed(self, message: Message | None, closed: Delivery) -> None:
+        """Tell that a delivery has ended without an attempt."""
+        self._telemetry.count(_metric_of(closed.state))
+        self._telemetry.event(
+            "delivery_closed",
+            project=closed.project,
+            queue=closed.queue,
+            message_id=closed.message_id,
+            delivery_id=closed.delivery_id,
+            state=closed.state.value,
+            reason=closed.reason or None,
+            tries=closed.tries,
+        )
+        if message is not None:
+            self.seen(message, closed)
+        else:
+            self.gone(closed)
+
+    def disable(self, job: Job, subscriber: Subscriber, asked: Asked, at: int) -> None:
+        """Have a subscriber disabled.
+
+        This happens before the attempt is written: a crash in between leads to another attempt, or to none.
+        """
+        event = SubscriberEvent(
+            kind=SubscriberEventKind.DISABLE,
+            project=job.queue.project,
+            queue=job.queue.name,
+            queue_uid=job.queue.uid,
+            subscriber_id=subscriber.subscriber_id,
+            at=at,
+            reason=asked.reason,
+        )
+        for each in self._subscriber_events(event.queue):
+            each.happened(event)
+        self._telemetry.count("SubscribersDisabled")
+        self._telemetry.event("subscriber_disabled", **job.received.order.identity, reason=asked.reason)
+
+    def attempted(self, job: Job, subscriber: Subscriber, before: Delivery, after: Delivery, outcome: Outcome) -> None:
+        """Emit the one wide event of this attempt; its fields are the columns of the delivery record."""
+        answer = outcome.answer
+        if outcome.verdict is Verdict.FAILED:
+            self._telemetry.count("AttemptsFailed")
+        if after.state is not before.state and (after.settled or after.state is DeliveryState.HELD):
+            self._telemetry.count(_metric_of(after.state))
+        last = after.last
+        if not self._tells_first_successes and after.state is DeliveryState.DELIVERED and after.attempts == 1:
+            return
+        self._telemetry.event(
+            "attempt",
+            **job.received.order.identity,
+            subscriber=subscriber.name,
+            attempt=last.number if last else None,
+            tries=after.tries,
+            tries_max=job.push.policy_for(subscriber, before.subscriber_id).max_tries,
+            verdict=None if outcome.verdict.value == after.state.value else outcome.verdict.value,
+            state=after.state.value,
+            reason=after.reason or None,
+            manual=before.asked_at is not None,
+            scheduled=after.scheduled,
+            status_code=answer.status_code,
+            error_class=answer.error_class,
+            duration_ms=answer.duration_ms,
+            bytes_out=answer.bytes_out,
+            bytes_in=answer.bytes_in,
+            wait_before_ms=last.wait_before_ms if last else None,
+            wait_after_ms=last.wait_after_ms if last else None,
+            trace_id=job.message.trace.trace_id if job.message.trace else None,
+            receive_count=job.received.receive_count if job.received.receive_count > 1 else None,
+        )
+
+
+def _metric_of(state: DeliveryState) -> str:
+    """The metric counted when a delivery enters a state."""
+    return f"Deliveries{state.value.capitalize()}"

@@ -1,0 +1,118 @@
+"""A delivery being worked on, and what comes next for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from pushhub.engine.model.circuit import SubscriberKey
+from pushhub.engine.model.delivery import Delivery, DeliveryState
+from pushhub.engine.model.flow import Terms
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.message import Message
+    from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+    from pushhub.engine.model.work import WorkOrder
+    from pushhub.engine.ports import Received
+
+DEADLINE_MARGIN_MS = 5_000
+"""Time kept free at the end of an invocation for writing outcomes and arranging what comes next."""
+
+
+class Follow(StrEnum):
+    """What to do with the SQS message of a delivery after working on it."""
+
+    NOTHING = "nothing"
+    """Settled, or scheduled: delete the message."""
+    LATER = "later"
+    """Look at the delivery again at ``due_at``."""
+    POLL = "poll"
+    """Look at it again at ``due_at``, from the poll queue."""
+    ERROR = "error"
+    """Exhausted or expired: pass it on to the errors queue."""
+    TURN = "turn"
+    """Not attempted: its subscriber has limits, and the order is to take its turn under ``terms``."""
+    FAULT = "fault"
+    """Our own code failed: look at it again at ``due_at``, until the message ends up in the dead-letter queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What comes next for a delivery.
+
+    Attributes:
+        follow: What.
+        due_at: When, epoch milliseconds; with ``LATER`` and ``POLL`` only.
+        answered: Whether the subscriber answered the last request and did not refuse it; None when none was made.
+        terms: The terms that the subscriber's limits ask for; None when it has none, or was not looked at.
+    """
+
+    follow: Follow
+    due_at: int = 0
+    answered: bool | None = None
+    terms: Terms | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The context of a delivery being worked on.
+
+    Attributes:
+        received: The order.
+        message: Its message.
+        queue: The queue.
+        push: Its push settings.
+        looked_up_at: When the queue was looked up, epoch milliseconds.
+    """
+
+    received: Received
+    message: Message
+    queue: Queue
+    push: PushSettings
+    terms: Terms | None
+    looked_up_at: int
+
+    @property
+    def watched(self) -> bool:
+        """Whether the subscriber has a circuit."""
+        return self.push.circuit is not None and self.received.order.key.subscriber_id != "*"
+
+    def is_for_now(self, delivery: Delivery) -> bool:
+        """Whether the order is for the delivery's first attempt now, or none: another order will come."""
+        return self.received.order.until is not None and not delivery.begun
+
+    @property
+    def waiting_order(self) -> WorkOrder:
+        """The order as it waits outside a queue: it is for the delivery in its current state, and comes back in a new
+        message, received for the first time.
+        """
+        return self.received.order.for_any_state
+
+    @property
+    def subscriber_key(self) -> SubscriberKey:
+        """The subscriber that the message is owed to."""
+        return SubscriberKey(
+            project=self.queue.project,
+            queue=self.queue.name,
+            queue_uid=self.queue.uid,
+            subscriber_id=self.received.order.key.subscriber_id,
+        )
+
+
+def terms_of(subscriber: Subscriber, delivery: Delivery) -> Terms | None:
+    """What a subscriber's limits ask for; a unicast delivery goes to whom it can."""
+    if subscriber.limits is None or delivery.subscriber_id == "*":
+        return None
+    return Terms(limits=subscriber.limits, longest_ms=subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS)
+
+
+def look_again(delivery: Delivery, at: int) -> Following:
+    """Look at a delivery again, from the queue that its next attempt needs."""
+    return Following(Follow.LATER if delivery.update_url is None else Follow.POLL, at)
+
+
+def when_settled(delivery: Delivery) -> Following:
+    """What comes next for a delivery that has ended."""
+    given_up = delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.EXPIRED)
+    return Following(Follow.ERROR if given_up else Follow.NOTHING)
