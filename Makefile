@@ -87,12 +87,12 @@ test: check lint test-side-by-side ## style, types and the fastest tests, then e
 test-others: environments
 	@$(PYTHON) -m pytest -q --durations 10 $(IN_TWO) $(addprefix --ignore=,tests/stack tests/sam tests/glue tests/browser $(FASTEST))
 
-# The stack mostly waits for its clocks; the report's Spark, and then sam, take what all others leave of the machine.
+# The stack mostly waits for its clocks; the report's Spark, then sam and the browser, take what it leaves of the machine.
 test-side-by-side: environments report-environment
 	@mkdir -p build
-	@$(MAKE) --no-print-directory -k test-report test-sam >build/test-report-and-sam.txt 2>&1 & beside=$$!; \
-		$(MAKE) --no-print-directory -k test-others test-stack test-browser; others=$$?; \
-		wait $$beside; beside=$$?; cat build/test-report-and-sam.txt; [ $$others = 0 ] && exit $$beside
+	@$(MAKE) --no-print-directory -k test-report test-sam test-browser >build/test-beside.txt 2>&1 & beside=$$!; \
+		$(MAKE) --no-print-directory -k test-others test-stack; others=$$?; \
+		wait $$beside; beside=$$?; cat build/test-beside.txt; [ $$others = 0 ] && exit $$beside
 
 test-quick: environments ## tests that need no running stack
 	@$(PYTHON) -m pytest -q --durations 10 $(IN_TWO) --ignore tests/stack --ignore tests/sam --ignore tests/glue --ignore tests/browser

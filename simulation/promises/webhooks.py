@@ -47,12 +47,12 @@ class Endpoint:
 
     Attributes:
         app: Its application.
-        changed: When its owner disabled, enabled or deleted it, or asked for that, microseconds.
+        changed: From when to when its owner was about to disable, enable, change or delete it, microseconds.
         limited: Whether it has a rate.
     """
 
     app: int
-    changed: Sequence[int]
+    changed: Sequence[tuple[int, int]]
     limited: bool = False
 
 
@@ -112,9 +112,9 @@ class Webhooks:
                 prompt=not endpoint.limited and not message.ordered,
             )
             owed.held = next((max(begins, 0) for begins, ends in held[name] if ends >= message.told.asked), FOREVER)
-            owed.disturbed = min(
-                (at for at in [*endpoint.changed, *gone[name]] if at >= message.told.asked - SECOND), default=FOREVER
-            )
+            since = message.told.asked - SECOND
+            changes = [*endpoint.changed, *((at, at) for at in gone[name])]
+            owed.disturbed = min((max(begins, since) for begins, ends in changes if ends >= since), default=FOREVER)
             self._pushes.judge(owed, [self._seen(each, message) for each in own])
 
     @staticmethod

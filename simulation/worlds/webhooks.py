@@ -30,6 +30,7 @@ from simulation.endpoints import Asked, Endpoint, Mood, life
 from simulation.expressions import Item
 from simulation.policies import in_order, left_alone, within_limits
 from simulation.promises.judgement import Told, Violation
+from simulation.promises.push import FOREVER
 from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
 from simulation.promises.talks import webhooks as talks
 from simulation.promises.webhooks import Endpoint as MadeEndpoint
@@ -96,7 +97,7 @@ class Customer:
             microseconds; None until then.
         changing: Whether its owner is about to change it.
         rate: Maximum requests per second that it wants; 0 for no limit.
-        changed: When its owner asked for it to be disabled, enabled or deleted, microseconds.
+        changed: From when to when its owner was about to change it, microseconds; a request may take many tries.
     """
 
     app: int
@@ -105,7 +106,17 @@ class Customer:
     secrets: list[tuple[int | None, str]] = field(default_factory=list)
     changing: bool = False
     rate: int = 0
-    changed: list[int] = field(default_factory=list)
+    changed: list[tuple[int, int]] = field(default_factory=list)
+
+    def begins_to_change(self, now: int) -> None:
+        """Its owner asks for something."""
+        self.changing = True
+        self.changed.append((now, FOREVER))
+
+    def has_changed(self, now: int) -> None:
+        """Its owner has its answer, or gave up."""
+        self.changing = False
+        self.changed[-1] = self.changed[-1][0], now
 
 
 @dataclass
@@ -351,8 +362,7 @@ class WebhooksWorld(PushWorld):
         customer = random.choice(self.customers)
         if customer.changing or self._settings[customer.endpoint_id][-1][1] is None:
             return
-        customer.changing = True
-        customer.changed.append(self._account.scheduler.now)
+        customer.begins_to_change(self._account.scheduler.now)
         path = f"/app/{self._apps[customer.app]}/endpoint/{customer.endpoint_id}"
         choice = random.random()
         settings = self._settings[customer.endpoint_id][-1][1]
@@ -371,7 +381,7 @@ class WebhooksWorld(PushWorld):
         else:
             self._account.note(f"owner deletes {customer.endpoint_id}: {self._ask('DELETE', path).status}")
             self._make_endpoint(customer.app, random)
-        customer.changing = False
+        customer.has_changed(self._account.scheduler.now)
 
     def _watch(self, random: Random) -> None:
         """The owner pauses failing endpoints that still have tries to come, until they may be well again."""
@@ -379,10 +389,9 @@ class WebhooksWorld(PushWorld):
         settings = self._settings[customer.endpoint_id][-1][1]
         if customer.changing or settings is None or settings.fields.disabled or customer.endpoint.mood() is Mood.WELL:
             return
-        customer.changing = True
-        customer.changed.append(self._account.scheduler.now)
+        customer.begins_to_change(self._account.scheduler.now)
         self._pause(f"/app/{self._apps[customer.app]}/endpoint/{customer.endpoint_id}", random.choice((600, 2_500)))
-        customer.changing = False
+        customer.has_changed(self._account.scheduler.now)
 
     def _pause(self, path: str, seconds: int) -> None:
         self._change(path, {"disabled": True})

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 def fingerprints(seed: int, *, hash_seed: int) -> list[str]:
     """The fingerprints of a run of each world, made in a separate process."""
     run = subprocess.run(
-        [sys.executable, "-m", "simulation", "--seed", str(seed), "--world", "all", "--hours", "0.25"],
+        [sys.executable, "-m", "simulation", "--seed", str(seed), "--world", "all", "--hours", "0.1"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": "layers/pushhub:.", "PYTHONHASHSEED": str(hash_seed)},
         capture_output=True,

@@ -289,8 +289,8 @@ def test_a_turn_that_anybody_takes_would_be_seen() -> None:
     with patch.object(DynamoDBSubscribers, "take_turn", take_turn):
         bench = Bench("anybody/1", limits=Limits(concurrency=2), takes_ms=lambda _: 2_000)
         with bench.running():
-            bench.post(300)
-            bench.goes_on(20)
+            bench.post(60)
+            bench.goes_on(8)
     assert bench.receiver.most_at_once > 2
 
 

@@ -95,7 +95,7 @@ def run(**what: Any) -> dict[str, Any]:
 
 def test_a_run_notices_a_change_and_knows_what_it_reaches() -> None:
     # Given a run of queues, which keeps its promises
-    plan = {"plans": [{"world": "ironmq", "seed": 1, "hours": 0.25}]}
+    plan = {"plans": [{"world": "ironmq", "seed": 1, "hours": 0.1}]}
     calm = run(**plan)
     assert calm["rules"] == []
     # When messages are owed to nobody, by a statement that the run reaches

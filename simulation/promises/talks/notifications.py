@@ -127,7 +127,7 @@ def tokens(talk: Talk) -> None:
     for good in ({"subscriber": 200 * "s"}, {"subscription": 200 * "t"}, {"expiresInMinutes": 525_600}):
         talk.ask("POST", "/token", {**wanted, **good}, shows={"token": str})
     talk.ask("GET", f"/token?token={token[:-2]}xx", status=401)
-    talk.sleep(115)
+    talk.sleep(115, exactly=True)
     talk.ask("GET", f"/token?token={token}")
     talk.sleep(10)
     talk.ask("GET", f"/token?token={token}", status=401)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -125,6 +126,11 @@ class Talk:
     def sleep(self, seconds: float, *, exactly: bool = False) -> None:
         """Wait until something has come, which takes longer where batches are gathered; or wait ``exactly`` so long."""
         self._around.sleep(seconds + (0 if exactly else self._around.gathered_s))
+
+    @property
+    def gathered_s(self) -> int:
+        """How much later than otherwise a message may come, as batches are gathered on its way, whole seconds."""
+        return math.ceil(self._around.gathered_s)
 
     def through(self, *parts: Callable[[Talk], None]) -> None:
         """One part after the other; one that cannot go on, as an answer lacks what comes next, breaks off."""
