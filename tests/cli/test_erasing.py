@@ -65,6 +65,7 @@ ITEMS = [
     ("WebhooksTable", "T#{p}#ep_1", "T#1", {}),
     ("WebhooksTable", "FRAME#{p}#app_1", "FRAME", {}),
     ("WebhooksTable", "ENDS", "001795000000000#{p}#app_1#ep_1#d", {}),
+    ("WebhooksTable", "SCHEME-ENDS", "001795000000000#{p}#app_1#ep_1#d", {}),
     ("WebhooksTable", "RUNNING", "{p}#qtask_1", {}),
     ("WebhooksTable", "RUNNING-TURNS", "{p}", {}),
     ("ScheduleTable", "PAST#{p}", "S#1", {}),

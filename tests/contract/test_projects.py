@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 
+from pushhub.base.errors import Conflict
+from pushhub.base.signature_schemes import PRESETS
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Mark, Quota
 from pushhub.engine.model.span_export import SpanExport
@@ -43,6 +46,29 @@ def test_where_a_project_exports_spans_to_is_found_replaced_and_removed(config_s
     config_store.remove_span_export(PROJECT)
     config_store.remove_span_export(PROJECT)
     assert config_store.span_export(PROJECT) is None
+
+
+def test_the_schemes_of_a_project_are_changed_and_nothing_else_of_it(config_store: Projects) -> None:
+    # Given a project that was changed since it was read
+    project = Project(project_id=PROJECT, name="Café", created_at=NOW)
+    config_store.put_project(project)
+    config_store.put_project(replace(project, suspended_at=NOW))
+    # When its schemes are set
+    schemes = (replace(PRESETS["stripe"], ends_at=NOW), PRESETS["standard-webhooks"])
+    config_store.sign_project(PROJECT, schemes)
+    # Then they are found, and the change is, too
+    assert config_store.project(PROJECT) == replace(project, suspended_at=NOW, signatures=schemes)
+    # And they stay with the project when it is stored again
+    found = config_store.project(PROJECT, within_ms=0)
+    assert found is not None
+    config_store.put_project(replace(found, name="Tea"))
+    assert config_store.project(PROJECT, within_ms=0) == replace(found, name="Tea")
+    # When they are removed, or belong to nobody
+    config_store.sign_project(PROJECT, ())
+    assert config_store.project(PROJECT) == replace(found, name="Tea", signatures=())
+    with pytest.raises(Conflict):
+        config_store.sign_project(OTHER_PROJECT, schemes)
+    assert config_store.project(OTHER_PROJECT) is None
 
 
 def test_a_token_acts_for_its_own_project_until_it_is_removed(config_store: Projects) -> None:

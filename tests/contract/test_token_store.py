@@ -15,7 +15,7 @@ from pushhub.base.errors import Conflict
 from pushhub.engine.oauth import TokenOwner, TokenState, TokenStore
 from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
 from pushhub.webhooks.certificate_ends import EndNote, EndNotes
-from pushhub.webhooks.store.dynamodb_ends import DynamoDBEndNotes
+from pushhub.webhooks.store.dynamodb_ends import DynamoDBEndNotes, DynamoDBSchemeEndNotes
 
 OWNER = TokenOwner(PROJECT, "ep_1")
 STATE = TokenState(
@@ -67,13 +67,17 @@ def test_one_of_two_that_change_the_same_state_is_refused(store: TokenStore) -> 
     assert stored.claim == "first"
 
 
-@pytest.fixture(params=["fake", "dynamodb"])
+@pytest.fixture(params=["fake", "certificates", "schemes"])
 def ends(request: pytest.FixtureRequest) -> Iterator[EndNotes]:
     if request.param == "fake":
         yield FakeEndNotes()
         return
     with aws.dynamodb() as client:
-        yield DynamoDBEndNotes(client, aws.WEBHOOKS_TABLE, FakeClock())
+        certificates = DynamoDBEndNotes(client, aws.WEBHOOKS_TABLE, FakeClock())
+        schemes = DynamoDBSchemeEndNotes(client, aws.WEBHOOKS_TABLE, FakeClock())
+        own, other = (certificates, schemes) if request.param == "certificates" else (schemes, certificates)
+        other.note_end(EndNote(NOW, PROJECT, "app_1", "ep_other", "d"))
+        yield own
 
 
 def test_notes_of_ends_come_in_the_order_of_their_time_until_they_are_dropped(ends: EndNotes) -> None:

@@ -16,6 +16,7 @@ from tests.fakes.webhooks import FakeIdempotencyKeys, FakeWebhooksLogs, FakeWebh
 
 from pushhub.base.errors import Conflict
 from pushhub.base.ports import Vault
+from pushhub.base.signature_schemes import PRESETS
 from pushhub.cloud.vault import KmsVault
 from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
@@ -111,12 +112,11 @@ FULL = EndpointFields(
 
 
 def test_an_application_is_found_by_id_and_uid_with_all_its_fields(settings: Any) -> None:
-    stored = settings.put_application(
-        application(
-            uid="acme", throttle_rate=5, metadata={"a": "☃"}, redaction=Redaction(payload=("ü.*",), answers=("**.b",))
-        ),
-        None,
+    made = application(
+        uid="acme", throttle_rate=5, metadata={"a": "☃"}, redaction=Redaction(payload=("ü.*",), answers=("**.b",))
     )
+    schemes = (replace(PRESETS["stripe"], ends_at=NOW), PRESETS["standard-webhooks"])
+    stored = settings.put_application(replace(made, signatures=schemes), None)
     assert stored.version == 1
     for name in (stored.app_id, "acme"):
         assert settings.application(PROJECT, name) == stored

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.fakes.clock import FakeClock
 from tests.fakes.credentials import credentials
 
 from pushhub.base.errors import Conflict
+from pushhub.base.signature_schemes import Scheme
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.queue import Queue
 from pushhub.engine.model.quota import Mark
@@ -50,6 +52,11 @@ class FakeConfigStore:
 
     def remove_span_export(self, project_id: str) -> None:
         self._span_exports.pop(project_id, None)
+
+    def sign_project(self, project_id: str, signatures: Sequence[Scheme]) -> None:
+        if project_id not in self._projects:
+            raise Conflict("there is no such project")
+        self._projects[project_id] = replace(self._projects[project_id], signatures=tuple(signatures))
 
     def projects(self) -> list[Project]:
         return sorted(self._projects.values(), key=lambda each: (each.created_at, each.project_id))

@@ -202,6 +202,7 @@ class FakePorts:
         self.told_counts = FakeToldCounts()
         self.places = FakePlaces()
         self.end_notes = FakeEndNotes()
+        self.scheme_end_notes = FakeEndNotes()
         self.message_log = FakeWebhooksLogs()
         self.idempotency_ms = 12 * 3_600_000
 

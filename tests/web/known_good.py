@@ -21,6 +21,7 @@ from pushhub.web.api import Route
 
 ROUTES: dict[str, Route[Any, Any]] = {each.name: each for each in all_routes()}
 ENDPOINT = "https://a.example/in"
+_NOW = FakeClock().now()
 _HOUR = FakeClock().now() // HOUR_MS * HOUR_MS - 3 * HOUR_MS
 
 
@@ -554,6 +555,12 @@ OWN_SIGNATURE = {
     "secret": "key_0123456789",
     "gracePeriodSeconds": 60,
 }
+DEFAULT_SIGNATURE = {
+    "content": "{ts}.{body}",
+    "key": {"prefix": "whsec_", "encoding": "base64"},
+    "header": {"name": "X-Sign"},
+    "headers": {"X-Kind": "{event_type}"},
+}
 OAUTH = {
     "grantType": "clientCredentials",
     "authMethod": "clientSecretJwt",
@@ -770,8 +777,13 @@ WEBHOOKS = {
     "webhooks.rotate_secret": Good(_webhook_endpoint, {"key": SECRET["secret"], "gracePeriodSeconds": 60}),
     "webhooks.show_signatures": Good(_webhook_endpoint),
     "webhooks.set_signatures": Good(
-        _webhook_endpoint, {"signatures": [OWN_SIGNATURE, {"preset": "standard-webhooks"}]}
+        _webhook_endpoint,
+        {"signatures": [{**OWN_SIGNATURE, "endsAt": iso_time(_NOW + 86_400_000)}, {"preset": "standard-webhooks"}]},
     ),
+    "webhooks.show_application_signatures": Good(_application),
+    "webhooks.set_application_signatures": Good(_application, {"signatures": [DEFAULT_SIGNATURE]}),
+    "webhooks.show_project_signatures": Good(),
+    "webhooks.set_project_signatures": Good(body={"signatures": [DEFAULT_SIGNATURE]}),
     "webhooks.show_oauth": Good(_gated),
     "webhooks.set_oauth": Good(_webhook_endpoint, OAUTH),
     "webhooks.remove_oauth": Good(_gated),

@@ -52,6 +52,7 @@ class Scheme:
         joiner: Between the signatures of several keys.
         companions: Names and templates of further headers.
         query: Name of a parameter that is added to the URL and holds the SHA-256 of the body; empty for none.
+        ends_at: From when on it signs no more, epoch milliseconds; 0 for never.
     """
 
     preset: str = ""
@@ -67,6 +68,7 @@ class Scheme:
     joiner: str = ","
     companions: tuple[tuple[str, str], ...] = ()
     query: str = ""
+    ends_at: int = 0
 
     @property
     def standard(self) -> bool:
@@ -77,6 +79,10 @@ class Scheme:
     def names(self) -> tuple[str, ...]:
         """The headers that it sets, in lower case."""
         return (self.header.lower(), *(name.lower() for name, _ in self.companions))
+
+    def signs_at(self, now: int) -> bool:
+        """Whether it signs what is sent at a time (epoch milliseconds)."""
+        return not self.ends_at or now < self.ends_at
 
     def key(self, secret: str) -> bytes:
         """The bytes of the key that a secret stands for. Nothing is trimmed, completed or guessed.

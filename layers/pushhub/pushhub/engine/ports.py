@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.model.activity import Activity, SubscriberActivity
     from pushhub.engine.model.attempt_counts import AttemptCounts, CountedSubscriber
     from pushhub.engine.model.circuit import Health, SubscriberKey
@@ -45,6 +46,13 @@ class ProjectStore(Protocol):
 
     def project(self, project_id: str, *, within_ms: int = PROJECT_MS) -> Project | None:
         """The project, or None. A copy that was read longer ago than this is not enough; 0 for none at all."""
+
+    def sign_project(self, project_id: str, signatures: Sequence[Scheme]) -> None:
+        """Set the signature schemes of an existing project, and nothing else of it.
+
+        Raises:
+            Conflict: It does not exist.
+        """
 
     def projects(self) -> list[Project]:
         """All projects, oldest first. Reads the whole table: for operators."""

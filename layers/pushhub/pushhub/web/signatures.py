@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Never
 
 from pushhub.base.signature_schemes import (
@@ -25,7 +26,7 @@ from pushhub.base.signature_schemes import (
 )
 from pushhub.base.signing import DEFAULT_GRACE_S, MAX_GRACE_S, MAX_OLD_KEYS, TooManyKeys
 from pushhub.base.signing_change import WantedSignature
-from pushhub.base.times import iso_time
+from pushhub.base.times import epoch_ms, iso_time
 
 MOST = 2
 """Most schemes that sign the same request."""
@@ -43,6 +44,10 @@ MOST_SECRET = 256
 LEAST_SECRET = 8
 """Least bytes of the key of an owner's own scheme; a preset takes what its sender hands out."""
 
+FURTHEST_END_MS = 400 * 86_400_000
+"""How far away the end of a scheme may be, milliseconds."""
+
+_MOST_OF_A_TIME = 64
 _TEXTS = ("id", "event_id", "event_type", "ts", "ts_ms", "ts_iso")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _PRINTABLE = re.compile(rb"[\x20-\x7e]*")
@@ -78,6 +83,7 @@ _PLACES = {
     "joiner": ("header", "joiner"),
     "companions": ("headers",),
     "query": ("query",),
+    "ends_at": ("endsAt",),
 }
 """Where a field of a scheme is written."""
 
@@ -121,6 +127,8 @@ def read_signatures(given: Any) -> tuple[WantedSignature, ...]:
         taken = set(read[0].scheme.names) & set(read[1].scheme.names)
         if taken:
             raise SignatureRefused(f"Both signatures set the header {min(taken)}", "1", "header", "name")
+    if read and all(each.scheme.ends_at for each in read):
+        raise SignatureRefused("One signature has to stay: only the other may end", str(len(read) - 1), "endsAt")
     return read
 
 
@@ -171,7 +179,7 @@ class _Reader:
             changed["companions"] = self._companions(base)
         if self._given.get("query") is not None and self._given["query"] != _query_view(base):
             self._refuse("Only the preset twilio adds to the URL", "query")
-        scheme = replace(base, **changed)
+        scheme = replace(base, **changed, ends_at=self._end())
         for name, value in changed.items():
             if base.preset and name not in _SETTABLE.get(base.preset, ()) and value != getattr(base, name):
                 self._refuse(f"The preset {base.preset} says what this is", *_PLACES[name])
@@ -275,6 +283,15 @@ class _Reader:
         check_secret(scheme, secret, *self._where, "secret")
         return secret
 
+    def _end(self) -> int:
+        given = self._text("endsAt")
+        if given is None:
+            return 0
+        moment = _moment(given)
+        if moment is None:
+            self._refuse("A time such as 2026-12-31T00:00:00Z is required", "endsAt")
+        return max(1, moment)
+
     def _grace(self, scheme: Scheme) -> int | None:
         grace = self._given.get("gracePeriodSeconds")
         if grace is None:
@@ -314,6 +331,15 @@ class _Reader:
         raise SignatureRefused(message, *self._where, *place)
 
 
+def _moment(text: str) -> int | None:
+    """A time in epoch milliseconds; None if it is not one, or of an unknown time zone."""
+    try:
+        aware = len(text) <= _MOST_OF_A_TIME and datetime.fromisoformat(text).tzinfo is not None
+        return epoch_ms(text) if aware else None
+    except (ValueError, OverflowError):
+        return None
+
+
 def check_secret(scheme: Scheme, secret: str, *place: str) -> None:
     """Check that a scheme can sign with a secret.
 
@@ -344,12 +370,27 @@ def renewed(wanted: Sequence[WantedSignature], stored: Mapping[str, SecretRing],
         now: Epoch milliseconds.
 
     Raises:
-        SignatureRefused: One has no secret, cannot be used with the stored one, or has too many old ones.
+        SignatureRefused: One has no secret, cannot be used with the stored one, has too many old ones, or ends at a
+            time that is past or too far away.
     """
+    check_ends(wanted, now)
     return [
         None if each.scheme.standard else _ring(each, stored.get(each.scheme.header.lower()), str(number), now)
         for number, each in enumerate(wanted)
     ]
+
+
+def check_ends(wanted: Sequence[WantedSignature], now: int) -> None:
+    """Check when schemes end.
+
+    Raises:
+        SignatureRefused: One has ended, or ends too far away.
+    """
+    for number, each in enumerate(wanted):
+        if not each.scheme.signs_at(now):
+            raise SignatureRefused("This is past", str(number), "endsAt")
+        if each.scheme.ends_at > now + FURTHEST_END_MS:
+            raise SignatureRefused("A signature may end within 400 days", str(number), "endsAt")
 
 
 def _ring(wanted: WantedSignature, before: SecretRing | None, place: str, now: int) -> SecretRing:
@@ -379,6 +420,8 @@ def _query_view(scheme: Scheme) -> dict[str, str]:
 def scheme_view(scheme: Scheme) -> dict[str, Any]:
     """A scheme as its owner is shown it, and may send it back."""
     shown: dict[str, Any] = {"preset": scheme.preset} if scheme.preset else {}
+    if scheme.ends_at:
+        shown["endsAt"] = iso_time(scheme.ends_at)
     if scheme.standard:
         return shown
     shown |= {

@@ -23,14 +23,7 @@ from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, insufficient, not_found
 from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints, UidTaken
-from pushhub.webhooks.signatures import (
-    FIELD,
-    check_fit,
-    parse_signatures,
-    rings_of,
-    signatures_view,
-    with_signatures,
-)
+from pushhub.webhooks.signatures import check_fit, parse_signatures
 from pushhub.webhooks.wire.endpoint import (
     Rotation,
     checked_together,
@@ -45,13 +38,14 @@ from pushhub.webhooks.wire.endpoint import as_meant as headers_as_meant
 from pushhub.webhooks.wire.fields import NAME, Fields, size_of
 
 if TYPE_CHECKING:
-    from pushhub.base.ports import Clock, Vault
+    from pushhub.base.ports import Clock
     from pushhub.engine.copies import ChangeNotes
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.target import Targets
     from pushhub.webhooks.event_types import WebhooksEventTypes
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.rights import Rights
+    from pushhub.webhooks.signatures import EndpointSignatures
 
 MAX_BYTES = 300_000
 """Maximum size of an endpoint without its headers and keys, in bytes of JSON: it is kept in one item."""
@@ -86,7 +80,7 @@ class WebhooksEndpoints:
         store: Where endpoints are kept.
         notes: Notes changes before they are made.
         event_types: Knows which types an endpoint may choose.
-        vault: Encrypts their signing keys.
+        signatures: Knows what signs their requests.
         credentials: Opens what they hide.
         questions: Asks endpoints for their consent.
         targets: Other kinds of subscribers, whose URLs endpoints may have, too.
@@ -102,7 +96,7 @@ class WebhooksEndpoints:
         store: Endpoints,
         notes: ChangeNotes,
         event_types: WebhooksEventTypes,
-        vault: Vault,
+        signatures: EndpointSignatures,
         credentials: Credentials,
         questions: Questions,
         targets: Callable[[], Targets],
@@ -118,7 +112,7 @@ class WebhooksEndpoints:
         self._store = store
         self._notes = notes
         self._event_types = event_types
-        self._vault = vault
+        self._signatures = signatures
         self._credentials = credentials
         self._clock = clock
 
@@ -159,12 +153,8 @@ class WebhooksEndpoints:
             created_at=now,
             updated_at=now,
         )
-        named = with_signatures(replace(named, headers=headers), wanted, fields, vault=self._vault, now=now)
-        made = replace(
-            named,
-            question=self._asked(named, fields),
-            sealed=self._vault.seal(project_id, KeyRing(key).encode()),
-        )
+        named = self._signatures.changed(replace(named, headers=headers), wanted, fields)
+        made = self._signatures.with_keys(replace(named, question=self._asked(named, fields)), KeyRing(key))
         try:
             stored = self._store.put_endpoint(made, None)
         except UidTaken:
@@ -341,7 +331,7 @@ class WebhooksEndpoints:
 
     def keys(self, endpoint: Endpoint) -> KeyRing:
         """The signing keys of an endpoint."""
-        return KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
+        return self._signatures.keys(endpoint)
 
     def public_keys(self, project_id: str, app_id: str, endpoint_id: str) -> list[bytes]:
         """The public keys that an endpoint's requests are signed with now, the current one first.
@@ -357,7 +347,7 @@ class WebhooksEndpoints:
             NotFound: No such endpoint.
         """
         endpoint = self._by_ids(project_id, app_id, endpoint_id)
-        if not endpoint.signs_standard:
+        if not self._signatures.signs_with_keys(endpoint):
             return []
         return [each.public for each in self.keys(endpoint).live(self._clock.now()) if each.public]
 
@@ -386,7 +376,7 @@ class WebhooksEndpoints:
         key = rotation.key or new_key()
 
         def change(stored: Endpoint) -> Endpoint:
-            if not stored.signs_standard:
+            if not self._signatures.signs_with_keys(stored):
                 raise Refused(
                     400, "own_signatures", "This secret signs nothing: each of the endpoint's signatures has its own"
                 )
@@ -399,37 +389,9 @@ class WebhooksEndpoints:
                     "limit_reached",
                     f"Too many old keys are still valid; the next one expires at {iso_time(error.next_expiry)}",
                 ) from error
-            return replace(stored, sealed=self._vault.seal(project_id, ring.encode()))
+            return self._signatures.with_keys(stored, ring)
 
         return self._updated(self.endpoint(project_id, app, name), change), key
-
-    def signatures(self, project_id: str, app: str, name: str) -> Mapping[str, object]:
-        """The schemes that sign an endpoint's requests, as shown to their owner.
-
-        Raises:
-            NotFound: No such application or endpoint.
-        """
-        return signatures_view(self.endpoint(project_id, app, name), self._vault, self._clock.now())
-
-    def set_signatures(self, project_id: str, app: str, name: str, fields: Fields) -> Mapping[str, object]:
-        """Replace the schemes that sign an endpoint's requests.
-
-        Returns:
-            As shown to their owner.
-
-        Raises:
-            NotFound: No such application or endpoint.
-            Unprocessable: One could not be right.
-        """
-        if not fields.has(FIELD):
-            raise fields.refuse("A list of signatures is required", FIELD)
-        wanted = parse_signatures(fields)
-
-        def change(stored: Endpoint) -> Endpoint:
-            return with_signatures(stored, wanted, fields, vault=self._vault, now=self._clock.now())
-
-        changed = self._updated(self.endpoint(project_id, app, name), change)
-        return signatures_view(changed, self._vault, self._clock.now())
 
     def change(self, project_id: str, app: str, name: str, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         """Make a change of an endpoint as it is stored, and opened; it may be made several times until it is saved.
@@ -438,14 +400,6 @@ class WebhooksEndpoints:
             NotFound: No such application or endpoint.
         """
         return self._updated(self.endpoint(project_id, app, name), change)
-
-    def shown_secret(self, endpoint: Endpoint) -> str:
-        """The secret by which an endpoint's receiver verifies: for an Ed25519 key, its public half; without Standard
-        Webhooks among its signatures, that of the first, in its own writing.
-        """
-        if not endpoint.signs_standard:
-            return next(ring.current for ring in rings_of(endpoint, self._vault) if ring is not None)
-        return self.keys(endpoint).current.shown
 
     def headers(self, project_id: str, app: str, name: str) -> Mapping[str, str]:
         """The headers of an endpoint.
@@ -599,7 +553,8 @@ class WebhooksEndpoints:
 
         def once() -> Endpoint:
             nonlocal before
-            after = replace(change(self._opened(before)), updated_at=self._clock.now())
+            current = self._signatures.without_ended(self._opened(before))
+            after = replace(change(current), updated_at=self._clock.now())
             self._notes.note(there.project, queue_of(there.app_id))
             try:
                 return self._store.put_endpoint(after, before)

@@ -122,6 +122,23 @@ class Operational:
         if operational is not None and endpoint.app_id != OPERATIONAL_APP:
             self._say(operational, event, {"type": event, "data": self._about(endpoint, more)}, cause, at)
 
+    def announce(self, project_id: str, event: str, data: Mapping[str, object], *, cause: str, at: int) -> None:
+        """Send an event about something of a project. Idempotent per cause.
+
+        Args:
+            project_id: The project.
+            event: Its type.
+            data: What it says.
+            cause: Identifies the cause.
+            at: When that was, epoch milliseconds.
+
+        Raises:
+            Unavailable: The event may not have been sent; announce it again.
+        """
+        operational = self._applications.application(project_id, OPERATIONAL_APP)
+        if operational is not None:
+            self._say(operational, event, {"type": event, "data": data}, cause, at)
+
     def _about(self, endpoint: Endpoint, more: Mapping[str, object]) -> Mapping[str, object]:
         application = self._applications.application(endpoint.project, endpoint.app_id)
         return {

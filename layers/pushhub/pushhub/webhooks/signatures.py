@@ -1,8 +1,9 @@
-"""The signature schemes of endpoints: chosen by their owners, with secrets of their own, and used for each attempt."""
+"""The signatures of endpoints: keys of Standard Webhooks, and schemes that their owners choose."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
@@ -16,22 +17,27 @@ from pushhub.base.signature_schemes import (
     sign,
     signed_url,
 )
+from pushhub.base.signing import KeyRing
 from pushhub.base.times import iso_time
 from pushhub.egress.url import InvalidTarget, wire_url
-from pushhub.web.signatures import SignatureRefused, by_header, read_signatures, renewed, scheme_view
+from pushhub.web.signatures import SignatureRefused, by_header, check_ends, read_signatures, renewed, scheme_view
+from pushhub.webhooks.certificate_ends import DAY_MS, EndNote
 from pushhub.webhooks.wire.endpoint import is_http
 
 if TYPE_CHECKING:
-    from pushhub.base.ports import Vault
+    from pushhub.base.ports import Clock, Vault
     from pushhub.base.signing_change import WantedSignature
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.wire.fields import Fields
 
 FIELD = "signatures"
 
+WARNED_DAYS = (7, 1)
+"""Days before the end of a scheme at which its owner is told."""
+
 
 def parse_signatures(fields: Fields) -> tuple[WantedSignature, ...]:
-    """Read the schemes that an owner asks for; none stands for Standard Webhooks alone.
+    """Read the schemes that an owner asks for; none for those of the application or project.
 
     Raises:
         Unprocessable: One could not be right.
@@ -49,35 +55,114 @@ def rings_of(endpoint: Endpoint, vault: Vault) -> list[SecretRing | None]:
     return decode_rings(vault.open(endpoint.project, endpoint.scheme_secrets))
 
 
-def with_signatures(
-    endpoint: Endpoint, wanted: Sequence[WantedSignature], fields: Fields, *, vault: Vault, now: int
-) -> Endpoint:
-    """An endpoint that is signed as its owner asks.
-
-    A scheme is known by the header that carries its signature: it keeps its secrets if no other is given, and replaces
-    them like a rotation if one is.
+def next_warning(scheme: Scheme, after: int) -> int | None:
+    """When the end of a scheme is told next, epoch milliseconds; None if everything has been said.
 
     Args:
-        endpoint: As it is stored, and opened.
-        wanted: See :func:`parse_signatures`.
-        fields: The request.
-        vault: Opens and encrypts secrets.
-        now: Epoch milliseconds.
-
-    Raises:
-        Unprocessable: A scheme has no secret, or does not go together with the endpoint's URL or headers.
+        scheme: The scheme.
+        after: Warnings up to this time are past.
     """
-    if all(each.scheme.standard for each in wanted):
-        return replace(endpoint, signatures=(), scheme_secrets=b"")
-    schemes = tuple(each.scheme for each in wanted)
-    stored = by_header(endpoint.signatures, rings_of(endpoint, vault))
-    try:
-        rings = renewed(wanted, stored, now)
-    except SignatureRefused as refused:
-        raise fields.refuse(refused.message, FIELD, *refused.place) from refused
-    changed = replace(endpoint, signatures=schemes, scheme_secrets=vault.seal(endpoint.project, encode_rings(rings)))
-    check_fit(changed, fields, FIELD)
-    return changed
+    if not scheme.ends_at:
+        return None
+    return next((at for at in (scheme.ends_at - days * DAY_MS for days in WARNED_DAYS) if at > after), None)
+
+
+def ending(scheme: Scheme) -> str:
+    """What names the end of a scheme, among all ends and schemes of an endpoint."""
+    return f"{scheme.ends_at}-{hashlib.sha256(scheme.header.lower().encode()).hexdigest()[:12]}"
+
+
+class EndpointSignatures:
+    """What signs the requests of endpoints.
+
+    Args:
+        vault: Opens and encrypts secrets.
+        note_end: Keeps a note of what is to be told of a scheme's end.
+        clock: Time.
+    """
+
+    def __init__(self, *, vault: Vault, note_end: Callable[[EndNote], None], clock: Clock) -> None:
+        self._vault = vault
+        self._note_end = note_end
+        self._clock = clock
+
+    def keys(self, endpoint: Endpoint) -> KeyRing:
+        """An endpoint's own keys."""
+        return KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
+
+    def with_keys(self, endpoint: Endpoint, keys: KeyRing) -> Endpoint:
+        """An endpoint with other keys of its own."""
+        return replace(endpoint, sealed=self._vault.seal(endpoint.project, keys.encode()))
+
+    def signs_with_keys(self, endpoint: Endpoint) -> bool:
+        """Whether an endpoint's own keys sign its requests: as Standard Webhooks or, without schemes of its own, as its
+        application or project says.
+        """
+        now = self._clock.now()
+        return not endpoint.signatures or any(each.standard and each.signs_at(now) for each in endpoint.signatures)
+
+    def secret(self, endpoint: Endpoint) -> str:
+        """The secret by which an endpoint's receiver verifies: for an Ed25519 key, its public half; where its own keys
+        do not sign, that of the first of its schemes, in its own writing.
+        """
+        if self.signs_with_keys(endpoint):
+            return self.keys(endpoint).current.shown
+        now = self._clock.now()
+        pairs = zip(endpoint.signatures, rings_of(endpoint, self._vault), strict=True)
+        return next(ring.current for scheme, ring in pairs if ring is not None and scheme.signs_at(now))
+
+    def without_ended(self, endpoint: Endpoint) -> Endpoint:
+        """An endpoint without the schemes that have ended, and their secrets."""
+        now = self._clock.now()
+        if all(each.signs_at(now) for each in endpoint.signatures):
+            return endpoint
+        pairs = [
+            (scheme, ring)
+            for scheme, ring in zip(endpoint.signatures, rings_of(endpoint, self._vault), strict=True)
+            if scheme.signs_at(now)
+        ]
+        return self._with(endpoint, [scheme for scheme, _ in pairs], [ring for _, ring in pairs])
+
+    def changed(self, endpoint: Endpoint, wanted: Sequence[WantedSignature], fields: Fields) -> Endpoint:
+        """An endpoint that is signed as its owner asks.
+
+        A scheme is known by the header that carries its signature: it keeps its secrets if no other is given, and
+        replaces them like a rotation if one is. What is to be told of ends is noted before they are stored: a note
+        without its scheme tells nothing.
+
+        Args:
+            endpoint: As it is stored, and opened.
+            wanted: See :func:`parse_signatures`.
+            fields: The request.
+
+        Raises:
+            Unprocessable: A scheme has no secret, or does not go together with the endpoint's URL or headers.
+        """
+        if not wanted:
+            return replace(endpoint, signatures=(), scheme_secrets=b"")
+        now = self._clock.now()
+        stored = by_header(endpoint.signatures, rings_of(endpoint, self._vault))
+        try:
+            rings = renewed(wanted, stored, now)
+        except SignatureRefused as refused:
+            raise fields.refuse(refused.message, FIELD, *refused.place) from refused
+        changed = self._with(endpoint, [each.scheme for each in wanted], rings)
+        check_fit(changed, fields, FIELD)
+        for scheme in changed.signatures:
+            at = next_warning(scheme, now)
+            if at is not None:
+                self._note_end(EndNote(at, endpoint.project, endpoint.app_id, endpoint.endpoint_id, ending(scheme)))
+        return changed
+
+    def _with(self, endpoint: Endpoint, schemes: Sequence[Scheme], rings: Sequence[SecretRing | None]) -> Endpoint:
+        secrets = self._vault.seal(endpoint.project, encode_rings(rings)) if any(rings) else b""
+        return replace(endpoint, signatures=tuple(schemes), scheme_secrets=secrets)
+
+    def view(self, endpoint: Endpoint) -> list[Mapping[str, Any]]:
+        """The schemes of an endpoint's own as its owner is shown them, without secrets."""
+        now, rings = self._clock.now(), rings_of(endpoint, self._vault)
+        pairs = zip(endpoint.signatures, rings, strict=True)
+        return [_view(scheme, ring, now) for scheme, ring in pairs if scheme.signs_at(now)]
 
 
 def check_fit(endpoint: Endpoint, fields: Fields, *place: str) -> None:
@@ -90,7 +175,7 @@ def check_fit(endpoint: Endpoint, fields: Fields, *place: str) -> None:
         from pushhub.webhooks.gates import check_gates  # noqa: PLC0415 (only endpoints with gates pay)
 
         check_gates(endpoint, fields, *place)
-    if not endpoint.signatures:
+    if not any(not each.standard or each.ends_at for each in endpoint.signatures):
         return
     if not is_http(endpoint.fields.url):
         raise fields.refuse("Only an HTTP endpoint has signatures", *place)
@@ -107,35 +192,82 @@ def check_fit(endpoint: Endpoint, fields: Fields, *place: str) -> None:
             raise fields.refuse(f"The URL has a parameter {scheme.query} already, which the signature adds", *place)
 
 
-def signed(endpoint: Endpoint, request: Unsigned, vault: Vault) -> tuple[str, dict[str, str]]:
-    """The URL to call, and the headers that sign the request, of an endpoint's own schemes.
-
-    Standard Webhooks' headers are not among them.
+def signed(url: str, pairs: Sequence[tuple[Scheme, Sequence[str]]], request: Unsigned) -> tuple[str, dict[str, str]]:
+    """The URL to call, and the headers that sign the request.
 
     Args:
-        endpoint: The endpoint, with its hidden values.
+        url: The endpoint's.
+        pairs: The schemes, without Standard Webhooks, each with its valid secrets, the newest first.
         request: The request; its URL is not used.
-        vault: Opens the secrets.
+    """
+    seen = wire_url(url)
+    headers: dict[str, str] = {}
+    for scheme, _ in pairs:
+        url, seen = signed_url(scheme, url.partition("#")[0], request.body), signed_url(scheme, seen, request.body)
+    for scheme, secrets in pairs:
+        headers |= sign(scheme, secrets, replace(request, url=seen))
+    return url, headers
+
+
+def secrets_of(
+    endpoint: Endpoint, schemes: Sequence[Scheme], keys: KeyRing | None, vault: Vault, now: int
+) -> list[tuple[Scheme, Sequence[str]]]:
+    """The schemes that sign an endpoint's request now, except Standard Webhooks, with their secrets.
+
+    Args:
+        endpoint: The endpoint.
+        schemes: Its own, or those that it inherits.
+        keys: Its own keys, which sign in the schemes that it inherits.
+        vault: Opens the secrets of its own schemes.
+        now: Epoch milliseconds.
 
     Raises:
         Unavailable: The secrets could not be decrypted.
     """
-    url, seen = endpoint.fields.url, wire_url(endpoint.fields.url)
-    headers: dict[str, str] = {}
-    for scheme in endpoint.signatures:
-        url, seen = signed_url(scheme, url.partition("#")[0], request.body), signed_url(scheme, seen, request.body)
-    for scheme, ring in zip(endpoint.signatures, rings_of(endpoint, vault), strict=True):
-        if ring is not None:
-            headers |= sign(scheme, ring.live(request.at), replace(request, url=seen))
-    return url, headers
+    if endpoint.signatures:
+        pairs = zip(endpoint.signatures, rings_of(endpoint, vault), strict=True)
+        return [(scheme, ring.live(now)) for scheme, ring in pairs if ring is not None and scheme.signs_at(now)]
+    texts = inherited_secrets(keys, now) if keys else []
+    return [(scheme, texts) for scheme in schemes if not scheme.standard and scheme.signs_at(now)] if texts else []
 
 
-def signatures_view(endpoint: Endpoint, vault: Vault, now: int) -> dict[str, Any]:
-    """An endpoint's schemes as its owner is shown them, without secrets."""
-    if not endpoint.signatures:
-        return {FIELD: [{"preset": "standard-webhooks"}]}
-    rings = rings_of(endpoint, vault)
-    return {FIELD: [_view(scheme, ring, now) for scheme, ring in zip(endpoint.signatures, rings, strict=True)]}
+def inherited_secrets(keys: KeyRing, now: int) -> list[str]:
+    """The keys of a receiver in their own writing, as secrets of schemes that it inherits; none if it has an Ed25519
+    key, which makes no HMAC: Standard Webhooks' signature stays then.
+    """
+    return [] if keys.current.public else [each.text for each in keys.live(now) if not each.public]
+
+
+def parse_defaults(fields: Fields, now: int) -> tuple[Scheme, ...]:
+    """Read the schemes that endpoints are to inherit. They have no secrets: each endpoint's own signs.
+
+    Raises:
+        Unprocessable: One could not be right, for whatever endpoint.
+    """
+    if not fields.has(FIELD):
+        raise fields.refuse("A list of signatures is required", FIELD)
+    wanted = parse_signatures(fields)
+    for number, each in enumerate(wanted):
+        if each.secret is not None:
+            raise fields.refuse("Each endpoint's own secret signs, so none is given here", FIELD, str(number), "secret")
+        if each.scheme.query:
+            raise fields.refuse("It adds to the URL, which only an endpoint can say", FIELD, str(number), "preset")
+        if not each.scheme.standard and not _takes_keys(each.scheme):
+            raise fields.refuse("Endpoints' secrets are whsec_ and base64", FIELD, str(number), "key")
+    try:
+        check_ends(wanted, now)
+    except SignatureRefused as refused:
+        raise fields.refuse(refused.message, FIELD, *refused.place) from refused
+    return tuple(each.scheme for each in wanted)
+
+
+def _takes_keys(scheme: Scheme) -> bool:
+    return (scheme.key_prefix, scheme.key_encoding) in (("", "utf8"), ("whsec_", "utf8"), ("whsec_", "base64"))
+
+
+def schemes_view(schemes: Sequence[Scheme], now: int) -> list[Mapping[str, Any]]:
+    """Schemes without secrets as they are shown."""
+    return [scheme_view(each) for each in schemes if each.signs_at(now)]
 
 
 def _view(scheme: Scheme, ring: SecretRing | None, now: int) -> Mapping[str, Any]:

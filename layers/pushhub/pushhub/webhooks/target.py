@@ -28,6 +28,7 @@ from pushhub.webhooks.queues import EndpointPush, EndpointSubscriber
 from pushhub.webhooks.wire.endpoint import is_http
 
 if TYPE_CHECKING:
+    from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.model.message import Ordering
     from pushhub.engine.model.trace import Trace
@@ -150,10 +151,16 @@ class WebhookTarget:
         """The URL to call and all headers, with signatures of this moment."""
         now = self._clock.now()
         identifier = message_id(order.message.message_id)
-        signature = None
-        if endpoint.signs_standard:
+        schemes = self._schemes(order, endpoint)
+        keys, own = None, []
+        if not endpoint.signatures or any(each.standard for each in schemes):
             keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
-            signature = signatures(keys.live(now), identifier, now // 1000, content.body)
+        if schemes:
+            from pushhub.webhooks.signatures import secrets_of  # noqa: PLC0415 (only those who have schemes pay)
+
+            own = secrets_of(endpoint, schemes, keys, self._vault, now)
+        standard = not own or any(each.standard and each.signs_at(now) for each in schemes)
+        signature = signatures(keys.live(now), identifier, now // 1000, content.body) if standard and keys else None
         headers = request_headers(
             identifier,
             now // 1000,
@@ -165,9 +172,9 @@ class WebhookTarget:
         )
         taken = {name.lower() for name in content.headers}
         headers = {name: value for name, value in headers.items() if name.lower() not in taken} | dict(content.headers)
-        if not endpoint.signatures:
+        if not own:
             return endpoint.fields.url, headers
-        from pushhub.webhooks.signatures import signed  # noqa: PLC0415 (only those who have signatures of their own pay)
+        from pushhub.webhooks.signatures import signed  # noqa: PLC0415
 
         fields = MessageFields.of(order.message)
         request = Unsigned(
@@ -178,8 +185,18 @@ class WebhookTarget:
             url="",
             body=content.body,
         )
-        url, own = signed(endpoint, request, self._vault)
-        return url, headers | own
+        url, extra = signed(endpoint.fields.url, own, request)
+        # What an endpoint itself sets may have the name of a scheme that it inherits.
+        taken = {name.lower() for name in extra}
+        return url, {name: value for name, value in headers.items() if name.lower() not in taken} | extra
+
+    def _schemes(self, order: PushOrder, endpoint: Endpoint) -> tuple[Scheme, ...]:
+        """The schemes that sign an endpoint's requests; none for Standard Webhooks alone."""
+        project = self._projects.project(endpoint.project)
+        return endpoint.signed_by(
+            order.push.application.signatures if isinstance(order.push, EndpointPush) else (),
+            project.signatures if project else (),
+        )
 
     def _post(self, order: PushOrder, endpoint: Endpoint, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
         sent = self._sending.send(

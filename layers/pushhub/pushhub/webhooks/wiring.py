@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.api.posting import WebhooksPostingApi
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.attempts import WebhooksAttempts
-    from pushhub.webhooks.certificate_ends import CertificateEnds, EndNotes
+    from pushhub.webhooks.certificate_ends import CertificateEnds, EndNote, EndNotes
     from pushhub.webhooks.consent import ConsentTarget
     from pushhub.webhooks.disabling import WebhooksDisabling
     from pushhub.webhooks.endpoints import WebhooksEndpoints
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from pushhub.webhooks.queues import WebhooksQueues
     from pushhub.webhooks.search import WebhooksFields, WebhooksFinder
     from pushhub.webhooks.sending import EndpointSending
+    from pushhub.webhooks.signature_defaults import SignatureDefaults
+    from pushhub.webhooks.signature_ends import SignatureEnds
+    from pushhub.webhooks.signatures import EndpointSignatures
     from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
     from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
     from pushhub.webhooks.target import WebhookTarget
@@ -160,6 +163,13 @@ class AwsWebhooksPorts:
         return DynamoDBEndNotes(*self._table)
 
     @cached_property
+    def scheme_end_notes(self) -> EndNotes:
+        """What is to be told of signature schemes' ends, on DynamoDB."""
+        from pushhub.webhooks.store.dynamodb_ends import DynamoDBSchemeEndNotes
+
+        return DynamoDBSchemeEndNotes(*self._table)
+
+    @cached_property
     def _logs(self) -> DynamoDBWebhooksLogs:
         from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 
@@ -239,7 +249,7 @@ class Webhooks:
             own_ids=self._own_ids,
             subscriber_events=self._disabling,
             watchers=(lambda: self.operational,),
-            ticks=(lambda: self.tasks, lambda: self.certificate_ends),
+            ticks=(lambda: self.tasks, lambda: self.certificate_ends, lambda: self.signature_ends),
             project_work=(lambda: self.tasks,),
             # Clients also have routes for Svix Ingest. They do not exist here, and clients get an error in a format
             # they can read.
@@ -275,7 +285,7 @@ class Webhooks:
             store=ports.endpoints,
             notes=self._engine.change_notes,
             event_types=self.event_types,
-            vault=self._outside.vault,
+            signatures=self.signatures,
             credentials=self._engine.credentials,
             questions=Questions(
                 accept=self._engine.accept,
@@ -286,6 +296,46 @@ class Webhooks:
             targets=lambda: self._engine.targets,
             tell=self.operational.endpoint,
             hurry=self._hurry,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
+    def signatures(self) -> EndpointSignatures:
+        """What signs the requests of endpoints."""
+        from pushhub.webhooks.signatures import EndpointSignatures
+
+        outside = self._outside
+        return EndpointSignatures(vault=outside.vault, note_end=self._note_scheme_end, clock=outside.clock)
+
+    def _note_scheme_end(self, note: EndNote) -> None:
+        self.ports.scheme_end_notes.note_end(note)
+
+    @cached_property
+    def signature_defaults(self) -> SignatureDefaults:
+        """How endpoints are signed: each by itself, by application, and by project."""
+        from pushhub.webhooks.signature_defaults import SignatureDefaults
+
+        return SignatureDefaults(
+            applications=self.ports.applications,
+            endpoints=self.endpoints,
+            signatures=self.signatures,
+            projects=self._outside.config,
+            notes=self._engine.change_notes,
+            note_end=self._note_scheme_end,
+            clock=self._outside.clock,
+        )
+
+    @cached_property
+    def signature_ends(self) -> SignatureEnds:
+        """Tells of the ends of signature schemes."""
+        from pushhub.webhooks.signature_ends import SignatureEnds
+
+        return SignatureEnds(
+            notes=self.ports.scheme_end_notes,
+            endpoints=self.ports.endpoints,
+            applications=self.ports.applications,
+            projects=self._outside.config,
+            operational=self.operational,
             clock=self._outside.clock,
         )
 
@@ -568,6 +618,8 @@ class Webhooks:
             applications=self.applications,
             endpoints=self.endpoints,
             gates=lambda: self.gates,
+            signatures=lambda: self.signatures,
+            signature_defaults=lambda: self.signature_defaults,
             event_types=self.event_types,
             posting=self.posting,
             messages=self.messages,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pushhub.engine.model.trace import Traces
 
 if TYPE_CHECKING:
+    from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.model.quota import Quota
 
 
@@ -24,6 +25,8 @@ class Project:
         suspended_at: Since when it is suspended, epoch milliseconds; None when it is not.
         erased_since: Since when it is being erased, epoch milliseconds; it is suspended then, for good.
         traces: To whom the traces of its producers are passed on.
+        signatures: The schemes of its receivers that are signed, and have none of their own; empty for Standard
+            Webhooks alone.
     """
 
     project_id: str
@@ -34,6 +37,7 @@ class Project:
     suspended_at: int | None = None
     erased_since: int | None = None
     traces: Traces = Traces.OWN
+    signatures: tuple[Scheme, ...] = ()
 
     @property
     def suspended(self) -> bool:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
 from pushhub.engine.model.span_export import SpanExport
 from pushhub.engine.model.trace import Traces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pushhub.base.signature_schemes import Scheme
 
 
 def encode_project(project: Project) -> Item:
@@ -18,6 +26,8 @@ def encode_project(project: Project) -> Item:
             own[name] = number(at)
     if project.traces is not Traces.OWN:
         own["traces"] = text(project.traces.value)
+    if project.signatures:
+        own["signs"] = encode_schemes(project.signatures)
     return own | {
         "name": text(project.name),
         "created_at": number(project.created_at),
@@ -36,6 +46,7 @@ def decode_project(item: Item, project_id: str) -> Project:
         suspended_at=numbers(item, "suspended_at"),
         erased_since=numbers(item, "erased_since"),
         traces=Traces(item["traces"]["S"]) if "traces" in item else Traces.OWN,
+        signatures=_schemes(item["signs"]["S"]) if "signs" in item else (),
     )
 
 
@@ -55,6 +66,17 @@ def decode_span_export(item: Item, project_id: str) -> SpanExport:
         credentials=bytes(item["credentials"]["B"]) if "credentials" in item else b"",
         on=item["on"]["BOOL"],
     )
+
+
+def encode_schemes(schemes: Sequence[Scheme]) -> dict[str, str]:
+    """The attribute ``signs``."""
+    return text(json.dumps([each.encode() for each in schemes]))
+
+
+def _schemes(stored: str) -> tuple[Scheme, ...]:
+    from pushhub.base.signature_schemes import Scheme  # noqa: PLC0415 (few projects have any)
+
+    return tuple(map(Scheme.decode, json.loads(stored)))
 
 
 def _quota(item: Item) -> Quota | None:

@@ -16,14 +16,21 @@ from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.quota import Mark
 from pushhub.engine.ports import PROJECT_MS
-from pushhub.engine.store._project_items import decode_project, decode_span_export, encode_project, encode_span_export
+from pushhub.engine.store._project_items import (
+    decode_project,
+    decode_span_export,
+    encode_project,
+    encode_schemes,
+    encode_span_export,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
+    from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.span_export import SpanExport
 
@@ -113,6 +120,20 @@ class DynamoDBConfigStore:
         project = decode_project(item, project_id)
         self._projects.put(project_id, (project, read_at))
         return project
+
+    def sign_project(self, project_id: str, signatures: Sequence[Scheme]) -> None:
+        """An update of this alone: the project that others know may be half a minute old."""
+        self._projects.drop(project_id)
+        try:
+            self._table.update(
+                _key(project_id, "PROJECT"),
+                UpdateExpression="SET signs = :signs",
+                ConditionExpression="attribute_exists(pk)",
+                ExpressionAttributeValues={":signs": encode_schemes(signatures)},
+            )
+        except ConditionRefused as refused:
+            raise Conflict("there is no such project") from refused
+        self._projects.drop(project_id)
 
     def projects(self) -> list[Project]:
         found = self._table.scan(

@@ -231,6 +231,7 @@ _SIGNATURE_FIELDS: dict[str, Schema] = {
     "headers": TEXTS,
     "query": TEXTS,
     "legacy": boolean("Needed for `sha1`."),
+    "endsAt": text("When it ends, RFC 3339, within 400 days; at least one stays."),
     "oldSecretsEnd": array(TIME, "The end of each earlier secret that still signs."),
 }
 _SIGNATURES_WANTED = nullable(
@@ -246,7 +247,14 @@ _SIGNATURES_WANTED = nullable(
         "One or two schemes that sign each request (docs/signatures.md); none for Standard Webhooks.",
     )
 )
-_SIGNATURES_SHOWN = answer({"signatures": array(answer(_SIGNATURE_FIELDS, lacks=tuple(_SIGNATURE_FIELDS)))})
+_SIGNATURES_LIST = array(answer(_SIGNATURE_FIELDS, lacks=tuple(_SIGNATURE_FIELDS)))
+_SIGNATURES_SHOWN = answer(
+    {
+        "signatures": _SIGNATURES_LIST,
+        "inheritedFrom": text("Whose they are, if not the endpoint's own.", enum=["application", "project"]),
+    },
+    lacks=("inheritedFrom",),
+)
 _STRIPE: dict[str, Any] = {"preset": "stripe", "secret": "whsec_0123456789"}
 _STRIPE_SHOWN: dict[str, Any] = {
     "signatures": [{"preset": "stripe", "content": "{ts}.{body}", "hash": "sha256", "oldSecretsEnd": []}]
@@ -261,6 +269,21 @@ _SET_SIGNATURES = Described(
     sent={"signatures": [_STRIPE]},
     answer=_SIGNATURES_SHOWN,
     answered=_STRIPE_SHOWN,
+)
+_SIGNATURE_DEFAULTS_SHOWN = answer({"signatures": _SIGNATURES_LIST})
+_DEFAULTS_ANSWERED: dict[str, Any] = {"signatures": [{"preset": "stripe", "content": "{ts}.{body}", "hash": "sha256"}]}
+_SHOW_SIGNATURE_DEFAULTS = Described(
+    means="None if there are none. An extension.", answer=_SIGNATURE_DEFAULTS_SHOWN, answered=_DEFAULTS_ANSWERED
+)
+_SET_SIGNATURE_DEFAULTS = Described(
+    means=(
+        "They sign with each receiver's own secret, so none is given here. A receiver's own schemes come first, then "
+        "those of its application, then those of the project. An extension: docs/signatures.md."
+    ),
+    request=request({"signatures": _SIGNATURES_WANTED}, needs=("signatures",)),
+    sent={"signatures": [{"preset": "stripe"}]},
+    answer=_SIGNATURE_DEFAULTS_SHOWN,
+    answered=_DEFAULTS_ANSWERED,
 )
 _OAUTH_NEEDED = ("grantType", "authMethod", "clientId", "tokenUrl")
 _OAUTH_FIELDS: dict[str, Schema] = {
@@ -856,6 +879,10 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.show_signatures": _SHOW_SIGNATURES,
     "webhooks.set_signatures": _SET_SIGNATURES,
+    "webhooks.show_application_signatures": _SHOW_SIGNATURE_DEFAULTS,
+    "webhooks.set_application_signatures": _SET_SIGNATURE_DEFAULTS,
+    "webhooks.show_project_signatures": _SHOW_SIGNATURE_DEFAULTS,
+    "webhooks.set_project_signatures": _SET_SIGNATURE_DEFAULTS,
     "webhooks.show_oauth": Described(
         means="Without secrets; 404 if it is sent none.", answer=answer(_OAUTH_FIELDS), answered=_OAUTH_SHOWN
     ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
-from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
+from pushhub.webhooks.api.call import APP, ENDPOINT, ROOT, WebhooksCall
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.wire.endpoint import endpoint_view, headers_view, parse_rotation
 from pushhub.webhooks.wire.page import page_view, parse_window
@@ -64,9 +64,10 @@ def secret_answer(hub: WebhooksUseCases, endpoint: Endpoint) -> Response:
     """An endpoint's key as shown to its owner; for an Ed25519 key, with the URL where receivers fetch the public
     half.
     """
-    public = endpoint.signs_standard and hub.endpoints.keys(endpoint).current.public
+    signs = hub.signatures()
+    public = signs.signs_with_keys(endpoint) and signs.keys(endpoint).current.public
     where = {"publicKeysUrl": public_keys_url(hub.base_url, endpoint)} if public else {}
-    return Response(status=200, body={"key": hub.endpoints.shown_secret(endpoint), **where})
+    return Response(status=200, body={"key": signs.secret(endpoint), **where})
 
 
 def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -75,12 +76,29 @@ def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=200, body=hub.endpoints.signatures(call.project, call.app, call.endpoint))
+    return Response(status=200, body=hub.signature_defaults().of_endpoint(call.project, call.app, call.endpoint))
 
 
 def _set_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    body = hub.endpoints.set_signatures(call.project, call.app, call.endpoint, call.fields)
+    body = hub.signature_defaults().set_of_endpoint(call.project, call.app, call.endpoint, call.fields)
     return Response(status=200, body=body)
+
+
+def _application_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=hub.signature_defaults().of_application(call.project, call.app))
+
+
+def _set_application_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    body = hub.signature_defaults().set_of_application(call.project, call.app, call.fields)
+    return Response(status=200, body=body)
+
+
+def _project_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=hub.signature_defaults().of_project(call.project))
+
+
+def _set_project_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    return Response(status=200, body=hub.signature_defaults().set_of_project(call.project, call.fields))
 
 
 def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -104,6 +122,8 @@ _route = partial(Route, auth=Auth.PROJECT_OR_CAPABILITY)
 HEADERS = ENDPOINT + "/headers"
 SECRET = ENDPOINT + "/secret"
 SIGNATURES = ENDPOINT + "/signatures"
+APP_SIGNATURES = APP + "/signatures"
+PROJECT_SIGNATURES = ROOT + "/signatures"
 
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     _route(
@@ -149,6 +169,37 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         _set_signatures,
         name="webhooks.set_signatures",
         summary="Choose how an endpoint's requests are signed",
+        body=Body.JSON,
+    ),
+    # Only tokens of the project: what a portal sets would be every endpoint's.
+    Route(
+        "GET",
+        APP_SIGNATURES,
+        _application_signatures,
+        name="webhooks.show_application_signatures",
+        summary="Show the signature schemes that an application's endpoints inherit",
+    ),
+    Route(
+        "PUT",
+        APP_SIGNATURES,
+        _set_application_signatures,
+        name="webhooks.set_application_signatures",
+        summary="Choose the signature schemes that an application's endpoints inherit",
+        body=Body.JSON,
+    ),
+    Route(
+        "GET",
+        PROJECT_SIGNATURES,
+        _project_signatures,
+        name="webhooks.show_project_signatures",
+        summary="Show the signature schemes that the project's receivers inherit",
+    ),
+    Route(
+        "PUT",
+        PROJECT_SIGNATURES,
+        _set_project_signatures,
+        name="webhooks.set_project_signatures",
+        summary="Choose the signature schemes that the project's receivers inherit",
         body=Body.JSON,
     ),
     _route("GET", HEADERS, _headers, name="webhooks.show_headers", summary="Show an endpoint's headers"),

@@ -67,11 +67,12 @@ def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=200, body=hub.endpoints.signatures(call.project, APP, call.endpoint))
+    return Response(status=200, body=hub.signature_defaults().of_endpoint(call.project, APP, call.endpoint))
 
 
 def _set_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=200, body=hub.endpoints.set_signatures(call.project, APP, call.endpoint, call.fields))
+    body = hub.signature_defaults().set_of_endpoint(call.project, APP, call.endpoint, call.fields)
+    return Response(status=200, body=body)
 
 
 def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pushhub.webhooks.poller import WebhooksPoller
     from pushhub.webhooks.portal import Portal
     from pushhub.webhooks.posting import WebhooksPosting
+    from pushhub.webhooks.signature_defaults import SignatureDefaults
+    from pushhub.webhooks.signatures import EndpointSignatures
     from pushhub.webhooks.tasks import Tasks
 
 
@@ -48,7 +50,9 @@ class WebhooksUseCases(WebhooksPostingUseCases):
         clock: Time.
         applications: Applications.
         endpoints: Endpoints.
-        gates: What the receivers of endpoints demand; made when first asked for.
+        gates: What the receivers of endpoints demand; made when first asked for, like the next two.
+        signatures: Knows what signs an endpoint's requests.
+        signature_defaults: Shows and sets that, also for a whole application or project.
         event_types: Event types.
         attempts: Attempts, and the messages sent to endpoints.
         examples: Sends examples.
@@ -66,6 +70,8 @@ class WebhooksUseCases(WebhooksPostingUseCases):
     applications: WebhooksApplications
     endpoints: WebhooksEndpoints
     gates: Callable[[], EndpointGates]
+    signatures: Callable[[], EndpointSignatures]
+    signature_defaults: Callable[[], SignatureDefaults]
     event_types: WebhooksEventTypes
     attempts: WebhooksAttempts
     examples: WebhooksExamples

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pushhub.base.fields import SPARSE, Setting, Stored, told
 from pushhub.webhooks.model.redaction import Redaction
+
+if TYPE_CHECKING:
+    from pushhub.base.signature_schemes import Scheme
 
 RATE: Final = Setting(means="Messages per second.", least=1, most=65_535, wire=("throttleRate", "rateLimit"))
 UID: Final = Setting(means="Your own id for it.")
@@ -81,6 +84,7 @@ class Application:
         project: Owner: a project is what Svix calls an organization.
         app_id: See :mod:`pushhub.webhooks.model.ids`.
         fields: The fields its owner sets.
+        signatures: The schemes of its endpoints that have none of their own; empty for those of its project.
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.
         version: Raised by each write.
@@ -90,6 +94,7 @@ class Application:
     project: str
     app_id: str
     fields: ApplicationFields
+    signatures: tuple[Scheme, ...] = ()
     created_at: int
     updated_at: int
     version: int = 0

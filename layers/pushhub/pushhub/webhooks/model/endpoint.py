@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.fields import APART, SPARSE, Setting, Stored, told
 from pushhub.webhooks.model.application import RATE, UID
 from pushhub.webhooks.model.event_type import seen_with
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.payload_filter import PayloadFilter, lets_through
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Endpoint:
         allowed_rate: Requests per minute that it consented to; None for any number.
         question: The request for its consent; None if it needs none, or consented before requests were stored.
         sealed: Its signing keys, encrypted (:class:`pushhub.base.ports.Vault`).
-        signatures: The schemes that sign its requests; empty for Standard Webhooks alone.
+        signatures: The schemes that sign its requests; empty for those of its application or project.
         scheme_secrets: The secrets of those schemes, encrypted; see
             :func:`pushhub.base.signature_schemes.encode_rings`.
         oauth: How the tokens are obtained that it is sent, encrypted; see :class:`pushhub.base.oauth.Grant`.
@@ -176,10 +177,18 @@ class Endpoint:
         """Whether its receiver demands something before it looks at a request."""
         return bool(self.oauth) or self.certificate is not None
 
-    @property
-    def signs_standard(self) -> bool:
-        """Whether its own key ring signs its requests."""
-        return not self.signatures or any(each.standard for each in self.signatures)
+    def signed_by(self, *defaults: tuple[Scheme, ...]) -> tuple[Scheme, ...]:
+        """The schemes that sign its requests, ended ones too; none for Standard Webhooks alone.
+
+        Args:
+            defaults: Of its application and its project: the first that has any. What is not sent to an HTTP URL, and
+                the hub's own events, are signed by Standard Webhooks.
+        """
+        if self.signatures:
+            return self.signatures
+        chosen = next(filter(None, defaults), ())
+        http = not chosen or self.fields.url[:8].lower().startswith(("http://", "https://"))
+        return chosen if http and self.app_id != OPERATIONAL_APP else ()
 
     def consented_to(self, fields: EndpointFields) -> bool:
         """Whether it has given the consent that it needs with other fields: it is asked once for each URL."""

@@ -17,6 +17,7 @@ OPERATIONAL = {
     "endpoint.deleted": "An endpoint was deleted",
     "endpoint.failing": "An endpoint will be disabled if it keeps failing",
     "endpoint.certificate_ending": "The client certificate of an endpoint ends soon, or has ended",
+    "signature.ending": "A signature scheme ends within a week, or within a day",
     "endpoint.disabled": "An endpoint was disabled",
     "endpoint.enabled": "An endpoint was enabled",
     "message.attempt.failing": "A message failed to be delivered several times",

@@ -16,6 +16,7 @@ read late         ``L#{project}#{app}``    ``N#{position}``
 its event id      ``L#{project}#{app}``    ``E#{event id}``
 attempts          ``T#{project}#{ep id}``  ``T#{id of the last}``
 certificate's end ``ENDS``                 ``{at}#{project}#{app}#{ep id}#{digest}``
+scheme's end      ``SCHEME-ENDS``          ``{at}#{project}#{app}#{ep id}#{name}``
 ================  =======================  ==================================
 
 A message whose bytes are kept as long as it is listed needs no line. Attempts that ended together share an item.
@@ -125,7 +126,8 @@ _EVENT_TYPE = Document(EventType, {"Enforcement": read_by(Enforcement)})
 def encode_application(application: Application) -> Item:
     """Attributes of an application except its key, its version and the count of changes of its endpoints."""
     at = [application.created_at, application.updated_at]
-    return {"doc": doc({**_APPLICATION.encode(application.fields), "at": at})}
+    signs = {"signs": [each.encode() for each in application.signatures]} if application.signatures else {}
+    return {"doc": doc({**_APPLICATION.encode(application.fields), **signs, "at": at})}
 
 
 def decode_application(item: Item) -> Application:
@@ -135,6 +137,7 @@ def decode_application(item: Item) -> Application:
         project=item["pk"]["S"].removeprefix("P#"),
         app_id=item["sk"]["S"].removeprefix("APP#"),
         fields=_APPLICATION.decode(value),
+        signatures=tuple(map(Scheme.decode, value.get("signs", ()))),
         created_at=value["at"][0],
         updated_at=value["at"][1],
         version=int(item["version"]["N"]),

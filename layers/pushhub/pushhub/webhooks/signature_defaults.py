@@ -1,0 +1,159 @@
+"""The signature schemes that endpoints inherit: of their application, else of their project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pushhub.base.conflicts import until_saved
+from pushhub.engine.copies import PROJECT
+from pushhub.webhooks.applications import found_application
+from pushhub.webhooks.certificate_ends import EndNote
+from pushhub.webhooks.model.internal_queues import queue_of
+from pushhub.webhooks.signatures import (
+    FIELD,
+    ending,
+    inherited_secrets,
+    next_warning,
+    parse_defaults,
+    parse_signatures,
+    schemes_view,
+)
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.base.signature_schemes import Scheme
+    from pushhub.engine.copies import ChangeNotes
+    from pushhub.engine.ports import ProjectStore
+    from pushhub.webhooks.endpoints import WebhooksEndpoints
+    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.ports import Applications
+    from pushhub.webhooks.signatures import EndpointSignatures
+    from pushhub.webhooks.wire.fields import Fields
+
+STANDARD: Mapping[str, Any] = {"preset": "standard-webhooks"}
+
+
+class SignatureDefaults:
+    """Shows and sets how endpoints are signed: each by itself, by application, and by project.
+
+    Applications and endpoints are named by id or uid.
+
+    Args:
+        applications: Applications.
+        endpoints: Changes endpoints.
+        signatures: Knows what signs an endpoint's requests.
+        projects: Projects.
+        notes: Notes changes before they are made.
+        note_end: Keeps a note of what is to be told of a scheme's end.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        applications: Applications,
+        endpoints: WebhooksEndpoints,
+        signatures: EndpointSignatures,
+        projects: ProjectStore,
+        notes: ChangeNotes,
+        note_end: Callable[[EndNote], None],
+        clock: Clock,
+    ) -> None:
+        self._applications = applications
+        self._endpoints = endpoints
+        self._signatures = signatures
+        self._projects = projects
+        self._notes = notes
+        self._note_end = note_end
+        self._clock = clock
+
+    def of_endpoint(self, project_id: str, app: str, name: str) -> Mapping[str, Any]:
+        """The schemes that sign an endpoint's requests, as shown to their owner, and whose they are.
+
+        Raises:
+            NotFound: No such application or endpoint.
+        """
+        return self._shown(self._endpoints.endpoint(project_id, app, name))
+
+    def set_of_endpoint(self, project_id: str, app: str, name: str, fields: Fields) -> Mapping[str, Any]:
+        """Replace the schemes that sign an endpoint's requests; returns them as shown to their owner.
+
+        Raises:
+            NotFound: No such application or endpoint.
+            Unprocessable: One could not be right.
+        """
+        if not fields.has(FIELD):
+            raise fields.refuse("A list of signatures is required", FIELD)
+        wanted = parse_signatures(fields)
+        changed = self._endpoints.change(
+            project_id, app, name, lambda stored: self._signatures.changed(stored, wanted, fields)
+        )
+        return self._shown(changed)
+
+    def _shown(self, endpoint: Endpoint) -> Mapping[str, Any]:
+        if endpoint.signatures:
+            return {FIELD: self._signatures.view(endpoint)}
+        application = self._applications.application(endpoint.project, endpoint.app_id)
+        of_application, of_project = application.signatures if application else (), self._of(endpoint.project)
+        now = self._clock.now()
+        schemes = endpoint.signed_by(of_application, of_project)
+        if not schemes or not inherited_secrets(self._signatures.keys(endpoint), now):
+            return {FIELD: [STANDARD]}
+        return {FIELD: schemes_view(schemes, now), "inheritedFrom": "application" if of_application else "project"}
+
+    def of_application(self, project_id: str, app: str) -> Mapping[str, Any]:
+        """The schemes that an application's endpoints inherit.
+
+        Raises:
+            NotFound: No such application.
+        """
+        schemes = found_application(self._applications, project_id, app).signatures
+        return {FIELD: schemes_view(schemes, self._clock.now())}
+
+    def set_of_application(self, project_id: str, app: str, fields: Fields) -> Mapping[str, Any]:
+        """Replace the schemes that an application's endpoints inherit; none for those of the project.
+
+        Raises:
+            NotFound: No such application.
+            Unprocessable: One could not be right.
+        """
+        schemes = parse_defaults(fields, self._clock.now())
+        app_id = found_application(self._applications, project_id, app).app_id
+        self._note(project_id, app_id, schemes)
+
+        def once() -> None:
+            before = found_application(self._applications, project_id, app_id)
+            after = replace(before, signatures=schemes, updated_at=self._clock.now())
+            self._notes.note(project_id, queue_of(app_id))
+            self._applications.put_application(after, before)
+
+        until_saved(once, doing="changing an application")
+        return {FIELD: schemes_view(schemes, self._clock.now())}
+
+    def of_project(self, project_id: str) -> Mapping[str, Any]:
+        """The schemes that receivers of a project inherit: endpoints, subscribers of queues and services of stores."""
+        return {FIELD: schemes_view(self._of(project_id), self._clock.now())}
+
+    def set_of_project(self, project_id: str, fields: Fields) -> Mapping[str, Any]:
+        """Replace the schemes that receivers of a project inherit; none for Standard Webhooks.
+
+        Raises:
+            Unprocessable: One could not be right.
+        """
+        schemes = parse_defaults(fields, self._clock.now())
+        self._note(project_id, "", schemes)
+        self._notes.note(project_id, PROJECT)
+        self._projects.sign_project(project_id, schemes)
+        return {FIELD: schemes_view(schemes, self._clock.now())}
+
+    def _of(self, project_id: str) -> tuple[Scheme, ...]:
+        project = self._projects.project(project_id, within_ms=0)
+        return project.signatures if project else ()
+
+    def _note(self, project_id: str, app_id: str, schemes: Sequence[Scheme]) -> None:
+        for scheme in schemes:
+            at = next_warning(scheme, self._clock.now())
+            if at is not None:
+                self._note_end(EndNote(at, project_id, app_id, "", ending(scheme)))

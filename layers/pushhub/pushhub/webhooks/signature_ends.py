@@ -1,0 +1,108 @@
+"""Tells owners that signature schemes end: of their endpoints, and those that endpoints inherit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pushhub.base.times import iso_time
+from pushhub.webhooks.certificate_ends import DAY_MS, LOOKS_AT_MINUTE, MARGIN_MS
+from pushhub.webhooks.signatures import ending, next_warning
+
+if TYPE_CHECKING:
+    from pushhub.base.ports import Clock
+    from pushhub.base.signature_schemes import Scheme
+    from pushhub.engine.ports import ProjectStore
+    from pushhub.webhooks.certificate_ends import EndNote, EndNotes
+    from pushhub.webhooks.operational import Operational
+    from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
+
+EVENT = "signature.ending"
+
+
+class SignatureEnds:
+    """Implements :class:`pushhub.engine.protocol.Tick`: looks once an hour, and tells a week and a day before an end.
+
+    A note that no longer fits what is stored is dropped, so nothing has to be removed when a scheme is.
+
+    Args:
+        notes: What is to be told, and when.
+        endpoints: Endpoints.
+        applications: Applications.
+        projects: Projects.
+        operational: Sends events.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        notes: EndNotes,
+        endpoints: ReadEndpoints,
+        applications: ReadApplications,
+        projects: ProjectStore,
+        operational: Operational,
+        clock: Clock,
+    ) -> None:
+        self._notes = notes
+        self._endpoints = endpoints
+        self._applications = applications
+        self._projects = projects
+        self._operational = operational
+        self._clock = clock
+
+    def run(self, remaining_ms: Callable[[], int]) -> int:
+        """Tell what is due; returns how much that was.
+
+        Raises:
+            Unavailable: It failed; the next run continues, and tells nothing twice.
+        """
+        now, told = self._clock.now(), 0
+        if now // 60_000 % 60 != LOOKS_AT_MINUTE:
+            return 0
+        for note in self._notes.due_ends(now):
+            if remaining_ms() < MARGIN_MS:
+                break
+            told += self._see_to(note, now)
+            self._notes.forget_end(note)
+        return told
+
+    def _see_to(self, note: EndNote, now: int) -> int:
+        about, schemes = self._stored(note)
+        scheme = next((each for each in schemes if ending(each) == note.digest), None)
+        if scheme is None or not scheme.signs_at(now):
+            return 0
+        self._operational.announce(
+            note.project,
+            EVENT,
+            {
+                **about,
+                "preset": scheme.preset or None,
+                "header": scheme.header,
+                "endsAt": iso_time(scheme.ends_at),
+                "daysLeft": -(-(scheme.ends_at - now) // DAY_MS),
+            },
+            cause=f"{EVENT}/{note.app_id}/{note.endpoint_id}/{note.digest}/{note.at}",
+            at=note.at,
+        )
+        at = next_warning(scheme, now)
+        if at is not None:
+            self._notes.note_end(replace(note, at=at))
+        return 1
+
+    def _stored(self, note: EndNote) -> tuple[dict[str, object], Sequence[Scheme]]:
+        """What a note is about, as an event names it, and its schemes."""
+        if not note.app_id:
+            project = self._projects.project(note.project, within_ms=0)
+            return {"appId": None, "endpointId": None}, project.signatures if project else ()
+        application = self._applications.application(note.project, note.app_id)
+        about: dict[str, object] = {"appId": note.app_id, "appUid": application.uid if application else None}
+        if application is None:
+            return about, ()
+        if not note.endpoint_id:
+            return {**about, "endpointId": None}, application.signatures
+        endpoint = self._endpoints.endpoint(note.project, note.app_id, note.endpoint_id)
+        if endpoint is None:
+            return about, ()
+        return {**about, "endpointId": endpoint.endpoint_id, "endpointUid": endpoint.uid}, endpoint.signatures
