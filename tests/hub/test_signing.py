@@ -13,6 +13,8 @@ from tests.hub.api.hub_store import Store
 from tests.hub.world import URL
 
 from pushhub.base.ports import PushRequest
+from pushhub.base.signature_schemes import PRESETS
+from pushhub.base.times import epoch_ms, iso_time
 
 FIRST, SECOND = symmetric("1"), symmetric("2")
 MAPPING = {"name": "acme.import", "url": URL, "token": "t" * 32, "messages": ["order:new"]}
@@ -149,3 +151,35 @@ def test_a_service_is_signed_by_another_senders_scheme() -> None:
         "PUT", f"/mappings/{mapping['id']}", {"mapping": {"signing": {"signatures": [{**own, "hash": "md5"}]}}}
     )
     assert (status, "signing.signatures.0.hash" in json.dumps(shown)) == (422, True)
+
+
+def test_a_scheme_of_a_service_ends_and_its_end_is_shown_and_logged() -> None:
+    # Given a service that moves from Stripe's scheme to GitHub's within a day
+    store = Store()
+    end = iso_time(store.clock.now() + 86_400_000)
+    both = [{"preset": "stripe", "secret": "s", "endsAt": end}, {"preset": "github", "secret": "g"}]
+    mapping = made(store, signing={"signatures": both})
+    assert mapping["signing_ends"] == {"Stripe-Signature": end}
+    assert {"Stripe-Signature", "X-Hub-Signature-256"} <= set(sent(store).headers)
+    assert [each["header"] for each in store.telemetry.named("signature_ending")] == ["Stripe-Signature"]
+    # When it is there, then the other one is sent alone
+    store.clock.set(epoch_ms(end))
+    assert "X-Hub-Signature-256" in (headers := sent(store).headers)
+    assert "Stripe-Signature" not in headers
+    # And a change of the schemes removes it
+    assert "signing_ends" not in change(store, mapping, signing={"signatures": both[1:]})
+    # And one that leaves nothing is refused by name
+    ending = {"signing": {"signatures": [{**both[1], "endsAt": iso_time(store.clock.now() + 1_000)}]}}
+    status, shown = store.call("PUT", f"/mappings/{mapping['id']}", {"mapping": ending})
+    assert (status, "signing.signatures.0.endsAt" in json.dumps(shown)) == (422, True)
+
+
+def test_a_service_with_nothing_but_a_secret_inherits_the_projects_schemes() -> None:
+    store = Store()
+    made(store, signing={"secret": FIRST})
+    store.config.sign_project(PROJECT, (PRESETS["github"],))
+    request = sent(store)
+    assert (
+        request.headers["X-Hub-Signature-256"] == f"sha256={hmac.digest(FIRST.encode(), request.body, 'sha256').hex()}"
+    )
+    assert "webhook-signature" not in request.headers

@@ -14,6 +14,8 @@ from tests.engine.world import PROJECT
 from tests.fakes.verifier import new_asymmetric, symmetric, verified
 from tests.ironmq.api.hub import Hub
 
+from pushhub.base.signature_schemes import PRESETS
+from pushhub.base.times import epoch_ms, iso_time
 from pushhub.ironmq.wire.subscribers import MAX_SIGNED
 
 URL = "https://a.example/in"
@@ -301,3 +303,84 @@ def test_headers_that_are_added_later_do_not_hide_a_signature(hub: Hub) -> None:
     hub.make("q", push={"subscribers": [schemed(STRIPE)]})
     later = {"name": "s0", "url": URL, "headers": {"Stripe-Signature": "x"}}
     assert hub.call("PUT", "/queues/q/subscribers", {"subscribers": [later]}).status == 400
+
+
+def ends(hub: Hub, seconds: float) -> str:
+    return iso_time(hub.world.clock.now() + round(seconds * 1000))
+
+
+def test_a_scheme_of_a_subscriber_ends_and_its_end_is_shown_and_logged(hub: Hub) -> None:
+    # Given a subscriber that moves from Stripe's scheme to Standard Webhooks within eight days
+    end = ends(hub, 8 * 86_400)
+    both = {"secret": FIRST, "signatures": [{**STRIPE, "endsAt": end}, {"preset": "standard-webhooks"}]}
+    hub.make("q", push={"subscribers": [{"name": "s0", "url": URL, "signing": both}]})
+    [shown] = hub.info("q")["push"]["subscribers"]
+    assert shown == {"name": "s0", "url": URL, "signing": True, "signing_ends": {"Stripe-Signature": end}}
+    assert "stripe-signature" in sent(hub)
+    assert not hub.world.telemetry.named("signature_ending")
+    # When a client writes back what it read, then the end stays
+    subscribe(hub, shown)
+    assert hub.info("q")["push"]["subscribers"] == [shown]
+    # When it comes within a week, then operators are told once a day
+    for _ in range(3):
+        hub.world.clock.advance(seconds=12 * 3_600)
+        sent(hub)
+    told = {"project": PROJECT, "to": "https://a.example", "header": "Stripe-Signature", "ends_at": end}
+    assert hub.world.telemetry.named("signature_ending") == [told]
+    # When it is there, then Standard Webhooks' signature is sent alone
+    hub.world.clock.set(epoch_ms(end))
+    headers = sent(hub)
+    assert "stripe-signature" not in headers
+    assert verified(FIRST, headers, b"x")
+    # And the header is free for the subscriber itself, and nothing is said of the end any more
+    subscribe(hub, {"name": "s0", "url": URL, "headers": {"Stripe-Signature": "x"}, "signing": {"secret": FIRST}})
+    assert "signing_ends" not in hub.info("q")["push"]["subscribers"][0]
+
+
+@pytest.mark.parametrize(("days", "place"), [((5,), "0"), ((5, 6), "1"), ((-1, None), "0"), ((401, None), "0")])
+def test_an_end_of_a_subscribers_scheme_that_cannot_be_is_refused(hub: Hub, days: Any, place: str) -> None:
+    schemes: list[dict[str, Any]] = [STRIPE, {"preset": "github", "secret": "hush"}]
+    given = [
+        each if day is None else {**each, "endsAt": ends(hub, day * 86_400)}
+        for each, day in zip(schemes, days, strict=False)
+    ]
+    result = hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": [schemed(*given)]}}})
+    assert (result.status, f"signing.signatures.{place}.endsAt" in str(result.body)) == (400, True), result
+
+
+def test_a_subscriber_with_nothing_but_a_secret_inherits_the_projects_schemes(hub: Hub) -> None:
+    # Given subscribers: signed, signed by a scheme of its own, by Standard Webhooks explicitly, not at all, elsewhere
+    explicit = {"secret": FIRST, "signatures": [{"preset": "standard-webhooks"}]}
+    subscribers = [
+        signed(url="https://a.example/plain"),
+        schemed({"preset": "github", "secret": "hush"}, name="s1", url="https://a.example/own"),
+        {"name": "s2", "url": "https://a.example/standard", "signing": explicit},
+        {"name": "s3", "url": "https://a.example/unsigned"},
+        signed(new_asymmetric()[0], name="s4", url="https://a.example/asymmetric"),
+    ]
+    hub.make("q", push={"subscribers": subscribers})
+
+    def names(path: str) -> set[str]:
+        [request] = [each for each in hub.world.sender.requests if each.url.endswith(f"/{path}")]
+        known = {"stripe-signature", "x-hub-signature-256", "webhook-signature"}
+        return known & {name.lower() for name in request.headers}
+
+    # When the project has a scheme
+    hub.world.config.sign_project(PROJECT, (PRESETS["stripe"],))
+    hub.post("q", "x")
+    hub.world.run(seconds=5)
+    # Then only the first is signed by it, with its own secret in its own writing
+    assert {each: names(each) for each in ("plain", "own", "standard", "unsigned", "asymmetric")} == {
+        "plain": {"stripe-signature"},
+        "own": {"x-hub-signature-256"},
+        "standard": {"webhook-signature"},
+        "unsigned": set(),
+        "asymmetric": {"webhook-signature"},
+    }
+    [request] = [each for each in hub.world.sender.requests if each.url.endswith("/plain")]
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    assert headers["stripe-signature"].split(",")[1:] == [stripe_of(FIRST, headers)]
+    # And a rotation of its secret rotates this
+    subscribe(hub, signed(SECOND, url="https://a.example/plain"))
+    headers = sent(hub)
+    assert headers["stripe-signature"].split(",")[1:] == [stripe_of(each, headers) for each in (SECOND, FIRST)]

@@ -125,6 +125,13 @@ class KeyRing:
         """The keys to sign with, the current one first."""
         return [self.current, *(key for key, ends_at in self.old if ends_at > now)]
 
+    def as_secrets(self, now: int) -> list[str]:
+        """The valid keys in their owner's writing, the current one first, as secrets of schemes that are inherited.
+
+        None if the current one is asymmetric: nobody else has its private half, so nobody could verify an HMAC with it.
+        """
+        return [] if self.current.public else [key.text for key in self.live(now) if not key.public]
+
     def rotated(self, key: SigningKey, *, grace_ms: int, now: int) -> KeyRing:
         """The ring with another current key.
 

@@ -10,21 +10,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from pushhub.base.cache import ExpiringCache
+from pushhub.base.credentials import place_of
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import KeyRing, TooManyKeys, signatures
 from pushhub.base.times import iso_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from pushhub.base.ports import Clock, Vault
+    from pushhub.base.ports import Clock, Telemetry, Vault
     from pushhub.base.signature_schemes import Scheme, SecretRing
     from pushhub.base.signing_change import SigningChange
+    from pushhub.engine.ports import ProjectStore
 
 MOST_BYTES = 2_000
 """Most bytes of the schemes and secrets of one subscriber: a queue is one item, and up to 50 of its subscribers are
 signed for.
 """
+
+WARNED_MS = 7 * 86_400_000
+"""How long before the end of a scheme it is logged, milliseconds."""
+
+LOGGED_AGAIN_MS = 86_400_000
+"""How often an environment logs the same end, milliseconds."""
 
 _MOST_OF_A_KIND = 256
 
@@ -35,7 +44,7 @@ class _Signed:
 
     Attributes:
         ring: The keys of Standard Webhooks; None if it does not sign.
-        schemes: All schemes, that one too; empty for it alone.
+        schemes: All schemes, that one too; empty for those of the project.
         secrets: Of the schemes in their order; None for Standard Webhooks.
     """
 
@@ -74,12 +83,19 @@ class Signing:
 
     Args:
         vault: Makes the vault that encrypts keys, when the first key is used: most hubs have none.
+        projects: Know the schemes of those who have none of their own.
         clock: Provides the signature timestamps.
+        telemetry: Logs ends of schemes.
     """
 
-    def __init__(self, *, vault: Callable[[], Vault], clock: Clock) -> None:
+    def __init__(
+        self, *, vault: Callable[[], Vault], projects: ProjectStore, clock: Clock, telemetry: Telemetry
+    ) -> None:
         self._vault = vault
+        self._projects = projects
         self._clock = clock
+        self._telemetry = telemetry
+        self._logged: ExpiringCache[bool] = ExpiringCache(clock, ttl_ms=LOGGED_AGAIN_MS, capacity=1_000)
 
     def changed(self, project_id: str, sealed: bytes, change: SigningChange, *, others: Collection[str] = ()) -> bytes:
         """A subscriber's encrypted keys after a change; empty for none.
@@ -103,7 +119,9 @@ class Signing:
             return sealed
         before = self._opened(project_id, sealed)
         after = self._after(before, change)
-        taken = {name.lower() for name in others} & {name for scheme in after.schemes for name in scheme.names}
+        now = self._clock.now()
+        names = {name for scheme in after.schemes if scheme.signs_at(now) for name in scheme.names}
+        taken = {name.lower() for name in others} & names
         if taken:
             raise Invalid(f"Both headers and signing.signatures have {min(taken)}")
         if after == before:
@@ -123,10 +141,6 @@ class Signing:
         if change.key is not None:
             ring = self._rotated(ring, change)
         if not change.schemes:
-            return _Signed(ring=ring)
-        if all(each.scheme.standard for each in change.schemes):
-            if ring is None:
-                raise Invalid("signing.secret is required for standard-webhooks")
             return _Signed(ring=ring)
         from pushhub.web.signatures import SignatureRefused, by_header, renewed  # noqa: PLC0415
 
@@ -160,7 +174,16 @@ class Signing:
         Raises:
             Unavailable: The keys could not be decrypted.
         """
-        return bool(self._opened(project_id, sealed).schemes)
+        return any(not each.standard for each in self._opened(project_id, sealed).schemes)
+
+    def ends(self, project_id: str, sealed: bytes) -> dict[str, str]:
+        """When schemes of a subscriber end, by the header of their signature, as its owner is shown it.
+
+        Raises:
+            Unavailable: The keys could not be decrypted.
+        """
+        schemes = self._opened(project_id, sealed).schemes
+        return {each.header: iso_time(each.ends_at) for each in schemes if each.ends_at}
 
     def headers(
         self, project_id: str, sealed: bytes, *, message_id: str, body: bytes, kind: str, url: str
@@ -181,14 +204,19 @@ class Signing:
         if not sealed:
             return {}
         now, signed = self._clock.now(), self._opened(project_id, sealed)
+        schemes = signed.schemes or self._inherited(project_id, url)
+        pairs = self._secrets(signed, schemes, now) if schemes else []
         headers: dict[str, str] = {}
-        if signed.ring is not None:
+        if signed.ring is not None and (not pairs or any(each.standard and each.signs_at(now) for each in schemes)):
             headers = {
                 "webhook-id": message_id,
                 "webhook-timestamp": str(now // 1000),
                 "webhook-signature": signatures(signed.ring.live(now), message_id, now // 1000, body),
             }
-        if not signed.schemes:
+        if not schemes:
+            return headers
+        self._log_ends(project_id, schemes, url, now)
+        if not pairs:
             return headers
         from pushhub.base.signature_schemes import Unsigned, sign  # noqa: PLC0415
         from pushhub.egress.url import wire_url  # noqa: PLC0415
@@ -201,7 +229,36 @@ class Signing:
             url=wire_url(url),
             body=body,
         )
-        for scheme, secrets in zip(signed.schemes, signed.secrets, strict=True):
-            if secrets is not None:
-                headers |= sign(scheme, secrets.live(now), request)
+        for scheme, secrets in pairs:
+            headers |= sign(scheme, secrets, request)
         return headers
+
+    def _inherited(self, project_id: str, url: str) -> tuple[Scheme, ...]:
+        """The project's schemes; none for what is not sent to an HTTP URL."""
+        project = self._projects.project(project_id)
+        schemes = project.signatures if project else ()
+        return schemes if schemes and url[:8].lower().startswith(("http://", "https://")) else ()
+
+    @staticmethod
+    def _secrets(signed: _Signed, schemes: Sequence[Scheme], now: int) -> list[tuple[Scheme, Sequence[str]]]:
+        """The schemes that sign now, except Standard Webhooks, with their secrets, or with the subscriber's own key."""
+        if signed.schemes:
+            own = zip(signed.schemes, signed.secrets, strict=True)
+            return [(scheme, ring.live(now)) for scheme, ring in own if ring is not None and scheme.signs_at(now)]
+        texts = signed.ring.as_secrets(now) if signed.ring else []
+        return [(each, texts) for each in schemes if not each.standard and each.signs_at(now)] if texts else []
+
+    def _log_ends(self, project_id: str, schemes: Sequence[Scheme], url: str, now: int) -> None:
+        """Log, once a day, that a scheme ends within a week: these subscribers have no operational webhooks."""
+        for scheme in schemes:
+            if scheme.ends_at and now >= scheme.ends_at - WARNED_MS and scheme.signs_at(now):
+                name = (project_id, url, scheme.header, scheme.ends_at)
+                if self._logged.get(name) is None:
+                    self._logged.put(name, True)
+                    self._telemetry.event(
+                        "signature_ending",
+                        project=project_id,
+                        to=place_of(url),
+                        header=scheme.header,
+                        ends_at=iso_time(scheme.ends_at),
+                    )

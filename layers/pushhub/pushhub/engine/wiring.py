@@ -499,7 +499,8 @@ class Engine:
         """Signs for subscribers."""
         from pushhub.engine.signing import Signing
 
-        return Signing(vault=lambda: self.ports.vault, clock=self.ports.clock)
+        ports = self.ports
+        return Signing(vault=lambda: ports.vault, projects=ports.config, clock=ports.clock, telemetry=ports.telemetry)
 
     @cached_property
     def tokens(self) -> Tokens:

@@ -140,7 +140,8 @@ class HubSettingsOfStore:
             sealed = self._signing.changed(project_id, before.sealed, change)
         except Invalid as error:
             raise InvalidObject({"signing": [error.message]}) from error
-        return self._settings.put_mapping(project_id, replace(mapping, sealed=sealed))
+        ends = before.signing_ends if sealed == before.sealed else self._signing.ends(project_id, sealed)
+        return self._settings.put_mapping(project_id, replace(mapping, sealed=sealed, signing_ends=ends))
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler:
         """A scheduler.

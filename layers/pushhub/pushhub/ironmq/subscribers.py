@@ -126,6 +126,9 @@ class Registration:
             timeout_s=asked.timeout_s,
             paused=stored is not None and stored.paused,
             sealed=keys,
+            signing_ends=stored.signing_ends
+            if stored is not None and stored.sealed == keys
+            else self._signing.ends(project_id, keys),
         )
 
     def _check(self, project_id: str, queue_name: str, new: Sequence[Subscriber]) -> None:

@@ -259,3 +259,9 @@ SIGNING_WANTED: Schema = {
 """How owners of subscribers ask for signatures (:func:`pushhub.web.signing.parse_signing`)."""
 
 SIGNING_SHOWN: Schema = boolean("True if requests are signed.")
+
+SIGNING_ENDS: Schema = {
+    "type": "object",
+    "additionalProperties": text("RFC 3339, UTC."),
+    "description": "When signature schemes end, by their header. An ended one stays here until the next change.",
+}

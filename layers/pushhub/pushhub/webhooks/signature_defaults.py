@@ -14,7 +14,6 @@ from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.signatures import (
     FIELD,
     ending,
-    inherited_secrets,
     next_warning,
     parse_defaults,
     parse_signatures,
@@ -99,7 +98,7 @@ class SignatureDefaults:
         of_application, of_project = application.signatures if application else (), self._of(endpoint.project)
         now = self._clock.now()
         schemes = endpoint.signed_by(of_application, of_project)
-        if not schemes or not inherited_secrets(self._signatures.keys(endpoint), now):
+        if not schemes or not self._signatures.keys(endpoint).as_secrets(now):
             return {FIELD: [STANDARD]}
         return {FIELD: schemes_view(schemes, now), "inheritedFrom": "application" if of_application else "project"}
 

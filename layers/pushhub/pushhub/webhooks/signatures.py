@@ -227,15 +227,8 @@ def secrets_of(
     if endpoint.signatures:
         pairs = zip(endpoint.signatures, rings_of(endpoint, vault), strict=True)
         return [(scheme, ring.live(now)) for scheme, ring in pairs if ring is not None and scheme.signs_at(now)]
-    texts = inherited_secrets(keys, now) if keys else []
+    texts = keys.as_secrets(now) if keys else []
     return [(scheme, texts) for scheme in schemes if not scheme.standard and scheme.signs_at(now)] if texts else []
-
-
-def inherited_secrets(keys: KeyRing, now: int) -> list[str]:
-    """The keys of a receiver in their own writing, as secrets of schemes that it inherits; none if it has an Ed25519
-    key, which makes no HMAC: Standard Webhooks' signature stays then.
-    """
-    return [] if keys.current.public else [each.text for each in keys.live(now) if not each.public]
 
 
 def parse_defaults(fields: Fields, now: int) -> tuple[Scheme, ...]:

@@ -62,6 +62,7 @@ class Subscriber:
             resumed or they expire. Not used in unicast.
         sealed: Its signing keys, encrypted (:class:`pushhub.engine.signing.Signing`); empty: requests to it are not
             signed.
+        signing_ends: When schemes that sign its requests end, by the header of their signature.
 
     The stored ones show ``********`` for what is in :attr:`PushSettings.credentials`.
     """
@@ -77,6 +78,7 @@ class Subscriber:
     disabled: bool = field(default=False, metadata=told(stored=SPARSE))
     paused: bool = field(default=False, metadata=told(stored=SPARSE))
     sealed: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
+    signing_ends: Mapping[str, str] = field(default_factory=dict, metadata=told(stored=SPARSE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from pushhub.hub.wire.mapping import MAX_PARAMETERS as MAX_PARAMETERS_OF_MAPPING
 from pushhub.web.api import Auth
 from pushhub.web.description import (
     OVER_QUOTA,
+    SIGNING_ENDS,
     SIGNING_SHOWN,
     SIGNING_WANTED,
     ApiDescription,
@@ -259,8 +260,9 @@ _SCHEMAS: dict[str, Schema] = {
             "integration_id": nullable(_OBJECT_ID),
             "store_id": text(),
             "signing": SIGNING_SHOWN,
+            "signing_ends": SIGNING_ENDS,
         },
-        lacks=("signing",),
+        lacks=("signing", "signing_ends"),
         means="Which types of messages go to which service.",
     ),
     "HubSchedulerFields": request(

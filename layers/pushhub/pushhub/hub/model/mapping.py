@@ -8,7 +8,7 @@ from collections.abc import Mapping as Attributes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pushhub.base.fields import APART, told
+from pushhub.base.fields import APART, SPARSE, told
 from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.queue import PushSettings
 
@@ -65,6 +65,7 @@ class ServiceMapping:
         integration_id: The integration it came from, or None.
         sealed: Encrypted keys for signing its requests (:class:`pushhub.engine.signing.Signing`); when empty, requests
             are not signed.
+        signing_ends: When schemes that sign its requests end, by the header of their signature.
         credentials: The token, encrypted (:class:`pushhub.engine.credentials.Credentials`); the token itself then
             reads ``********``.
         created_at: Epoch milliseconds.
@@ -85,6 +86,7 @@ class ServiceMapping:
     required: bool = False
     integration_id: str | None = None
     sealed: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
+    signing_ends: Attributes[str, str] = field(default_factory=dict, metadata=told(stored=SPARSE))
     credentials: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
     created_at: int = 0
     version: int = 0

@@ -220,4 +220,5 @@ def mapping_view(mapping: ServiceMapping, store_id: str) -> dict[str, Any]:
         "integration_id": mapping.integration_id,
         "store_id": store_id,
         **({"signing": True} if mapping.sealed else {}),
+        **({"signing_ends": dict(mapping.signing_ends)} if mapping.signing_ends else {}),
     }

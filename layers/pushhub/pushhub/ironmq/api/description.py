@@ -36,6 +36,7 @@ from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S as MAX_ANSWER_S
 from pushhub.web.api import Auth
 from pushhub.web.description import (
     OVER_QUOTA,
+    SIGNING_ENDS,
     SIGNING_SHOWN,
     SIGNING_WANTED,
     ApiDescription,
@@ -128,9 +129,10 @@ def _shown_queue(**counts: Schema) -> Schema:
                         {
                             **_SUBSCRIBER_FIELDS,
                             "signing": SIGNING_SHOWN,
+                            "signing_ends": SIGNING_ENDS,
                             "paused": boolean("Whether deliveries to it wait."),
                         },
-                        lacks=("headers", "timeout", "signing", "paused"),
+                        lacks=("headers", "timeout", "signing", "signing_ends", "paused"),
                     )
                 ),
             ),

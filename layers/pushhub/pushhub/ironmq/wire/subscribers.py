@@ -229,6 +229,8 @@ def _rendered(subscriber: Subscriber, url: str, headers: Mapping[str, str]) -> d
         shown["timeout"] = subscriber.timeout_s
     if subscriber.sealed:
         shown["signing"] = True
+    if subscriber.signing_ends:
+        shown["signing_ends"] = dict(subscriber.signing_ends)
     if subscriber.paused:
         shown["paused"] = True
     return shown
