@@ -18,7 +18,7 @@ from tests.web.protocols import SHOWN, Served, served
 TOKEN = "t0ken"
 """The only token of the served hub, for all protocols."""
 
-PREFIXES = {"/3/": "ironmq", "/api/stores/": "hub", "/notification2/": "notifications"}
+PREFIXES = {"/3/": "ironmq", "/api/stores/": "hub", "/notification2/": "notifications", "/api/v1/": "webhooks"}
 
 
 @dataclass

@@ -14,8 +14,10 @@ from tests.cli.conftest import Typed
 from tests.cli.served_hub import TOKEN, ServedHub
 from tests.cli.test_messages import failed, given_up, waiting
 from tests.cli.test_projects import Operator, operator
+from tests.cli.test_webhooks import GATE, OPERATIONAL, SHOP, asked, with_endpoints
 from tests.cloud import aws_services as aws
 from tests.engine.world import PROJECT
+from tests.fakes.private_keys import identity
 
 __all__ = ["operator"]
 
@@ -28,6 +30,9 @@ READS = {
     "queues show": "gets",
     "alerts list": "gets",
     "traces show": "gets",
+    "signatures show": "gets",
+    "gates show": "gets",
+    "frames show": "gets",
     "topics": "gets",
     "search": "reads the index, or the records: its POST starts a query that changes nothing",
     "tail": "reads the records",
@@ -79,6 +84,7 @@ def test_every_command_either_has_a_dry_run_or_a_reason_to_have_none() -> None:
 
 
 WEBHOOK = ("--app", "a", "--endpoint", "e")
+GATED = ("--app", "acme", "--endpoint", "gated")
 ON_THE_HUB: dict[str, tuple[tuple[str, ...], ...]] = {
     "queues create": (("new", "--push", "https://x.example"), ("orders", "--retries", "5")),
     "queues delete": (("orders", "--yes"), ("orders",)),
@@ -92,6 +98,14 @@ ON_THE_HUB: dict[str, tuple[tuple[str, ...], ...]] = {
     "alerts test": (("here",),),
     "traces export": (("https://x.example/v1/traces", "-H", "x-key=s3cret"),),
     "traces stop": ((),),
+    "signatures add": (("standard-webhooks", "--app", "acme"), ("github",)),
+    "signatures set": (("SCHEMES", *SHOP),),
+    "signatures end": (("stripe", "never", *SHOP),),
+    "signatures remove": (("stripe", *SHOP, "--yes"), ("stripe", *SHOP)),
+    "gates oauth": ((*GATE, "--secret-file", "SECRET", *SHOP), (*GATE, "--secret-file", "SECRET", *OPERATIONAL)),
+    "gates certificate": (("IDENTITY", *SHOP),),
+    "gates remove": (("oauth", *GATED, "--yes"), ("certificate", *GATED)),
+    "frames set": (("https://app.example.com",), ("--app", "acme")),
     "post": (("orders", "x"), ("orders", "--ndjson", "LINES"), ("new", "x"), ("orders", "--file", "BINARY")),
     "retry": (("MESSAGE",), ("--waiting",), ("MESSAGE", *WEBHOOK)),
     "replay": (
@@ -132,6 +146,19 @@ def test_every_dry_run_is_tried() -> None:
     assert dry() == ON_THE_HUB.keys() | BY_OPERATORS.keys() | ELSEWHERE.keys()
 
 
+def files(hub: ServedHub, folder: Path) -> dict[str, str]:
+    """What the words stand for: files, and endpoints that are there."""
+    with_endpoints(hub)
+    asked(hub, "POST", "/app/acme/endpoint", {"url": "https://b.example/in", "uid": "gated"})
+    oauth = {"grantType": "clientCredentials", "authMethod": "clientSecretPost", "clientId": "c", "clientSecret": "s"}
+    asked(hub, "PUT", "/app/acme/endpoint/gated/oauth", {**oauth, "tokenUrl": "https://login.example/token"})
+    contents = {"LINES": b"a\nb\n" * 150, "BINARY": b"\xff", "SCHEMES": b"[]", "SECRET": b"hush\n"}
+    contents["IDENTITY"] = identity().encode()
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    return {name: str(folder / name) for name in contents}
+
+
 @pytest.mark.parametrize(
     ("command", "words"), [(name, words) for name, ways in ON_THE_HUB.items() for words in ways], ids=str
 )
@@ -143,13 +170,11 @@ def test_a_dry_run_writes_nothing_to_the_hub(
     typed("post", "errors", failed("gone", body="x"))
     typed("alerts", "set", "here", "given-up", "5", "--url", "https://x.example")
     message = waiting(hub)
-    lines, binary = tmp_path / "lines", tmp_path / "binary"
-    lines.write_bytes(b"a\nb\n" * 150)
-    binary.write_bytes(b"\xff")
+    places = files(hub, tmp_path)
     hub.answers[("GET", "/api/v1/event-type")] = (200, b'{"data": [{"name": "a"}], "done": true}')
     hub.answers[("GET", "/api/v1/event-type/a")] = (404, b"{}")
     hub.answers[("GET", "/api/v1/app")] = (200, b'{"data": [], "done": true}')
-    places = {"LINES": str(lines), "BINARY": str(binary), "MESSAGE": message, "THERE": hub.base_url}
+    places |= {"MESSAGE": message, "THERE": hub.base_url}
     typed_words = [*command.split(), *(places.get(each, each) for each in words), "--dry-run"]
     before = len(hub.writes)
     # When the command is run dry
@@ -172,9 +197,10 @@ def test_the_same_words_without_it_do_write(
     """Or the test above would prove nothing."""
     given_up(hub, 2)
     typed("alerts", "set", "here", "given-up", "5", "--url", "https://x.example")
+    places = files(hub, tmp_path)
     before = len(hub.writes)
-    message = waiting(hub)
-    typed(*command.split(), *(message if each == "MESSAGE" else each for each in words[0]))
+    places["MESSAGE"] = waiting(hub)
+    typed(*command.split(), *(places.get(each, each) for each in words[0]))
     assert len(hub.writes) > before
 
 

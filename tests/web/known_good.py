@@ -686,6 +686,18 @@ def _operational_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     return {"endpoint": made.body["id"]}, {}
 
 
+def _operational_gated(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, body = _operational_endpoint(api)
+    ask(api, "webhooks.set_operational_oauth", OAUTH, **names)
+    return names, body
+
+
+def _operational_certified(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
+    names, body = _operational_endpoint(api)
+    ask(api, "webhooks.set_operational_mtls", {"identity": identity()}, **names)
+    return names, body
+
+
 def _polled(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, _ = _webhook_message(api)
     return {"app": names["app"], "sink": "poller", "consumer": "one"}, {}
@@ -792,6 +804,14 @@ WEBHOOKS = {
     "webhooks.set_mtls": Good(_certified, {"identity": identity(), "ca": identity(key=False)}),
     "webhooks.remove_mtls": Good(_certified),
     "webhooks.show_mtls_config": Good(_certified),
+    "webhooks.show_operational_oauth": Good(_operational_gated),
+    "webhooks.set_operational_oauth": Good(_operational_endpoint, OAUTH),
+    "webhooks.remove_operational_oauth": Good(_operational_gated),
+    "webhooks.show_operational_oauth_config": Good(_operational_gated),
+    "webhooks.show_operational_mtls": Good(_operational_certified),
+    "webhooks.set_operational_mtls": Good(_operational_endpoint, {"identity": identity(), "ca": identity(key=False)}),
+    "webhooks.remove_operational_mtls": Good(_operational_certified),
+    "webhooks.show_operational_mtls_config": Good(_operational_certified),
     "webhooks.show_public_keys": Good(_asymmetric),
     "webhooks.consent": Good(_asked),
     "webhooks.consent_by_link": Good(_asked),

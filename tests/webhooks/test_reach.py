@@ -63,7 +63,10 @@ def with_value(whole: Any, path: tuple[Any, ...], value: Any) -> Any:
     return copied
 
 
-ELSEWHERE = {"webhooks.set_oauth", "webhooks.set_application_frame", "webhooks.set_portal_frame"}
+ELSEWHERE = {
+    *("webhooks.set_oauth", "webhooks.set_operational_oauth"),
+    *("webhooks.set_application_frame", "webhooks.set_portal_frame"),
+}
 """Routes whose URLs are of token servers and of pages: no message is sent to them, and their own tests say who may."""
 
 SETTERS = [

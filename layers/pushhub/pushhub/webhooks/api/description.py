@@ -540,6 +540,38 @@ _HEADERS = request({"headers": nullable(TEXTS)})
 _MESSAGE_SHOWN, _ATTEMPT_SHOWN = ref("WebhooksMessage"), ref("WebhooksAttempt")
 _ATTEMPTS = Described(asked={"limit": "50"}, answer=listed(_ATTEMPT_SHOWN), answered=listing(_ATTEMPT, _ATTEMPT_ID))
 
+_GATES: dict[str, Described] = {
+    "webhooks.show_oauth": Described(
+        means="Without secrets; 404 if it is sent none.", answer=answer(_OAUTH_FIELDS), answered=_OAUTH_SHOWN
+    ),
+    "webhooks.set_oauth": _SET_OAUTH,
+    "webhooks.remove_oauth": Described(means="404 if it is sent none."),
+    "webhooks.show_oauth_config": Described(
+        answer=answer({"enabled": boolean(), "config": answer(_OAUTH_FIELDS)}, lacks=("config",)),
+        answered={"enabled": True, "config": _OAUTH_SHOWN},
+    ),
+    "webhooks.show_mtls": Described(
+        means="Never its key; 404 if there is none. Svix's answer is an empty object.",
+        answer=answer(_MTLS_FIELDS),
+        answered=_MTLS_SHOWN,
+    ),
+    "webhooks.set_mtls": Described(
+        means="The connection to the endpoint shows this certificate, over TLS 1.2 and 1.3. docs/gates.md.",
+        request=request(
+            {
+                "identity": text("PEM: a private key that is not encrypted, its certificate, and those above it."),
+                "ca": nullable(text("PEM: the only authorities of the receiver's own certificate. An extension.")),
+            },
+            needs=("identity",),
+        ),
+        sent={"identity": _IDENTITY},
+    ),
+    "webhooks.remove_mtls": Described(means="404 if there is none."),
+    "webhooks.show_mtls_config": Described(
+        answer=answer({"enabled": boolean(), "config": answer(_MTLS_FIELDS)}, lacks=("config",)),
+        answered={"enabled": True, "config": _MTLS_SHOWN},
+    ),
+}
 _ROUTES: Mapping[str, Described] = {
     "webhooks.create_message": Described(
         means=(
@@ -883,36 +915,8 @@ _ROUTES: Mapping[str, Described] = {
     "webhooks.set_application_signatures": _SET_SIGNATURE_DEFAULTS,
     "webhooks.show_project_signatures": _SHOW_SIGNATURE_DEFAULTS,
     "webhooks.set_project_signatures": _SET_SIGNATURE_DEFAULTS,
-    "webhooks.show_oauth": Described(
-        means="Without secrets; 404 if it is sent none.", answer=answer(_OAUTH_FIELDS), answered=_OAUTH_SHOWN
-    ),
-    "webhooks.set_oauth": _SET_OAUTH,
-    "webhooks.remove_oauth": Described(means="404 if it is sent none."),
-    "webhooks.show_oauth_config": Described(
-        answer=answer({"enabled": boolean(), "config": answer(_OAUTH_FIELDS)}, lacks=("config",)),
-        answered={"enabled": True, "config": _OAUTH_SHOWN},
-    ),
-    "webhooks.show_mtls": Described(
-        means="Never its key; 404 if there is none. Svix's answer is an empty object.",
-        answer=answer(_MTLS_FIELDS),
-        answered=_MTLS_SHOWN,
-    ),
-    "webhooks.set_mtls": Described(
-        means="The connection to the endpoint shows this certificate, over TLS 1.2 and 1.3. docs/gates.md.",
-        request=request(
-            {
-                "identity": text("PEM: a private key that is not encrypted, its certificate, and those above it."),
-                "ca": nullable(text("PEM: the only authorities of the receiver's own certificate. An extension.")),
-            },
-            needs=("identity",),
-        ),
-        sent={"identity": _IDENTITY},
-    ),
-    "webhooks.remove_mtls": Described(means="404 if there is none."),
-    "webhooks.show_mtls_config": Described(
-        answer=answer({"enabled": boolean(), "config": answer(_MTLS_FIELDS)}, lacks=("config",)),
-        answered={"enabled": True, "config": _MTLS_SHOWN},
-    ),
+    **_GATES,
+    **{name.replace("_", "_operational_", 1): each for name, each in _GATES.items()},
     "webhooks.show_public_keys": Described(
         means=(
             "A JSON Web Key Set of the Ed25519 keys that sign now, the current one first; empty where all keys are "

@@ -1,4 +1,6 @@
-"""Webhooks API: what an endpoint's receiver demands before it looks at a request. The routes are Svix's."""
+"""Webhooks API: what an endpoint's receiver demands before it looks at a request. The routes are Svix's; those of
+operational endpoints are ours.
+"""
 
 from __future__ import annotations
 
@@ -8,111 +10,138 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ENDPOINT, WebhooksCall
+from pushhub.webhooks.api.operational import ENDPOINT as OPERATIONAL
+from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.refusals import not_found
 
 if TYPE_CHECKING:
     from pushhub.webhooks.api.use_cases import WebhooksUseCases
 
 NOTHING = Response(status=204, body={})
-OAUTH = ENDPOINT + "/oauth"
-MTLS = ENDPOINT + "/mtls"
+
+
+def _app(call: WebhooksCall) -> str:
+    """The application in the path; that of operational endpoints if there is none in it."""
+    return call.app if "app" in call.names else OPERATIONAL_APP
 
 
 def _oauth(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    found = hub.gates().oauth(call.project, call.app, call.endpoint)
+    found = hub.gates().oauth(call.project, _app(call), call.endpoint)
     if found is None:
         raise not_found()
     return Response(status=200, body=found)
 
 
 def _oauth_config(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    found = hub.gates().oauth(call.project, call.app, call.endpoint)
+    found = hub.gates().oauth(call.project, _app(call), call.endpoint)
     return Response(status=200, body={"enabled": False} if found is None else {"enabled": True, "config": found})
 
 
 def _set_oauth(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.gates().set_oauth(call.project, call.app, call.endpoint, call.fields, call.rights)
+    hub.gates().set_oauth(call.project, _app(call), call.endpoint, call.fields, call.rights)
     return NOTHING
 
 
 def _remove_oauth(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.gates().remove_oauth(call.project, call.app, call.endpoint)
+    hub.gates().remove_oauth(call.project, _app(call), call.endpoint)
     return NOTHING
 
 
 def _mtls(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    found = hub.gates().certificate(call.project, call.app, call.endpoint)
+    found = hub.gates().certificate(call.project, _app(call), call.endpoint)
     if found is None:
         raise not_found()
     return Response(status=200, body=found)
 
 
 def _mtls_config(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    found = hub.gates().certificate(call.project, call.app, call.endpoint)
+    found = hub.gates().certificate(call.project, _app(call), call.endpoint)
     return Response(status=200, body={"enabled": False} if found is None else {"enabled": True, "config": found})
 
 
 def _set_mtls(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.gates().set_certificate(call.project, call.app, call.endpoint, call.fields)
+    hub.gates().set_certificate(call.project, _app(call), call.endpoint, call.fields)
     return NOTHING
 
 
 def _remove_mtls(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.gates().remove_certificate(call.project, call.app, call.endpoint)
+    hub.gates().remove_certificate(call.project, _app(call), call.endpoint)
     return NOTHING
 
 
-_route = partial(Route, auth=Auth.PROJECT_OR_CAPABILITY)
+def _routes(
+    endpoint: str, an: str, kind: str = "", auth: Auth = Auth.PROJECT
+) -> tuple[Route[WebhooksUseCases, WebhooksCall], ...]:
+    """The routes of endpoints of a kind.
+
+    Args:
+        endpoint: Path of one.
+        an: What it is called, with an article.
+        kind: What the routes' names have before the gate's.
+        auth: Who may.
+    """
+    oauth, mtls, route = endpoint + "/oauth", endpoint + "/mtls", partial(Route, auth=auth)
+    return (
+        route(
+            "GET",
+            oauth,
+            _oauth,
+            name=f"webhooks.show_{kind}oauth",
+            summary=f"Show how {an}'s tokens are obtained",
+        ),
+        route(
+            "PUT",
+            oauth,
+            _set_oauth,
+            name=f"webhooks.set_{kind}oauth",
+            summary=f"Send {an} OAuth tokens",
+            body=Body.JSON,
+            status=204,
+        ),
+        route(
+            "DELETE",
+            oauth,
+            _remove_oauth,
+            name=f"webhooks.remove_{kind}oauth",
+            summary=f"Send {an} no OAuth tokens any more",
+            status=204,
+        ),
+        route(
+            "GET",
+            endpoint + "/oauth-config",
+            _oauth_config,
+            name=f"webhooks.show_{kind}oauth_config",
+            summary=f"Show whether and how {an}'s tokens are obtained",
+        ),
+        route("GET", mtls, _mtls, name=f"webhooks.show_{kind}mtls", summary=f"Show {an}'s client certificate"),
+        route(
+            "PUT",
+            mtls,
+            _set_mtls,
+            name=f"webhooks.set_{kind}mtls",
+            summary=f"Send {an}'s requests with a client certificate",
+            body=Body.JSON,
+            status=204,
+        ),
+        route(
+            "DELETE",
+            mtls,
+            _remove_mtls,
+            name=f"webhooks.remove_{kind}mtls",
+            summary=f"Send {an} no client certificate any more",
+            status=204,
+        ),
+        route(
+            "GET",
+            endpoint + "/mtls-config",
+            _mtls_config,
+            name=f"webhooks.show_{kind}mtls_config",
+            summary=f"Show whether {an}'s requests are sent with a client certificate",
+        ),
+    )
+
 
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
-    _route("GET", OAUTH, _oauth, name="webhooks.show_oauth", summary="Show how an endpoint's tokens are obtained"),
-    _route(
-        "PUT",
-        OAUTH,
-        _set_oauth,
-        name="webhooks.set_oauth",
-        summary="Send an endpoint OAuth tokens",
-        body=Body.JSON,
-        status=204,
-    ),
-    _route(
-        "DELETE",
-        OAUTH,
-        _remove_oauth,
-        name="webhooks.remove_oauth",
-        summary="Send an endpoint no OAuth tokens any more",
-        status=204,
-    ),
-    _route(
-        "GET",
-        ENDPOINT + "/oauth-config",
-        _oauth_config,
-        name="webhooks.show_oauth_config",
-        summary="Show whether and how an endpoint's tokens are obtained",
-    ),
-    _route("GET", MTLS, _mtls, name="webhooks.show_mtls", summary="Show an endpoint's client certificate"),
-    _route(
-        "PUT",
-        MTLS,
-        _set_mtls,
-        name="webhooks.set_mtls",
-        summary="Send an endpoint's requests with a client certificate",
-        body=Body.JSON,
-        status=204,
-    ),
-    _route(
-        "DELETE",
-        MTLS,
-        _remove_mtls,
-        name="webhooks.remove_mtls",
-        summary="Send an endpoint no client certificate any more",
-        status=204,
-    ),
-    _route(
-        "GET",
-        ENDPOINT + "/mtls-config",
-        _mtls_config,
-        name="webhooks.show_mtls_config",
-        summary="Show whether an endpoint's requests are sent with a client certificate",
-    ),
+    *_routes(ENDPOINT, "an endpoint", auth=Auth.PROJECT_OR_CAPABILITY),
+    *_routes(OPERATIONAL, "an operational endpoint", "operational_"),
 )

@@ -1,0 +1,140 @@
+"""Signatures, gates and frames of webhooks, against a hub on fakes."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Typed
+from tests.cli.served_hub import TOKEN, ServedHub
+from tests.fakes.private_keys import identity
+
+from pushhub.base.times import iso_time
+
+SHOP = ("--app", "acme", "--endpoint", "shop")
+OPERATIONAL = ("--operational", "--endpoint", "ops")
+GATE = ("--token-url", "https://login.example/token", "--client-id", "pushhub")
+
+
+def asked(hub: ServedHub, method: str, path: str, body: Any = None) -> Any:
+    """A request as the project, which must go well."""
+    given = b"" if body is None else json.dumps(body).encode()
+    answer = hub.answer(method, f"/api/v1{path}", {"Authorization": f"Bearer {TOKEN}"}, given)
+    assert answer is not None
+    assert 200 <= answer[0] < 300, answer
+    return json.loads(answer[1]) if answer[1] else None
+
+
+def with_endpoints(hub: ServedHub) -> None:
+    """An application acme with an endpoint shop behind both gates, and an operational endpoint ops."""
+    asked(hub, "POST", "/app", {"name": "Acme", "uid": "acme"})
+    both = [{"preset": "stripe", "secret": "s"}, {"preset": "standard-webhooks"}]
+    asked(hub, "POST", "/app/acme/endpoint", {"url": "https://a.example/in", "uid": "shop", "signatures": both})
+    asked(hub, "POST", "/operational-webhook/endpoint", {"url": "https://ops.example/in", "uid": "ops"})
+
+
+def secret_file(folder: Path, secret: str) -> str:
+    path = folder / "secret"
+    path.write_text(f"{secret}\n")
+    return str(path)
+
+
+def test_signatures_are_added_ended_replaced_and_removed(hub: ServedHub, typed: Typed, tmp_path: Path) -> None:
+    with_endpoints(hub)
+    [stripe, standard] = typed.json("signatures", "show", *SHOP)
+    assert (stripe["preset"], stripe["header"]) == ("stripe", "Stripe-Signature")
+    assert (standard["header"], standard["inheritedFrom"]) == ("webhook-signature", None)
+    # When the scheme gets a new secret, then both sign for a while, and nobody is shown one
+    replaced = typed(
+        "signatures", "add", "stripe", *SHOP, "--secret-file", secret_file(tmp_path, "whsec_new"), "--json"
+    )
+    assert "whsec_new" not in replaced
+    assert len(next(each for each in json.loads(replaced) if each["preset"] == "stripe")["oldSecretsEnd"]) == 1
+    # When it is given an end, by its header, and the end is taken away, by its preset
+    end = iso_time(hub.worlds["webhooks"].world.clock.now() + int(timedelta(days=9).total_seconds()) * 1000)
+    typed("signatures", "end", "stripe-signature", end, *SHOP)
+    assert {each["endsAt"] for each in typed.json("signatures", "show", *SHOP)} == {None, end}
+    typed("signatures", "end", "stripe", "never", *SHOP)
+    assert {each["endsAt"] for each in typed.json("signatures", "show", *SHOP)} == {None}
+    # When one is removed, and another takes its place
+    typed("signatures", "remove", "standard-webhooks", *SHOP, "--yes")
+    own = json.dumps([{"content": "{body}", "header": {"name": "X-Own"}, "secret": "12345678"}])
+    [shown] = typed.json("signatures", "set", "-", *SHOP, given=own.encode())
+    assert (shown["preset"], shown["header"], shown["content"]) == (None, "X-Own", "{body}")
+    # Then what cannot be is refused with the field's name or a sentence
+    typed("signatures", "end", "x-own", end, *SHOP, code=1)
+    assert "One signature has to stay" in typed.errors
+    typed("signatures", "end", "stripe", end, *SHOP, code=1)
+    typed("signatures", "add", "github", *SHOP, code=1)
+    assert "secret" in typed.errors.lower()
+    typed("signatures", "set", "-", *SHOP, given=b"{", code=2)
+
+
+def test_what_an_application_and_a_project_hand_down(hub: ServedHub, typed: Typed) -> None:
+    with_endpoints(hub)
+    typed("signatures", "set", "-", *SHOP, given=b"[]")
+    assert typed.json("signatures", "show") == []
+    typed("signatures", "add", "github")
+    typed("signatures", "add", "hmac-body", "--header", "X-Sign", "--app", "acme")
+    shopify = ("--send", "X-Shopify-Shop-Domain=a.example", "--send", "X-Shopify-API-Version=2026-10")
+    typed("signatures", "add", "shopify", *shopify, "--app", "acme")
+    assert [each["header"] for each in typed.json("signatures", "show", "--app", "acme")] == [
+        "X-Sign",
+        "X-Shopify-Hmac-Sha256",
+    ]
+    assert {each["inheritedFrom"] for each in typed.json("signatures", "show", *SHOP)} == {"application"}
+    typed("signatures", "remove", "github", *SHOP, "--yes", code=1)
+    assert "those of the application" in typed.errors
+    # And its own takes their place
+    [shown] = typed.json("signatures", "add", "standard-webhooks", *SHOP)
+    assert (shown["preset"], shown["inheritedFrom"]) == ("standard-webhooks", None)
+
+
+@pytest.mark.parametrize("whose", [SHOP, OPERATIONAL], ids=["application", "operational"])
+def test_gates_are_set_shown_and_removed(hub: ServedHub, typed: Typed, tmp_path: Path, whose: tuple[str, ...]) -> None:
+    with_endpoints(hub)
+    typed("gates", "oauth", *GATE, "--secret-file", secret_file(tmp_path, "hush"), "--scope", "a", *whose)
+    pem, authority = tmp_path / "identity.pem", tmp_path / "ca.pem"
+    pem.write_text(identity(name="hub.acme.example"))
+    authority.write_text(identity(key=False))
+    typed("gates", "certificate", str(pem), "--ca", str(authority), *whose)
+    [oauth, certificate] = typed.json("gates", "show", *whose)
+    assert (oauth["enabled"], oauth["clientId"], oauth["authMethod"]) == (True, "pushhub", "clientSecretBasic")
+    assert (certificate["enabled"], certificate["subject"]) == (True, "hub.acme.example")
+    # When it is set again without a secret, then the stored one stays
+    typed("gates", "oauth", *GATE, *whose)
+    for gate in ("oauth", "certificate"):
+        typed("gates", "remove", gate, *whose, "--yes")
+        typed("gates", "remove", gate, *whose, "--yes", code=1)
+    assert [each["enabled"] for each in typed.json("gates", "show", *whose)] == [False, False]
+
+
+def test_frames_are_set_by_project_and_application(hub: ServedHub, typed: Typed) -> None:
+    with_endpoints(hub)
+    assert typed.json("frames", "show") == []
+    typed("frames", "set", "https://app.example.com", "http://localhost:8080")
+    typed("frames", "set", "https://acme.example", "--app", "acme")
+    assert [each["origin"] for each in typed.json("frames", "show")] == [
+        "https://app.example.com",
+        "http://localhost:8080",
+    ]
+    assert typed.json("frames", "show", "--app", "acme") == [{"origin": "https://acme.example"}]
+    typed("frames", "set", "https://acme.example/path", code=1)
+    assert typed.json("frames", "set", "--app", "acme") == []
+
+
+@pytest.mark.parametrize(
+    "whose",
+    [
+        ("--endpoint", "shop"),
+        ("--operational",),
+        ("--operational", "--app", "acme"),
+        ("--operational", "--app", "acme", "--endpoint", "shop"),
+    ],
+)
+def test_whose_it_is_has_to_be_clear(hub: ServedHub, typed: Typed, whose: tuple[str, ...]) -> None:
+    typed("signatures", "show", *whose, code=2)
+    assert hub.asked == []
