@@ -96,6 +96,49 @@ def test_a_preset_signs_as_its_senders_receivers_verify(
     assert PRESETS[preset].encode() == {"preset": preset}
 
 
+@pytest.mark.parametrize(
+    ("hash_", "encoding", "simple", "advanced"),
+    [
+        (
+            "sha256",
+            "hex",
+            "244449b7f48cbc2709060c9dcdc2b3aa47a78f540430579015c579fb12defbb4",
+            "77b8b9269f25a199846a55a2bd25b3fba151c70fdae60bb1dcd87fbbc943c55c",
+        ),
+        (
+            "sha256",
+            "base64",
+            "JERJt/SMvCcJBgydzcKzqkenj1QEMFeQFcV5+xLe+7Q=",
+            "d7i5Jp8loZmEalWivSWz+6FRxw/a5gux3Nh/u8lDxVw=",
+        ),
+        (
+            "sha512",
+            "hex",
+            (
+                "6cc772dc81942ae1b5ffa91c3a6a07b0d37edc8dc6bd83e3518a219f1f19ff71"
+                "ae1b76d6b320940d414c236a1aad7f7930b63e0f1928951955d31219545e1b66"
+            ),
+            (
+                "b2122e252cd2582cf225cb2b8d4ceede9e34329e2fe95c02619c3ed5d4a3d9a7"
+                "3e6beaf2dff8e76d71a693ae198cee40685eed12ad4ee2e033dc2d0399ede057"
+            ),
+        ),
+        (
+            "sha512",
+            "base64",
+            "bMdy3IGUKuG1/6kcOmoHsNN+3I3GvYPjUYohnx8Z/3GuG3bWsyCUDUFMI2oarX95MLY+DxkolRlV0xIZVF4bZg==",
+            "shIuJSzSWCzyJcsrjUzu3p40Mp4v6VwCYZw+1dSj2ac+a+ry3/jnbXGmk64ZjO5AaF7tEq1O4uAz3C0Dme3gVw==",
+        ),
+    ],
+)
+def test_convoys_own_vectors(hash_: str, encoding: str, simple: str, advanced: str) -> None:
+    """Those of ``pkg/signature/testdata/signature-vectors.json`` that are to be made, not only refused."""
+    charge = replace(REQUEST, body=CHARGE, at=1_700_000_000_000)
+    for preset, expected in (("convoy-simple", simple), ("convoy-advanced", f"t=1700000000,v1={advanced}")):
+        scheme = replace(PRESETS[preset], hash=hash_, encoding=encoding)
+        assert sign(scheme, ["convoy-webhook-secret"], charge) == {"X-Convoy-Signature": expected}
+
+
 def test_hook0s_older_form_and_another_hash_are_templates() -> None:
     v0 = Scheme(content="{ts}.{body}", header="X-Hook0-Signature", value="t={ts},v0={signatures}")
     made = sign(v0, ["a-subscription-secret"], replace(REQUEST, body=b'{"event":"user.created"}'))

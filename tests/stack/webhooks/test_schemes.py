@@ -27,9 +27,11 @@ STANDARD_SECRET = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
 SHOP = {"X-Shopify-Shop-Domain": "acme.myshopify.com", "X-Shopify-API-Version": "2026-07"}
 NODE = {"github", "shopify"}
 SCHEMES: Mapping[str, dict[str, Any]] = {
+    "convoy-advanced": {"secret": "convoy-webhook-secret"},
     "convoy-simple": {"secret": "convoy-webhook-secret"},
     "github": {"secret": "It's a Secret to Everybody"},
     "hook0": {"secret": "a-subscription-secret"},
+    "outpost": {"secret": "whsec_a1b2c3"},
     "shopify": {"secret": "hush", "headers": SHOP},
     "slack": {"secret": "8f742231b10e8888abcd99yyyzzz85a5"},
     "standard-webhooks": {},
