@@ -36,8 +36,8 @@ WIDE = {
 """Those that are wider still."""
 
 LINES = {
-    "layers/pushhub/pushhub": 68_200,
-    "cli": 8_050,
+    "layers/pushhub/pushhub": 69_200,
+    "cli": 8_100,
     "functions": 250,
     "glue_jobs": 9_000,
     "local": 8_600,

@@ -688,13 +688,13 @@ def _operational_endpoint(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
 
 def _operational_gated(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, body = _operational_endpoint(api)
-    ask(api, "webhooks.set_operational_oauth", OAUTH, **names)
+    ask(api, "webhooks.set_operational_oauth", OAUTH, endpoint=names["endpoint"])
     return names, body
 
 
 def _operational_certified(api: Served) -> tuple[dict[str, str], dict[str, Any]]:
     names, body = _operational_endpoint(api)
-    ask(api, "webhooks.set_operational_mtls", {"identity": identity()}, **names)
+    ask(api, "webhooks.set_operational_mtls", {"identity": identity()}, endpoint=names["endpoint"])
     return names, body
 
 
