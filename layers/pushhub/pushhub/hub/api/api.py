@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pushhub.hub.api import integrations, mappings, messages, notices, parameters, posting, queues, schedulers
+from pushhub.hub.api import integrations, messages, notices, posting, queues, settings
 from pushhub.hub.api.call import HubCall
 from pushhub.hub.api.dialect import HubDialect
 from pushhub.hub.api.use_cases import HubUseCases
@@ -13,9 +13,7 @@ ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (
     *messages.ROUTES,
     *queues.ROUTES,
     *notices.ROUTES,
-    *mappings.ROUTES,
-    *schedulers.ROUTES,
-    *parameters.ROUTES,
+    *settings.ROUTES,
     *integrations.ROUTES,
 )
 """Every route of the hub's API."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.hub.api.answers import NOTHING, listed
 from pushhub.hub.api.call import STORE, HubCall
-from pushhub.hub.api.mappings import list_mappings
+from pushhub.hub.api.settings import MAPPINGS
 from pushhub.hub.wire.fields import InvalidObject
 from pushhub.hub.wire.views import integration_view
 from pushhub.web.api import Body, Route
@@ -58,12 +58,12 @@ def _sign_up(hub: HubUseCases, call: HubCall) -> Response:
 
 def _enable_mappings(hub: HubUseCases, call: HubCall) -> Response:
     hub.integrations.set_enabled(call.store, call.id, enabled=True)
-    return list_mappings(hub, call)
+    return MAPPINGS.list(hub, call)
 
 
 def _disable_mappings(hub: HubUseCases, call: HubCall) -> Response:
     hub.integrations.set_enabled(call.store, call.id, enabled=False)
-    return list_mappings(hub, call)
+    return MAPPINGS.list(hub, call)
 
 
 ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (
