@@ -145,6 +145,39 @@ def test_they_take_what_the_running_stack_sends(stack: RunningStack, tmp_path: P
 
 
 @pytest.mark.stack
+def test_what_endpoints_inherit_is_taken_with_their_own_secrets(stack: RunningStack, tmp_path: Path) -> None:
+    # Given a project whose endpoints are signed as Stripe does, and those of one application as Convoy does
+    project = stack.make_project()
+    base, authorization = f"{stack.base_url}/api/v1", {"Authorization": f"Bearer {project.token}"}
+
+    def ask(method: str, path: str, body: Any = None) -> Any:
+        answer = requests.request(method, f"{base}{path}", json=body, headers=authorization, timeout=40)
+        assert answer.ok, answer.text
+        return answer.json()
+
+    ask("PUT", "/signatures", {"signatures": [{"preset": "stripe"}, {"preset": "standard-webhooks"}]})
+    apps = {preset: ask("POST", "/app", {"name": preset})["id"] for preset in ("stripe", "convoy-advanced")}
+    ask("PUT", f"/app/{apps['convoy-advanced']}/signatures", {"signatures": [{"preset": "convoy-advanced"}]})
+    given = []
+    with Recorder() as recorder:
+        for preset, app in apps.items():
+            endpoint = recorder.endpoint(path=preset)
+            made = ask("POST", f"/app/{app}/endpoint", {"url": endpoint.url})["id"]
+            secret = ask("GET", f"/app/{app}/endpoint/{made}/secret")["key"]
+            # When a message is posted
+            ask("POST", f"/app/{app}/msg", MESSAGE)
+            push = endpoint.wait()[0].received
+            # Then the endpoint's receiver verifies it with the secret that its owner is shown
+            given += [{**case, "secret": secret} for case in cases(preset, "", dict(push.headers), push.body)[::2]]
+            if preset == "stripe":
+                given += [
+                    {**case, "preset": "standard-webhooks", "secret": secret}
+                    for case in cases(preset, "", dict(push.headers), push.body)[::2]
+                ]
+    _judged([str(verifiers()), str(HERE / "verify.py")], given)
+
+
+@pytest.mark.stack
 def test_subscribers_of_queues_are_signed_for_too(stack: RunningStack, tmp_path: Path) -> None:
     # Given a queue, a subscriber of which verifies as receivers of Stripe and of Standard Webhooks do
     project = ProjectClient.another(stack)
