@@ -19,7 +19,9 @@ import pytest
 from cli.__main__ import COMMANDS, main
 from local.place import REPOSITORY
 from tests.cli.served_hub import TOKEN, ServedHub
+from tests.cli.test_webhooks import with_endpoints
 from tests.engine.world import PROJECT as PROJECT_ID
+from tests.fakes.private_keys import identity
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
@@ -154,8 +156,11 @@ def test_the_page_is_typed_line_by_line(installed: Installed, hub: ServedHub) ->
     assert len(lines) > 15
     world = hub.worlds["ironmq"].world
     world.sender.script("https://shop.example/in", 500)
+    with_endpoints(hub)
+    for name, content in (("stripe.txt", "whsec_s\n"), ("client.txt", "hush\n"), ("identity.pem", identity())):
+        (installed.home / name).write_text(content)
     hub.lives = True
-    # When they are typed in an empty folder, then each does what it says
+    # When they are typed in a folder with nothing but the files that they name, then each does what it says
     for line in lines:
         if line.startswith("pip install"):
             continue
