@@ -30,7 +30,7 @@ MANIFEST, STATE, BODIES, RECORDS, AUDIT = "manifest.json", "begun.json", "bodies
 """The manifest; what an export or import was begun with; the folders besides those of tables."""
 SEALING = ("ConfigTable", "HubTable", "WebhooksTable")
 """The tables that have sealed values."""
-_SEALED_ATTRIBUTES = ("sealed", "credentials", "scheme_secrets")
+_SEALED_ATTRIBUTES = ("sealed", "credentials", "scheme_secrets", "oauth", "identity")
 _IN_TEXT = re.compile(r"UEhWMQ[A-Za-z0-9+/]{40,}={0,2}")
 """A sealed value in a text: base64 of what begins with the mark."""
 

@@ -52,6 +52,7 @@ ITEMS = [
     ("ScheduleTable", "HEALTH#{p}#uid#s0", "HEALTH", {}),
     ("ScheduleTable", "ACTIVITY#{p}", "2026-11-20T05:00:00Z", {}),
     ("ScheduleTable", "TOKEN#{p}#ep_1", "TOKEN", {}),
+    ("ScheduleTable", "ENDS#ironmq", "001795000000000#{p}#q#s0#d", {}),
     ("ScheduleTable", "CIRCUITS#3", "{p}#uid#s0", {}),
     ("ScheduleTable", "SLOW", "001795000000000#{p}#uid#s0", {}),
     ("ScheduleTable", "29916666#7", "001795000000000#{p}#uid#1#s0#1", {}),

@@ -12,10 +12,10 @@ from tests.fakes import FakeClock
 from tests.fakes.tokens import FakeEndNotes, FakeTokens
 
 from pushhub.base.errors import Conflict
+from pushhub.engine.certificate_ends import EndNote, EndNotes
 from pushhub.engine.oauth import TokenOwner, TokenState, TokenStore
+from pushhub.engine.store.dynamodb_ends import SCHEMES, DynamoDBEndNotes, of_protocol
 from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
-from pushhub.webhooks.certificate_ends import EndNote, EndNotes
-from pushhub.webhooks.store.dynamodb_ends import DynamoDBEndNotes, DynamoDBSchemeEndNotes
 
 OWNER = TokenOwner(PROJECT, "ep_1")
 STATE = TokenState(
@@ -67,21 +67,28 @@ def test_one_of_two_that_change_the_same_state_is_refused(store: TokenStore) -> 
     assert stored.claim == "first"
 
 
-@pytest.fixture(params=["fake", "certificates", "schemes"])
+@pytest.fixture(params=["fake", "certificates", "schemes", "schedule"])
 def ends(request: pytest.FixtureRequest) -> Iterator[EndNotes]:
     if request.param == "fake":
         yield FakeEndNotes()
         return
     with aws.dynamodb() as client:
-        certificates = DynamoDBEndNotes(client, aws.WEBHOOKS_TABLE, FakeClock())
-        schemes = DynamoDBSchemeEndNotes(client, aws.WEBHOOKS_TABLE, FakeClock())
-        own, other = (certificates, schemes) if request.param == "certificates" else (schemes, certificates)
-        other.note_end(EndNote(NOW, PROJECT, "app_1", "ep_other", "d"))
+        webhooks, schedule = (client, aws.WEBHOOKS_TABLE, FakeClock()), (client, aws.SCHEDULE_TABLE, FakeClock())
+        lists = {
+            "certificates": DynamoDBEndNotes(*webhooks),
+            "schemes": DynamoDBEndNotes(*webhooks, SCHEMES),
+            "schedule": DynamoDBEndNotes(*schedule, of_protocol("ironmq")),
+        }
+        own = lists.pop(request.param)
+        for other in (*lists.values(), DynamoDBEndNotes(*schedule, of_protocol("hub"))):
+            other.note_end(EndNote(NOW, PROJECT, "app_1", "ep_other", "d"))
         yield own
 
 
 def test_notes_of_ends_come_in_the_order_of_their_time_until_they_are_dropped(ends: EndNotes) -> None:
-    notes = [EndNote(at, PROJECT, "app_1", f"ep_{at}", "d") for at in (NOW, NOW - 5, NOW + 1, NOW - 90_000_000)]
+    notes = [
+        EndNote(at, PROJECT, "Bestellung #1 ü", f"ep_{at}", "d") for at in (NOW, NOW - 5, NOW + 1, NOW - 90_000_000)
+    ]
     for each in [*notes, notes[0]]:
         ends.note_end(each)
     assert list(ends.due_ends(NOW)) == [notes[3], notes[1], notes[0]]

@@ -203,8 +203,13 @@ class FakePorts:
         self.places = FakePlaces()
         self.end_notes = FakeEndNotes()
         self.scheme_end_notes = FakeEndNotes()
+        self.end_notes_of: dict[str, FakeEndNotes] = {}
         self.message_log = FakeWebhooksLogs()
         self.idempotency_ms = 12 * 3_600_000
+
+    def ends_of(self, protocol: str) -> FakeEndNotes:
+        """Ends of certificates of a protocol's subscribers."""
+        return self.end_notes_of.setdefault(protocol, FakeEndNotes())
 
     @property
     def endpoints(self) -> FakeWebhooksSettings:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pushhub.base.errors import Conflict
+from pushhub.engine.certificate_ends import EndNote
 from pushhub.engine.oauth import TokenOwner, TokenState
-from pushhub.webhooks.certificate_ends import EndNote
 
 
 class FakeTokens:
@@ -32,7 +32,7 @@ class FakeTokens:
 
 
 class FakeEndNotes:
-    """Implements :class:`pushhub.webhooks.certificate_ends.EndNotes`.
+    """Implements :class:`pushhub.engine.certificate_ends.EndNotes`.
 
     Attributes:
         notes: All.

@@ -86,8 +86,9 @@ class HubWorld(World):
         return to_object_id(accepted.message_id)
 
     def send(self, request: PushRequest) -> Any:
-        """The sender: lets the endpoint at the URL answer; what is asked of integrations is scripted."""
-        if request.method == "GET":
+        """The sender: lets the endpoint at the URL answer; what is asked of integrations and token servers is
+        scripted."""
+        if request.method == "GET" or request.headers.get("Content-Type") == "application/x-www-form-urlencoded":
             return self.sender.send(request)
         body = json.loads(request.body)
         self.asked.append((request.url, body))

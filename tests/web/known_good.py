@@ -48,6 +48,21 @@ def ask(api: Served, name: str, body: Any = None, *, query: Mapping[str, str] | 
     return answer
 
 
+GATES: dict[str, Any] = {
+    "oauth": {
+        "token_url": "https://login.example/token",
+        "client_id": "pushhub",
+        "client_secret": "s3cret",
+        "auth_method": "client_secret_post",
+        "grant_type": "client_credentials",
+        "scopes": ["webhooks"],
+        "extra_params": {"audience": "x"},
+        "extra_headers": {"X-Key": "1"},
+    },
+    "mtls": {"identity": identity(), "ca": identity(key=False)},
+}
+"""Gates of a subscriber or service."""
+
 # IronMQ
 
 SUBSCRIBER = {
@@ -57,6 +72,7 @@ SUBSCRIBER = {
     "timeout": 5,
     "dialect": "raw",
     "signing": {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "grace_period": 60},
+    **GATES,
 }
 QUEUE = {
     "message_timeout": 60,
@@ -273,6 +289,7 @@ IRONMQ = {
 # The hub
 
 MAPPING = {
+    **GATES,
     "signing": {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "grace_period": 60},
     "name": "acme.import",
     "url": ENDPOINT,

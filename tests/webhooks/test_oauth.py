@@ -16,6 +16,7 @@ from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.circuit import SubscriberKey
+from pushhub.engine.model.records import record_of_delivery
 from pushhub.engine.oauth import TokenOwner
 from pushhub.webhooks.model.internal_queues import queue_of, queue_uid
 
@@ -474,3 +475,21 @@ def test_an_endpoint_is_asked_for_its_consent_with_a_token(world: WebhooksWorld)
     world.run(seconds=5)
     question = next(each for each in world.sender.requests_to(URL) if each.method == "OPTIONS")
     assert question.headers["Authorization"] == "Bearer token-1"
+
+
+def test_records_name_the_client_and_the_schemes_that_are_not_everybodys(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    gated(world, app)
+    stripe = {"signatures": [{"preset": "stripe", "secret": "whsec_x"}, {"preset": "standard-webhooks"}]}
+    other = world.make_endpoint(app, "https://b.example/in")
+    world.ask("PUT", f"/app/{app}/endpoint/{other}/signatures", stripe)
+    world.make_endpoint(app, "https://c.example/in")
+    post(world, app)
+    shown = []
+    for each in world.messages.all_deliveries():
+        record = record_of_delivery(None, each, 0)
+        assert record is not None
+        shown.append((record.signed_by, record.token_client, record.certificate))
+    assert sorted(shown, key=repr) == sorted(
+        [(None, "pushhub", None), (("stripe", "standard-webhooks"), None, None), (None, None, None)], key=repr
+    )

@@ -71,6 +71,11 @@ class Scheme:
     ends_at: int = 0
 
     @property
+    def name(self) -> str:
+        """Its name in records: the preset's, or the header's in lower case."""
+        return self.preset or self.header.lower()
+
+    @property
     def standard(self) -> bool:
         """Whether it is Standard Webhooks', which signs with the endpoint's own key ring."""
         return self.preset == STANDARD

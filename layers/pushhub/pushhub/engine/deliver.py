@@ -32,6 +32,7 @@ from pushhub.engine.model.delivery import (
     next_step,
     opening,
     schedule,
+    with_proof,
     with_span,
     without_asked_try,
     without_target,
@@ -403,7 +404,7 @@ class Deliver:
 
         def attempted(before: Delivery) -> Delivery:
             if order.manual:
-                return after_asked_try(
+                tried = after_asked_try(
                     before,
                     outcome.answer,
                     outcome.verdict,
@@ -413,6 +414,7 @@ class Deliver:
                     url=masked_url(subscriber.url),
                     dialect=dialect,
                 )
+                return with_proof(tried, outcome.proof)
             after = after_attempt(
                 before,
                 outcome.answer,
@@ -426,7 +428,7 @@ class Deliver:
                 update_url=outcome.update_url,
                 asked=asked,
             )
-            return self._scheduled_if_long(after)
+            return self._scheduled_if_long(with_proof(after, outcome.proof))
 
         after = with_span(attempted(delivery), span)
         try:
@@ -478,6 +480,8 @@ class Deliver:
             if folded is None:
                 return current
             folded = with_span(folded, span)
+            if folded.attempts > current.attempts:
+                folded = with_proof(folded, outcome.proof)
             self._messages.save(folded)
             return folded
 

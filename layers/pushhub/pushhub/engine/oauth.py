@@ -216,7 +216,7 @@ class Tokens:
                 if value != refused:
                     return self._remember(owner, grant, Token(value, state.usable_until))
                 if state.useless_until > now:
-                    raise NoToken("the endpoint refuses new tokens, too", state.useless_until - now)
+                    raise NoToken("the receiver refuses new tokens, too", state.useless_until - now)
             if state.ask_at > now:
                 raise NoToken(state.reason, state.ask_at - now)
             if state.claimed_until > now:

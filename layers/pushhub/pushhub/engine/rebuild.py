@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.errors import Conflict, MessageNotFound
+from pushhub.base.gates import Proof
 from pushhub.base.times import epoch_ms
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
@@ -282,6 +283,11 @@ def _attempt(record: Mapping[str, Any]) -> Attempt:
         dialect=record["dialect"],
         tries_max=record.get("tries_max"),
         poll=record["kind"] == "poll",
+        proof=Proof(
+            schemes=tuple(record.get("signed_by", ())),
+            client=record.get("token_client", ""),
+            certificate=record.get("certificate", ""),
+        ),
     )
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from pushhub.base.cache import ExpiringCache
@@ -17,7 +18,7 @@ from pushhub.base.signing import KeyRing, TooManyKeys, signatures
 from pushhub.base.times import iso_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from pushhub.base.ports import Clock, Telemetry, Vault
     from pushhub.base.signature_schemes import Scheme, SecretRing
@@ -76,6 +77,25 @@ class _Signed:
             schemes=tuple(map(Scheme.decode, stored["schemes"])),
             secrets=tuple(decode_rings(secrets)),
         )
+
+
+class Signature(NamedTuple):
+    """What signs a request.
+
+    Attributes:
+        headers: To be sent.
+        schemes: Names of the schemes.
+    """
+
+    headers: Mapping[str, str]
+    schemes: tuple[str, ...]
+
+
+UNSIGNED = Signature({}, ())
+"""Nothing."""
+
+STANDARD_WEBHOOKS = "standard-webhooks"
+"""The scheme of whoever has no other."""
 
 
 class Signing:
@@ -185,10 +205,10 @@ class Signing:
         schemes = self._opened(project_id, sealed).schemes
         return {each.header: iso_time(each.ends_at) for each in schemes if each.ends_at}
 
-    def headers(
+    def signature(
         self, project_id: str, sealed: bytes, *, message_id: str, body: bytes, kind: str, url: str
-    ) -> Mapping[str, str]:
-        """The headers that sign a request made now; none if there is no key.
+    ) -> Signature:
+        """What signs a request made now; nothing if there is no key.
 
         Args:
             project_id: Owner.
@@ -202,7 +222,7 @@ class Signing:
             Unavailable: The keys could not be decrypted.
         """
         if not sealed:
-            return {}
+            return UNSIGNED
         now, signed = self._clock.now(), self._opened(project_id, sealed)
         schemes = signed.schemes or self._inherited(project_id, url)
         pairs = self._secrets(signed, schemes, now) if schemes else []
@@ -213,11 +233,12 @@ class Signing:
                 "webhook-timestamp": str(now // 1000),
                 "webhook-signature": signatures(signed.ring.live(now), message_id, now // 1000, body),
             }
+        standard = (STANDARD_WEBHOOKS,) if headers else ()
         if not schemes:
-            return headers
+            return Signature(headers, standard)
         self._log_ends(project_id, schemes, url, now)
         if not pairs:
-            return headers
+            return Signature(headers, standard)
         from pushhub.base.signature_schemes import Unsigned, sign  # noqa: PLC0415
         from pushhub.egress.url import wire_url  # noqa: PLC0415
 
@@ -231,7 +252,7 @@ class Signing:
         )
         for scheme, secrets in pairs:
             headers |= sign(scheme, secrets, request)
-        return headers
+        return Signature(headers, (*standard, *(scheme.name for scheme, _ in pairs)))
 
     def _inherited(self, project_id: str, url: str) -> tuple[Scheme, ...]:
         """The project's schemes; none for what is not sent to an HTTP URL."""

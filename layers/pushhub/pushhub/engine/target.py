@@ -7,6 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Invalid
+from pushhub.base.gates import NO_PROOF, Proof
 from pushhub.engine.model.reach import Reach, Scope, may_reach
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Outcome:
         update_url: With ``Verdict.POLL``: where to poll for the outcome.
         asked: What else the answer asks for; None leaves that to the rules of the subscriber or queue.
         reached: Whether the subscriber was asked at all: only then is it to blame for a failure.
+        proof: What it was shown of who asks.
     """
 
     answer: Answer
@@ -81,6 +83,7 @@ class Outcome:
     update_url: str | None = None
     asked: Asked | None = None
     reached: bool = True
+    proof: Proof = NO_PROOF
 
 
 class Target(Protocol):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock, Sender, Telemetry, Vault
     from pushhub.engine.accept import Accept
+    from pushhub.engine.certificate_ends import EndNotes
     from pushhub.engine.circuits import Circuits, Recover
     from pushhub.engine.copies import ChangeNotes, Changes
     from pushhub.engine.count_attempts import CountAttempts
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
     from pushhub.engine.first_orders import FirstOrders
+    from pushhub.engine.gate_sending import GateSending
+    from pushhub.engine.gates import GateSettings
     from pushhub.engine.in_hand import HandNotes
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
@@ -282,6 +285,12 @@ class AwsEnginePorts:
 
         return DynamoDBTokens(*self.table(SCHEDULE_TABLE))
 
+    def ends_of(self, protocol: str) -> EndNotes:
+        """What is to be told of the ends of certificates of a protocol's subscribers, in the table of the schedule."""
+        from pushhub.engine.store.dynamodb_ends import DynamoDBEndNotes, of_protocol
+
+        return DynamoDBEndNotes(*self.table(SCHEDULE_TABLE), of_protocol(protocol))
+
     @cached_property
     def calls(self) -> Waits:
         """Requests that call strangers, on DynamoDB in the configuration table."""
@@ -514,6 +523,35 @@ class Engine:
             vault=ports.vault,
             clock=ports.clock,
             telemetry=ports.telemetry,
+        )
+
+    @cached_property
+    def gate_sending(self) -> GateSending:
+        """Sends to subscribers that may have gates."""
+        from pushhub.engine.gate_sending import GateSending
+
+        ports = self.ports
+        return GateSending(
+            sender=ports.sender,
+            tokens=lambda: self.tokens,
+            vault=lambda: ports.vault,
+            projects=ports.config,
+            clock=ports.clock,
+        )
+
+    @cached_property
+    def gate_settings(self) -> GateSettings:
+        """Changes gates of queues' subscribers and stores' services."""
+        from pushhub.engine.gates import GateSettings
+
+        ports = self.ports
+        return GateSettings(
+            vault=lambda: ports.vault,
+            projects=ports.config,
+            calls=self.stranger_calls,
+            within=self.targets.within,
+            notes=ports.ends_of,
+            clock=ports.clock,
         )
 
     @cached_property

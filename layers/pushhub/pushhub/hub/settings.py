@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,20 +10,24 @@ from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid, NotFound
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
+from pushhub.hub.model.internal_queues import DIALECT
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.ports import Mappings, Parameters, Schedulers
 from pushhub.hub.wire.fields import Fields, InvalidObject
-from pushhub.hub.wire.mapping import read_mapping, read_signing
+from pushhub.hub.wire.mapping import read_gates, read_mapping, read_signing
 from pushhub.hub.wire.objects import read_parameter, read_scheduler
+from pushhub.web.gates import KEEP_GATES, GateRefused
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.engine.gates import GateSettings
     from pushhub.engine.ports import ProjectStore
     from pushhub.engine.signing import Signing
     from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.hub.model.parameters import Parameter
+    from pushhub.web.gates import GateChange
 
 
 def check_target(url: str, project_id: str, *, config: ProjectStore, calls: StrangerCalls) -> None:
@@ -79,11 +83,20 @@ class HubSettingsOfStore:
         config: For the project's allowed targets.
         calls: Checks where URLs lead.
         signing: Keeps the signing keys of mappings.
+        gates: Keeps what their services demand; made when the first one is asked for.
     """
 
     def __init__(
-        self, *, settings: OwnersSettings, config: ProjectStore, calls: StrangerCalls, signing: Signing, clock: Clock
+        self,
+        *,
+        settings: OwnersSettings,
+        config: ProjectStore,
+        calls: StrangerCalls,
+        signing: Signing,
+        gates: Callable[[], GateSettings],
+        clock: Clock,
     ) -> None:
+        self._gates = gates
         self._signing = signing
         self._settings = settings
         self._config = config
@@ -134,14 +147,27 @@ class HubSettingsOfStore:
         self._settings.delete_mapping(project_id, mapping_id)
 
     def _put(self, project_id: str, fields: Fields, before: ServiceMapping) -> ServiceMapping:
-        mapping, change = read_mapping(fields, before), read_signing(fields)
+        mapping, change, gates = read_mapping(fields, before), read_signing(fields), read_gates(fields)
         check_target(mapping.url, project_id, config=self._config, calls=self._calls)
         try:
             sealed = self._signing.changed(project_id, before.sealed, change)
         except Invalid as error:
             raise InvalidObject({"signing": [error.message]}) from error
         ends = before.signing_ends if sealed == before.sealed else self._signing.ends(project_id, sealed)
-        return self._settings.put_mapping(project_id, replace(mapping, sealed=sealed, signing_ends=ends))
+        mapping = self._gated(project_id, replace(mapping, sealed=sealed, signing_ends=ends), gates)
+        return self._settings.put_mapping(project_id, mapping)
+
+    def _gated(self, project_id: str, mapping: ServiceMapping, change: GateChange) -> ServiceMapping:
+        """A mapping with its gates after a change. Who has none, and wants none, pays nothing."""
+        if change == KEEP_GATES and not (mapping.oauth or mapping.certificate):
+            return mapping
+        try:
+            gates = self._gates().changed(
+                project_id, mapping, change, protocol=DIALECT, place=("", mapping.mapping_id), url=mapping.url
+            )
+        except GateRefused as refused:
+            raise InvalidObject({refused.gate: [f"{'.'.join(refused.place)} {refused.text}".strip()]}) from refused
+        return replace(mapping, oauth=gates.oauth, certificate=gates.certificate, identity=gates.identity)
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler:
         """A scheduler.

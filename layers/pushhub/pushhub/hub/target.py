@@ -11,9 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from pushhub.base.credentials import place_of
 from pushhub.base.errors import MessageNotFound
-from pushhub.base.ports import Clock, PushRequest, Sender
+from pushhub.base.gates import NO_PROOF, OPEN
+from pushhub.base.ports import Clock, PushRequest
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.gate_sending import was_sent
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder
@@ -31,6 +34,7 @@ from pushhub.hub.wire.request import request_body, request_headers
 
 if TYPE_CHECKING:
     from pushhub.engine.credentials import Credentials
+    from pushhub.engine.gate_sending import GateSending, Sent
     from pushhub.engine.ports import BodyStore, ProjectStore
     from pushhub.engine.signing import Signing
     from pushhub.hub.ports import ReadParameters
@@ -66,7 +70,7 @@ class HubTarget:
         config: For the project's allowed targets.
         settings: Parameters.
         log: Open requests and recorded answers.
-        sender: Makes the request.
+        sending: Makes the request.
         signing: Signs the request if the mapping has keys.
         credentials: Opens the mapping's token.
         bodies: Stores large answers that are not the result.
@@ -82,7 +86,7 @@ class HubTarget:
         config: ProjectStore,
         settings: ReadParameters,
         log: AttemptLog,
-        sender: Sender,
+        sending: GateSending,
         signing: Signing,
         credentials: Credentials,
         bodies: BodyStore,
@@ -94,7 +98,7 @@ class HubTarget:
         self._config = config
         self._settings = settings
         self._log = log
-        self._sender = sender
+        self._sending = sending
         self._signing = signing
         self._credentials = credentials
         self._bodies = bodies
@@ -123,10 +127,11 @@ class HubTarget:
         mapping = order.push.mapping
         content = HubMessage.decode(order.body)
         object_id = to_object_id(order.message.message_id)
-        recorded = self._recorded(order)
+        recorded, sent = self._recorded(order), None
         if recorded is None:
             self._note_open(order)
-            recorded = self._record(order, self._ask(order, mapping, content, object_id))
+            sent = self._ask(order, mapping, content, object_id)
+            recorded = self._record(order, sent.answer)
         answer = self._whole(recorded)
         read = read_answer(answer, object_id=object_id, mapping=mapping, polled=recorded.polled)
         reading = paced(read, deferrals=order.delivery.deferrals)
@@ -145,6 +150,9 @@ class HubTarget:
             verdict=reading.verdict,
             reserve_ms=reading.wait_s * 1000,
             update_url=reading.update_url,
+            asked=sent.asked if sent is not None else None,
+            reached=sent.reached if sent is not None else was_sent(answer),
+            proof=sent.proof if sent is not None else NO_PROOF,
         )
 
     def _route(self, order: PushOrder) -> Outcome:
@@ -159,29 +167,35 @@ class HubTarget:
         )
         return Outcome(answer=answer, verdict=Verdict.DELIVERED if routed.finished else Verdict.FAILED)
 
-    def _ask(self, order: PushOrder, mapping: ServiceMapping, content: HubMessage, object_id: str) -> Answer:
+    def _ask(self, order: PushOrder, mapping: ServiceMapping, content: HubMessage, object_id: str) -> Sent:
         """Make one request, to the service or, after it has taken the message for later, to its ``update_url``."""
         by_id = {each.parameter_id: each for each in self._settings.parameters(order.message.project)}
         parameters = [by_id[each] for each in mapping.parameter_ids if each in by_id]
         project, body = order.message.project, request_body(content, object_id, parameters)
         url = order.delivery.update_url or mapping.url
-        signature = self._signing.headers(
+        signature = self._signing.signature(
             project, mapping.sealed, message_id=object_id, body=body, kind=content.type, url=url
         )
-        return self._sender.send(
+        # A token goes only where its owner sends messages.
+        gated = mapping if place_of(url) == place_of(mapping.url) else OPEN
+        sent = self._sending.send(
+            project,
+            mapping.mapping_id,
+            gated,
             PushRequest(
                 url=url,
                 body=body,
                 headers={
                     **trace_headers(self._config, order, own=True),
                     **request_headers(token_of(mapping, project, self._credentials)),
-                    **signature,
+                    **signature.headers,
                 },
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=ANSWER_LIMIT + 1,
                 allowed_targets=allowed_targets(self._config, project, Reach.PROJECT),
-            )
+            ),
         )
+        return replace(sent, proof=replace(sent.proof, schemes=signature.schemes)) if sent.reached else sent
 
     def _note_open(self, order: PushOrder) -> None:
         """An operator must not have a message posted again while its service is working on it."""

@@ -208,6 +208,7 @@ class Hub:
                 config=outside.config,
                 calls=self._engine.stranger_calls,
                 signing=self._engine.signing,
+                gates=lambda: self._engine.gate_settings,
                 clock=outside.clock,
             ),
             integrations=HubIntegrations(
@@ -260,7 +261,7 @@ class Hub:
             config=outside.config,
             settings=settings,
             log=log,
-            sender=outside.sender,
+            sending=self._engine.gate_sending,
             signing=self._engine.signing,
             credentials=self._engine.credentials,
             bodies=outside.bodies,

@@ -8,23 +8,36 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.base.credentials import MASK, masked_url, place_of, user_of, with_user
 from pushhub.base.errors import Invalid, NotFound, QueueNotFound
+from pushhub.base.gates import OPEN
 from pushhub.base.ids import new_uid
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
-from pushhub.ironmq.wire.subscribers import NO_SUBSCRIBER, AskedSubscriber, check_signed, check_subscribers_size
+from pushhub.ironmq.wire.subscribers import (
+    NO_SUBSCRIBER,
+    AskedSubscriber,
+    check_gated,
+    check_signed,
+    check_subscribers_size,
+)
+from pushhub.web.gates import KEEP_GATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pushhub.base.gates import Gated
     from pushhub.engine.credentials import Credentials
+    from pushhub.engine.gates import GateSettings
     from pushhub.engine.ports import ProjectStore, QueueStore, SubscriberBacklog
     from pushhub.engine.queue_copies import QuietQueues
     from pushhub.engine.signing import Signing
     from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.engine.target import Targets
     from pushhub.ironmq.queue_changes import Admit
+
+PROTOCOL = "ironmq"
+"""Whose subscribers they are, in the list of certificates that end."""
 
 MOST_COUNTED = 1_000
 """Where the count of what waits for a paused subscriber stops."""
@@ -43,6 +56,7 @@ class Registration:
         config: For the project's allowed targets.
         calls: Checks where URLs lead.
         signing: Manages their signing keys.
+        gates: Manages their gates; made when the first one is asked for.
         credentials: Opens what the present ones hide.
     """
 
@@ -53,8 +67,10 @@ class Registration:
         config: ProjectStore,
         calls: StrangerCalls,
         signing: Signing,
+        gates: Callable[[], GateSettings],
         credentials: Credentials,
     ) -> None:
+        self._gates = gates
         self._credentials = credentials
         self._signing = signing
         self._targets = targets
@@ -80,13 +96,16 @@ class Registration:
             check_subscribers_size(named)
             self._check(project_id, queue_name, named)
             admitted = tuple(
-                self._admitted(project_id, each, stored.get(each.subscriber_id), opened.get(each.subscriber_id))
+                self._admitted(
+                    project_id, queue_name, each, stored.get(each.subscriber_id), opened.get(each.subscriber_id)
+                )
                 for each in named
             )
             others = set(stored) - {each.subscriber_id for each in admitted} if adding else ()
             check_signed(
                 sum(bool(each.sealed) for each in admitted) + sum(bool(stored[each].sealed) for each in others)
             )
+            check_gated((*admitted, *(stored[each] for each in others)))
             return admitted
 
         return admit
@@ -100,7 +119,12 @@ class Registration:
         return tuple(self._credentials.opened(project_id, push, each) for each in push.subscribers)
 
     def _admitted(
-        self, project_id: str, asked: AskedSubscriber, stored: Subscriber | None, opened: Subscriber | None
+        self,
+        project_id: str,
+        queue_name: str,
+        asked: AskedSubscriber,
+        stored: Subscriber | None,
+        opened: Subscriber | None,
     ) -> Subscriber:
         """The subscriber in stored form, given its present one, as stored and opened.
 
@@ -118,6 +142,7 @@ class Registration:
         if asked.headers and not same and not self._targets.carries_headers(asked.url):
             raise Invalid("Subscribers of this kind have no headers, as nothing would carry them")
         kept = stored if same and stored is not None else asked
+        gates = self._gated(project_id, queue_name, asked, stored)
         return Subscriber(
             subscriber_id=asked.subscriber_id,
             name=asked.name,
@@ -129,6 +154,24 @@ class Registration:
             signing_ends=stored.signing_ends
             if stored is not None and stored.sealed == keys
             else self._signing.ends(project_id, keys),
+            oauth=gates.oauth,
+            certificate=gates.certificate,
+            identity=gates.identity,
+        )
+
+    def _gated(self, project_id: str, queue_name: str, asked: AskedSubscriber, stored: Subscriber | None) -> Gated:
+        """Its gates. Who has none, and wants none, pays nothing."""
+        has = stored is not None and (stored.oauth or stored.certificate)
+        if asked.gates == KEEP_GATES and not has:
+            return OPEN
+        return self._gates().changed(
+            project_id,
+            stored,
+            asked.gates,
+            protocol=PROTOCOL,
+            place=(queue_name, asked.subscriber_id),
+            url=asked.url,
+            headers=asked.headers,
         )
 
     def _check(self, project_id: str, queue_name: str, new: Sequence[Subscriber]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -22,8 +23,9 @@ from pushhub.ironmq.wire.push import IronMqTarget, layered, parse_ironmq_url, pa
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.ports import ProjectStore, TokenStore
-    from pushhub.engine.signing import Signing
+    from pushhub.engine.signing import Signature, Signing
     from pushhub.ironmq.post import Post
 
 DIALECT = "raw"
@@ -34,7 +36,7 @@ class HttpTarget:
     """Pushes to ``http`` and ``https`` URLs as IronMQ v3 does.
 
     Args:
-        sender: Makes the request.
+        sending: Makes the request.
         projects: For the project's allowed targets.
         base_url: Public base URL of this hub, for ``Iron-Subscriber-Message-Url``.
         signing: Signs for subscribers that have keys.
@@ -42,9 +44,9 @@ class HttpTarget:
 
     dialect = DIALECT
 
-    def __init__(self, *, sender: Sender, projects: ProjectStore, base_url: str, signing: Signing) -> None:
+    def __init__(self, *, sending: GateSending, projects: ProjectStore, base_url: str, signing: Signing) -> None:
         self._signing = signing
-        self._sender = sender
+        self._sending = sending
         self._projects = projects
         self._base_url = base_url
 
@@ -64,6 +66,7 @@ class HttpTarget:
 
     def deliver(self, order: PushOrder) -> Outcome:
         """POST the body unchanged and interpret the status."""
+        signature = _signature(self._signing, order)
         headers = push_headers(
             base_url=self._base_url,
             queue=order.queue,
@@ -71,7 +74,7 @@ class HttpTarget:
             subscriber=order.subscriber,
             attempt=order.attempt,
             allowance=order.allowance,
-            signature=_signature(self._signing, order),
+            signature=signature.headers,
             trace=trace_headers(self._projects, order, own=True),
         )
         request = PushRequest(
@@ -82,7 +85,14 @@ class HttpTarget:
             answer_limit=4096,
             allowed_targets=allowed_targets(self._projects, order.queue.project, Reach.PROJECT),
         )
-        return _outcome(order, self._sender.send(request))
+        subscriber = order.subscriber
+        sent = self._sending.send(order.queue.project, subscriber.subscriber_id, subscriber, request)
+        return replace(
+            _outcome(order, sent.answer),
+            reached=sent.reached,
+            asked=sent.asked,
+            proof=replace(sent.proof, schemes=signature.schemes if sent.reached else ()),
+        )
 
 
 class IronMqQueueTarget:
@@ -179,7 +189,7 @@ class IronMqQueueTarget:
         """The headers that the message keeps in the target queue, which passes them on to its own subscribers; they
         include signature headers.
         """
-        return layered(order.message.headers, _signature(self._signing, order))
+        return layered(order.message.headers, _signature(self._signing, order).headers)
 
     def _post_here(
         self, order: PushOrder, project: str | None, token: str | None, queue: str
@@ -244,7 +254,7 @@ class IronWorkerQueueTarget:
                 "Content-Type": "text/plain; charset=utf-8",
                 "User-Agent": "IronMQ Pusherd",
                 **trace_headers(self._projects, order, own=True),
-                **_signature(self._signing, order),
+                **_signature(self._signing, order).headers,
             },
             timeout_s=order.subscriber.timeout_s,
             answer_limit=4096,
@@ -262,9 +272,9 @@ def _cause(order: PushOrder) -> str:
     return owed if order.delivery.asked_at is None else f"{owed}/asked/{order.delivery.asked_at}"
 
 
-def _signature(signing: Signing, order: PushOrder) -> Mapping[str, str]:
-    """The headers that sign a request to a subscriber; none if it has no keys."""
-    return signing.headers(
+def _signature(signing: Signing, order: PushOrder) -> Signature:
+    """What signs a request to a subscriber; nothing if it has no keys."""
+    return signing.signature(
         order.message.project,
         order.subscriber.sealed,
         message_id=order.message.message_id,

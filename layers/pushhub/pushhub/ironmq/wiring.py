@@ -309,6 +309,7 @@ class Ironmq:
             config=config,
             calls=calls,
             signing=engine.signing,
+            gates=lambda: engine.gate_settings,
             credentials=engine.credentials,
         )
         push_messages = PushMessages(
@@ -406,7 +407,7 @@ class Ironmq:
 
         outside = self._outside
         return HttpTarget(
-            sender=outside.sender,
+            sending=self._engine.gate_sending,
             projects=outside.config,
             base_url=outside.base_url,
             signing=self._engine.signing,

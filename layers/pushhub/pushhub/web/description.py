@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.fields import Setting, settings_of
 from pushhub.base.signing import MAX_GRACE_S
+from pushhub.web.gates import GRANT_TYPE, METHODS
 
 if TYPE_CHECKING:
     from pushhub.web.api import Auth
@@ -264,4 +265,58 @@ SIGNING_ENDS: Schema = {
     "type": "object",
     "additionalProperties": text("RFC 3339, UTC."),
     "description": "When signature schemes end, by their header. An ended one stays here until the next change.",
+}
+
+GATES_WANTED: dict[str, Schema] = {
+    "oauth": {
+        "description": "How tokens are obtained (OAuth 2.0 client credentials) that each request is sent with. `true` "
+        "keeps that, `false` ends it; if left out, nothing changes. Secrets are never shown again; one that is left "
+        "out stays while token URL, method and client do.",
+        "anyOf": [
+            {"type": ["boolean", "null"]},
+            request(
+                {
+                    "token_url": text("`https://`.", maxLength=2_048, examples=["https://login.example/token"]),
+                    "client_id": text("The client."),
+                    "client_secret": nullable(text("Its secret.")),
+                    "auth_method": nullable(
+                        text("How it authenticates; `client_secret_basic` by default.", enum=list(METHODS))
+                    ),
+                    "grant_type": nullable(text("The only one.", enum=[GRANT_TYPE])),
+                    "scopes": nullable(array(text(), "What it asks for.", maxItems=50)),
+                    "extra_params": nullable(obj("Sent along.", additionalProperties=text(), maxProperties=10)),
+                    "extra_headers": nullable(obj("Sent along.", additionalProperties=text(), maxProperties=10)),
+                    "jwt_params": nullable(
+                        obj("For `private_key_jwt`: secret_base64, secret_id, audience, token_expiry_secs.")
+                    ),
+                },
+                needs=("token_url", "client_id"),
+            ),
+        ],
+    },
+    "mtls": {
+        "description": "The client certificate that each request is sent with. `true` keeps it, `false` ends it; if "
+        "left out, nothing changes. What was shown may be sent back.",
+        "anyOf": [
+            {"type": ["boolean", "null"]},
+            request(
+                {
+                    "identity": nullable(text("PEM: a private key, its certificate, those that lead to an authority.")),
+                    "ca": nullable(text("PEM: the only authorities that the receiver's own certificate may be of.")),
+                },
+            ),
+        ],
+    },
+}
+"""How owners of subscribers ask for gates (:func:`pushhub.web.gates.parse_gates`)."""
+
+GATES_SHOWN: dict[str, Schema] = {
+    "oauth": boolean("True if requests are sent with tokens."),
+    "mtls": answer(
+        {
+            "subject": text("Common name of the client certificate."),
+            "ends_at": text("When it ends.", format="date-time"),
+            "private_ca": boolean("Whether the receiver is checked by authorities of its own."),
+        }
+    ),
 }

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pushhub.engine.accept import Accept
     from pushhub.engine.copies import ChangeNotes
     from pushhub.engine.credentials import Credentials
+    from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.ports import MessageSink, ProjectStore
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import Endpoints
-    from pushhub.webhooks.sending import EndpointSending
 
 OPEN_MS = 86_400_000
 """How long a question is open, milliseconds: an endpoint may be out of order, and for a callback, a person may have to
@@ -186,7 +186,7 @@ class ConsentTarget:
         endpoints: Endpoints,
         notes: ChangeNotes,
         projects: ProjectStore,
-        sending: EndpointSending,
+        sending: GateSending,
         vault: Vault,
         credentials: Credentials,
         changed: Changed,
@@ -221,7 +221,9 @@ class ConsentTarget:
         endpoint = self._endpoints.endpoint(order.message.project, question["app"], question["endpoint"])
         if endpoint is None or not self._is_open(endpoint, digest):
             return self._nothing_to_ask(order)
-        sent = self._sending.send(endpoint, self._request(order, endpoint, question.get("secret")))
+        sent = self._sending.send(
+            endpoint.project, endpoint.endpoint_id, endpoint, self._request(order, endpoint, question.get("secret"))
+        )
         answer = sent.answer
         if answer.error_class:
             problem = f"The endpoint could not be asked for its consent: {answer.message}"

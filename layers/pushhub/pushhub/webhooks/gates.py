@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from pushhub.base.certificates import read_authorities, read_identity
-from pushhub.base.credentials import user_of
-from pushhub.base.der import NotDer
-from pushhub.base.oauth import Grant
-from pushhub.base.ports import ClientIdentity
 from pushhub.base.times import iso_time
-from pushhub.egress.guard import AllowedTargets
-from pushhub.egress.identity import IdentityRefused, check_identity
-from pushhub.egress.url import InvalidTarget, parse_target
+from pushhub.engine.certificate_ends import EndNote, next_warning
+from pushhub.engine.gates import fitting, grant_of, malformed, read_certificate
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH
+from pushhub.web.gates import GateRefused
 from pushhub.web.oauth import Allowed, GrantRefused, grant_view, read_grant
-from pushhub.webhooks.certificate_ends import EndNote, next_warning
-from pushhub.webhooks.model.endpoint import ClientCertificate
 from pushhub.webhooks.model.refusals import not_found
 
 if TYPE_CHECKING:
+    from pushhub.base.gates import ClientCertificate
     from pushhub.base.ports import Clock, Vault
+    from pushhub.engine.certificate_ends import EndNotes
     from pushhub.engine.model.reach import Reach
     from pushhub.engine.ports import ProjectStore
-    from pushhub.webhooks.certificate_ends import EndNotes
     from pushhub.webhooks.endpoints import WebhooksEndpoints
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.rights import Rights
@@ -82,7 +74,7 @@ class EndpointGates:
             NotFound: No such application or endpoint.
         """
         endpoint = self._endpoints.endpoint(project_id, app, name)
-        return grant_view(grant_of(endpoint, self._vault)) if endpoint.oauth else None
+        return grant_view(grant_of(project_id, endpoint, self._vault)) if endpoint.oauth else None
 
     def set_oauth(self, project_id: str, app: str, name: str, fields: Fields, rights: Rights) -> None:
         """Say how an endpoint's tokens are obtained.
@@ -167,34 +159,13 @@ class EndpointGates:
 
     def _read_certificate(self, fields: Fields) -> tuple[ClientCertificate, bytes]:
         """What may be told of a certificate, and what is to be sealed."""
-        pem, authorities = fields.raw("identity"), fields.raw("ca")
-        if not isinstance(pem, str) or not pem:
-            raise fields.refuse("A PEM file with a private key and its certificate is required", "identity")
-        if authorities is not None and not isinstance(authorities, str):
-            raise fields.refuse("A PEM file with certificates is required", "ca")
-        place = "identity"
         try:
-            facts = read_identity(pem)
-            check_identity(pem, "")
-            place = "ca"
-            if authorities:
-                read_authorities(authorities)
-                check_identity("", authorities)
-        except (NotDer, IdentityRefused) as error:
-            raise fields.refuse(f"This cannot be used: {error}", place) from error
-        if facts.ends_at <= self._clock.now():
-            raise fields.refuse(f"The certificate has ended: {iso_time(facts.ends_at)}", "identity")
-        content = json.dumps([pem, authorities or ""]).encode()
-        certificate = ClientCertificate(
-            digest=hashlib.sha256(content).hexdigest()[:32],
-            subject=facts.subject,
-            ends_at=facts.ends_at,
-            private_ca=bool(authorities),
-        )
-        return certificate, content
+            return read_certificate({name: fields.raw(name) for name in ("identity", "ca")}, self._clock.now())
+        except GateRefused as refused:
+            raise fields.refuse(refused.text, *refused.place) from refused
 
     def _read(self, stored: Endpoint, fields: Fields, allowed: Allowed) -> bytes:
-        before = grant_of(stored, self._vault) if stored.oauth else None
+        before = grant_of(stored.project, stored, self._vault) if stored.oauth else None
         try:
             grant = read_grant(fields.members, before, allowed)
         except GrantRefused as refused:
@@ -207,54 +178,10 @@ class EndpointGates:
 
         def refusal(url: str) -> str | None:
             if url not in checked:
-                checked[url] = _malformed(url, targets) or self._refusal(project_id, [url], targets)
+                checked[url] = malformed(url, targets) or self._refusal(project_id, [url], targets)
             return checked[url] if self._within(rights.reach, url) else OUT_OF_REACH
 
         return Allowed(refusal=refusal, reach=rights.reach.value)
-
-
-def _malformed(url: str, targets: Sequence[str]) -> str | None:
-    """What is wrong with the form of a token URL; None if nothing is.
-
-    Args:
-        url: The URL.
-        targets: The project's allowed targets. What only they open is inside a network, and may have no TLS.
-    """
-    try:
-        target = parse_target(url)
-    except InvalidTarget as error:
-        return str(error)
-    if target.authorization:
-        return "The URL must not have user information: clientId and clientSecret stand for it"
-    if "#" in url:
-        return "The URL must not have a fragment"
-    named = {each.name for each in AllowedTargets.parse(targets).entries}
-    inside = target.address is not None and not target.address.is_global
-    if target.scheme != "https" and not (inside or target.host == "localhost" or target.host in named):
-        return "The URL must begin with https://"
-    return None
-
-
-def grant_of(endpoint: Endpoint, vault: Vault) -> Grant:
-    """How an endpoint's tokens are obtained.
-
-    Raises:
-        Unavailable: It could not be decrypted.
-    """
-    return Grant.decode(vault.open(endpoint.project, endpoint.oauth))
-
-
-def identity_of(endpoint: Endpoint, certificate: ClientCertificate, vault: Vault) -> ClientIdentity:
-    """What an endpoint's requests are sent with.
-
-    No other endpoint's connection is ever reused for it, even if their certificates are the same.
-
-    Raises:
-        Unavailable: It could not be decrypted.
-    """
-    pem, authorities = json.loads(vault.open(endpoint.project, endpoint.identity))
-    digest = f"{endpoint.project}/{endpoint.endpoint_id}/{certificate.digest}"
-    return ClientIdentity(digest=digest, pem=pem, ca=authorities)
 
 
 def check_gates(endpoint: Endpoint, fields: Fields, *place: str) -> None:
@@ -268,22 +195,6 @@ def check_gates(endpoint: Endpoint, fields: Fields, *place: str) -> None:
     Raises:
         Unprocessable: It does not.
     """
-    if endpoint.certificate is not None and not _is_https(endpoint.fields.url):
-        raise fields.refuse("Only an endpoint whose URL begins with https:// is sent a certificate", *place)
-    if not endpoint.oauth:
-        return
-    from pushhub.webhooks.wire.endpoint import is_http  # noqa: PLC0415 (only endpoints with gates pay)
-
-    if not is_http(endpoint.fields.url):
-        raise fields.refuse("Only an HTTP endpoint is sent tokens", *place)
-    if user_of(endpoint.fields.url) is not None:
-        raise fields.refuse("The URL has user information, and the endpoint is sent tokens: it can have one", *place)
-    if any(name.lower() == "authorization" for name in endpoint.headers):
-        raise fields.refuse("The endpoint has a header Authorization, in which it would be sent tokens", *place)
-
-
-def _is_https(url: str) -> bool:
-    try:
-        return parse_target(url).scheme == "https"
-    except InvalidTarget:
-        return False
+    refused = fitting(endpoint, endpoint.fields.url, endpoint.headers)
+    if refused is not None:
+        raise fields.refuse(refused[1], *place)

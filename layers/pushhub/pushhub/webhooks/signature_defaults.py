@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
+from pushhub.engine.certificate_ends import EndNote
 from pushhub.engine.copies import PROJECT
 from pushhub.webhooks.applications import found_application
-from pushhub.webhooks.certificate_ends import EndNote
 from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.signatures import (
     FIELD,

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
-from pushhub.webhooks.certificate_ends import DAY_MS, LOOKS_AT_MINUTE, MARGIN_MS
+from pushhub.engine.certificate_ends import DAY_MS, LOOKS_AT_MINUTE, MARGIN_MS
 from pushhub.webhooks.signatures import ending, next_warning
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.base.signature_schemes import Scheme
+    from pushhub.engine.certificate_ends import EndNote, EndNotes
     from pushhub.engine.ports import ProjectStore
-    from pushhub.webhooks.certificate_ends import EndNote, EndNotes
     from pushhub.webhooks.operational import Operational
     from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
 
@@ -83,7 +83,7 @@ class SignatureEnds:
                 "endsAt": iso_time(scheme.ends_at),
                 "daysLeft": -(-(scheme.ends_at - now) // DAY_MS),
             },
-            cause=f"{EVENT}/{note.app_id}/{note.endpoint_id}/{note.digest}/{note.at}",
+            cause=f"{EVENT}/{note.group}/{note.subscriber_id}/{note.digest}/{note.at}",
             at=note.at,
         )
         at = next_warning(scheme, now)
@@ -93,16 +93,16 @@ class SignatureEnds:
 
     def _stored(self, note: EndNote) -> tuple[dict[str, object], Sequence[Scheme]]:
         """What a note is about, as an event names it, and its schemes."""
-        if not note.app_id:
+        if not note.group:
             project = self._projects.project(note.project, within_ms=0)
             return {"appId": None, "endpointId": None}, project.signatures if project else ()
-        application = self._applications.application(note.project, note.app_id)
-        about: dict[str, object] = {"appId": note.app_id, "appUid": application.uid if application else None}
+        application = self._applications.application(note.project, note.group)
+        about: dict[str, object] = {"appId": note.group, "appUid": application.uid if application else None}
         if application is None:
             return about, ()
-        if not note.endpoint_id:
+        if not note.subscriber_id:
             return {**about, "endpointId": None}, application.signatures
-        endpoint = self._endpoints.endpoint(note.project, note.app_id, note.endpoint_id)
+        endpoint = self._endpoints.endpoint(note.project, note.group, note.subscriber_id)
         if endpoint is None:
             return about, ()
         return {**about, "endpointId": endpoint.endpoint_id, "endpointUid": endpoint.uid}, endpoint.signatures

@@ -20,8 +20,8 @@ from pushhub.base.signature_schemes import (
 from pushhub.base.signing import KeyRing
 from pushhub.base.times import iso_time
 from pushhub.egress.url import InvalidTarget, wire_url
+from pushhub.engine.certificate_ends import DAY_MS, EndNote
 from pushhub.web.signatures import SignatureRefused, by_header, check_ends, read_signatures, renewed, scheme_view
-from pushhub.webhooks.certificate_ends import DAY_MS, EndNote
 from pushhub.webhooks.wire.endpoint import is_http
 
 if TYPE_CHECKING:

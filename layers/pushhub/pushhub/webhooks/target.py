@@ -30,12 +30,12 @@ from pushhub.webhooks.wire.endpoint import is_http
 if TYPE_CHECKING:
     from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.credentials import Credentials
+    from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.model.message import Ordering
     from pushhub.engine.model.trace import Trace
     from pushhub.engine.ports import ProjectStore
     from pushhub.webhooks.attempt_groups import AttemptGroups
     from pushhub.webhooks.model.endpoint import Endpoint
-    from pushhub.webhooks.sending import EndpointSending
 
 USER_AGENT = "Pushhub-Webhooks/1.0"
 
@@ -74,7 +74,7 @@ class WebhookTarget:
         vault: Vault,
         credentials: Credentials,
         attempts: AttemptGroups,
-        sending: EndpointSending,
+        sending: GateSending,
         base_url: str,
         targets: Callable[[], Targets],
         clock: Clock,
@@ -200,6 +200,8 @@ class WebhookTarget:
 
     def _post(self, order: PushOrder, endpoint: Endpoint, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
         sent = self._sending.send(
+            endpoint.project,
+            endpoint.endpoint_id,
             endpoint,
             PushRequest(
                 url=url,
@@ -212,7 +214,11 @@ class WebhookTarget:
         )
         taken = not sent.answer.error_class and 200 <= sent.answer.status_code < 300
         verdict = Verdict.DELIVERED if taken else Verdict.FAILED
-        return Outcome(answer=sent.answer, verdict=verdict, asked=sent.asked, reached=sent.reached)
+        proof = sent.proof
+        if endpoint.signatures and sent.reached:
+            # Whoever has no other scheme is not told of in each record.
+            proof = replace(proof, schemes=tuple(each.name for each in endpoint.signatures))
+        return Outcome(answer=sent.answer, verdict=verdict, asked=sent.asked, reached=sent.reached, proof=proof)
 
     def _refused(self) -> Outcome:
         """The outcome for an endpoint whose URL was set by a portal when that was not checked.

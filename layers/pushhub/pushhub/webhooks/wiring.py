@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
+    from pushhub.engine.certificate_ends import CertificateEnds, EndNote, EndNotes
     from pushhub.engine.ports import BodyStore
     from pushhub.web.api import Route
     from pushhub.web.description import ApiDescription
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pushhub.webhooks.api.posting import WebhooksPostingApi
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.attempts import WebhooksAttempts
-    from pushhub.webhooks.certificate_ends import CertificateEnds, EndNote, EndNotes
     from pushhub.webhooks.consent import ConsentTarget
     from pushhub.webhooks.disabling import WebhooksDisabling
     from pushhub.webhooks.endpoints import WebhooksEndpoints
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from pushhub.webhooks.posting import WebhooksPosting
     from pushhub.webhooks.queues import WebhooksQueues
     from pushhub.webhooks.search import WebhooksFields, WebhooksFinder
-    from pushhub.webhooks.sending import EndpointSending
     from pushhub.webhooks.signature_defaults import SignatureDefaults
     from pushhub.webhooks.signature_ends import SignatureEnds
     from pushhub.webhooks.signatures import EndpointSignatures
@@ -158,16 +157,16 @@ class AwsWebhooksPorts:
     @cached_property
     def end_notes(self) -> EndNotes:
         """What is to be told of certificates' ends, on DynamoDB."""
-        from pushhub.webhooks.store.dynamodb_ends import DynamoDBEndNotes
+        from pushhub.engine.store.dynamodb_ends import DynamoDBEndNotes
 
         return DynamoDBEndNotes(*self._table)
 
     @cached_property
     def scheme_end_notes(self) -> EndNotes:
         """What is to be told of signature schemes' ends, on DynamoDB."""
-        from pushhub.webhooks.store.dynamodb_ends import DynamoDBSchemeEndNotes
+        from pushhub.engine.store.dynamodb_ends import SCHEMES, DynamoDBEndNotes
 
-        return DynamoDBSchemeEndNotes(*self._table)
+        return DynamoDBEndNotes(*self._table, SCHEMES)
 
     @cached_property
     def _logs(self) -> DynamoDBWebhooksLogs:
@@ -357,14 +356,11 @@ class Webhooks:
     @cached_property
     def certificate_ends(self) -> CertificateEnds:
         """Tells of certificates' ends."""
-        from pushhub.webhooks.certificate_ends import CertificateEnds
+        from pushhub.engine.certificate_ends import CertificateEnds
+        from pushhub.webhooks.certificate_ends import EndpointEnds
 
-        return CertificateEnds(
-            notes=self.ports.end_notes,
-            endpoints=self.ports.endpoints,
-            tell=self.operational.found_out,
-            clock=self._outside.clock,
-        )
+        ends = EndpointEnds(endpoints=self.ports.endpoints, tell=self.operational.found_out)
+        return CertificateEnds(notes=self.ports.end_notes, find=ends.find, clock=self._outside.clock)
 
     @cached_property
     def repeats(self) -> Repeats:
@@ -661,19 +657,6 @@ class Webhooks:
         """Whose the destination of an endpoint is, by the URL of its subscriber."""
         return self._engine.targets.scope(url.partition(":")[2])
 
-    @cached_property
-    def _sending(self) -> EndpointSending:
-        from pushhub.webhooks.sending import EndpointSending
-
-        outside = self._outside
-        return EndpointSending(
-            sender=outside.sender,
-            tokens=lambda: self._engine.tokens,
-            vault=outside.vault,
-            projects=outside.config,
-            clock=outside.clock,
-        )
-
     def _consent_target(self) -> ConsentTarget:
         from pushhub.webhooks.consent import ConsentTarget
 
@@ -682,7 +665,7 @@ class Webhooks:
             endpoints=self.ports.endpoints,
             notes=self._engine.change_notes,
             projects=outside.config,
-            sending=self._sending,
+            sending=self._engine.gate_sending,
             vault=outside.vault,
             credentials=self._engine.credentials,
             changed=self.operational.endpoint,
@@ -700,7 +683,7 @@ class Webhooks:
             vault=self._outside.vault,
             credentials=self._engine.credentials,
             attempts=AttemptGroups(log=ports.attempt_log, clock=outside.clock),
-            sending=self._sending,
+            sending=self._engine.gate_sending,
             base_url=outside.base_url,
             targets=lambda: self._engine.targets,
             clock=outside.clock,

@@ -27,6 +27,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Forbidden
+from pushhub.base.gates import NO_PROOF, Proof
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.answer_rules import NOTHING_ASKED, Asked, Stops
 from pushhub.engine.model.keys import DeliveryKey
@@ -96,6 +97,7 @@ class Attempt:
         poll: Whether it polled the ``update_url`` of an earlier answer (hub protocol).
         manual: Whether a person asked for it.
         span: Its place in the message's trace; None unless the project exports spans.
+        proof: What it showed of who asked.
     """
 
     number: int
@@ -115,6 +117,7 @@ class Attempt:
     poll: bool = False
     manual: bool = False
     span: Span | None = None
+    proof: Proof = NO_PROOF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -474,6 +477,13 @@ def _with_attempt(
         scheduled=False,
         version=delivery.version + 1,
     )
+
+
+def with_proof(delivery: Delivery, proof: Proof) -> Delivery:
+    """A delivery whose last attempt showed this."""
+    if delivery.last is None or proof == NO_PROOF:
+        return delivery
+    return replace(delivery, last=replace(delivery.last, proof=proof))
 
 
 def known_attempts(delivery: Delivery) -> tuple[EarlierAttempt, ...]:

@@ -13,6 +13,7 @@ from pushhub.engine.model.backoff import FixedDelay, RetryPolicy
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pushhub.base.gates import ClientCertificate
     from pushhub.engine.model.circuit import Circuit
     from pushhub.engine.model.flow import Limits
 
@@ -63,6 +64,9 @@ class Subscriber:
         sealed: Its signing keys, encrypted (:class:`pushhub.engine.signing.Signing`); empty: requests to it are not
             signed.
         signing_ends: When schemes that sign its requests end, by the header of their signature.
+        oauth: How the tokens are obtained that it is sent, encrypted; empty for no tokens.
+        certificate: The certificate that its requests are sent with.
+        identity: That certificate, its key and authorities, encrypted (:mod:`pushhub.engine.gates`).
 
     The stored ones show ``********`` for what is in :attr:`PushSettings.credentials`.
     """
@@ -79,6 +83,9 @@ class Subscriber:
     paused: bool = field(default=False, metadata=told(stored=SPARSE))
     sealed: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
     signing_ends: Mapping[str, str] = field(default_factory=dict, metadata=told(stored=SPARSE))
+    oauth: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
+    certificate: ClientCertificate | None = field(default=None, metadata=told(stored=SPARSE))
+    identity: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

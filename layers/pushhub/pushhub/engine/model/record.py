@@ -278,6 +278,22 @@ class DeliveryRecord:
     span_id: str | None = field(
         default=None, metadata=_told("string", _ASKED, "the attempt's own, which its receiver got; likewise")
     )
+    signed_by: tuple[str, ...] | None = field(
+        default=None,
+        metadata=_told(
+            "array<string>",
+            _ASKED,
+            "names of the signature schemes of the request: the preset, or else the header, in lower case; webhooks: "
+            "left out if it was Standard Webhooks alone",
+        ),
+    )
+    token_client: str | None = field(
+        default=None, metadata=_told("string", _ASKED, "the OAuth client whose token was sent, never the token")
+    )
+    certificate: str | None = field(
+        default=None,
+        metadata=_told("string", _ASKED, "SHA-256 of the client certificate that was shown, hexadecimal"),
+    )
 
     @property
     def hour(self) -> tuple[str, str]:

@@ -116,6 +116,9 @@ def _record_of_attempt(delivery: Delivery, last: Attempt) -> DeliveryRecord:
         trace_id=last.span.trace_id if last.span else None,
         parent_span_id=last.span.parent_id if last.span else None,
         span_id=last.span.span_id if last.span else None,
+        signed_by=last.proof.schemes or None,
+        token_client=last.proof.client or None,
+        certificate=last.proof.certificate or None,
     )
 
 

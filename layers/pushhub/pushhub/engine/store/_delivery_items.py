@@ -5,7 +5,9 @@ from __future__ import annotations
 import zlib
 
 from pushhub.base.credentials import masked_url
+from pushhub.base.gates import NO_PROOF, Proof
 from pushhub.base.verdict import Verdict
+from pushhub.cloud.records import Record
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, EarlierAttempt, TargetStatus
 from pushhub.engine.model.trace import Span
@@ -46,6 +48,8 @@ _VERDICTS = {
     Verdict.FAILED: "f",
 }
 """What an earlier attempt meant, in one letter; a capital one for a manual attempt."""
+
+_PROOF = Record(Proof).kind
 
 _MEANT = {letter: verdict for verdict, letter in _VERDICTS.items()}
 
@@ -226,6 +230,8 @@ def _encode_attempt(attempt: Attempt, subscriber_id: str) -> Item:
         fields["manual"] = {"BOOL": True}
     if attempt.span:
         fields["span"] = text(attempt.span.text)
+    if attempt.proof != NO_PROOF:
+        fields["proof"] = _PROOF.encode(attempt.proof)
     return {"M": fields}
 
 
@@ -248,6 +254,7 @@ def _decode_attempt(fields: Item, subscriber_id: str) -> Attempt:
         poll="poll" in fields,
         manual="manual" in fields,
         span=Span.read(fields["span"]["S"]) if "span" in fields else None,
+        proof=_PROOF.decode(fields["proof"]) if "proof" in fields else NO_PROOF,
     )
 
 

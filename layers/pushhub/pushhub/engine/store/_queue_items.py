@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.base.gates import ClientCertificate
 from pushhub.cloud.records import Record, choice, one_of
 from pushhub.engine.model.answer_rules import AnswerRules, OnStatus, StatusRule
 from pushhub.engine.model.backoff import Exponential, FixedDelay, Schedule
@@ -22,7 +23,7 @@ _POLICIES = {
 }
 _PUSH = {
     **_POLICIES,
-    "Subscriber": Record(Subscriber, _POLICIES).kind,
+    "Subscriber": Record(Subscriber, {**_POLICIES, "ClientCertificate": Record(ClientCertificate).kind}).kind,
     "FormerSubscriber": Record(FormerSubscriber).kind,
 }
 _QUEUE = Record(

@@ -31,7 +31,7 @@ _QUEUE = "QUEUE#"
 def sealed_queues(
     client: DynamoDBClient, table: str, clock: Clock, vault: Vault, credentials: Credentials
 ) -> Iterator[SealedItem]:
-    """All queues whose subscribers have credentials or signing keys.
+    """All queues whose subscribers have credentials, signing keys or gates.
 
     Args:
         client: Low-level DynamoDB client.
@@ -51,7 +51,7 @@ def sealed_queues(
         push = queue.push
         if push is None:
             continue
-        sealed = tuple(filter(None, (push.credentials, *(each.sealed for each in push.subscribers))))
+        sealed = tuple(filter(None, (push.credentials, *_of(push))))
         plain = any(hidden_in(each.url, each.headers) for each in push.subscribers)
         if sealed or plain:
             write = partial(_write, store, queue, push, vault, credentials)
@@ -84,14 +84,25 @@ def _write_span_export(table: Table, item: Item, export: SpanExport, credentials
         raise Conflict("The export of spans was changed") from error
 
 
+def _of(push: PushSettings) -> Iterator[bytes]:
+    for each in push.subscribers:
+        yield from (each.sealed, each.oauth, each.identity)
+
+
 def _write(
     store: DynamoDBConfigStore, queue: Queue, push: PushSettings, vault: Vault, credentials: Credentials
 ) -> None:
     project = queue.project
+
+    def again(sealed: bytes) -> bytes:
+        return vault.seal(project, vault.open(project, sealed)) if sealed else b""
+
     opened = tuple(
         replace(
             credentials.opened(project, push, each),
-            sealed=vault.seal(project, vault.open(project, each.sealed)) if each.sealed else b"",
+            sealed=again(each.sealed),
+            oauth=again(each.oauth),
+            identity=again(each.identity),
         )
         for each in push.subscribers
     )

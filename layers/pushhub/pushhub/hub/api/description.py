@@ -14,6 +14,8 @@ from pushhub.hub.wire.mapping import LONGEST_WAIT_S, MAX_FILTERS, MAX_IDENTIFIER
 from pushhub.hub.wire.mapping import MAX_PARAMETERS as MAX_PARAMETERS_OF_MAPPING
 from pushhub.web.api import Auth
 from pushhub.web.description import (
+    GATES_SHOWN,
+    GATES_WANTED,
     OVER_QUOTA,
     SIGNING_ENDS,
     SIGNING_SHOWN,
@@ -240,6 +242,7 @@ _SCHEMAS: dict[str, Schema] = {
             "enabled": boolean(),
             "required": boolean("Cannot be disabled."),
             "signing": SIGNING_WANTED,
+            **GATES_WANTED,
         }
     ),
     "HubMapping": answer(
@@ -261,8 +264,9 @@ _SCHEMAS: dict[str, Schema] = {
             "store_id": text(),
             "signing": SIGNING_SHOWN,
             "signing_ends": SIGNING_ENDS,
+            **GATES_SHOWN,
         },
-        lacks=("signing", "signing_ends"),
+        lacks=("signing", "signing_ends", "oauth", "mtls"),
         means="Which types of messages go to which service.",
     ),
     "HubSchedulerFields": request(

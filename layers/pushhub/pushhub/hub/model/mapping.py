@@ -13,6 +13,7 @@ from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.queue import PushSettings
 
 if TYPE_CHECKING:
+    from pushhub.base.gates import ClientCertificate
     from pushhub.hub.model.filters import Filter
 
 
@@ -66,6 +67,9 @@ class ServiceMapping:
         sealed: Encrypted keys for signing its requests (:class:`pushhub.engine.signing.Signing`); when empty, requests
             are not signed.
         signing_ends: When schemes that sign its requests end, by the header of their signature.
+        oauth: How the tokens are obtained that its service is sent, encrypted; empty for no tokens.
+        certificate: The certificate that its requests are sent with.
+        identity: That certificate, its key and authorities, encrypted (:mod:`pushhub.engine.gates`).
         credentials: The token, encrypted (:class:`pushhub.engine.credentials.Credentials`); the token itself then
             reads ``********``.
         created_at: Epoch milliseconds.
@@ -87,6 +91,9 @@ class ServiceMapping:
     integration_id: str | None = None
     sealed: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
     signing_ends: Attributes[str, str] = field(default_factory=dict, metadata=told(stored=SPARSE))
+    oauth: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
+    certificate: ClientCertificate | None = field(default=None, metadata=told(stored=SPARSE))
+    identity: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
     credentials: bytes = field(default=b"", repr=False, metadata=told(stored=APART))
     created_at: int = 0
     version: int = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.gates import ClientCertificate
 from pushhub.base.verdict import Answer
 from pushhub.cloud.documents import AS_IT_IS, Document, read_by
 from pushhub.cloud.table import Item, number, numbers, text, texts
@@ -53,7 +54,10 @@ def _pairs(given: list[list[str]]) -> tuple[tuple[str, ...], ...]:
 
 _FILTERS = {"Filter": Document(Filter, {"Operator": read_by(Operator), "MatchRule": read_by(MatchRule)}).kind}
 _OPTIONS = {"ServiceOptions": Document(ServiceOptions).kind}
-_MAPPING = Document(ServiceMapping, {**_FILTERS, **_OPTIONS, "Attributes[str, str]": AS_IT_IS})
+_CERTIFICATE = {"ClientCertificate": Document(ClientCertificate).kind}
+_MAPPING = Document(ServiceMapping, {**_FILTERS, **_OPTIONS, **_CERTIFICATE, "Attributes[str, str]": AS_IT_IS})
+SEALED = ("sealed", "oauth", "identity", "credentials")
+"""Attributes of a mapping that are encrypted; left out if empty."""
 _RECOMMENDATION = Document(
     Recommendation,
     {**_FILTERS, **_OPTIONS, "tuple[tuple[str, str], ...]": read_by(_pairs), "tuple[int, str]": read_by(tuple)},
@@ -65,7 +69,7 @@ _INTEGRATION = Document(Integration, {"EndpointDescription": _DESCRIPTION.kind})
 
 def encode_mapping(mapping: ServiceMapping) -> Item:
     """All attributes but the key."""
-    return _encoded(_MAPPING.encode(mapping), sealed=mapping.sealed, credentials=mapping.credentials)
+    return _encoded(_MAPPING.encode(mapping), **{name: getattr(mapping, name) for name in SEALED})
 
 
 def _encoded(fields: dict[str, Any], **encrypted: bytes) -> Item:
@@ -76,7 +80,7 @@ def _encoded(fields: dict[str, Any], **encrypted: bytes) -> Item:
 
 def decode_mapping(item: Item) -> ServiceMapping:
     """The mapping from its item."""
-    apart = {name: _encrypted(item, name) for name in ("sealed", "credentials")}
+    apart = {name: _encrypted(item, name) for name in SEALED}
     mapping: ServiceMapping = _MAPPING.decode(json.loads(item["doc"]["S"]), **apart)
     return mapping
 

@@ -12,7 +12,7 @@ from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, text
 from pushhub.engine.reseal import SealedItem
 from pushhub.hub.model.mapping import ServiceMapping
-from pushhub.hub.store._items import decode_integration, decode_mapping, decode_parameter, encode_parameter
+from pushhub.hub.store._items import SEALED, decode_integration, decode_mapping, decode_parameter, encode_parameter
 from pushhub.hub.store.dynamodb_settings import INTEGRATION, MAPPING, PARAMETER, DynamoDBHubSettings
 from pushhub.hub.tokens import token_of
 
@@ -65,7 +65,7 @@ class SealedHubItems:
         project = item["pk"]["S"].removeprefix("P#")
         kind = item["sk"]["S"].partition("#")[0] + "#"
         name = f"{kind.strip('#').lower()} {item['sk']['S'].partition('#')[2]} of store {project}"
-        sealed = tuple(bytes(item[each]["B"]) for each in ("credentials", "sealed") if each in item)
+        sealed = tuple(bytes(item[each]["B"]) for each in SEALED if each in item)
         if kind == PARAMETER:
             return SealedItem(name, project, sealed, "value" in item, partial(self._write_parameter, project, item))
         holder = decode_mapping(item) if kind == MAPPING else decode_integration(item)
@@ -75,10 +75,19 @@ class SealedHubItems:
     def _write_holder(self, project: str, holder: ServiceMapping | Integration) -> None:
         token = token_of(holder, project, self._credentials)
         if isinstance(holder, ServiceMapping):
-            keys = self._vault.seal(project, self._vault.open(project, holder.sealed)) if holder.sealed else b""
-            self._settings.put_mapping(project, replace(holder, token=token, sealed=keys))
+            again = replace(
+                holder,
+                token=token,
+                sealed=self._again(project, holder.sealed),
+                oauth=self._again(project, holder.oauth),
+                identity=self._again(project, holder.identity),
+            )
+            self._settings.put_mapping(project, again)
         else:
             self._settings.put_integration(project, replace(holder, token=token))
+
+    def _again(self, project: str, sealed: bytes) -> bytes:
+        return self._vault.seal(project, self._vault.open(project, sealed)) if sealed else b""
 
     def _write_parameter(self, project: str, item: Item) -> None:
         new = encode_parameter(decode_parameter(item, project, self._credentials), self._credentials)

@@ -16,6 +16,7 @@ from pushhub.hub.model.message import is_message_type
 from pushhub.hub.model.object_ids import is_object_id
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.request import MAX_URL, checked_url
+from pushhub.web.gates import KEEP_GATES, MTLS, OAUTH, GateChange, GateRefused, gates_view, parse_gates
 from pushhub.web.signing import parse_signing
 
 MAX_MESSAGES = 200
@@ -100,6 +101,31 @@ def read_signing(fields: Fields) -> SigningChange:
         fields.error("signing", error.message)
     fields.check()
     return change
+
+
+def read_gates(fields: Fields) -> GateChange:
+    """The change that a mapping's ``oauth`` and ``mtls`` ask for; none when they were not sent.
+
+    Raises:
+        InvalidObject: It is invalid.
+    """
+    given = {gate: _gate(fields, gate) for gate in (OAUTH, MTLS)}
+    try:
+        change = parse_gates(given)
+    except GateRefused as refused:
+        change = KEEP_GATES
+        fields.error(refused.gate, refused.text)
+    fields.check()
+    return change
+
+
+def _gate(fields: Fields, gate: str) -> Any:
+    """A gate as it was sent; a form carries it as text."""
+    given = fields.raw(gate)
+    if not isinstance(given, str):
+        return given
+    spelt = given.strip()
+    return fields.section(gate) if spelt[:1] == "{" else fields.flag(gate, default=False) if spelt else None
 
 
 def _messages(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
@@ -221,4 +247,5 @@ def mapping_view(mapping: ServiceMapping, store_id: str) -> dict[str, Any]:
         "store_id": store_id,
         **({"signing": True} if mapping.sealed else {}),
         **({"signing_ends": dict(mapping.signing_ends)} if mapping.signing_ends else {}),
+        **gates_view(mapping),
     }

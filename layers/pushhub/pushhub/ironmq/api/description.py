@@ -35,6 +35,8 @@ from pushhub.ironmq.wire.subscribers import (
 from pushhub.ironmq.wire.subscribers import MAX_TIMEOUT_S as MAX_ANSWER_S
 from pushhub.web.api import Auth
 from pushhub.web.description import (
+    GATES_SHOWN,
+    GATES_WANTED,
     OVER_QUOTA,
     SIGNING_ENDS,
     SIGNING_SHOWN,
@@ -130,9 +132,10 @@ def _shown_queue(**counts: Schema) -> Schema:
                             **_SUBSCRIBER_FIELDS,
                             "signing": SIGNING_SHOWN,
                             "signing_ends": SIGNING_ENDS,
+                            **GATES_SHOWN,
                             "paused": boolean("Whether deliveries to it wait."),
                         },
-                        lacks=("headers", "timeout", "signing", "signing_ends", "paused"),
+                        lacks=("headers", "timeout", "signing", "signing_ends", "oauth", "mtls", "paused"),
                     )
                 ),
             ),
@@ -191,7 +194,7 @@ _SCHEMAS: dict[str, Schema] = {
         },
         means="Fields that are left out do not change, or get their defaults in a new queue.",
     ),
-    "IronmqSubscriber": request({**_SUBSCRIBER_FIELDS, "signing": SIGNING_WANTED}, needs=("url",)),
+    "IronmqSubscriber": request({**_SUBSCRIBER_FIELDS, "signing": SIGNING_WANTED, **GATES_WANTED}, needs=("url",)),
     "IronmqMessage": answer(
         {
             "id": text("The message's id."),

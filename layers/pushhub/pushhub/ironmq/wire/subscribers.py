@@ -1,5 +1,5 @@
-"""Subscribers of push queues on the wire: ``{"name", "url", "headers"}``, and our additions ``timeout`` and
-``signing``.
+"""Subscribers of push queues on the wire: ``{"name", "url", "headers"}``, and our additions ``timeout``,
+``signing``, ``oauth`` and ``mtls``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pushhub.engine.model.queue import Subscriber
 from pushhub.ironmq.wire.cursors import MAX_LOOKED_AT, parse_cursor
 from pushhub.ironmq.wire.headers import check_header_value, subscriber_headers_of
 from pushhub.ironmq.wire.names import is_message_id
+from pushhub.web.gates import KEEP_GATES, GateChange, gates_view, parse_gates
 from pushhub.web.json import Fields, boolean, integer, listed, moment, section, text
 from pushhub.web.signing import parse_signing
 
@@ -36,6 +37,9 @@ MAX_TIMEOUT_S = 180
 MAX_SIGNED = 50
 """Maximum number of subscribers per queue with signing: each has its own keys, encrypted one by one."""
 
+MAX_GATES_BYTES = 120_000
+"""Most bytes of the certificates and grants of a queue's subscribers, encrypted: a queue is one item."""
+
 _UNUSABLE_IN_URL = re.compile("[\x00-\x20\x7f-\xa0\\\\\ud800-\udfff]")
 
 
@@ -45,9 +49,11 @@ class AskedSubscriber(Subscriber):
 
     Attributes:
         signing: Requested change to its signing keys.
+        gates: Requested change to its gates.
     """
 
     signing: SigningChange = field(default=KEEP)
+    gates: GateChange = field(default=KEEP_GATES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +152,16 @@ def check_signed(count: int) -> None:
         raise Invalid(f"At most {MAX_SIGNED} subscribers of a queue can have signing")
 
 
+def check_gated(subscribers: Sequence[Subscriber]) -> None:
+    """Refuse subscribers whose gates take more than a queue has room for.
+
+    Raises:
+        Invalid: They do.
+    """
+    if sum(len(each.oauth) + len(each.identity) for each in subscribers) > MAX_GATES_BYTES:
+        raise Invalid(f"oauth and mtls of a queue's subscribers take more than {MAX_GATES_BYTES} bytes")
+
+
 def _subscriber(given: Any) -> AskedSubscriber:
     if not isinstance(given, dict):
         raise Invalid("Subscriber must be an object")
@@ -158,6 +174,7 @@ def _subscriber(given: Any) -> AskedSubscriber:
         headers=subscriber_headers_of(section(given, "headers")),
         timeout_s=integer(given, "timeout", least=1, most=MAX_TIMEOUT_S) or DEFAULT_TIMEOUT_S,
         signing=parse_signing(given.get("signing")),
+        gates=parse_gates(given),
     )
 
 
@@ -231,6 +248,7 @@ def _rendered(subscriber: Subscriber, url: str, headers: Mapping[str, str]) -> d
         shown["signing"] = True
     if subscriber.signing_ends:
         shown["signing_ends"] = dict(subscriber.signing_ends)
+    shown |= gates_view(subscriber)
     if subscriber.paused:
         shown["paused"] = True
     return shown

@@ -13,6 +13,7 @@ from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.payload_filter import PayloadFilter, lets_through
 
 if TYPE_CHECKING:
+    from pushhub.base.gates import ClientCertificate
     from pushhub.base.signature_schemes import Scheme
     from pushhub.base.steps import Steps
     from pushhub.engine.model.reach import Reach
@@ -96,23 +97,6 @@ class OpenQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClientCertificate:
-    """What may be told of the certificate that an endpoint's requests are sent with.
-
-    Attributes:
-        digest: Differs for each that is set.
-        subject: Its common name.
-        ends_at: Epoch milliseconds from which it is no longer valid.
-        private_ca: Whether the receiver's own certificate is checked by authorities of its own.
-    """
-
-    digest: str
-    subject: str
-    ends_at: int
-    private_ca: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """An endpoint.
 
@@ -133,7 +117,7 @@ class Endpoint:
         oauth: How the tokens are obtained that it is sent, encrypted; see :class:`pushhub.base.oauth.Grant`.
         certificate: The certificate that its requests are sent with; None for none.
         identity: That certificate, its key and authorities, encrypted; see
-            :func:`pushhub.webhooks.gates.identity_of`.
+            :func:`pushhub.engine.gates.identity_of`.
         credentials: What opens something in its URL and headers, encrypted; they show ``********`` for it.
         created_at: Epoch milliseconds.
         updated_at: Epoch milliseconds.

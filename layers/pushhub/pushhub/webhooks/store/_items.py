@@ -27,13 +27,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.gates import ClientCertificate
 from pushhub.base.signature_schemes import Scheme
 from pushhub.cloud.documents import Document, Kind, read_by
 from pushhub.cloud.table import Item, number, text
 from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
-from pushhub.webhooks.model.endpoint import ClientCertificate, Endpoint, EndpointFields, OpenQuestion
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.redaction import Redaction
@@ -112,8 +113,13 @@ _ENDPOINT = Document(
         ),
         "Scheme": Kind(Scheme.encode, Scheme.decode),
         "ClientCertificate": Kind(
-            lambda value: [value.digest, value.subject, value.ends_at, value.private_ca],
-            lambda found: ClientCertificate(digest=found[0], subject=found[1], ends_at=found[2], private_ca=found[3]),
+            lambda value: [
+                *(value.digest, value.subject, value.ends_at, value.private_ca),
+                *filter(None, [value.fingerprint]),
+            ],
+            lambda found: ClientCertificate(
+                **dict(zip(("digest", "subject", "ends_at", "private_ca", "fingerprint"), found, strict=False))
+            ),
         ),
         "Reach": read_by(Reach),
     },

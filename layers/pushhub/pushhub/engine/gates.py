@@ -1,0 +1,268 @@
+"""Gates in front of subscribers of any kind: what owners may set, stored encrypted beside their other settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pushhub.base.certificates import read_authorities, read_identity
+from pushhub.base.credentials import user_of
+from pushhub.base.der import NotDer
+from pushhub.base.gates import OPEN, ClientCertificate, Gates
+from pushhub.base.oauth import Grant
+from pushhub.base.ports import ClientIdentity
+from pushhub.base.times import iso_time
+from pushhub.egress.guard import AllowedTargets
+from pushhub.egress.identity import IdentityRefused, check_identity
+from pushhub.egress.url import InvalidTarget, parse_target
+from pushhub.engine.certificate_ends import EndNote, next_warning
+from pushhub.engine.model.reach import Reach
+from pushhub.engine.projects import allowed_targets
+from pushhub.engine.target import OUT_OF_REACH
+from pushhub.web.gates import MTLS, OAUTH, GateRefused, in_own_words, in_svix_words, place_in_own_words
+from pushhub.web.oauth import Allowed, GrantRefused, read_grant
+
+if TYPE_CHECKING:
+    from pushhub.base.gates import Gated
+    from pushhub.base.ports import Clock, Vault
+    from pushhub.engine.certificate_ends import EndNotes
+    from pushhub.engine.ports import ProjectStore
+    from pushhub.engine.stranger_calls import StrangerCalls
+    from pushhub.web.gates import GateChange
+
+MOST_SEALED = 120_000
+"""Most bytes that certificates and grants may take in one item: all subscribers of a queue are in one."""
+
+
+def grant_of(project_id: str, gated: Gated, vault: Vault) -> Grant:
+    """How a subscriber's tokens are obtained.
+
+    Raises:
+        Unavailable: It could not be decrypted.
+    """
+    return Grant.decode(vault.open(project_id, gated.oauth))
+
+
+def identity_of(project_id: str, name: str, gated: Gated, vault: Vault) -> ClientIdentity:
+    """What a subscriber's requests are sent with.
+
+    No other subscriber's connection is ever reused for it, even if their certificates are the same.
+
+    Args:
+        project_id: Owner.
+        name: The subscriber, unique in the project.
+        gated: One that has a certificate.
+        vault: Opens it.
+
+    Raises:
+        Unavailable: It could not be decrypted.
+    """
+    pem, authorities = json.loads(vault.open(project_id, gated.identity))
+    digest = gated.certificate.digest if gated.certificate is not None else ""
+    return ClientIdentity(digest=f"{project_id}/{name}/{digest}", pem=pem, ca=authorities)
+
+
+def read_certificate(given: Mapping[str, Any], now: int) -> tuple[ClientCertificate, bytes]:
+    """A certificate as an owner sends it: what may be told of it, and what is to be sealed.
+
+    Args:
+        given: ``identity`` and perhaps ``ca``.
+        now: Epoch milliseconds; it must not have ended.
+
+    Raises:
+        GateRefused: It cannot be used.
+    """
+    pem, authorities = given.get("identity"), given.get("ca")
+    if not isinstance(pem, str) or not pem:
+        raise GateRefused(MTLS, "A PEM file with a private key and its certificate is required", "identity")
+    if authorities is not None and not isinstance(authorities, str):
+        raise GateRefused(MTLS, "A PEM file with certificates is required", "ca")
+    place = "identity"
+    try:
+        facts = read_identity(pem)
+        check_identity(pem, "")
+        place = "ca"
+        if authorities:
+            read_authorities(authorities)
+            check_identity("", authorities)
+    except (NotDer, IdentityRefused) as error:
+        raise GateRefused(MTLS, f"This cannot be used: {error}", place) from error
+    if facts.ends_at <= now:
+        raise GateRefused(MTLS, f"The certificate has ended: {iso_time(facts.ends_at)}", "identity")
+    content = json.dumps([pem, authorities or ""]).encode()
+    certificate = ClientCertificate(
+        digest=hashlib.sha256(content).hexdigest()[:32],
+        subject=facts.subject,
+        ends_at=facts.ends_at,
+        private_ca=bool(authorities),
+        fingerprint=facts.digest,
+    )
+    return certificate, content
+
+
+def malformed(url: str, targets: Sequence[str]) -> str | None:
+    """What is wrong with the form of a token URL; None if nothing is.
+
+    Args:
+        url: The URL.
+        targets: The project's allowed targets. What only they open is inside a network, and may have no TLS.
+    """
+    try:
+        target = parse_target(url)
+    except InvalidTarget as error:
+        return str(error)
+    if target.authorization:
+        return "The URL must not have user information: client id and secret stand for it"
+    if "#" in url:
+        return "The URL must not have a fragment"
+    named = {each.name for each in AllowedTargets.parse(targets).entries}
+    inside = target.address is not None and not target.address.is_global
+    if target.scheme != "https" and not (inside or target.host == "localhost" or target.host in named):
+        return "The URL must begin with https://"
+    return None
+
+
+def fitting(gated: Gated, url: str, headers: Collection[str]) -> tuple[str, str] | None:
+    """Why a subscriber's gates do not go together with its URL and headers, and which of them; None if they do.
+
+    Args:
+        gated: The gates.
+        url: The URL, opened.
+        headers: Names of its own headers.
+    """
+    if gated.certificate is not None and not _is_https(url):
+        return MTLS, "Only what has a URL that begins with https:// is sent a certificate"
+    if not gated.oauth:
+        return None
+    if not url[:8].lower().startswith(("http://", "https://")):
+        return OAUTH, "Only what has an HTTP URL is sent tokens"
+    if user_of(url) is not None:
+        return OAUTH, "The URL has user information, and tokens are to be sent: it can have one of them"
+    if any(name.lower() == "authorization" for name in headers):
+        return OAUTH, "There is a header Authorization, in which tokens are sent"
+    return None
+
+
+def _is_https(url: str) -> bool:
+    try:
+        return parse_target(url).scheme == "https"
+    except InvalidTarget:
+        return False
+
+
+class GateSettings:
+    """Changes the gates of queues' subscribers and stores' services.
+
+    Args:
+        vault: Encrypts what opens something; made when it is first needed.
+        projects: For the projects' allowed targets.
+        calls: Checks token URLs.
+        within: Whether a caller's reach covers a URL.
+        notes: Notes of what is to be told of certificates' ends.
+        clock: Time.
+    """
+
+    def __init__(
+        self,
+        *,
+        vault: Callable[[], Vault],
+        projects: ProjectStore,
+        calls: StrangerCalls,
+        within: Callable[[Reach, str], bool],
+        notes: Callable[[str], EndNotes],
+        clock: Clock,
+    ) -> None:
+        self._vault = vault
+        self._projects = projects
+        self._calls = calls
+        self._within = within
+        self._notes = notes
+        self._clock = clock
+
+    def changed(
+        self,
+        project_id: str,
+        before: Gated | None,
+        change: GateChange,
+        *,
+        protocol: str,
+        place: tuple[str, str],
+        url: str,
+        headers: Collection[str] = (),
+    ) -> Gates:
+        """A subscriber's gates after a change.
+
+        Args:
+            project_id: Owner.
+            before: Its gates so far; None for none.
+            change: The requested change.
+            protocol: Whose subscriber it is.
+            place: Its queue and its id, by which it is found when its certificate ends.
+            url: Its URL, opened.
+            headers: Names of its own headers.
+
+        Raises:
+            GateRefused: They could not be right.
+            Unavailable: They could not be encrypted or decrypted.
+        """
+        before = before or OPEN
+        after = Gates(oauth=self._oauth(project_id, before, change.oauth))
+        certificate, identity = self._mtls(project_id, before, change.mtls)
+        after = replace(after, certificate=certificate, identity=identity)
+        refused = fitting(after, url, headers)
+        if refused is not None:
+            raise GateRefused(*refused)
+        if len(after.oauth) + len(after.identity) > MOST_SEALED:
+            raise GateRefused(OAUTH, f"It takes more than {MOST_SEALED} bytes with the certificate")
+        if certificate is not None and certificate != before.certificate:
+            self._note(project_id, protocol, place, certificate)
+        return after
+
+    def _note(self, project_id: str, protocol: str, place: tuple[str, str], certificate: ClientCertificate) -> None:
+        at = next_warning(certificate.ends_at, self._clock.now())
+        if at is not None:
+            # Noted first: a note without its certificate tells nothing.
+            self._notes(protocol).note_end(EndNote(at, project_id, *place, certificate.digest))
+
+    def _oauth(self, project_id: str, before: Gated, wanted: Mapping[str, Any] | bool | None) -> bytes:
+        if wanted is False:
+            return b""
+        if not isinstance(wanted, Mapping):
+            if wanted and not before.oauth:
+                raise GateRefused(OAUTH, "A string is required", "token_url")
+            return before.oauth
+        stored = grant_of(project_id, before, self._vault()) if before.oauth else None
+        try:
+            grant = read_grant(in_svix_words(wanted), stored, self._allowed(project_id))
+        except GrantRefused as refused:
+            raise GateRefused(OAUTH, in_own_words(refused.message), *place_in_own_words(refused.place)) from refused
+        if stored is not None and replace(grant, revision=stored.revision) == stored:
+            return before.oauth
+        return self._vault().seal(project_id, grant.encode())
+
+    def _mtls(
+        self, project_id: str, before: Gated, wanted: Mapping[str, Any] | bool | None
+    ) -> tuple[ClientCertificate | None, bytes]:
+        if wanted is False:
+            return None, b""
+        said = isinstance(wanted, Mapping) and not {"identity", "ca"}.isdisjoint(wanted)
+        if not said and (wanted is None or before.certificate is not None):
+            # A client writes back what it read, in which neither is.
+            return before.certificate, before.identity
+        given = wanted if isinstance(wanted, Mapping) else {}
+        certificate, content = read_certificate(given, self._clock.now())
+        if before.certificate is not None and certificate.digest == before.certificate.digest:
+            return before.certificate, before.identity
+        return certificate, self._vault().seal(project_id, content)
+
+    def _allowed(self, project_id: str) -> Allowed:
+        targets = allowed_targets(self._projects, project_id, Reach.PROJECT)
+
+        def refusal(url: str) -> str | None:
+            refused = malformed(url, targets) or self._calls.refusal(project_id, [url], targets)
+            return refused if self._within(Reach.PROJECT, url) else OUT_OF_REACH
+
+        return Allowed(refusal=refusal, reach=Reach.PROJECT.value)
