@@ -16,7 +16,9 @@ from tests.hub.api.hub_store import Store
 from tests.hub.world import URL
 
 from pushhub.base.ports import PushRequest
+from pushhub.engine.certificate_ends import DAY_MS, LOOKS_AT_MINUTE
 from pushhub.engine.model.records import record_of_delivery
+from pushhub.hub.wiring import Hub
 
 TOKEN_URL = "https://login.example/token"
 SECRET = "s3cr%t:+/="
@@ -235,3 +237,46 @@ def test_records_say_what_was_shown(store: Store) -> None:
     assert fields() == {"kind": "attempt", "signed_by": ("stripe",), "token_client": "pushhub"}
     store.run(seconds=60)
     assert fields() == {"kind": "poll", "signed_by": ("stripe",)}
+
+
+def test_a_store_is_told_30_7_and_1_days_before_an_end_and_at_the_end(store: Store) -> None:
+    # Given a certificate that ends in 40 days, and a service that wants warnings
+    begun = store.clock.now()
+    ends = datetime.datetime.fromtimestamp(begun // 1000 + 40 * 86_400, datetime.UTC)
+    mapping = made(store, mtls={"identity": identity(ends=ends)})
+    watcher = "https://watch.example/in"
+    store.endpoints[watcher] = lambda _: {}
+    made(store, url=watcher, name="watch", messages=["notification:warn"])
+
+    def look() -> None:
+        minute = store.clock.now() // 60_000
+        store.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+        store.hub.part(Hub).certificate_ends.run(lambda: 55_000)
+
+    # When time goes by, with two looks at each time
+    for day in (9.5, 10.5, 20, 33.5, 38, 39.5, 40.5, 60):
+        store.clock.set(begun + round(day * DAY_MS))
+        look()
+        look()
+        store.run(seconds=60)
+    # Then there is a notification each time, once, in the list and at the service
+    said = ["ends in 30 days", "ends in 7 days", "ends in 1 day", "has ended"]
+    subjects = [f"The client certificate for acme.import {each}" for each in said]
+    sent = [json.loads(each.body)["payload"]["subject"] for each in to(store, watcher)]
+    assert sent == subjects
+    _, listed = store.call("GET", "/notifications")
+    assert sorted(each["subject"] for each in listed["notifications"]) == sorted(subjects)
+    assert [each["days_left"] for each in store.telemetry.named("certificate_ending")] == [30, 7, 1, 0]
+    assert mapping["mtls"]["subject"] == "pushhub.example"
+
+
+def test_a_certificate_that_is_gone_is_told_nothing_of(store: Store) -> None:
+    ends = datetime.datetime.fromtimestamp(store.clock.now() // 1000 + 2 * 86_400, datetime.UTC)
+    change(store, made(store, mtls={"identity": identity(ends=ends)}), mtls=False)
+    store.call("DELETE", f"/mappings/{made(store, mtls={'identity': identity(ends=ends)})['id']}")
+    for _ in range(2):
+        store.clock.advance(seconds=2 * 86_400)
+        minute = store.clock.now() // 60_000
+        store.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+        assert store.hub.part(Hub).certificate_ends.run(lambda: 55_000) == 0
+    assert not store.telemetry.named("certificate_ending")

@@ -18,9 +18,11 @@ from tests.fakes.private_keys import identity, secret_base64
 from tests.fakes.verifier import symmetric
 from tests.ironmq.api.hub import Hub, Result
 
+from pushhub.engine.certificate_ends import DAY_MS, LOOKS_AT_MINUTE
 from pushhub.engine.model.records import record_of_delivery
 from pushhub.engine.oauth import TokenOwner
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
+from pushhub.ironmq.wiring import Ironmq
 
 URL, TOKEN_URL = "https://a.example/in", "https://login.example/token"
 SECRET = "s3cr%t:+/="
@@ -378,3 +380,64 @@ def test_records_say_what_was_shown(hub: Hub) -> None:
     record = record_of_delivery(None, delivery, 0)
     assert record is not None
     assert not SHOWN & set(record.as_fields())
+
+
+def ending_in(hub: Hub, days: float) -> str:
+    ends = datetime.datetime.fromtimestamp(hub.world.clock.now() // 1000 + round(days * 86_400), datetime.UTC)
+    return identity(ends=ends)
+
+
+def look(hub: Hub) -> int:
+    """Go on to the next time at which ends are looked at, and look."""
+    minute = hub.world.clock.now() // 60_000
+    hub.world.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+    return hub.world.hub.part(Ironmq).certificate_ends.run(lambda: 55_000)
+
+
+def test_alerts_are_told_30_7_and_1_days_before_an_end_and_at_the_end(hub: Hub) -> None:
+    # Given alerts of the project, of the queue, and of another queue, and a certificate that ends in 40 days
+    for queue in ("", "q", "other"):
+        if queue:
+            hub.make(queue, push={"subscribers": [{"name": "plain", "url": URL}]})
+        alert = {"name": f"of {queue}", "measure": "given_up", "threshold": 1, "queue": queue}
+        made = hub.call("POST", "/alerts", {"alert": {**alert, "url": f"https://alerts.example/{queue}"}})
+        assert made.status == 201, made
+    assert put(hub, {"name": "s0", "url": URL, "mtls": {"identity": ending_in(hub, 40)}}, method="POST").status == 200
+
+    def told(queue: str) -> list[tuple[object, ...]]:
+        hub.world.run(seconds=5)
+        bodies = [json.loads(each.body) for each in hub.world.sender.requests_to(f"https://alerts.example/{queue}")]
+        return [(each["state"], each["queue"], each["subscriber"], each["value"]) for each in bodies]
+
+    # When time goes by, with two looks at each time, then each alert that it concerns is told once each time
+    expected: list[tuple[object, ...]] = []
+    begun = hub.world.clock.now()
+    for day, left in ((9.5, None), (10.5, 30), (20, None), (33.5, 7), (38, None), (39.5, 1), (40.5, 0), (60, None)):
+        hub.world.clock.set(begun + round(day * DAY_MS))
+        for _ in range(2):
+            look(hub)
+        expected += [] if left is None else [("certificate_ending", "q", "s0", left)]
+        assert told("") == told("q") == expected
+    assert told("other") == []
+    # And operators are told, too, by the log
+    events = hub.world.telemetry.named("certificate_ending")
+    assert [each["days_left"] for each in events] == [30, 7, 1, 0]
+
+
+@pytest.mark.parametrize("then", ["replaced", "ended", "removed", "deleted"])
+def test_a_certificate_that_is_gone_is_told_nothing_of(hub: Hub, then: str) -> None:
+    soon = {"name": "s0", "url": URL, "mtls": {"identity": ending_in(hub, 2)}}
+    hub.make("q", push={"subscribers": [soon, {"name": "s1", "url": URL}]})
+    if then == "replaced":
+        put(hub, {"name": "s0", "url": URL, "mtls": {"identity": PEM}}, method="POST")
+    elif then == "ended":
+        put(hub, {"name": "s0", "url": URL, "mtls": False}, method="POST")
+    elif then == "removed":
+        put(hub, {"name": "s1", "url": URL})
+    else:
+        hub.call("DELETE", "/queues/q")
+    hub.world.clock.advance(seconds=86_400 + 3_600)
+    assert look(hub) == 0
+    assert not hub.world.telemetry.named("certificate_ending")
+    hub.world.clock.advance(seconds=2 * 86_400)
+    assert look(hub) == 0

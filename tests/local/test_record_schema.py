@@ -95,6 +95,7 @@ def test_generated_records_are_records(tmp_path: Path) -> None:
     # And no field of an attempt is missing from the generator
     attempt = {name for line in lines if line["kind"] == "attempt" for name in line}
     theirs = {each.name for each in fields(DeliveryRecord) if "attempt" in each.metadata["kinds"].split(", ")}
-    assert theirs - attempt == {"order_key", "sequence", "manual"}, (
-        "the generator makes no ordered queues, no topics, no tries by hand"
+    spans, shown = {"trace_id", "parent_span_id", "span_id"}, {"signed_by", "token_client", "certificate"}
+    assert theirs - attempt == {"order_key", "sequence", "manual", *spans, *shown}, (
+        "the generator makes no ordered queues, no topics, no tries by hand, no traces, no signatures or gates"
     )

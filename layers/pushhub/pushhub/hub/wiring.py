@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
+    from pushhub.engine.certificate_ends import CertificateEnds
     from pushhub.engine.ports import BodyStore, Descendants
     from pushhub.hub.api.api import HubApi
     from pushhub.hub.api.posting import HubPostingApi
@@ -142,7 +143,7 @@ class Hub:
             watchers=(self._watch,),
             finder=self._finder,
             own_ids=self._own_ids,
-            ticks=(lambda: self.ticks,),
+            ticks=(lambda: self.ticks, lambda: self.certificate_ends),
             apis={"/api/": lambda: self.api},
             producer_apis={"/api/": lambda: self.posting_api},
         )
@@ -178,6 +179,21 @@ class Hub:
             clock=outside.clock,
             telemetry=outside.telemetry,
         )
+
+    @cached_property
+    def certificate_ends(self) -> CertificateEnds:
+        """Tells of the ends of services' certificates."""
+        from pushhub.engine.certificate_ends import CertificateEnds
+        from pushhub.hub.certificate_ends import ServiceEnds
+
+        outside = self._outside
+        ends = ServiceEnds(
+            settings=self.ports.settings,
+            log=self.ports.log,
+            intake=lambda: self.intake,
+            telemetry=outside.telemetry,
+        )
+        return CertificateEnds(notes=outside.ends_of(DIALECT), find=ends.find, clock=outside.clock)
 
     @cached_property
     def posting_api(self) -> HubPostingApi:

@@ -77,6 +77,21 @@ class AlertPost:
         if told is None:
             return
         body = notification_body(alert, told, self._base_url)
+        self.once(alert, body, cause=str(told.number), at=told.at)
+
+    def once(self, alert: ProjectAlert, body: bytes, *, cause: str, at: int) -> None:
+        """Post something to an alert's receiver; repeating the call posts nothing more.
+
+        Args:
+            alert: The alert.
+            body: What is posted.
+            cause: Identifies why, among what the alert is posted.
+            at: Since when it holds, epoch milliseconds.
+
+        Raises:
+            Unavailable: It may not have been posted; call again.
+        """
+        cause = f"alert/{alert.alert_id}/{cause}"
 
         def make(message_id: str) -> Message:
             return Message(
@@ -87,15 +102,14 @@ class AlertPost:
                 body=body,
                 body_size=len(body),
                 headers={"Content-Type": "application/json"},
-                accepted_at=told.at,
-                due_at=told.at,
-                expires_at=told.at + KEPT_MS,
+                accepted_at=at,
+                due_at=at,
+                expires_at=at + KEPT_MS,
                 subscriber_ids=(alert.alert_id,),
                 cause=cause,
             )
 
-        cause = f"alert/{alert.alert_id}/{told.number}"
-        self._accept.once(self._messages, make, cause=cause, at=told.at)
+        self._accept.once(self._messages, make, cause=cause, at=at)
 
 
 class OwnQueues:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pushhub.engine.activity import ProjectActivity
+    from pushhub.engine.certificate_ends import CertificateEnds
     from pushhub.engine.ports import Waits
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.subscriber_history import SubscriberHistory
@@ -137,7 +138,7 @@ class Ironmq:
             uncounted=self._is_uncounted,
             watchers=(lambda: self._span_counts,),
             record_listeners=(self._post_spans,),
-            ticks=(lambda: self.check_alerts,),
+            ticks=(lambda: self.check_alerts, lambda: self.certificate_ends),
             exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
             apis={"": lambda: self.api},
@@ -235,6 +236,23 @@ class Ironmq:
             post=self._alert_post,
             clock=outside.clock,
         )
+
+    @cached_property
+    def certificate_ends(self) -> CertificateEnds:
+        """Tells of the ends of subscribers' certificates."""
+        from pushhub.engine.certificate_ends import CertificateEnds
+        from pushhub.ironmq.certificate_ends import SubscriberEnds
+        from pushhub.ironmq.subscribers import PROTOCOL
+
+        outside = self._outside
+        ends = SubscriberEnds(
+            queues=outside.config,
+            alerts=self.ports.alerts,
+            post=self._alert_post,
+            base_url=outside.base_url,
+            telemetry=outside.telemetry,
+        )
+        return CertificateEnds(notes=outside.ends_of(PROTOCOL), find=ends.find, clock=outside.clock)
 
     @cached_property
     def check_alerts(self) -> CheckAlerts:

@@ -12,11 +12,13 @@ from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.ironmq.model.project_alert import Format, Happened, Measure
 from pushhub.ironmq.wire.names import check_queue_name
+from pushhub.web.gates import certificate_view
 from pushhub.web.json import integer, section, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pushhub.base.gates import ClientCertificate
     from pushhub.ironmq.model.project_alert import Notification, ProjectAlert
 
 MAX_ALERT_NAME = 100
@@ -151,6 +153,37 @@ def notification_body(alert: ProjectAlert, told: Notification, base_url: str) ->
     if alert.format is Format.SLACK:
         mark = {Happened.FIRING: ":red_circle:", Happened.RESOLVED: ":large_green_circle:"}.get(told.happened, ":wave:")
         content = {"text": f"{mark} {_slack(sentence(alert, told))} <{link}|Console>"}
+    return json.dumps(content, ensure_ascii=False).encode()
+
+
+def certificate_body(
+    alert: ProjectAlert,
+    certificate: ClientCertificate,
+    *,
+    queue: str,
+    subscriber: str,
+    days_left: int,
+    at: int,
+    base_url: str,
+) -> bytes:
+    """What is posted to an alert's URL about a client certificate that ends."""
+    link = f"{base_url}/console#/queues/{quote(queue, safe='')}"
+    when = f"ends in {days_left} day{'s' if days_left > 1 else ''}" if days_left else "has ended: nothing is sent"
+    said = f"The client certificate for {subscriber or 'a subscriber'} of queue {queue} {when}."
+    content: dict[str, object] = {
+        "state": "certificate_ending",
+        "alert": {"id": alert.alert_id, **_about(alert)},
+        "value": days_left,
+        "at": iso_time(at),
+        "text": said,
+        "project": alert.project,
+        "link": link,
+        "queue": queue,
+        "subscriber": subscriber,
+        "certificate": certificate_view(certificate),
+    }
+    if alert.format is Format.SLACK:
+        content = {"text": f":warning: {_slack(said)} <{link}|Console>"}
     return json.dumps(content, ensure_ascii=False).encode()
 
 
