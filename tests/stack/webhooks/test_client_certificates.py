@@ -1,4 +1,6 @@
-"""Endpoints that demand a client certificate, behind an authority of their own, on the running stack."""
+"""Endpoints, subscribers and services that demand a client certificate, behind an authority of their own, on the
+running stack.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 import requests
 from tests.fakes.private_keys import identity
 from tests.hostile import BEHAVIOURS, Authority, HostileEndpoint
-from tests.stack.project import until
+from tests.stack.project import ProjectClient, until
 from tests.stack.running import RunningStack
 
 pytestmark = [pytest.mark.slow, pytest.mark.stack]
@@ -55,6 +57,32 @@ def test_the_stack_shows_a_certificate_where_it_is_demanded(
         assert found[mine]["status"] == 0, found
         assert found[other]["responseStatusCode"] == 0, found
         assert len(receiver.requests) == 1
+        # When a subscriber and a service have the same certificate, then they are let in, too; others are not
+        client, queue = ProjectClient(base_url=stack.base_url, project_id=project.project_id, token=project.token), "q"
+        gates = {"mine": {"identity": pem, "ca": ca}, "other": {"identity": identity(name="other"), "ca": ca}}
+        client.make_push(queue, *({"name": each, "url": url, "mtls": gates[each]} for each in gates), retries=0)
+        [posted] = client.post(queue, "x")
+
+        def statuses() -> dict[str, Any]:
+            return {each["name"]: each for each in client.statuses(queue, posted) if each["tries"]}
+
+        came = until(lambda: made if len(made := statuses()) == 2 else None, 60, lambda: str(statuses()))
+        assert came["mine"]["status_code"] == 200, came
+        assert came["other"]["status_code"] == 0, came
+        store, key = f"{stack.base_url}/api/stores/{project.project_id}", {"X-Augury-Token": project.token}
+        mapping = {
+            "name": "acme.import",
+            "url": url,
+            "token": "t" * 32,
+            "messages": ["order:new"],
+            "mtls": gates["mine"],
+        }
+        answer = requests.post(f"{store}/mappings", json={"mapping": mapping}, headers=key, timeout=40)
+        assert answer.status_code == 201, answer.text
+        order = {"message": "order:new", "payload": {"number": "R1"}}
+        assert requests.post(f"{store}/messages", json=order, headers=key, timeout=40).status_code == 201
+        until(lambda: len(receiver.requests) == 3 or None, 60, lambda: str(receiver.requests))
+        found |= {"queue": client.info(queue), "mapping": answer.json()}
     # And nothing shows the key
     shown = json.dumps(
         [found, ask("GET", f"/app/{app}/endpoint/{mine}"), ask("GET", f"/app/{app}/endpoint/{mine}/mtls")]

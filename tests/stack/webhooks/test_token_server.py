@@ -1,4 +1,6 @@
-"""Endpoints behind OAuth 2.0, with tokens of a token server that knows nothing of the hub: npm's oidc-provider."""
+"""Endpoints, subscribers and services behind OAuth 2.0, with tokens of a token server that knows nothing of the hub:
+npm's oidc-provider.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,11 @@ from typing import Any
 import pytest
 import requests
 from tests.fakes.private_keys import secret_base64
-from tests.stack.endpoints import Recorder
+from tests.hostile import Peer
+from tests.ironmq.api.hub import Hub
+from tests.stack.endpoints import Push, Recorder, redirecting
 from tests.stack.node import NodeMissing
+from tests.stack.project import ProjectClient, unique
 from tests.stack.running import RunningStack
 from tests.stack.webhooks.token_server import SECRET, TokenServer
 from tests.webhooks.world import WebhooksWorld
@@ -129,6 +134,67 @@ def test_the_running_stack_asks_once_for_all_its_environments(stack: RunningStac
     assert not any("error" in each for each in given)
 
 
+OWN_WORDS = {"basic": "client_secret_basic", "post": "client_secret_post", "jwt": "private_key_jwt"}
+
+
+def in_own_words(server: TokenServer, client: str) -> dict[str, Any]:
+    """The same grant as queues and stores have it."""
+    asked = {"token_url": server.token_url, "client_id": client, "scopes": ["webhooks"]}
+    if client == "jwt":
+        jwt = {"secret_base64": secret_base64(), "signing_algorithm": "RS256", "secret_id": "k1"}
+        return {**asked, "auth_method": OWN_WORDS[client], "jwt_params": jwt}
+    return {**asked, "auth_method": OWN_WORDS[client], "client_secret": SECRET}
+
+
+@pytest.mark.stack
+def test_a_subscriber_and_a_service_on_the_running_stack_get_tokens_too(
+    stack: RunningStack, server: TokenServer
+) -> None:
+    # Given a queue with a subscriber for each way to authenticate, and one with a secret that is wrong
+    project, queue = ProjectClient.another(stack), unique("gated")
+    server.told()
+    with Recorder() as recorder:
+        endpoints = {client: recorder.endpoint(path=client) for client in CLIENTS}
+        wrong = recorder.endpoint(path="wrong")
+        grants = {client: in_own_words(server, client) for client in CLIENTS}
+        refused = {"name": "wrong", "url": wrong.url, "oauth": {**grants["post"], "client_secret": "another-secret"}}
+        gated = [{"name": each, "url": endpoints[each].url, "oauth": grants[each]} for each in CLIENTS]
+        project.make_push(queue, *gated, refused)
+        assert SECRET not in json.dumps(project.info(queue))
+
+        # And a service that takes messages and answers later
+        def later(peer: Peer, push: Push) -> bool:
+            said = {"message_id": json.loads(push.body)["message_id"]}
+            more = {"update_url": service.url, "delay": 1} if len(service.pushes) == 1 else {}
+            return peer.answer(json.dumps({**said, **more}).encode())
+
+        service = recorder.endpoint(later, path="service")
+        mapping = {"name": "acme.import", "url": service.url, "token": "t" * 32, "messages": ["order:new"]}
+        store, key = f"{stack.base_url}/api/stores/{project.project_id}", {"X-Augury-Token": project.token}
+        asked = {"mapping": {**mapping, "oauth": grants["post"]}}
+        made = requests.post(f"{store}/mappings", json=asked, headers=key, timeout=40)
+        assert made.status_code == 201, made.text
+        assert SECRET not in made.text
+        # When messages are posted to both
+        for number in range(5):
+            project.post(queue, f"{number}")
+        order = {"message": "order:new", "payload": {"number": "R1"}}
+        assert requests.post(f"{store}/messages", json=order, headers=key, timeout=40).status_code == 201
+        # Then each request has a token of the token server, asked for once for each; the poll has the same one
+        for endpoint in endpoints.values():
+            tokens = {each.headers["Authorization"] for each in endpoint.wait(5)}
+            assert len(tokens) == 1
+            assert is_valid(server, tokens.pop())
+        tokens = {each.headers["Authorization"] for each in service.wait(2)}
+        assert len(tokens) == 1
+        assert is_valid(server, tokens.pop())
+    # And nothing came to the one with the wrong secret
+    assert not wrong.pushes
+    given = server.told()
+    assert sorted(each["client"] for each in given if "error" not in each) == ["basic", "jwt", "post", "post"], given
+    assert {each["error"] for each in given if "error" in each} == {"invalid_client"}
+
+
 def test_the_guard_stands_before_the_token_server_too() -> None:
     # Given a hub whose guard knows of no exceptions, and settings from a time when it did
     world = WebhooksWorld()
@@ -145,3 +211,45 @@ def test_the_guard_stands_before_the_token_server_too() -> None:
         world.run(seconds=0.5)
         attempts = world.ask("GET", f"/app/{app}/attempt/endpoint/{made}")["data"]
         assert {each["response"] for each in attempts} == {"oauth: the token server gave no answer (refused_by_guard)"}
+
+
+def test_the_guard_stands_before_the_token_servers_of_subscribers_too() -> None:
+    # Given a hub whose guard knows of no exceptions, and grants from a time when it did
+    hub = Hub()
+    hub.world.clock.set(time.time_ns() // 1_000_000)
+    hub.world.ports.sender = GuardedSender(now=hub.world.clock.now)
+    asked = {"client_id": "a", "client_secret": SECRET}
+    places = ("127.0.0.1:9", "169.254.169.254", "[::1]", "10.0.0.1", "localhost")
+    with Recorder() as recorder:
+        url = recorder.endpoint(path="in").url
+        subscribers = [
+            {"name": place, "url": url, "oauth": {**asked, "token_url": f"http://{place}/latest/meta-data/"}}
+            for place in places
+        ]
+        hub.make("q", push={"subscribers": subscribers, "retries": 0})
+        # When a message is pushed, then neither the token server nor the subscriber is asked
+        [message_id] = hub.post("q", "x")
+        hub.world.run(seconds=0.5)
+        assert recorder.arrivals() == 0
+    told = {each["msg"] for each in hub.statuses("q", message_id)}
+    assert told == {"oauth: the token server gave no answer (refused_by_guard)"}
+
+
+def test_a_token_server_that_redirects_leads_nowhere() -> None:
+    # Given a token server that redirects to an address inside a network, and a subscriber behind it
+    hub = Hub()
+    hub.world.clock.set(time.time_ns() // 1_000_000)
+    hub.world.ports.sender = GuardedSender(now=hub.world.clock.now, allowed_targets=["loopback"])
+    with Recorder() as recorder:
+        inside = recorder.endpoint(path="meta-data")
+        tokens = recorder.endpoint(redirecting(307, inside.url), path="token")
+        receiver = recorder.endpoint(path="in")
+        oauth = {"token_url": tokens.url, "client_id": "a", "client_secret": SECRET}
+        hub.make("q", push={"subscribers": [{"name": "s", "url": receiver.url, "oauth": oauth}], "retries": 0})
+        [message_id] = hub.post("q", "x")
+        hub.world.run(seconds=0.5)
+        # Then the secret went to the token server alone
+        assert len(tokens.pushes) == 1
+        assert not inside.pushes
+        assert not receiver.pushes
+    assert hub.statuses("q", message_id)[0]["msg"] == "oauth: the token server answered 307"
