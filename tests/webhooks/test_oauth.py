@@ -491,5 +491,5 @@ def test_records_name_the_client_and_the_schemes_that_are_not_everybodys(world: 
         assert record is not None
         shown.append((record.signed_by, record.token_client, record.certificate))
     assert sorted(shown, key=repr) == sorted(
-        [(None, "pushhub", None), (("stripe", "standard-webhooks"), None, None), (None, None, None)], key=repr
+        [(None, "pushhub", None), (("standard-webhooks", "stripe"), None, None), (None, None, None)], key=repr
     )

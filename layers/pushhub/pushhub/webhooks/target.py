@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, PushRequest, Telemetry, Vault
-from pushhub.base.signature_schemes import Unsigned
+from pushhub.base.signature_schemes import STANDARD, Unsigned
 from pushhub.base.signing import KeyRing, signatures
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.queue import Subscriber
@@ -111,13 +111,15 @@ class WebhookTarget:
         fields = MessageFields.of(order.message)
         trace = passed_on(self._projects, order, own=False)
         content = self._content(order, endpoint, fields, traced=trace is not None)
-        url, headers = self._signed(order, endpoint, content, trace)
+        url, headers, schemes = self._signed(order, endpoint, content, trace)
         self._attempts.begin(endpoint.endpoint_id)
         try:
             if not self._targets().within(endpoint.reach, endpoint.fields.url):
                 outcome = self._refused()
             elif is_http(endpoint.fields.url):
                 outcome = self._post(order, endpoint, url, headers, content.body)
+                if outcome.reached and schemes:
+                    outcome = replace(outcome, proof=replace(outcome.proof, schemes=schemes))
             else:
                 outcome = self._hand_over(order, endpoint, headers, content.body, trace)
         except BaseException:
@@ -147,8 +149,10 @@ class WebhookTarget:
 
     def _signed(
         self, order: PushOrder, endpoint: Endpoint, content: _Content, trace: Trace | None
-    ) -> tuple[str, dict[str, str]]:
-        """The URL to call and all headers, with signatures of this moment."""
+    ) -> tuple[str, dict[str, str], tuple[str, ...]]:
+        """The URL to call, all headers, with signatures of this moment, and the names of the schemes; none for Standard
+        Webhooks alone, which records would otherwise name for each attempt.
+        """
         now = self._clock.now()
         identifier = message_id(order.message.message_id)
         schemes = self._schemes(order, endpoint)
@@ -173,7 +177,7 @@ class WebhookTarget:
         taken = {name.lower() for name in content.headers}
         headers = {name: value for name, value in headers.items() if name.lower() not in taken} | dict(content.headers)
         if not own:
-            return endpoint.fields.url, headers
+            return endpoint.fields.url, headers, ()
         from pushhub.webhooks.signatures import signed  # noqa: PLC0415
 
         fields = MessageFields.of(order.message)
@@ -188,7 +192,9 @@ class WebhookTarget:
         url, extra = signed(endpoint.fields.url, own, request)
         # What an endpoint itself sets may have the name of a scheme that it inherits.
         taken = {name.lower() for name in extra}
-        return url, {name: value for name, value in headers.items() if name.lower() not in taken} | extra
+        headers = {name: value for name, value in headers.items() if name.lower() not in taken} | extra
+        names = (*([STANDARD] if signature else []), *(scheme.name for scheme, _ in own))
+        return url, headers, names
 
     def _schemes(self, order: PushOrder, endpoint: Endpoint) -> tuple[Scheme, ...]:
         """The schemes that sign an endpoint's requests; none for Standard Webhooks alone."""
@@ -214,11 +220,7 @@ class WebhookTarget:
         )
         taken = not sent.answer.error_class and 200 <= sent.answer.status_code < 300
         verdict = Verdict.DELIVERED if taken else Verdict.FAILED
-        proof = sent.proof
-        if endpoint.signatures and sent.reached:
-            # Whoever has no other scheme is not told of in each record.
-            proof = replace(proof, schemes=tuple(each.name for each in endpoint.signatures))
-        return Outcome(answer=sent.answer, verdict=verdict, asked=sent.asked, reached=sent.reached, proof=proof)
+        return Outcome(answer=sent.answer, verdict=verdict, asked=sent.asked, reached=sent.reached, proof=sent.proof)
 
     def _refused(self) -> Outcome:
         """The outcome for an endpoint whose URL was set by a portal when that was not checked.
