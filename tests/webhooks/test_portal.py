@@ -9,10 +9,11 @@ from tests.fakes.webhook_tasks import FakePortalFrames, FakePortalTokens
 
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind, new_id
-from pushhub.webhooks.model.portal import EVERYTHING, Capability, capability_for, portal_token
+from pushhub.webhooks.model.portal import EVERYTHING, Capability, PortalAsk, capability_for, portal_token
 from pushhub.webhooks.model.refusals import Unprocessable
-from pushhub.webhooks.portal import Portal, PortalAsk, parse_expire, parse_portal_ask
+from pushhub.webhooks.portal import Portal
 from pushhub.webhooks.wire.fields import Fields
+from pushhub.webhooks.wire.portal import parse_expire, parse_portal_ask
 
 CLOCK = FakeClock()
 NOW = CLOCK.now()

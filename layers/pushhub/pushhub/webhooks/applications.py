@@ -13,8 +13,7 @@ from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, queue_of
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, conflict, not_found
 from pushhub.webhooks.ports import Applications, ReadApplications, UidTaken
-from pushhub.webhooks.wire.application import parse_application, parse_application_patch
-from pushhub.webhooks.wire.fields import NAME, Fields
+from pushhub.webhooks.wire.fields import NAME
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
@@ -47,22 +46,22 @@ class WebhooksApplications:
         self._notes = notes
         self._clock = clock
 
-    def create(self, project_id: str, fields: Fields, *, get_if_exists: bool = False) -> tuple[Application, bool]:
+    def create(
+        self, project_id: str, given: ApplicationFields, *, get_if_exists: bool = False
+    ) -> tuple[Application, bool]:
         """Make an application, or find the one that has its uid.
 
         Args:
             project_id: Owner.
-            fields: What was sent.
+            given: Its fields.
             get_if_exists: Whether to return an existing application with the same uid unchanged, instead of refusing.
 
         Returns:
             The application, and whether it was made now.
 
         Raises:
-            Unprocessable: A field breaks a rule.
             Refused: The uid is taken (409).
         """
-        given = parse_application(fields)
         if get_if_exists and given.uid is not None:
             there = self._store.application(project_id, given.uid)
             if there is not None:
@@ -113,53 +112,52 @@ class WebhooksApplications:
         """
         return found_application(self._store, project_id, name)
 
-    def named_or_brought(self, project_id: str, name: str, brought: Fields | None) -> Application:
-        """The application with an id or uid. If it does not exist, it is created from the request's field
-        ``application``.
+    def named_or_brought(
+        self, project_id: str, name: str, brought: Callable[[str], ApplicationFields] | None
+    ) -> Application:
+        """The application with an id or uid. If it does not exist, it is created.
+
+        Args:
+            project_id: Owner.
+            name: The id or uid.
+            brought: Reads what it is to be created with, given that name; None for nothing.
 
         Raises:
-            NotFound: There is none, and the request does not contain one.
-            Unprocessable: A field of the one in the request breaks a rule, or it has another uid.
+            NotFound: There is none, and nothing was brought.
         """
         there = self._store.application(project_id, name) if NAME.fullmatch(name) else None
         if there is not None or brought is None:
             return there or found_application(self._store, project_id, name)
-        given = parse_application(brought)
-        if given.uid is None:
-            raise brought.refuse("The application needs a uid", "uid", kind="application_uid_missing")
-        if given.uid != name:
-            raise brought.refuse("The uid differs from the one in the path", "uid", kind="application_uid_mismatch")
         try:
-            return self.make(project_id, given)
+            return self.make(project_id, brought(name))
         except UidTaken:
             return found_application(self._store, project_id, name)
 
-    def replace(self, project_id: str, name: str, fields: Fields) -> tuple[Application, bool]:
+    def replace(self, project_id: str, name: str, given: ApplicationFields) -> tuple[Application, bool]:
         """Replace all fields of an application, or create it with them.
 
         Returns:
             The application, and whether it was made now.
 
         Raises:
-            Unprocessable: A field breaks a rule.
             Refused: The uid is taken (409).
         """
-        given = parse_application(fields)
         there = self.find(project_id, name)
         if there is None:
-            return self.create(project_id, fields)[0], True
+            return self.create(project_id, given)[0], True
         return self._changed(project_id, there.app_id, lambda _: given), False
 
-    def patch(self, project_id: str, name: str, fields: Fields) -> Application:
-        """Change the fields of an application that were sent.
+    def patch(
+        self, project_id: str, name: str, change: Callable[[ApplicationFields], ApplicationFields]
+    ) -> Application:
+        """Change the fields of an application.
 
         Raises:
             NotFound: There is none.
-            Unprocessable: A field breaks a rule.
             Refused: The uid is taken (409).
         """
         app_id = self.application(project_id, name).app_id
-        return self._changed(project_id, app_id, lambda stored: parse_application_patch(fields, stored))
+        return self._changed(project_id, app_id, change)
 
     def delete(self, project_id: str, name: str) -> Application:
         """Delete an application; its messages are no longer delivered.

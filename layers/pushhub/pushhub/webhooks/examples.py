@@ -12,14 +12,12 @@ from pushhub.webhooks.wire.message import parse_message
 
 if TYPE_CHECKING:
     from pushhub.webhooks.event_types import WebhooksEventTypes
+    from pushhub.webhooks.model.event_type import Example
     from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
     from pushhub.webhooks.posting import Posted, WebhooksPosting
-    from pushhub.webhooks.wire.fields import Fields
 
 PING = "svix.ping"
 """An event type that always has an example."""
-
-MOST_EXAMPLES = 1_000
 
 
 class WebhooksExamples:
@@ -45,21 +43,22 @@ class WebhooksExamples:
         self._event_types = event_types
         self._posting = posting
 
-    def send(self, project_id: str, app: str, endpoint: str, fields: Fields) -> Posted:
+    def send(self, project_id: str, app: str, endpoint: str, example: Example) -> Posted:
         """Send an example.
 
         Raises:
             NotFound: No such application, endpoint or event type.
-            Unprocessable: A field breaks a rule.
+            Unprocessable: The payload breaks a rule.
             Refused: The event type has no example (400).
         """
-        name = fields.name("eventType")
-        index = fields.whole("exampleIndex", least=0, most=MOST_EXAMPLES) or 0
-        given = fields.raw("payload")
         application = found_application(self._applications, project_id, app)
         to = found_endpoint(self._endpoints, application, endpoint)
-        payload = given if given is not None else self._example(project_id, name, index)
-        body = json.dumps({"eventType": name, "payload": payload}, ensure_ascii=False, separators=(",", ":"))
+        payload = example.payload
+        if payload is None:
+            payload = self._example(project_id, example.event_type, example.index)
+        body = json.dumps(
+            {"eventType": example.event_type, "payload": payload}, ensure_ascii=False, separators=(",", ":")
+        )
         return self._posting.send_to(application, to, parse_message(body.encode(), 0))
 
     def _example(self, project_id: str, name: str, index: int) -> Any:

@@ -25,8 +25,7 @@ from pushhub.webhooks.model.message import LISTED_MS, ListedMessage
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import conflict, not_found, unprocessable
 from pushhub.webhooks.queues import subscriber_of
-from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
-from pushhub.webhooks.wire.fields import NAME, Fields
+from pushhub.webhooks.wire.fields import NAME
 from pushhub.webhooks.wire.message import NewWebhook, parse_message
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from pushhub.engine.quotas import Quotas
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.idempotency import Repeats
-    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.application import Application, ApplicationFields
     from pushhub.webhooks.ports import EventTypes, MessageLog, ReadEndpoints
     from pushhub.webhooks.search import WebhooksFields
 
@@ -163,15 +162,12 @@ class WebhooksPosting:
         owed = (endpoint.endpoint_id,) if endpoint.active else ()
         return self._store(application, new, self._accept.next_id(), "", owed=owed)
 
-    def wanted(self, project_id: str, app: str, fields: Fields) -> bool:
+    def wanted(self, project_id: str, app: str, event_type: str, channels: Sequence[str]) -> bool:
         """Whether any endpoint would get a message of an event type and channels.
 
         Raises:
             NotFound: No such application.
-            Unprocessable: A field breaks a rule.
         """
-        event_type = fields.name("eventType")
-        channels = fields.names("channels", CHANNEL, most=MAX_CHANNELS) or ()
         application = self._applications.application(project_id, app)
         type_flags = self._type_flags(project_id, event_type)
         return any(wants(each, event_type, channels, type_flags=type_flags) for each in self._endpoints_of(application))
@@ -273,7 +269,7 @@ class WebhooksPosting:
         event_type = self._event_type(project_id, name)
         return event_type.feature_flags if event_type else ()
 
-    def _application(self, project_id: str, app: str, given: Fields | None) -> Application:
+    def _application(self, project_id: str, app: str, given: Callable[[str], ApplicationFields] | None) -> Application:
         """The application in the path; if there is none, it is created from the message's ``application``."""
         there = self._applications.find(project_id, app)
         if there is None and given is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ROOT, WebhooksCall
 from pushhub.webhooks.model.ids import Kind
-from pushhub.webhooks.wire.application import application_view
+from pushhub.webhooks.wire.application import application_view, parse_application, parse_application_patch
 from pushhub.webhooks.wire.page import page_view, parse_window
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ APPS = ROOT + "/app"
 
 def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     get_if_exists = call.flag("get_if_exists", default=False)
-    application, made = hub.applications.create(call.project, call.fields, get_if_exists=get_if_exists)
+    application, made = hub.applications.create(
+        call.project, parse_application(call.fields), get_if_exists=get_if_exists
+    )
     return Response(status=201 if made else 200, body=application_view(application))
 
 
@@ -33,12 +36,13 @@ def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    application, made = hub.applications.replace(call.project, call.app, call.fields)
+    application, made = hub.applications.replace(call.project, call.app, parse_application(call.fields))
     return Response(status=201 if made else 200, body=application_view(application))
 
 
 def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=200, body=application_view(hub.applications.patch(call.project, call.app, call.fields)))
+    application = hub.applications.patch(call.project, call.app, partial(parse_application_patch, call.fields))
+    return Response(status=200, body=application_view(application))
 
 
 def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:

@@ -14,6 +14,7 @@ from pushhub.webhooks.api.call import APP, ENDPOINT, WebhooksCall
 from pushhub.webhooks.api.messages import MESSAGE, message_query
 from pushhub.webhooks.attempts import AttemptedMessage, AttemptQuery, Stats
 from pushhub.webhooks.messages import LIST_STEPS
+from pushhub.webhooks.model.event_type import MOST_EXAMPLES, Example
 from pushhub.webhooks.model.ids import Kind, message_id
 from pushhub.webhooks.wire.attempt import (
     attempt_view,
@@ -136,7 +137,12 @@ def _counted(hub: WebhooksUseCases, call: WebhooksCall) -> Stats:
 
 
 def _example(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    posted = hub.examples.send(call.project, call.app, call.endpoint, call.fields)
+    example = Example(
+        event_type=call.fields.name("eventType"),
+        index=call.fields.whole("exampleIndex", least=0, most=MOST_EXAMPLES) or 0,
+        payload=call.fields.raw("payload"),
+    )
+    posted = hub.examples.send(call.project, call.app, call.endpoint, example)
     return Response(status=200, body=message_view(posted.message, {}))
 
 

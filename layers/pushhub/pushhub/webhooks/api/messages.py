@@ -11,6 +11,7 @@ from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
 from pushhub.webhooks.messages import LIST_STEPS, MessageQuery
 from pushhub.webhooks.model.ids import Kind
+from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.message import message_view
 from pushhub.webhooks.wire.page import page_view, parse_times, parse_window
 
@@ -78,7 +79,9 @@ def _names(fields: Fields) -> list[str]:
 
 
 def _precheck(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=200, body={"active": hub.posting.wanted(call.project, call.app, call.fields)})
+    event_type = call.fields.name("eventType")
+    channels = call.fields.names("channels", CHANNEL, most=MAX_CHANNELS) or ()
+    return Response(status=200, body={"active": hub.posting.wanted(call.project, call.app, event_type, channels)})
 
 
 _route = partial(Route, auth=Auth.PROJECT_OR_CAPABILITY)

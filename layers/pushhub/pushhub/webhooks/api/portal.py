@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ROOT, WebhooksCall
+from pushhub.webhooks.model.portal import PortalAsk
 from pushhub.webhooks.model.refusals import Refused
-from pushhub.webhooks.portal import Opened, PortalAsk, parse_expire, parse_origins, parse_portal_ask
+from pushhub.webhooks.wire.application import brought_application
+from pushhub.webhooks.wire.portal import parse_expire, parse_origins, parse_portal_ask
 
 if TYPE_CHECKING:
     from pushhub.webhooks.api.use_cases import WebhooksUseCases
+    from pushhub.webhooks.portal import Opened
 
 NOTHING = Response(status=204, body={})
 
 
 def _access(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     ask = parse_portal_ask(call.fields)
-    application = hub.applications.named_or_brought(call.project, call.app, call.fields.section("application"))
+    application = hub.applications.named_or_brought(call.project, call.app, brought_application(call.fields))
     return _opened(hub, application.app_id, hub.portal.open(application, ask))
 
 

@@ -107,3 +107,21 @@ def _in_order(version: str) -> tuple[int, str]:
     """Numbers in their order after everything else. No real version has more digits."""
     is_number = version.isascii() and version.isdigit() and len(version) <= _MOST_DIGITS
     return (int(version) if is_number else 0, version)
+
+
+MOST_EXAMPLES = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """An example of an event type, as somebody wants it sent.
+
+    Attributes:
+        event_type: Name of the event type.
+        index: Which of its examples, from 0.
+        payload: Instead of an example; None for none.
+    """
+
+    event_type: str
+    index: int
+    payload: Any

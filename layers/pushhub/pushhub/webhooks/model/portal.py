@@ -27,6 +27,26 @@ class Capability(StrEnum):
 EVERYTHING = frozenset(Capability)
 READING = frozenset({Capability.VIEW_BASE})
 
+DEFAULT_EXPIRY_S = 604_800
+"""How long a token opens its application unless its request says less, seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortalAsk:
+    """A request for a token.
+
+    Attributes:
+        capabilities: What its holder may do.
+        flags: Feature flags.
+        session: A name to end it by; None for none.
+        expiry_s: Seconds from now.
+    """
+
+    capabilities: frozenset[Capability] = EVERYTHING
+    flags: frozenset[str] = frozenset()
+    session: str | None = None
+    expiry_s: int = DEFAULT_EXPIRY_S
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalAccess:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import iso_time
@@ -14,6 +15,8 @@ from pushhub.webhooks.model.redaction import MAX_PATHS, Redaction, is_path
 from pushhub.webhooks.wire.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pushhub.webhooks.wire.fields import Fields
 
 
@@ -76,6 +79,23 @@ def parse_application_patch(fields: Fields, stored: ApplicationFields) -> Applic
         Unprocessable: A field breaks a rule.
     """
     return replace(stored, **_SETTINGS.given(fields))
+
+
+def brought_application(fields: Fields) -> Callable[[str], ApplicationFields] | None:
+    """What reads the application that a request brings for the case that there is none of the name in its path; None if
+    it brings none. It raises ``Unprocessable`` if a field breaks a rule, or its uid is not that name.
+    """
+    brought = fields.section("application")
+    return None if brought is None else partial(_brought, brought)
+
+
+def _brought(fields: Fields, name: str) -> ApplicationFields:
+    given = parse_application(fields)
+    if given.uid is None:
+        raise fields.refuse("The application needs a uid", "uid", kind="application_uid_missing")
+    if given.uid != name:
+        raise fields.refuse("The uid differs from the one in the path", "uid", kind="application_uid_mismatch")
+    return given
 
 
 def application_view(application: Application) -> dict[str, Any]:

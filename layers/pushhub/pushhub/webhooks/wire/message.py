@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,14 @@ from pushhub.web.json import Verbatim, parse_to_show, parse_value
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage, MessageFields
 from pushhub.webhooks.model.redaction import TOO_COSTLY
+from pushhub.webhooks.wire.application import brought_application
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
 from pushhub.webhooks.wire.fields import Fields, parse_body, raw_members
 
 if TYPE_CHECKING:
     from pushhub.base.steps import Steps
     from pushhub.engine.model.trace import Trace
+    from pushhub.webhooks.model.application import ApplicationFields
     from pushhub.webhooks.model.redaction import Redaction
 
 _TAG = re.compile(r"[a-zA-Z0-9\-_./\\#]{1,128}")
@@ -44,7 +46,7 @@ class NewWebhook:
         payload_text: The same, exactly as it was sent.
         body: The exact bytes that endpoints get.
         retention_ms: How long its bytes are kept from when it is due.
-        application: The application to create if it does not exist; None for none.
+        application: Reads the application to create if none has the name in the path; None for none.
         trace: The trace of the request; None for none.
     """
 
@@ -53,7 +55,7 @@ class NewWebhook:
     payload_text: str
     body: bytes
     retention_ms: int
-    application: Fields | None
+    application: Callable[[str], ApplicationFields] | None
     trace: Trace | None = None
 
 
@@ -93,7 +95,7 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
         payload_text=payload_text,
         body=content,
         retention_ms=_retention(fields),
-        application=fields.section("application"),
+        application=brought_application(fields),
     )
 
 
