@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from playwright.sync_api import Browser, expect
@@ -94,6 +95,87 @@ def test_an_application_and_an_endpoint_are_made_changed_and_paused(console: Con
     expect(secret).not_to_have_text(before)
 
 
+def test_signatures_are_set_replaced_and_ended(console: Console) -> None:
+    page, project = console.page, console.project
+    # Given an endpoint, whose application inherits nothing
+    app = project.webhooks("POST", "/app", {"name": "Signed", "uid": "signed"})["id"]
+    endpoint = project.webhooks("POST", f"/app/{app}/endpoint", {"url": "https://a.example/in"})["id"]
+    path = f"/app/{app}/endpoint/{endpoint}/signatures"
+    console.open("apps", app, "endpoints", endpoint)
+    page.get_by_role("button", name="Signatures").click()
+    whole = page.get_by_role("dialog", name="Signatures", exact=True)
+    expect(whole.get_by_role("heading", name="Standard Webhooks")).to_be_visible()
+    # When another scheme is added beside it, with a mistake first
+    whole.get_by_role("button", name="Add a signature").click()
+    form = page.get_by_role("dialog", name="Add a signature")
+    form.get_by_label("As").select_option("Stripe")
+    form.get_by_role("button", name="Add it").click()
+    expect(form.get_by_label("Secret")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Secret").fill("whsec_never_shown_again")
+    assert console.violations() == []
+    form.get_by_role("button", name="Add it").click()
+    expect(form).to_have_count(0)
+    expect(whole.get_by_role("heading", name="Stripe")).to_be_visible()
+    assert [each["preset"] for each in project.webhooks("GET", path)["signatures"]] == ["standard-webhooks", "stripe"]
+    stripe = whole.locator(".card", has=page.get_by_role("heading", name="Stripe"))
+    # And its secret is replaced, so that two sign
+    stripe.get_by_role("button", name="New secret").click()
+    form = page.get_by_role("dialog", name="New secret of Stripe")
+    form.get_by_label("New secret").fill("whsec_the_next")
+    form.get_by_role("button", name="Replace it").click()
+    expect(stripe.get_by_text("Earlier secrets")).to_be_visible()
+    # And Standard Webhooks ends in two days, which is said
+    standard = whole.locator(".card", has=page.get_by_role("heading", name="Standard Webhooks"))
+    standard.get_by_role("button", name="Set an end").click()
+    form = page.get_by_role("dialog", name="End Standard Webhooks")
+    form.get_by_label("Last day").fill("2001-01-01")
+    form.get_by_role("button", name="Set the end").click()
+    expect(form.get_by_label("Last day")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Last day").fill((datetime.now(UTC) + timedelta(days=2)).date().isoformat())
+    form.get_by_role("button", name="Set the end").click()
+    expect(standard.get_by_text("It ends")).to_be_visible()
+    assert console.violations() == []
+    assert "endsAt" in project.webhooks("GET", path)["signatures"][0]
+    # And no secret is on the page
+    assert "whsec_" not in whole.inner_text()
+    # When everything is removed, and the application is signed as GitHub does
+    whole.get_by_role("button", name="Remove all").click()
+    page.get_by_role("dialog", name="Remove all").get_by_role("button", name="Remove all").click()
+    expect(whole.get_by_role("heading", name="Stripe")).to_have_count(0)
+    whole.get_by_role("button", name="Close").click()
+    console.open("apps", app, "settings")
+    page.get_by_role("button", name="Signatures").click()
+    shared = page.get_by_role("dialog", name="Signatures of the application")
+    shared.get_by_role("button", name="Add a signature").click()
+    form = page.get_by_role("dialog", name="Add a signature")
+    form.get_by_label("As").select_option("GitHub")
+    expect(form.get_by_label("Secret")).to_have_count(0)
+    form.get_by_role("button", name="Add it").click()
+    expect(shared.get_by_role("heading", name="GitHub")).to_be_visible()
+    assert console.violations() == []
+    # Then the endpoint's page says whose it is
+    console.open("apps", app, "endpoints", endpoint)
+    page.get_by_role("button", name="Signatures").click()
+    expect(whole.get_by_text("They are those of the application")).to_be_visible()
+    expect(whole.get_by_role("heading", name="GitHub")).to_be_visible()
+
+
+def test_the_end_of_a_subscribers_or_services_signature_is_shown(console: Console) -> None:
+    page, project = console.page, console.project
+    # Given a subscriber and a service, of which a signature each ends soon
+    end = (datetime.now(UTC) + timedelta(days=3)).isoformat()
+    both = [{"preset": "stripe", "secret": "s", "endsAt": end}, {"preset": "github", "secret": "g"}]
+    subscriber = {"name": "shop", "url": "https://a.example/in", "signing": {"signatures": both}}
+    project.ironmq("PUT", "/queues/signed", {"queue": {"push": {"subscribers": [subscriber]}}})
+    mapping = {"name": "acme.sign", "url": "https://a.example/in", "token": "k", "messages": ["order:new"]}
+    project.hub("POST", "/mappings", {"mapping": {**mapping, "signing": {"signatures": both}}})
+    # Then their pages say so
+    for place in (("queues", "signed", "subscribers", "shop"), ("store", "mappings")):
+        console.open(*place)
+        expect(page.get_by_text("The signature Stripe-Signature ends")).to_be_visible()
+        assert console.violations() == []
+
+
 def test_event_types_are_made_archived_and_brought_back(console: Console) -> None:
     page, project = console.page, console.project
     console.open("event-types")
@@ -174,6 +256,7 @@ def test_a_customer_finds_no_button_for_the_tenants_own_endpoint(
             "Headers",
             "Tokens",
             "Certificate",
+            "Signatures",
             "Show",
             "New secret",
             "Send again",

@@ -47,6 +47,8 @@ export const endpoints = {
   certificate: (app, id, signal) => ask("GET", endpoint(app, id, "mtls-config"), { signal }),
   putCertificate: (app, id, body) => ask("PUT", endpoint(app, id, "mtls"), { body }),
   removeCertificate: (app, id) => ask("DELETE", endpoint(app, id, "mtls")),
+  signatures: (app, id, signal) => ask("GET", endpoint(app, id, "signatures"), { signal }),
+  putSignatures: (app, id, signatures) => ask("PUT", endpoint(app, id, "signatures"), { body: { signatures } }),
   health: (app, id, signal) => ask("GET", endpoint(app, id, "health"), { signal }),
   troubled: (signal) => ask("GET", api("health", "endpoints"), { signal }).then((told) => told.data),
   stats: (app, id, signal) => ask("GET", endpoint(app, id, "stats"), { signal }),
@@ -54,6 +56,14 @@ export const endpoints = {
   messages: (app, id, query, signal) => ask("GET", endpoint(app, id, "msg"), { query: { limit: PAGE, with_content: false, ...query }, signal }),
   test: (app, id, eventType) => ask("POST", endpoint(app, id, "send-example"), { body: { eventType } }),
   recover: (app, id, since) => ask("POST", endpoint(app, id, "recover"), { body: { since } }),
+};
+
+/** What endpoints inherit: of an application, or without one of the project. */
+const inherited = (app) => (app ? api("app", app, "signatures") : api("signatures"));
+
+export const signatures = {
+  show: (app, signal) => ask("GET", inherited(app), { signal }),
+  put: (app, schemes) => ask("PUT", inherited(app), { body: { signatures: schemes } }),
 };
 
 export const messages = {

@@ -4,6 +4,7 @@ import { Badge, Card, Confirmed, Copy, Dialog, Doing, Form, Loaded, Notice, Page
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import * as webhooks from "../webhooks.js";
+import { ofApplication, ofProject, Signatures } from "./signatures.js";
 
 export const words = (text) => String(text ?? "").split(/[\s,]+/).filter(Boolean);
 export const orNull = (values) => (values.length ? values : null);
@@ -21,6 +22,7 @@ const applicationOf = (values) => ({ name: values.name, uid: values.uid || null,
 export function Applications({ query }) {
   const list = useLoad((signal) => webhooks.applications.list(query.iterator, signal), [query.iterator]);
   const [making, setMaking] = useState(false);
+  const [signing, setSigning] = useState(false);
   const make = async (values) => {
     const made = await webhooks.applications.make(applicationOf(values));
     toast(`${made.name} is there.`);
@@ -28,6 +30,7 @@ export function Applications({ query }) {
   };
   return html`<${Page} title="Applications" lead="Webhooks: one application for each customer; its endpoints get its messages, signed."
     actions=${html`<${Fragment}><a class="button" href=${href("event-types")}>Event types</a>
+      <button type="button" onClick=${() => setSigning(true)}>Signatures</button>
       <button class="primary" type="button" onClick=${() => setMaking(true)}>New application</button><//>`}>
     <section class="card"><${Loaded} from=${list}>${(told) => html`<${Table} label="Applications" rows=${told.data} keyed=${(each) => each.id} empty=${html`<span>No applications yet. Make one for each customer, then add an endpoint: the URL where the customer wants webhooks.</span><button type="button" onClick=${() => setMaking(true)}>Make the first application</button>`}
       columns=${[
@@ -37,6 +40,7 @@ export function Applications({ query }) {
         ["Made", (each) => html`<${Time} at=${each.createdAt} />`],
       ]} />`}<//></section>
     <${Pager} loading=${list.loading} onFirst=${query.iterator && (() => go("apps"))} onNext=${list.data && !list.data.done && (() => go("apps", { iterator: list.data.iterator }))} />
+    ${signing && html`<${Signatures} title="Signatures of the whole project" ...${ofProject()} onClose=${() => setSigning(false)} />`}
     ${making && html`<${Dialog} title="New application" onClose=${() => setMaking(false)}>
       <${Form} fields=${APPLICATION} submit="Make it" onSubmit=${make} onCancel=${() => setMaking(false)} />
     <//>`}
@@ -188,6 +192,7 @@ function PortalFrame({ app }) {
 
 function Settings({ app, application, reload }) {
   const [portal, setPortal] = useState(null);
+  const [signing, setSigning] = useState(false);
   const save = async (values) => {
     await webhooks.applications.change(app, applicationOf(values));
     toast("Saved.");
@@ -208,9 +213,14 @@ function Settings({ app, application, reload }) {
         ${portal && html`<${Notice} kind="good">The link has been created. It is not shown; copy it.<//>`}
         <${PortalFrame} app=${app} />
       <//>
+      <${Card} title="Signatures">
+        <p class="hint">How its endpoints are signed that have no signatures of their own.</p>
+        <div><button type="button" onClick=${() => setSigning(true)}>Signatures</button></div>
+      <//>
       <${Card} title="What cannot be undone">
         <div><${Confirmed} name="Delete the application" question="Delete ${application.name}?" detail="Its endpoints get no more messages." onSure=${remove} /></div>
       <//>
     </div>
+    ${signing && html`<${Signatures} title="Signatures of the application" ...${ofApplication(app)} onClose=${() => setSigning(false)} />`}
   </div>`;
 }

@@ -6,6 +6,7 @@ import * as webhooks from "../webhooks.js";
 import { above, ENDPOINT, endpointOf } from "./applications.js";
 import { againstLastDay } from "./policy.js";
 import { headersOf } from "./queues.js";
+import { ofEndpoint, Signatures } from "./signatures.js";
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
@@ -77,7 +78,7 @@ export function Endpoint({ segments: [app, , id] }) {
         <div class="stack">
           ${!theirs && html`<${Secret} app=${app} id=${id} old=${health.data?.oldSecretsEnd ?? []} onChanged=${() => health.reload({ quietly: true })} />
           <${Recover} app=${app} id=${id} />`}
-          <${Card} title="What it gets" aside=${!theirs && html`<${Fragment}><button type="button" onClick=${() => setEdited("headers")}>Headers</button><button type="button" onClick=${() => setEdited("tokens")}>Tokens</button><button type="button" onClick=${() => setEdited("certificate")}>Certificate</button><//>`}>
+          <${Card} title="What it gets" aside=${!theirs && html`<${Fragment}><button type="button" onClick=${() => setEdited("headers")}>Headers</button><button type="button" onClick=${() => setEdited("tokens")}>Tokens</button><button type="button" onClick=${() => setEdited("certificate")}>Certificate</button><button type="button" onClick=${() => setEdited("signatures")}>Signatures</button><//>`}>
             <${Facts} of=${[
               ["Event types", (endpoint.eventTypes ?? ["all"]).join(", ")], ["Channels", (endpoint.channels ?? ["all"]).join(", ")],
               ["At most", endpoint.throttleRate && `${endpoint.throttleRate} a second`], ["Description", endpoint.description], ["Id", html`<span class="mono">${endpoint.id}</span>`],
@@ -99,6 +100,7 @@ export function Endpoint({ segments: [app, , id] }) {
       ${edited === "endpoint" && html`<${Edit} app=${app} endpoint=${endpoint} onClose=${() => setEdited("")} onDone=${saved} />`}
       ${edited === "headers" && html`<${Headers} app=${app} id=${id} onClose=${() => setEdited("")} onDone=${saved} />`}
       ${edited === "certificate" && html`<${Certificate} app=${app} id=${id} onClose=${() => setEdited("")} onDone=${saved} />`}
+      ${edited === "signatures" && html`<${Signatures} title="Signatures" ...${ofEndpoint(app, id)} onClose=${() => setEdited("")} />`}
       ${edited === "tokens" && html`<${Tokens} app=${app} id=${id} onClose=${() => setEdited("")} onDone=${saved} />`}
     <//>`}<//>
   <//>`;

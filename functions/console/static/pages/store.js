@@ -5,6 +5,7 @@ import * as ironmq from "../ironmq.js";
 import { Badge, Body, Card, Confirmed, Copy, DayAtSubscriber, Dialog, Doing, Facts, FanOut, Figures, Form, Loaded, Notice, Page, Table, Tabs, Time, Timeline, duration, shorten, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
+import { Endings } from "./signatures.js";
 
 const TABS = [["", "Messages"], ["mappings", "Mappings"], ["notices", "Notices"], ["schedulers", "Schedulers"], ["parameters", "Parameters"], ["integrations", "Integrations"]];
 const QUEUES = [["accepted", "For services (accepted)"], ["incoming", "To be routed (incoming)"], ["archived", "Done (archived)"]];
@@ -132,7 +133,7 @@ function Mappings() {
         ["Name", (each) => html`<a href=${href("store", { queue: "accepted", mapping: each.id })}>${each.name}</a>`],
         ["State", (each) => html`<${Badge} state=${each.enabled ? "enabled" : "disabled"} />`],
         ["Types", (each) => each.messages.join(", ")],
-        ["URL", (each) => html`<span class="mono">${each.url}</span>`],
+        ["URL", (each) => html`<span class="mono">${each.url}</span><${Endings} ends=${each.signing_ends} />`],
         ["", (each) => html`<span class="actions">
           <button type="button" class="plain" aria-label="Edit ${each.name}" onClick=${() => setEdited(each)}>Edit</button>
           ${!(each.required && each.enabled) && html`<${Doing} name=${each.enabled ? "Pause" : "Resume"} onDo=${() => enable(each, !each.enabled)} />`}
