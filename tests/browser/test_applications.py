@@ -138,6 +138,10 @@ def test_signatures_are_set_replaced_and_ended(console: Console) -> None:
     assert "endsAt" in project.webhooks("GET", path)["signatures"][0]
     # And no secret is on the page
     assert "whsec_" not in whole.inner_text()
+    # And the endpoint's page itself says so
+    whole.get_by_role("button", name="Close").click()
+    expect(page.get_by_text("The signature webhook-signature ends")).to_be_visible()
+    page.get_by_role("button", name="Signatures").click()
     # When everything is removed, and the application is signed as GitHub does
     whole.get_by_role("button", name="Remove all").click()
     page.get_by_role("dialog", name="Remove all").get_by_role("button", name="Remove all").click()
@@ -160,14 +164,14 @@ def test_signatures_are_set_replaced_and_ended(console: Console) -> None:
     expect(whole.get_by_role("heading", name="GitHub")).to_be_visible()
 
 
-def test_the_end_of_a_subscribers_or_services_signature_is_shown(console: Console) -> None:
-    page, project = console.page, console.project
+def test_the_end_of_a_subscribers_or_services_signature_is_shown(console: Console, recorder: Recorder) -> None:
+    page, project, url = console.page, console.project, recorder.endpoint(200).url
     # Given a subscriber and a service, of which a signature each ends soon
     end = (datetime.now(UTC) + timedelta(days=3)).isoformat()
     both = [{"preset": "stripe", "secret": "s", "endsAt": end}, {"preset": "github", "secret": "g"}]
-    subscriber = {"name": "shop", "url": "https://a.example/in", "signing": {"signatures": both}}
-    project.ironmq("PUT", "/queues/signed", {"queue": {"push": {"subscribers": [subscriber]}}})
-    mapping = {"name": "acme.sign", "url": "https://a.example/in", "token": "k", "messages": ["order:new"]}
+    subscriber = {"name": "shop", "url": url, "signing": {"signatures": both}}
+    project.ironmq("PUT", "/signed", {"queue": {"push": {"subscribers": [subscriber]}}})
+    mapping = {"name": "acme.sign", "url": url, "token": "k", "messages": ["order:new"]}
     project.hub("POST", "/mappings", {"mapping": {**mapping, "signing": {"signatures": both}}})
     # Then their pages say so
     for place in (("queues", "signed", "subscribers", "shop"), ("store", "mappings")):

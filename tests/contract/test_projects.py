@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
+from tests.fakes import FakeClock
 
 from pushhub.base.errors import Conflict
 from pushhub.base.signature_schemes import PRESETS
+from pushhub.engine.copies import PROJECT as COPIED
+from pushhub.engine.copies import ChangeNotes, Changes, CopiedProjects
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Mark, Quota
 from pushhub.engine.model.span_export import SpanExport
 from pushhub.engine.ports import ConfigStore, Projects, QuotaStore
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
 
 def test_a_project_is_found_again_and_replaced(config_store: Projects) -> None:
@@ -69,6 +74,24 @@ def test_the_schemes_of_a_project_are_changed_and_nothing_else_of_it(config_stor
     with pytest.raises(Conflict):
         config_store.sign_project(OTHER_PROJECT, schemes)
     assert config_store.project(OTHER_PROJECT) is None
+
+
+def test_an_environment_that_makes_attempts_knows_new_schemes_within_a_second(clock: FakeClock) -> None:
+    with aws.dynamodb() as client:
+        # Given an environment that has made attempts for a project, and another that changes it
+        here, there = (DynamoDBConfigStore(client, aws.CONFIG_TABLE, clock) for _ in range(2))
+        here.put_project(Project(project_id=PROJECT, created_at=NOW))
+        attempts = CopiedProjects(there, there, Changes(there, clock), clock)
+        assert not attempts.is_suspended(PROJECT, since=clock.now() - 1)
+        # When its schemes are set
+        ChangeNotes(here, clock).note(PROJECT, COPIED)
+        here.sign_project(PROJECT, (PRESETS["stripe"],))
+        clock.advance(ms=1_000)
+        # Then an attempt that asks, as each does, whether the project is suspended, goes by them
+        attempts.is_suspended(PROJECT, since=clock.now() - 500)
+        project = there.project(PROJECT)
+        assert project is not None
+        assert project.signatures == (PRESETS["stripe"],)
 
 
 def test_a_token_acts_for_its_own_project_until_it_is_removed(config_store: Projects) -> None:

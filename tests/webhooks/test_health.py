@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.webhooks.world import WebhooksWorld
 
-from pushhub.base.times import epoch_ms
+from pushhub.base.times import epoch_ms, iso_time
 
 DEAD, WELL = "https://dead.example/in", "https://well.example/in"
 
@@ -67,6 +67,20 @@ def test_endpoints_that_are_disabled_are_told_of_but_not_those_of_deleted_applic
     # When it is enabled, then it is no longer shown
     world.ask("PATCH", f"/app/{app}/endpoint/{endpoint}", {"disabled": False})
     assert world.ask("GET", "/health/endpoints") == {"data": []}
+
+
+def test_ends_of_signatures_are_told_until_they_are_there() -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    end = iso_time(world.clock.now() + 86_400_000)
+    both = [{"preset": "stripe", "endsAt": end}, {"preset": "github"}]
+    own = world.make_endpoint(app, WELL, signatures=[{**each, "secret": "s"} for each in both])
+    inherits = world.make_endpoint(app, WELL)
+    world.ask("PUT", f"/app/{app}/signatures", {"signatures": both})
+    paths = [f"/app/{app}/endpoint/{each}/health" for each in (own, inherits)]
+    assert [world.ask("GET", each)["signaturesEnd"] for each in paths] == 2 * [{"Stripe-Signature": end}]
+    world.run(seconds=86_400)
+    assert not any("signaturesEnd" in world.ask("GET", each) for each in paths)
 
 
 def test_earlier_secrets_are_told_of_while_they_sign() -> None:

@@ -6,7 +6,7 @@ import * as webhooks from "../webhooks.js";
 import { above, ENDPOINT, endpointOf } from "./applications.js";
 import { againstLastDay } from "./policy.js";
 import { headersOf } from "./queues.js";
-import { ofEndpoint, Signatures } from "./signatures.js";
+import { Endings, ofEndpoint, Signatures } from "./signatures.js";
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
@@ -63,6 +63,7 @@ export function Endpoint({ segments: [app, , id] }) {
       ${theirs && html`<${Notice}>This endpoint is the provider's own: it is shown because it gets your messages, too.<//>`}
       ${endpoint.disabled && html`<${Notice} kind="warn" action=${theirs ? undefined : "Resume"} onAction=${() => enable(false)}>This endpoint is paused: nothing is sent to it.<//>`}
       ${health.data && !endpoint.disabled && html`<${Trouble} health=${health.data} />`}
+      <${Endings} ends=${health.data?.signaturesEnd} />
       <${Loaded} from=${stats}>${(told) => html`<${Figures} of=${[["Delivered, 28 days", told.success], ["Failed", told.fail], ["To be retried", ahead.data ? `${ahead.data.data.length}${ahead.data.done ? "" : " or more"}` : "–"], ["Usual answer", typical(attempts.data?.data)], ["Circuit", health.data ? html`<${Circuit} of=${health.data} disabled=${endpoint.disabled} />` : "–"]]} />`}<//>
       <${Card} title="The last day, by hour">
         <${Loaded} from=${attempts}>${(told) => html`<${Bars} label="Attempts by hour" items=${byHour(told.data)} />
@@ -100,7 +101,7 @@ export function Endpoint({ segments: [app, , id] }) {
       ${edited === "endpoint" && html`<${Edit} app=${app} endpoint=${endpoint} onClose=${() => setEdited("")} onDone=${saved} />`}
       ${edited === "headers" && html`<${Headers} app=${app} id=${id} onClose=${() => setEdited("")} onDone=${saved} />`}
       ${edited === "certificate" && html`<${Certificate} app=${app} id=${id} onClose=${() => setEdited("")} onDone=${saved} />`}
-      ${edited === "signatures" && html`<${Signatures} title="Signatures" ...${ofEndpoint(app, id)} onClose=${() => setEdited("")} />`}
+      ${edited === "signatures" && html`<${Signatures} title="Signatures" ...${ofEndpoint(app, id)} onClose=${() => { setEdited(""); health.reload({ quietly: true }); }} />`}
       ${edited === "tokens" && html`<${Tokens} app=${app} id=${id} onClose=${() => setEdited("")} onDone=${saved} />`}
     <//>`}<//>
   <//>`;

@@ -70,6 +70,11 @@ class WebhooksHealth:
             disables_at=_disables_at(health),
             waiting=self._subscribers().count_waiting(_key(endpoint), MOST_COUNTED),
             old_keys_end=tuple(ends_at for _, ends_at in self._keys(endpoint).old if ends_at > now),
+            signatures_end={
+                each.header: each.ends_at
+                for each in endpoint.signed_by(application.signatures)
+                if each.ends_at and each.signs_at(now)
+            },
         )
 
     def troubled(self, project_id: str) -> list[EndpointHealth]:

@@ -827,7 +827,9 @@ _ROUTES: Mapping[str, Described] = {
                 **_CIRCUIT_FIELDS,
                 "waiting": whole(f"Deliveries that wait until it is back; {MOST_COUNTED} means that many or more.", 0),
                 "oldSecretsEnd": array(TIME, "The end of each earlier secret that still signs."),
-            }
+                "signaturesEnd": {**TEXTS, "description": "When signature schemes end, by their header."},
+            },
+            lacks=("signaturesEnd",),
         ),
         answered={"disabled": False, **_CIRCUIT, "waiting": 12, "oldSecretsEnd": [_AT]},
     ),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from pushhub.engine.model.circuit import CircuitState, Health
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
 
@@ -41,7 +43,10 @@ class EndpointCheckup(EndpointHealth):
     Attributes:
         waiting: Deliveries waiting until it recovers, counted up to a limit.
         old_keys_end: When each earlier signing key still in use expires, epoch milliseconds, earliest first.
+        signatures_end: When schemes that sign its requests end, by their header, epoch milliseconds: of its own, or of
+            its application.
     """
 
     waiting: int
     old_keys_end: tuple[int, ...]
+    signatures_end: Mapping[str, int]

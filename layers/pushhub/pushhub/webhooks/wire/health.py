@@ -27,11 +27,13 @@ def _circuit_view(shown: EndpointHealth) -> dict[str, Any]:
 
 def checkup_view(shown: EndpointCheckup) -> dict[str, Any]:
     """The health of one endpoint."""
+    ends = {header: iso_time(at) for header, at in shown.signatures_end.items()}
     return {
         "disabled": shown.endpoint.fields.disabled,
         **_circuit_view(shown),
         "waiting": shown.waiting,
         "oldSecretsEnd": [iso_time(each) for each in shown.old_keys_end],
+        **({"signaturesEnd": ends} if ends else {}),
     }
 
 
