@@ -24,6 +24,7 @@ from pushhub.engine.credentials import Credentials
 from pushhub.engine.model.delivery import Delivery, TargetStatus
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.reach import Reach
+from pushhub.engine.model.span_export import SpanExport
 from pushhub.engine.store import _delivery_items as delivery_items
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
 from pushhub.engine.store._queue_items import encode_queue
@@ -318,6 +319,30 @@ def test_what_another_key_sealed_moves_to_the_first(stack: Callable[[], Stack]) 
     assert f"It needed {here.other} before this run" in said
     here.gone.add(here.other)
     assert here.opened() == before
+
+
+def test_headers_of_collectors_are_sealed_with_the_first_key(stack: Callable[[], Stack]) -> None:
+    # Given a project that exports spans, with a header that another key sealed, and one without headers
+    here = stack()
+    config = DynamoDBConfigStore(here.dynamodb, aws.CONFIG_TABLE, FakeClock())
+    hidden = {"spans": {"X-Key": "s3cret"}}
+    sealed = here.credentials(here.other).seal(PROJECT, hidden)
+    export = SpanExport(
+        project=PROJECT, url="https://otel.example", headers={"X-Key": "********"}, credentials=sealed, on=False
+    )
+    config.put_span_export(export)
+    plain = SpanExport(project="f" * 24, url="https://otel.example")
+    config.put_span_export(plain)
+    # When everything is sealed with the first key
+    code, said = here.run()
+    # Then so is the header, and nothing else has changed
+    assert code == 0, said
+    after = config.span_export(PROJECT, fresh=True)
+    assert after is not None
+    assert here.vault().kms_key_of(PROJECT, after.credentials) == here.first
+    assert here.credentials().open(PROJECT, after.credentials) == hidden
+    assert replace(after, credentials=sealed) == export
+    assert config.span_export(plain.project, fresh=True) == plain
 
 
 def test_an_item_that_changes_meanwhile_is_left_alone_and_named(stack: Callable[[], Stack]) -> None:

@@ -97,6 +97,8 @@ def test_a_client_of_the_newest_revision_needs_no_handshake(assistant: Assistant
     body, headers = modern("server/discover")
     status, told, _ = assistant.send(body, **headers)
     assert (status, told["id"], told["result"]["supportedVersions"][0]) == (200, "a", NEWEST)
+    # And the server says who it is where that revision looks for it
+    assert told["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "pushhub"
     body, headers = modern("tools/list")
     _, told, _ = assistant.send(body, **headers)
     assert {each["name"] for each in told["result"]["tools"]} == READING

@@ -22,6 +22,7 @@ from tests.web.test_shapes import filled, world_of
 from pushhub.runtime.control import DOCUMENTATION
 from pushhub.runtime.documentation import VERSION, Documentation, describe
 from pushhub.runtime.hub import PROTOCOLS
+from pushhub.web.api import Auth
 from pushhub.web.openapi import Undescribed, document
 
 OPERATIONS: dict[str, Any] = {
@@ -194,4 +195,10 @@ def test_programs_find_a_guide_to_what_is_where() -> None:
     assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "text/plain; charset=utf-8")
     assert answer["body"].startswith("# Pushhub\n\n> ")
     for path in re.findall(r"\]\((/[^)]*)\)", answer["body"]):
-        assert path in {"/docs", "/openapi.json", "/console"}
+        assert path in {"/docs", "/openapi.json", "/console", "/.well-known/webhook-source-ips.json"}
+    # And it names the place of every route that needs a token, and the header of every kind of token
+    places = [re.sub("/[A-Z]+/", "/{", each) for each in re.findall(r"`(/[^`]*)`", answer["body"])]
+    for name, route in ROUTES.items():
+        assert route.auth is Auth.NONE or f"{route.path}/".startswith(tuple(places)), name
+    for scheme in describe()["components"]["securitySchemes"].values():
+        assert scheme.get("name", "Authorization") in answer["body"] or scheme["in"] == "query"

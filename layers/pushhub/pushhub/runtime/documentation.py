@@ -58,11 +58,27 @@ GUIDE = """# Pushhub
 > A message hub: producers post messages to an HTTP API, and the hub pushes each until every subscriber has it.
 > It speaks IronMQ v3, the Spree hub protocol v5, Cumulocity Notifications 2.0 and Svix's webhooks API.
 
+## Pages
+
 - [API reference](/docs): all routes, with examples
 - [OpenAPI 3.1](/openapi.json): the same for programs
 - [Console](/console): queues, stores and webhooks in a browser; needs a project's token
-- /mcp: Model Context Protocol, one POST for each request, Authorization: Bearer TOKEN (of a project, or of an
-  application's portal). Tools to find out why an endpoint gets nothing. With ?writes=true also tools that send again.
+- [Addresses](/.well-known/webhook-source-ips.json): where the hub calls receivers from, for their firewalls
+
+## APIs
+
+- `/3/projects/PROJECT/`: queues as IronMQ v3, pushed to subscribers or pulled; also alerts, searches, export of traces.
+  `Authorization: OAuth TOKEN`. To post: `POST queues/QUEUE/messages` with `{"messages": [{"body": "..."}]}`
+- `/api/v1/`: webhooks as Svix: applications, endpoints, event types, messages. `Authorization: Bearer TOKEN`.
+  To post: `POST app/APP/msg` with `{"eventType": "...", "payload": {}}`
+- `/api/stores/STORE/`: messages routed to services by mappings, the Spree hub protocol v5. `X-Augury-Token: TOKEN`.
+  To post: `POST messages` with `{"message": "...", "payload": {}}`
+- `/notification2/`: topics and consumers on WebSockets, Cumulocity Notifications 2.0. Basic (user `PROJECT/ANYBODY`,
+  the token as password) or Bearer. To post: `POST notifications`
+- `/mcp`: Model Context Protocol, one POST for each request, `Authorization: Bearer TOKEN` (of a project, or of an
+  application's portal). Tools to find out why an endpoint gets nothing. With `?writes=true` also tools that send again
+
+## Rules
 
 Every route needs a token, except these pages. A 2xx for a post means stored: the message is delivered, acknowledged,
 expired by its own lifetime, or ends in an error queue. Errors say what to do, in the format of the protocol.

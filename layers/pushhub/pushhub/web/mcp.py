@@ -30,7 +30,9 @@ PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS = -32700, -32600, -32601
 MISMATCH, OTHER_VERSION = -32020, -32022
 
 _STATUS = {NO_METHOD: 404}
-_VERSION, _CAPABILITIES = (f"io.modelcontextprotocol/{each}" for each in ("protocolVersion", "clientCapabilities"))
+_VERSION, _CAPABILITIES, _SERVER = (
+    f"io.modelcontextprotocol/{each}" for each in ("protocolVersion", "clientCapabilities", "serverInfo")
+)
 _LISTED_MS = 60_000
 
 
@@ -198,7 +200,7 @@ def _result(
             found = _called(params, tools)
         case _:
             raise _RpcError(NO_METHOD, "There is no such method")
-    return {**found, "resultType": "complete"}
+    return {**found, "resultType": "complete", "_meta": {_SERVER: told["serverInfo"]}}
 
 
 def _called(params: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, Any]:

@@ -74,11 +74,11 @@ def _write_span_export(table: Table, item: Item, export: SpanExport, credentials
     project = export.project
     sealed = credentials.seal(project, credentials.open(project, export.credentials))
     try:
-        table.update(
-            {"pk": item["pk"], "sk": item["sk"]},
-            UpdateExpression="SET credentials = :sealed",
-            ConditionExpression="credentials = :before",
-            ExpressionAttributeValues={":sealed": {"B": sealed}, ":before": {"B": export.credentials}},
+        table.put(
+            {**item, "credentials": {"B": sealed}},
+            ConditionExpression="credentials = :credentials AND headers = :headers AND #url = :url AND #on = :on",
+            ExpressionAttributeNames={"#url": "url", "#on": "on"},
+            ExpressionAttributeValues={f":{name}": item[name] for name in ("credentials", "headers", "url", "on")},
         )
     except ConditionRefused as error:
         raise Conflict("The export of spans was changed") from error
