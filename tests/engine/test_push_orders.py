@@ -93,7 +93,7 @@ class Bench:
             retry_queue=self.ports["retry"],
             errors_queue=self.ports["errors"],
             poll_queue=self.ports["poll"],
-            turns=Turns(store=self.subscribers, clock=self.clock, telemetry=FakeTelemetry()),
+            turns=Turns(store=self.subscribers, calls=self.ports["retry"], clock=self.clock, telemetry=FakeTelemetry()),
             notes=self.notes,
             show_again=ShowAgain(
                 notes=self.notes, queues=self.ports.values(), clock=self.clock, telemetry=self.telemetry

@@ -13,7 +13,19 @@ from tests.fakes.telemetry import FakeTelemetry
 from pushhub.engine.model.flow import FlowKey, Limits, Terms
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Received
-from pushhub.engine.turns import HURRY_S, LEASE_MS, LOST_MS, MARGIN_MS, PLACE_ORDERS, UNTENDED_MS, Callers, Turn, Turns
+from pushhub.engine.turns import (
+    HURRY_S,
+    LEASE_MS,
+    LEFT_MS,
+    LOOK_MS,
+    LOST_MS,
+    MARGIN_MS,
+    PLACE_ORDERS,
+    UNTENDED_MS,
+    Callers,
+    Turn,
+    Turns,
+)
 
 KEY = ("5f0000000000000000000001", "uid", "s0")
 FLOW = FlowKey.of_subscriber(*KEY)
@@ -28,7 +40,9 @@ class Bench:
         self.clock, self.store, self.telemetry = FakeClock(), FakeSubscribers(), FakeTelemetry()
         self.queue = FakeWorkQueue(self.clock)
         store = faulty(self.store, "store", plan or FaultPlan())
-        self.one, self.other = (Turns(store=store, clock=self.clock, telemetry=self.telemetry) for _ in range(2))
+        self.one, self.other = (
+            Turns(store=store, calls=self.queue, clock=self.clock, telemetry=self.telemetry) for _ in range(2)
+        )
         for each in (self.one, self.other):
             each.start_over()
         self.callers = Callers(lines=store, queue=self.queue, clock=self.clock, telemetry=self.telemetry)
@@ -329,3 +343,121 @@ def test_of_an_order_that_stands_twice_in_one_place_the_other_stays_when_one_is_
     assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [2]
     bench.one.done(turn, first, keep=False)
     assert bench.store.line(FLOW, 9) == []
+
+
+FAST = Terms(limits=Limits(rate_per_s=250), longest_ms=15_000)
+"""A rate of three parts."""
+
+PARTS = [FlowKey.of_subscriber(*KEY, part) for part in range(3)]
+
+
+def test_a_high_rate_has_a_turn_a_mark_and_a_line_for_each_of_its_parts() -> None:
+    bench = Bench()
+    bench.one.learn(KEY, FAST)
+    bench.other.learn(KEY, FAST)
+    # Given one run has two of three turns, the other can have the third only
+    assert all(bench.one.take(KEY, "q", FAST, part) for part in (0, 2))
+    assert bench.other.take(KEY, "q", FAST, 0) is None
+    assert bench.other.take(KEY, "q", FAST, 2) is None
+    assert bench.other.free_part(KEY, FAST) == 1
+    assert not bench.other.is_elsewhere(KEY)
+    assert bench.other.take(KEY, "q", FAST, 1) is not None
+    for turn in (*bench.one.of(KEY), *bench.other.of(KEY)):
+        assert turn.pace.limits == Limits(rate_per_s=250 / 3)
+    # When many orders come, then each line has its share, and nobody need be called
+    assert bench.other.line_up(KEY, bench.orders(90), bench.clock.now()) == []
+    assert [sum(len(each.orders) for each in bench.store.line(flow, 99)) for flow in PARTS] == [30] * 3
+    # And few stand together, in one line after the other, as each place is a write
+    for _ in range(3):
+        bench.other.line_up(KEY, bench.orders(10), bench.clock.now())
+    assert [len(bench.store.line(flow, 99)) for flow in PARTS] == [2] * 3
+    # And once nobody has a part's turn, then whoever steps into its line takes it
+    for turn in [*bench.one.of(KEY)]:
+        bench.gives_back(bench.one, turn)
+    bench.clock.advance(ms=LOOK_MS)
+    assert bench.other.line_up(KEY, bench.orders(90), bench.clock.now()) == [0, 2]
+
+
+def test_a_run_that_has_left_a_part_to_others_passes_calls_for_it_on() -> None:
+    bench = Bench()
+    bench.one.learn(KEY, FAST)
+    assert all(bench.one.take(KEY, "q", FAST, part) for part in range(2))
+    turn = bench.one.of(KEY)[1]
+    bench.one.line_up(KEY, bench.orders(90), bench.clock.now())
+    bench.one.leave_to_others(turn)
+    bench.gives_back(bench.one, turn, call_ms=0)
+    [(call, _)] = bench.queue.sent
+    call = WorkOrder.decode(call.encode())
+    assert (call.call, call.part, bench.one.is_left(call), bench.other.is_left(call)) == (True, 1, True, False)
+    # When another run is called, it has the turn, looks into its line, and asks for the terms first
+    taken = bench.other.answer(call)
+    assert taken is not None
+    assert (taken[0].part, taken[0].lined, taken[0].unsure) == (1, True, True)
+    # And after a while the run may have it again
+    bench.clock.advance(ms=LEFT_MS)
+    assert not bench.one.is_left(call)
+
+
+@pytest.mark.parametrize("fault", ["", "store.stand", "store.step_out"])
+def test_who_stands_in_the_line_of_another_part_after_a_change_of_the_rate_is_moved(fault: str) -> None:
+    plan = FaultPlan()
+    bench = Bench(plan)
+    # Given orders in the line of a rate of one part, which now has three
+    turn = bench.takes(bench.one)
+    assert turn is not None
+    for _ in range(12):
+        bench.one.line_up(KEY, bench.orders(), bench.clock.now())
+        bench.clock.advance(ms=1)
+    assert len(bench.store.line(FLOW, 99)) == 12
+    bench.one.learn(KEY, FAST)
+    if fault:
+        plan.strike(Fault.FAILS, of=fault)
+    # When whoever has the turn looks
+    for _ in range(9):
+        bench.clock.advance(ms=LOOK_MS)
+        bench.one.look(turn)
+    # Then each stands where it belongs (one whose move failed, also where it stood), and those are called for whose
+    # turns nobody has
+    found = [bench.store.line(flow, 99) for flow in PARTS]
+    assert sum(map(len, found)) == 12 + (fault == "store.step_out")
+    assert len({each.orders[0].key for line in found for each in line}) == 12
+    assert {len(each) for each in found} <= {3, 4, 5}
+    assert {call.part for call, _ in bench.queue.sent} == {1, 2}
+    assert bool(bench.telemetry.named("place_not_moved")) is bool(fault)
+
+
+def test_a_part_that_there_is_no_more_is_cleared_out_but_for_what_is_being_attempted() -> None:
+    bench = Bench()
+    first = bench.takes(bench.one, FAST)
+    taken = bench.other.take(KEY, "q", FAST, 1)
+    assert first is not None
+    assert taken is not None
+    turn = taken[0]
+    for each in (bench.one, bench.other):
+        each.learn(KEY, FAST)
+    bench.one.line_up(KEY, bench.orders(90), bench.clock.now())
+    bench.one.line_up(KEY, bench.orders(90), bench.clock.now())
+    turn.looks_at = 0
+    bench.other.look(turn)
+    going = turn.fetched[7]
+    # When the rate is one of a single part
+    bench.other.learn(KEY, RATE)
+    assert turn.astray
+    bench.other.clear_out(turn, [going])
+    for _ in range(3):
+        turn.looks_at = 0
+        bench.other.look(turn)
+    # Then nobody stands there but for that one, until it is done
+    assert [order.key for each in bench.store.line(turn.key, 99) for order in each.orders] == [going.order.key]
+    bench.other.done(turn, going, keep=False)
+    assert bench.store.line(turn.key, 99) == []
+    # And the others stand in the line that is left
+    assert sum(len(each.orders) for each in bench.store.line(FLOW, 99)) == 30 + 30 + 59
+
+
+def test_wake_calls_for_the_part_in_whose_line_somebody_stands() -> None:
+    bench = Bench()
+    bench.one.learn(KEY, FAST)
+    bench.one.line_up(KEY, bench.orders(90), bench.clock.now())
+    assert bench.callers.run(lambda: 10**6) == 3
+    assert {call.part for call, _ in bench.queue.sent} == {0, 1, 2}

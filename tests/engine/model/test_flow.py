@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pushhub.engine.model.flow import BURST_MS, Limits, Pace, Terms
+from pushhub.engine.model.flow import BURST_MS, PART_PER_S, FlowKey, Limits, Pace, Terms
 
 NOW = 1_795_000_000_000
 
@@ -87,3 +88,30 @@ def test_a_raised_rate_holds_from_now_on_and_a_lowered_one_too() -> None:
 def test_a_turn_outlasts_attempts_only_where_they_are_counted() -> None:
     assert Terms(limits=Limits(rate_per_s=1), longest_ms=9_000).outlasts_ms == 0
     assert Terms(limits=Limits(rate_per_s=1, concurrency=2), longest_ms=9_000).outlasts_ms == 9_000
+
+
+@given(st.floats(0.01, 5_000))
+def test_a_rate_is_the_sum_of_its_parts_none_of_which_is_more_than_a_run_can_begin(rate: float) -> None:
+    limits = Limits(rate_per_s=rate)
+    part = limits.of_a_part.rate_per_s or 0
+    assert part <= PART_PER_S
+    assert math.isclose(part * limits.parts, rate)
+    assert limits.parts == 1 or part >= PART_PER_S / 2
+    # But what one run has to count is not divided
+    assert Limits(rate_per_s=rate, concurrency=2).parts == Limits(concurrency=2).parts == Limits().parts == 1
+
+
+def test_a_part_has_a_key_of_its_own_and_the_first_that_of_the_subscriber() -> None:
+    keys = [FlowKey.of_subscriber("p", "u", "s", part) for part in range(12)]
+    assert keys[0] == FlowKey.of_subscriber("p", "u", "s") == FlowKey("p", "u#s")
+    assert len({*keys}) == len(keys)
+    assert [each.part for each in keys] == [*range(12)]
+
+
+def test_a_pace_is_late_before_any_of_its_rate_is_lost() -> None:
+    pace = Pace(Limits(rate_per_s=10), NOW)
+    assert not pace.is_late(NOW + BURST_MS // 2)
+    assert pace.is_late(NOW + BURST_MS // 2 + 1)
+    pace.begin(NOW + BURST_MS)
+    assert pace.mark == NOW + 100
+    assert not Pace(Limits(), 0).is_late(NOW)

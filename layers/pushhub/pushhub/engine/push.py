@@ -350,7 +350,9 @@ class Push:
             if run.hurried and not polled and self._holds_up(received.order, now):
                 aside.append(received)
             elif terms := self._needed(run, key, polled=polled):
-                if not self._waits_in_turn(run, received, stored, terms):
+                if standing := self._turns.standing(received):
+                    self._goes_back(run, received, stored, standing)
+                elif not self._waits_in_turn(run, received, stored, terms):
                     lined[key].append(received)
             elif self._is_left_to_itself(run, key, now):
                 self._put_aside(run, received, stored)
@@ -395,7 +397,7 @@ class Push:
     def _holds_up(self, order: WorkOrder, now: int) -> bool:
         key = _window_key(order)
         listed = self._slow_lane is not None and self._slow_lane.lists(key)
-        return listed or self._windows.holds_up(key, now, in_turn=self._turns.of(key) is not None)
+        return listed or self._windows.holds_up(key, now, in_turn=bool(self._turns.of(key)))
 
     # -- turns
 
@@ -406,21 +408,36 @@ class Push:
     def _waits_in_turn(self, run: _Run, received: Received, stored: Delivery | None, terms: Terms) -> bool:
         """Whether an order waits in this run, rather than in line, because the run has the turn."""
         turn = self._turn(run, received, _window_key(received.order), terms)
-        if turn is None or turn.closing or turn.lined or len(turn.waiting) >= turn.keeps:
+        if turn is None or not _has_place(turn):
             return False
         turn.waiting.append((received, stored))
         return True
 
-    def _turn(self, run: _Run, received: Received, key: Key, terms: Terms) -> Turn | None:
-        """The turn at a subscriber; None if the run may not have it."""
-        turn = self._turns.of(key)
-        if turn is not None or self._turns.is_elsewhere(key) or run.remaining_ms() <= terms.longest_ms:
-            return turn
-        return self._take_turn(received.order, key, terms)
+    def _goes_back(self, run: _Run, received: Received, stored: Delivery | None, turn: Turn) -> None:
+        """An order that stands in the line of one of the run's turns waits there, and nowhere else: in another part's
+        line somebody else might attempt it meanwhile.
+        """
+        if _has_place(turn):
+            turn.waiting.append((received, stored))
+            return
+        run.keys.pop(received.order.key, None)
+        if not turn.astray:
+            turn.fetched.appendleft(received)
 
-    def _take_turn(self, order: WorkOrder, key: Key, terms: Terms) -> Turn | None:
+    def _turn(self, run: _Run, received: Received, key: Key, terms: Terms) -> Turn | None:
+        """The turn at a subscriber, of the part of its rate for which the fewest wait; None if it may have none."""
+        turns = self._turns.of(key)
+        turn = min(turns, key=lambda each: (not _has_place(each), len(each.waiting)), default=None)
+        if turn is not None and not turn.has_enough:
+            return turn
+        part = self._turns.free_part(key, terms)
+        if part is None or run.remaining_ms() <= terms.longest_ms:
+            return turn
+        return self._take_turn(received.order, key, terms, part) or turn
+
+    def _take_turn(self, order: WorkOrder, key: Key, terms: Terms, part: int) -> Turn | None:
         try:
-            taken = self._turns.take(key, order.queue, terms)
+            taken = self._turns.take(key, order.queue, terms, part)
         except Unavailable as error:
             self._call_failed("turn_not_taken", error, **order.identity)
             return None
@@ -436,6 +453,8 @@ class Push:
     def _answer(self, run: _Run, calls: Sequence[Received]) -> None:
         """Take the turns that the run is called for; a call for a turn that somebody has is void."""
         for each in calls:
+            if self._turns.is_left(each.order) and self._sent(self._retry_queue, [(each.order, 1)]):
+                continue
             try:
                 self._taken(self._turns.answer(each.order))
             except Unavailable as error:
@@ -448,8 +467,8 @@ class Push:
         lined: defaultdict[Key, list[Received]] = defaultdict(list)
         for each in batch:
             key = _window_key(each.order)
-            turn = self._turns.of(key)
-            behind = turn.lined if turn else self._turns.is_elsewhere(key)
+            turns = self._turns.of(key)
+            behind = all(turn.lined for turn in turns) if turns else self._turns.is_elsewhere(key)
             if behind and self._needed(run, key, polled=False):
                 lined[key].append(each)
             else:
@@ -459,7 +478,7 @@ class Push:
         return left
 
     def _line_up(self, run: _Run, key: Key, orders: Sequence[Received]) -> None:
-        """Put orders into their subscriber's line, and take the turn if nobody has it."""
+        """Put orders into their subscriber's line, or those of its rate's parts; take the turns that nobody has."""
         first = orders[0].order
         try:
             free = self._turns.line_up(key, orders, self._clock.now())
@@ -467,8 +486,9 @@ class Push:
             self._call_failed("not_lined_up", error, orders=len(orders), **first.identity)
             run.keep |= self._wait([(each, self._unsure(each)) for each in orders], run.source)
             return
-        if free and (turn := self._take_turn(first, key, self._needed(run, key, polled=False) or FREE)):
-            turn.lined, turn.looks_at = True, 0
+        for part in free:
+            if turn := self._take_turn(first, key, self._needed(run, key, polled=False) or FREE, part):
+                turn.lined, turn.looks_at = True, 0
 
     def _leave(self, run: _Run, orders: Sequence[Received]) -> None:
         """The run is done with orders that wait elsewhere now."""
@@ -481,7 +501,7 @@ class Push:
     def _begin_in_turn(self, run: _Run, turn: Turn, *, several: bool, alone: bool) -> None:
         """Begin what may begin at a subscriber whose turn the run has."""
         key = turn.window
-        while not turn.closing and turn.waiting:
+        while turn.waiting and not turn.closing and not turn.astray:
             now = self._clock.now()
             if run.remaining_ms() <= turn.terms.longest_ms or (run.hurried and self._is_slow(key, now)):
                 turn.closing = True
@@ -512,6 +532,8 @@ class Push:
                 turn.closing = True
             if not turn.closing:
                 self._turns.hold(turn)
+                if turn.astray:
+                    self._clear_out(run, turn)
                 self._turns.look(turn)
                 self._strike_seconds(run, turn)
                 self._read_fetched(run, turn)
@@ -520,6 +542,9 @@ class Push:
             if turn.closing and counted and not turn.lost:
                 self._turns.hold(turn)
             elif turn.closing:
+                self._give_back(run, turn, 0)
+            elif turn.is_behind(now) and len(self._turns.of(turn.window)) > 1:
+                self._turns.leave_to_others(turn)
                 self._give_back(run, turn, 0)
             elif turn.pace.under_way:
                 continue
@@ -588,14 +613,7 @@ class Push:
             turn: The turn.
             call_ms: In how many milliseconds another run is called; None if nobody waits.
         """
-        own = [received for received, _ in turn.waiting if not received.place]
-        for received, _ in turn.waiting:
-            run.keys.pop(received.order.key, None)
-        turn.waiting.clear()
-        turn.fetched.clear()
-        if own:
-            self._line_up(run, turn.window, own)
-            self._leave(run, own)
+        self._put_back(run, turn)
         waits = call_ms is not None and bool(turn.lined or turn.in_hand or turn.kept)
         to = run.slow if run.slow and (run.is_slow_lane or self._is_slow(turn.window, self._clock.now())) else None
         again = self._turns.give_back(
@@ -608,10 +626,30 @@ class Push:
         if again:
             self._step_in_again(turn)
 
+    def _put_back(self, run: _Run, turn: Turn) -> None:
+        """Orders that wait for a turn stand in line again, or for the first time."""
+        own = [received for received, _ in turn.waiting if not received.place]
+        for received, _ in turn.waiting:
+            run.keys.pop(received.order.key, None)
+        turn.waiting.clear()
+        turn.fetched.clear()
+        if own:
+            self._line_up(run, turn.window, own)
+            self._leave(run, own)
+
+    def _clear_out(self, run: _Run, turn: Turn) -> None:
+        """The rate has no such part any more: what waits for its turn waits for another part's."""
+        self._put_back(run, turn)
+        self._strike_seconds(run, turn)
+        others = (each for each in self._turns.of(turn.window) if each is not turn)
+        waiting = [*run.waiting, *run.through, *(each for other in others for each in other.waiting)]
+        busy = [*(received for received, _ in waiting), *(each.received for each in run.running.values())]
+        self._turns.clear_out(turn, [*busy, *turn.seconds])
+
     def _step_in_again(self, before: Turn) -> None:
         """Somebody has stepped into the line while the turn was given back."""
         try:
-            turn = self._taken(self._turns.take(before.window, before.queue, before.terms))
+            turn = self._taken(self._turns.take(before.window, before.queue, before.terms, before.part))
         except Unavailable as error:
             self._call_failed("turn_not_taken", error, project=before.key.project)
             return
@@ -679,7 +717,7 @@ class Push:
                 ended.turn.pace.end(attempted=following.answered is not None)
             if not ends or following.answered is not None:
                 self._turns.learn(ended.key, None if following.terms == FREE else following.terms)
-            if ended.turn is None and (turn := self._turns.of(ended.key)) is not None:
+            for turn in self._turns.of(ended.key) if ended.turn is None else ():
                 turn.asking = False
             if not ends:
                 run.waiting.append((ended.received, ended.stored))
@@ -696,8 +734,7 @@ class Push:
             run.keep |= kept
             run.left.subtract(each.sqs_id for each, _ in through)
             for each, _ in through:
-                turn = self._turns.of(_window_key(each.order))
-                if turn is not None:
+                for turn in self._turns.of(_window_key(each.order)):
                     self._leave_line(turn, each, keep=each.sqs_id in kept)
             self._turns.leave_aside(each for each, _ in through if each.sqs_id not in kept)
             self._give_up_own(run)
@@ -883,6 +920,11 @@ class Push:
             if failed:
                 self._telemetry.event("visibility_unchanged", error="refused", orders=len(failed))
         return places | {each.sqs_id for each, _ in kept}
+
+
+def _has_place(turn: Turn) -> bool:
+    """Whether another received order may wait for a turn in memory."""
+    return not (turn.closing or turn.astray or turn.lined) and len(turn.waiting) < turn.keeps
 
 
 def _window_key(order: WorkOrder) -> Key:

@@ -604,7 +604,12 @@ class Engine:
             retry_queue=retries or ports.retry_queue,
             errors_queue=ports.errors_queue,
             poll_queue=ports.poll_queue,
-            turns=Turns(store=ports.subscribers, clock=ports.clock, telemetry=ports.telemetry),
+            turns=Turns(
+                store=ports.subscribers,
+                calls=retries or ports.retry_queue,
+                clock=ports.clock,
+                telemetry=ports.telemetry,
+            ),
             notes=ports.hand_notes,
             show_again=ShowAgain(notes=ports.hand_notes, queues=queues, clock=ports.clock, telemetry=ports.telemetry),
             slow_lane=slow_lane,

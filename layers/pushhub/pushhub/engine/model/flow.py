@@ -19,8 +19,14 @@ BURST_MS = 500
 """How late an attempt may begin without the later ones being put off: half a second's worth may begin at once."""
 
 
+PART_PER_S = 100
+"""A higher rate is divided into parts of at most so many a second, each with a turn of its own: about what one run can
+begin (decision 0133).
+"""
+
+
 class FlowKey(NamedTuple):
-    """What has a limit, unique in the hub: a subscriber.
+    """What has a limit, unique in the hub: a subscriber, or a part of its rate.
 
     Attributes:
         project: Owner.
@@ -31,9 +37,15 @@ class FlowKey(NamedTuple):
     name: str
 
     @classmethod
-    def of_subscriber(cls, project: str, queue_uid: str, subscriber_id: str) -> FlowKey:
-        """The key of a subscriber of a queue's generation."""
-        return cls(project, f"{queue_uid}#{subscriber_id}")
+    def of_subscriber(cls, project: str, queue_uid: str, subscriber_id: str, part: int = 0) -> FlowKey:
+        """The key of a subscriber of a queue's generation; of a part of its rate, which are counted from 0."""
+        return cls(project, f"{queue_uid}#{subscriber_id}" + (f"#{part}" if part else ""))
+
+    @property
+    def part(self) -> int:
+        """Which part of a subscriber's rate."""
+        _, _, rest = self.name.partition("#")
+        return int(rest.partition("#")[2] or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +68,18 @@ class Limits:
             self.concurrency is not None and self.concurrency < 1
         ):
             raise ValueError("a limit must be positive")
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts the rate is divided. A number of concurrent requests is not: one run counts them."""
+        if self.rate_per_s is None or self.concurrency is not None:
+            return 1
+        return max(1, math.ceil(self.rate_per_s / PART_PER_S))
+
+    @property
+    def of_a_part(self) -> Limits:
+        """The limits of each part."""
+        return self if self.parts == 1 else Limits(rate_per_s=(self.rate_per_s or 0) / self.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +161,10 @@ class Pace:
     def wait_ms(self, now: int) -> int:
         """Milliseconds until another attempt may begin by the rate; 0 for at once."""
         return max(0, self.mark - now) if self.limits.rate_per_s else 0
+
+    def is_late(self, now: int) -> bool:
+        """Whether attempts begin so late that some of the rate may soon be lost."""
+        return bool(self.limits.rate_per_s) and now - self.mark > BURST_MS // 2
 
     def begin(self, now: int) -> None:
         """An attempt begins. A time of up to :data:`BURST_MS` that was not used is made up for."""

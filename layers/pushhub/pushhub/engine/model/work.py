@@ -44,6 +44,7 @@ class WorkOrder:
             first received, the order is void. None: for any version.
         call: The order is for no delivery: it calls a run to take the turn of its subscriber
             (:mod:`pushhub.engine.turns`).
+        part: Which part of the subscriber's rate a call is for.
         until: The order makes the delivery's first try before that time (epoch milliseconds), or none: another one will
             come (:mod:`pushhub.engine.model.eager`). None: it is the only one.
         second: It is that other one: void when it is first received if the delivery has been tried.
@@ -55,13 +56,14 @@ class WorkOrder:
     manual: bool = False
     version: int | None = None
     call: bool = False
+    part: int = 0
     until: int | None = None
     second: bool = False
 
     @classmethod
-    def calling(cls, key: DeliveryKey, queue: str) -> WorkOrder:
-        """A call to take the turn of the subscriber of a delivery."""
-        return cls(key=key._replace(message_id=""), queue=queue, call=True)
+    def calling(cls, key: DeliveryKey, queue: str, part: int = 0) -> WorkOrder:
+        """A call to take the turn of the subscriber of a delivery, or of a part of its rate."""
+        return cls(key=key._replace(message_id=""), queue=queue, call=True, part=part)
 
     @classmethod
     def carrying(cls, message: Message, subscriber_id: str) -> WorkOrder:
@@ -113,6 +115,8 @@ class WorkOrder:
             fields["manual"] = True
         if self.call:
             fields["call"] = True
+        if self.part:
+            fields["part"] = self.part
         if self.version is not None:
             fields["version"] = self.version
         if self.until is not None:
@@ -146,6 +150,7 @@ class WorkOrder:
                 manual=bool(fields.get("manual")),
                 version=fields.get("version"),
                 call=bool(fields.get("call")),
+                part=int(fields.get("part", 0)),
                 until=fields.get("until"),
                 second=bool(fields.get("second")),
             )
