@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import copy
 import gc
+import importlib
 import json
 import logging
 import os
@@ -98,7 +99,7 @@ class Snapshots:
             for key, module_name in app._state_map.items():
                 data = persistence.load_state(key)
                 if data:
-                    app._get_module(module_name).load_persisted_state(data)
+                    importlib.import_module(f"ministack.services.{module_name}").load_persisted_state(data)
             made = make_again(journal.changes(self._root, found.journal))
             if made:
                 _log.warning("%d changes made again that came after %s", made, found.folder.name)

@@ -40,6 +40,8 @@ END_OF_LOG = "\x00pushhub: end of the log of "
 """What the line begins with that the process writes behind those of a run; the run's id follows."""
 LOG_S = 0.25
 """How long to wait for that line, which a function that has closed its standard error never writes."""
+REAP_S = 2.0
+"""How long the process of a run that failed may take to end before it is killed."""
 _ANSWERED = "        _real_stdout.flush()\n\nrun()"
 _BEGINS = "    _ms_install_invoke_depth()\n    try:\n"
 _log = logging.getLogger("pushhub.workers")
@@ -175,7 +177,7 @@ def _invoke(
             # What a function that failed has left behind must not come to another run.
             process, worker._proc = worker._proc, None
             lambda_runtime._signal(process)
-            lambda_runtime._collect(process, time.monotonic() + lambda_runtime._REAP_GRACE)
+            lambda_runtime._collect(process, time.monotonic() + REAP_S)
             answer.setdefault("log", worker._drain_stderr())
         answer["cold_start"] = cold
         return answer

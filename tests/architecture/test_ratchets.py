@@ -40,13 +40,13 @@ LINES = {
     "cli": 8_100,
     "functions": 250,
     "glue_jobs": 9_000,
-    "local": 8_600,
+    "local": 8_500,
     "simulation": 16_000,
     "bench": 7_250,
 }
 """Most lines of Python by folder."""
 
-PRIVATE_NAMES = 51
+PRIVATE_NAMES = 50
 """Most private names of MiniStack that ``local/`` uses."""
 
 
