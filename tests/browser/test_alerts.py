@@ -42,3 +42,34 @@ def test_an_alert_is_made_tested_changed_and_deleted(console: Console, recorder:
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("No alert is set.")).to_be_visible()
     assert project.ironmq_project("/alerts") == {"alerts": []}
+
+
+def test_traces_are_exported_changed_and_stopped(console: Console, recorder: Recorder) -> None:
+    page, project = console.page, console.project
+    collector = recorder.endpoint(200)
+    console.open("alerts")
+    traces = page.locator("section.card").filter(has=page.get_by_role("heading", name="Traces"))
+    # When a person names a collector, at first one that cannot be
+    traces.get_by_role("button", name="Export traces").click()
+    page.get_by_label("Collector").fill("ftp://otel.example")
+    page.get_by_label("Headers").fill("x-key: s3cret")
+    assert console.violations() == []
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("url must begin with https:// or http://")).to_be_visible()
+    page.get_by_label("Collector").fill(collector.url)
+    page.get_by_role("button", name="Save").click()
+    # Then it is shown without its secret, which a change of something else keeps
+    expect(traces).to_contain_text("exporting")
+    expect(traces).to_contain_text("0 exported, 0 dropped")
+    traces.get_by_role("button", name="Edit the export of traces").click()
+    expect(page.get_by_label("Headers")).to_have_value("x-key: ********")
+    page.get_by_label("Export now").uncheck()
+    page.get_by_role("button", name="Save").click()
+    expect(traces).to_contain_text("off")
+    shown = project.ironmq_project("/traces")["traces"]
+    assert (shown["url"], shown["headers"], shown["on"]) == (collector.url, {"x-key": "********"}, False)
+    # And it can be stopped
+    traces.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    expect(traces.get_by_role("button", name="Export traces")).to_be_visible()
+    assert project.ironmq_project("/traces") == {"traces": None}

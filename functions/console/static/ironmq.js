@@ -55,5 +55,12 @@ export const changeAlert = (id, alert) => call("ironmq", "PUT", alerts(id), { bo
 export const removeAlert = (id) => call("ironmq", "DELETE", alerts(id));
 export const testAlert = (id) => call("ironmq", "POST", alerts(id, "test"), { body: {} });
 
+const traces = () => `/3/projects/${path(session().project, "traces")}`;
+
+/** Where the spans of attempts are exported to, or null. */
+export const spanExport = (signal) => call("ironmq", "GET", traces(), { signal }).then((told) => told.traces);
+export const setSpanExport = (wanted) => call("ironmq", "PUT", traces(), { body: { traces: wanted } });
+export const removeSpanExport = () => call("ironmq", "DELETE", traces());
+
 /** What a retry policy would do to an outage (docs/policy-simulator.md). */
 export const simulatePolicy = (request) => call("ironmq", "POST", `/3/projects/${path(session().project, "policies", "simulate")}`, { body: request });

@@ -1,7 +1,8 @@
 // Alerts that the project sets: which are firing, and how they are made, changed and tested.
 import * as ironmq from "../ironmq.js";
-import { Badge, Card, Confirmed, Dialog, Doing, Form, Loaded, Page, Table, Time, shorten, toast, useLoad } from "../parts.js";
+import { Badge, Card, Confirmed, Dialog, Doing, Facts, Form, Loaded, Page, Table, Time, shorten, toast, useLoad } from "../parts.js";
 import { href } from "../route.js";
+import { headersOf } from "./queues.js";
 import { Fragment, html, useState } from "../view.js";
 
 const counts = (values) => values.measure !== "oldest_waiting";
@@ -56,7 +57,52 @@ export function Alerts() {
         </span>`],
       ]} />`}<//>
     <//>
+    <${Traces} />
     ${edited && html`<${Edit} alert=${edited} onClose=${() => setEdited(null)} onDone=${saved} />`}
+  <//>`;
+}
+
+const COLLECTOR = [
+  { name: "url", label: "Collector", type: "url", required: true, placeholder: "https://otel.example.com/v1/traces", hint: "OTLP over HTTP, with its whole path." },
+  { name: "headers", label: "Headers", type: "long", hint: "One per line: Name: value. ******** keeps a value.", api: ["header", "headers"] },
+  { name: "on", label: "Export now", type: "check" },
+];
+
+// Where the spans of attempts go, and what became of them.
+function Traces() {
+  const found = useLoad((signal) => ironmq.spanExport(signal), [], { every: 15_000 });
+  const [edited, setEdited] = useState(null);
+  const values = (each) => ({ url: each?.url ?? "", headers: Object.entries(each?.headers ?? {}).map(([key, value]) => `${key}: ${value}`).join("\n"), on: each?.on ?? true });
+  const save = async (given) => {
+    await ironmq.setSpanExport({ url: given.url, headers: headersOf(given.headers), on: given.on });
+    setEdited(null);
+    toast(given.on ? "Spans are exported within half a minute." : "No spans are exported for now.");
+    await found.reload({ quietly: true });
+  };
+  const remove = async () => {
+    await ironmq.removeSpanExport();
+    toast("No spans are exported any more.");
+    await found.reload({ quietly: true });
+  };
+  return html`<${Card} title="Traces">
+    <${Loaded} from=${found}>${(each) => (each ? html`<${Fragment}>
+      <${Facts} of=${[
+        ["Collector", html`<span class="mono">${each.url}</span>`],
+        ["Headers", Object.keys(each.headers).join(", ") || "–"],
+        ["State", html`<${Badge} kind=${each.failing ? "bad" : each.on ? "good" : ""}>${each.failing ? "failing" : each.on ? "exporting" : "off"}<//>${each.failing && html` ${each.failing.message}`}`],
+        ["Spans in 24 hours", `${each.exported} exported, ${each.dropped} dropped`],
+      ]} />
+      <span class="actions">
+        <button type="button" class="plain" aria-label="Edit the export of traces" onClick=${() => setEdited(values(each))}>Edit</button>
+        <${Confirmed} name="Stop" question="Export no spans any more?" detail="Those that wait are dropped." onSure=${remove} />
+      </span>
+    <//>` : html`<${Fragment}>
+      <p>Each attempt of a traced message can be exported to your OpenTelemetry collector.</p>
+      <span class="actions"><button type="button" onClick=${() => setEdited(values(null))}>Export traces</button></span>
+    <//>`)}<//>
+    ${edited && html`<${Dialog} title="Export of traces" onClose=${() => setEdited(null)}>
+      <${Form} fields=${COLLECTOR} values=${edited} onSubmit=${save} onCancel=${() => setEdited(null)} />
+    <//>`}
   <//>`;
 }
 
