@@ -21,6 +21,7 @@ from simulation.template import stack
 from simulation.truth import Truth
 from simulation.versions import released
 from simulation.weather import HOUR, Kind, Storm, Weather, chosen, forecast
+from simulation.worlds.gates import GatesWorld
 from simulation.worlds.hub import HubWorld
 from simulation.worlds.ironmq import IronMqWorld
 from simulation.worlds.notifications import NotificationsWorld
@@ -32,7 +33,10 @@ from simulation.worlds.world import World
 
 WORLDS: dict[str, type[World]] = {
     each.name: each
-    for each in (IronMqWorld, PullWorld, PoliciesWorld, HubWorld, NotificationsWorld, WebhooksWorld, TenantsWorld)
+    for each in (
+        *(IronMqWorld, PullWorld, PoliciesWorld, HubWorld, NotificationsWorld, WebhooksWorld, TenantsWorld),
+        GatesWorld,
+    )
 }
 """Worlds by name."""
 
@@ -126,7 +130,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
     seed = f"{plan.world}/{plan.seed}"
     functions = [each.name for each in stack().functions]
     storms = [] if plan.calm else forecast(seed, plan.hours, functions, PURGEABLE)
-    storms = [each for each in storms if plan.takes(each.name)]
+    storms = [each for each in storms if plan.takes(each.name) and each.kind not in WORLDS[plan.world].without]
     deployed = stack(**chosen(storms))
     if any(each.kind is Kind.DEPLOYED for each in storms):
         released()
@@ -158,6 +162,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
         figures = _figures(account, truth)
         figures["judged"] = world.judgement.judged
         figures["judged in talks"] = world.talked.judged
+        figures.update({f"gates {name}": count for name, count in world.happened.items()})
         figures.update({f"excused {name}": count for name, count in world.judgement.excused.items()})
         fingerprint = account.scheduler.fingerprint
         hours = account.scheduler.now / HOUR

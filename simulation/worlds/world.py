@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import ClassVar
@@ -47,9 +48,12 @@ class World(ABC):
     Attributes:
         judgement: What the models of :mod:`simulation.promises` say of it, once it was checked.
         talked: What came of the talk with the hub, in which nothing is excused.
+        happened: Counts of what the world itself did to the hub.
     """
 
     name: ClassVar[str]
+    without: ClassVar[frozenset[Kind]] = frozenset()
+    """Storms that do not come over it."""
 
     def __init__(self, account: Account, truth: Truth, hours: float, rate: float) -> None:
         self._account = account
@@ -60,6 +64,7 @@ class World(ABC):
         self._operator = Operator(account)
         self._project = self._token = self._talked_to = ""
         self.judgement, self.talked = Judgement(), Judgement()
+        self.happened: Counter[str] = Counter()
 
     @staticmethod
     def _requests(receiver: str, endpoint: Endpoint, queue: str = "") -> list[Request]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import requests
+from tests.engine.world import World
 from tests.fakes.private_keys import secret_base64
 from tests.hostile import Peer
 from tests.ironmq.api.hub import Hub
@@ -213,11 +214,17 @@ def test_the_guard_stands_before_the_token_server_too() -> None:
         assert {each["response"] for each in attempts} == {"oauth: the token server gave no answer (refused_by_guard)"}
 
 
+def real_hub(*allowed: str) -> Hub:
+    """A hub on fakes whose requests are real."""
+    world = World()
+    world.clock.set(time.time_ns() // 1_000_000)
+    world.ports.sender = GuardedSender(now=world.clock.now, allowed_targets=[*allowed])
+    return Hub(world)
+
+
 def test_the_guard_stands_before_the_token_servers_of_subscribers_too() -> None:
     # Given a hub whose guard knows of no exceptions, and grants from a time when it did
-    hub = Hub()
-    hub.world.clock.set(time.time_ns() // 1_000_000)
-    hub.world.ports.sender = GuardedSender(now=hub.world.clock.now)
+    hub = real_hub()
     asked = {"client_id": "a", "client_secret": SECRET}
     places = ("127.0.0.1:9", "169.254.169.254", "[::1]", "10.0.0.1", "localhost")
     with Recorder() as recorder:
@@ -237,9 +244,7 @@ def test_the_guard_stands_before_the_token_servers_of_subscribers_too() -> None:
 
 def test_a_token_server_that_redirects_leads_nowhere() -> None:
     # Given a token server that redirects to an address inside a network, and a subscriber behind it
-    hub = Hub()
-    hub.world.clock.set(time.time_ns() // 1_000_000)
-    hub.world.ports.sender = GuardedSender(now=hub.world.clock.now, allowed_targets=["loopback"])
+    hub = real_hub("loopback")
     with Recorder() as recorder:
         inside = recorder.endpoint(path="meta-data")
         tokens = recorder.endpoint(redirecting(307, inside.url), path="token")

@@ -1,0 +1,289 @@
+"""Queues whose receivers stand behind gates: a token server that is down for spells and whose tokens are taken back now
+and then, and a client certificate that ends before its owner has another one.
+
+Everything else is well, so that what came, and what did not, is the gates' doing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from random import Random
+from typing import Any
+from urllib.parse import parse_qs
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from pushhub.base.ports import PushRequest
+from pushhub.engine.model.message import Message
+from simulation.account import START_MS, Account, HttpAnswer
+from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
+from simulation.functions import Environment
+from simulation.promises.judgement import Violation
+from simulation.scheduler import SECOND
+from simulation.weather import HOUR, MINUTE, Kind
+from simulation.worlds.world import Owed, PushWorld, moment
+
+QUEUE, SERVER = "gated", "login.example"
+TOKEN_URL = f"https://{SERVER}/token"
+CLIENTS = ("oauth-0", "oauth-1")
+CERTIFIED, PLAIN = "certified", "plain"
+LIFETIMES_S = (120, 900, 3_600)
+DOWN = (Mood.DOWN, Mood.ERRORS, Mood.BUSY, Mood.HANGS, Mood.LIES, Mood.REDIRECTS)
+
+REVOKED_AN_HOUR = 1.0
+"""How often the receivers stop taking tokens that were given before."""
+
+LATE = 90 * SECOND
+"""How long after a token's or certificate's end a request may come that began before it (microseconds)."""
+
+UNAUTHORIZED = 401
+
+FIRST_WAITS, LONGEST_WAIT = 8, 600 * SECOND
+"""A token server that fails is asked so often at first, and then once in this time (microseconds), by each client."""
+
+
+@dataclass
+class Given:
+    """A token.
+
+    Attributes:
+        client: Whom it was given to.
+        at: When, microseconds.
+        ends: When it ends.
+    """
+
+    client: str
+    at: int
+    ends: int
+
+
+class TokenServer(Endpoint):
+    """Gives tokens when it is well.
+
+    Attributes:
+        given: The tokens, by their text.
+    """
+
+    def __init__(self, account: Account, moods: list[tuple[int, Mood]]) -> None:
+        super().__init__(account, SERVER, moods)
+        self.given: dict[str, Given] = {}
+        self.about = lambda _, body: parse_qs(body.decode())["client_id"][0]
+        self.answers = self._give
+
+    def _give(self, seen: Asked, random: Random) -> Reply:
+        lasts_s, token = random.choice(LIFETIMES_S), f"token-{len(self.given)}"
+        self.given[token] = Given(seen.message_id, seen.at, seen.at + lasts_s * SECOND)
+        body = {"access_token": token, "token_type": "Bearer", "expires_in": lasts_s}
+        return Reply(body=json.dumps(body).encode())
+
+
+class Receiver(Endpoint):
+    """Lets in only what shows what it wants.
+
+    Attributes:
+        let_in: The messages that it took.
+        shown: Of each request in its log: the token and the certificate's file.
+    """
+
+    def __init__(self, account: Account, name: str, opens: Callable[[str, str, int], Reply | None]) -> None:
+        super().__init__(account, name, [(0, Mood.WELL)])
+        self._opens = opens
+        self.let_in: set[str] = set()
+        self.shown: list[tuple[str, str]] = []
+
+    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
+        """Handle a request."""
+        seen, reply = super().asked(request, environment)
+        token = seen.headers.get("authorization", "").removeprefix("Bearer ")
+        pem = request.identity.pem if request.identity is not None else ""
+        self.shown.append((token, pem))
+        refused = self._opens(token, pem, seen.at)
+        if refused is None:
+            self.let_in.add(seen.message_id)
+            return seen, reply
+        seen.status = refused.status
+        return seen, refused
+
+
+def certificate(ends_s: int, number: int) -> str:
+    """A certificate and its key, the same in each run."""
+    key = Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"certificate {number}")])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(number)
+        .not_valid_before(datetime(2026, 1, 1, tzinfo=UTC))
+        .not_valid_after(datetime.fromtimestamp(ends_s, UTC))
+        .sign(key, None)
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return (private + made.public_bytes(Encoding.PEM)).decode()
+
+
+class GatesWorld(PushWorld):
+    """A project with a queue whose subscribers are behind gates, and one that is not."""
+
+    name = "gates"
+    without = frozenset({Kind.DEPLOYED})
+    """The last release knows no gates, so it would send without them."""
+
+    def set_up(self) -> None:
+        """Make the project and its queue, before any weather."""
+        self._make_project()
+        known, account = self._account.endpoints.known, self._account
+        self._server = TokenServer(account, self._spells())
+        self._revoked_at = 0
+        # Half way through the traffic, in whole seconds, as certificates end.
+        self._ends = round((0.02 + self._hours / 2) * 3_600) * SECOND
+        ends_s = (START_MS * 1000 + self._ends) // SECOND
+        self._first, self._second = certificate(ends_s, 1), certificate(2_400_000_000, 2)
+        known[SERVER] = self._server
+        self._receivers = {client: Receiver(account, f"{client}.example", self._takes_tokens) for client in CLIENTS}
+        self._receivers[CERTIFIED] = Receiver(account, f"{CERTIFIED}.example", self._takes_certificates)
+        self._receivers[PLAIN] = Receiver(account, f"{PLAIN}.example", lambda *_: None)
+        known.update({each.name: each for each in self._receivers.values()})
+        self._in_good_weather(self._make)
+
+    def _spells(self) -> list[tuple[int, Mood]]:
+        """How the token server fares: as others do, but down at least once."""
+        random = self._chance("token server")
+        moods = life(random, self._hours, DOWN)
+        if len(moods) == 1:
+            begins = round(self._hours * HOUR * random.uniform(0.1, 0.6))
+            moods += [(begins, random.choice(DOWN)), (begins + round(self._hours * HOUR / 5), Mood.WELL)]
+        return moods
+
+    def _takes_tokens(self, token: str, _: str, at: int) -> Reply | None:
+        given = self._server.given.get(token)
+        valid = given is not None and given.at >= self._revoked_at and at < given.ends
+        return None if valid else Reply(status=UNAUTHORIZED, takes=20_000)
+
+    def _takes_certificates(self, _: str, pem: str, at: int) -> Reply | None:
+        valid = pem == self._second or (pem == self._first and at < self._ends)
+        return None if valid else Reply(error_class="tls", takes=20_000)
+
+    def _subscriber(self, name: str, **gates: Any) -> dict[str, Any]:
+        return {"name": name, "url": f"https://{name}.example/in", **gates}
+
+    def _make(self) -> None:
+        common = {"token_url": TOKEN_URL, "auth_method": "client_secret_post"}
+        grants = [{**common, "client_id": each, "client_secret": f"secret of {each}"} for each in CLIENTS]
+        subscribers = [
+            *(self._subscriber(each, oauth=grant) for each, grant in zip(CLIENTS, grants, strict=True)),
+            self._subscriber(CERTIFIED, mtls={"identity": self._first}),
+            self._subscriber(PLAIN),
+        ]
+        # More retries than any spell lasts, so that nothing is given up.
+        push = {"subscribers": subscribers, "retries": 100, "retries_delay": 300}
+        settings = {"type": "multicast", "message_expiration": 604_800, "push": push}
+        answer = self._ask("PUT", "", {"queue": settings})
+        assert answer.status == 200, answer
+
+    def _ask(self, method: str, path: str, body: object) -> HttpAnswer:
+        whole = f"/3/projects/{self._project}/queues/{QUEUE}{path}"
+        return self._account.http(method, whole, body, token=self._token)
+
+    def actors(self) -> Mapping[str, Callable[[], object]]:
+        """A producer, the receivers who take tokens back, and the owner of the certificate."""
+        post, revoke = self._chance("producer"), self._chance("receivers")
+        return {
+            "producer": partial(self._each_while_traffic, post, self._post, an_hour=2 * self._rate),
+            "receivers": partial(self._each_while_traffic, revoke, self._revoke, an_hour=REVOKED_AN_HOUR),
+            "owner": partial(self._renew, self._chance("owner")),
+        }
+
+    def _post(self) -> None:
+        self._until(201, lambda: self._ask("POST", "/messages", {"messages": [{"body": "x"}]}))
+
+    def _revoke(self) -> None:
+        self._revoked_at = self._account.scheduler.now
+
+    def _renew(self, random: Random) -> None:
+        """The owner notices some time after its end that the certificate has ended."""
+        scheduler = self._account.scheduler
+        scheduler.sleep(max(0, self._ends - scheduler.now) + random.randrange(1, 45) * MINUTE)
+        subscribers = [self._subscriber(CERTIFIED, mtls={"identity": self._second})]
+        renewed = partial(self._ask, "POST", "/subscribers", {"subscribers": subscribers})
+        assert self._until(200, renewed, tries=40), "the certificate could not be renewed"
+
+    def _is_own(self, message: Message) -> bool:
+        return message.queue == QUEUE and message.project == self._project
+
+    def check(self) -> Iterator[Violation]:
+        """Every promise that was not kept."""
+        late = LATE + round(self._clocks_off_s * SECOND)
+        for client in CLIENTS:
+            self._judge_tokens(client, late)
+        for seen, (_, pem) in zip(self._receivers[CERTIFIED].log, self._receivers[CERTIFIED].shown, strict=True):
+            valid = pem == self._second or (pem == self._first and seen.at < self._ends + late)
+            self.judgement.fact(valid, "sent without a valid certificate", seen.message_id, moment(seen.at))
+        for seen, shown in zip(self._receivers[PLAIN].log, self._receivers[PLAIN].shown, strict=True):
+            self.judgement.fact(shown == ("", ""), "shown to somebody else", seen.message_id, moment(seen.at))
+        self._judge_waits()
+        yield from self._deliveries()
+        yield from self.judgement.violations
+
+    def _judge_tokens(self, client: str, late: int) -> None:
+        receiver = self._receivers[client]
+        for seen, (token, pem) in zip(receiver.log, receiver.shown, strict=True):
+            given = self._server.given.get(token)
+            fits = given is not None and given.client == client and seen.at < given.ends + late and not pem
+            self.judgement.fact(fits, "sent without a token of its server", seen.message_id, moment(seen.at))
+        refused: dict[tuple[str, str], int] = {}
+        for seen, (token, _) in zip(receiver.log, receiver.shown, strict=True):
+            before = refused.get((seen.environment, token))
+            # Others may not know yet that it was refused, and while the server fails there is no other.
+            again = before is not None and self._server.well_between(before - LATE, seen.at)
+            self.judgement.fact(not again, "a refused token was sent again", seen.message_id, moment(seen.at))
+            if seen.status == UNAUTHORIZED:
+                refused.setdefault((seen.environment, token), seen.at)
+
+    def _judge_waits(self) -> None:
+        """While the token server fails it is spared."""
+        applied = [each.at for each in self._account.weather.applied if each.who[1].startswith("push")]
+        spells = zip(self._server.moods, [*self._server.moods[1:], (10**18, Mood.WELL)], strict=True)
+        for (begins, mood), (ends, _) in spells:
+            if mood is Mood.WELL:
+                continue
+            struck = sum(begins - MINUTE <= at <= ends + MINUTE for at in applied)
+            most = FIRST_WAITS + (ends - begins) // LONGEST_WAIT + struck
+            for client in CLIENTS:
+                asked = sum(begins <= each.at < ends and each.message_id == client for each in self._server.log)
+                self.judgement.fact(asked <= most, "a failing token server is not spared", client, f"{asked} of {most}")
+
+    def _deliveries(self) -> Iterator[Violation]:
+        """All that was owed came, and what is called delivered was let in."""
+        names = {
+            each.subscriber_id: each.name
+            for _, queue in self._truth.queues[QUEUE]
+            if queue is not None and queue.push is not None
+            for each in queue.push.subscribers
+        }
+        for _, owed in self._owed():
+            name, history = names[owed[1]], self._truth.deliveries.get(owed)
+            if not self._has_ended(owed) or not history:
+                yield self._never_ended(owed, name)
+                continue
+            receiver = self._receivers[name]
+            self.judgement.fact(history[-1].state == "delivered", "given up at a gate", owed[0], history[-1].state)
+            self.judgement.fact(owed[0] in receiver.let_in, "delivered, and not let in", owed[0], name)
+            self._count(owed, name, history[-1].attempts - len(receiver.about_message[owed[0]]))
+
+    def _count(self, owed: Owed, name: str, unsent: int) -> None:
+        """How often something was kept from being sent."""
+        del owed
+        if unsent > 0 and name != PLAIN:
+            self.happened["certificate ended" if name == CERTIFIED else "token server down"] += unsent
+
+
+__all__ = ["GatesWorld"]
