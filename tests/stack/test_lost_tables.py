@@ -28,9 +28,6 @@ from pushhub.engine.store.s3_records import S3Records
 
 pytestmark = pytest.mark.stack
 
-SAME = ("TableName", "AttributeDefinitions", "KeySchema")
-BATCH = 25
-
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
@@ -58,29 +55,21 @@ def pushhub(own: RunningStack, *words: str) -> list[dict[str, Any]]:
     return said
 
 
-def lose(own: RunningStack, name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Delete a table; its description and its items, which DynamoDB keeps as the deleted table's backup."""
+def lose(own: RunningStack, name: str) -> tuple[dict[str, Any], str]:
+    """Back a table up, and delete it; its description and the ARN of the backup."""
     tables: Any = own.aws.dynamodb()
     table = tables.describe_table(TableName=name)["Table"]
-    pages = tables.get_paginator("scan").paginate(TableName=name)
-    items = [item for page in pages for item in page["Items"]]
+    backup = tables.create_backup(TableName=name, BackupName=unique("kept"))["BackupDetails"]
     tables.update_table(TableName=name, DeletionProtectionEnabled=False)
     tables.delete_table(TableName=name)
-    return table, items
+    return table, backup["BackupArn"]
 
 
-def restore(own: RunningStack, table: dict[str, Any], items: list[dict[str, Any]]) -> None:
-    """What restore-table-from-backup does, which the emulator does not have: items, keys and indexes, nothing else."""
+def restore(own: RunningStack, name: str, backup: str) -> None:
+    """Restore a table as the page says: items, keys and indexes, nothing else."""
     tables: Any = own.aws.dynamodb()
-    indexes = [
-        {key: each[key] for key in ("IndexName", "KeySchema", "Projection")}
-        for each in table.get("GlobalSecondaryIndexes", ())
-    ]
-    more = {"GlobalSecondaryIndexes": indexes} if indexes else {}
-    tables.create_table(**{key: table[key] for key in SAME}, **more, BillingMode="PAY_PER_REQUEST")
-    for start in range(0, len(items), BATCH):
-        puts = [{"PutRequest": {"Item": each}} for each in items[start : start + BATCH]]
-        tables.batch_write_item(RequestItems={table["TableName"]: puts})
+    tables.restore_table_from_backup(TargetTableName=name, BackupArn=backup)
+    tables.get_waiter("table_exists").wait(TableName=name)
 
 
 def recorded(own: RunningStack, queue: str) -> bool:
@@ -228,9 +217,9 @@ def test_a_lost_table_is_put_in_place_and_everything_goes_on(own: RunningStack, 
     check = LOST[table](own, endpoint)
     name = own.outputs[f"{table.capitalize()}TableName"]
     # When it is lost, and restored from its backup, or made anew
-    lost, items = lose(own, name)
+    lost, backup = lose(own, name)
     if table not in ANEW:
-        restore(own, lost, items)
+        restore(own, name, backup)
     done = pushhub(own, "deploy", "table", table, *(["--empty"] if table in ANEW else []))
     assert bool(done) == (table != "config")
     # Then it is as the template makes it, which a second time finds nothing to do about
