@@ -18,6 +18,7 @@ from tests.contract.samples import NOW, PROJECT, first, message
 from tests.fakes import FakeClock
 
 from pushhub.base.credentials import MASK, masked_url
+from pushhub.base.gates import ClientCertificate
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.vault import KmsVault
 from pushhub.engine.credentials import Credentials
@@ -48,6 +49,9 @@ from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
 APP, ENDPOINT = "app_2srOrx2ZWZBpBUvZwXKQmoEYga2", "ep_2srOrx2ZWZBpBUvZwXKQmoEYga2"
 MAPPING, INTEGRATION = "5" * 24, "6" * 24
+
+
+CERTIFICATE = ClientCertificate(digest="d", subject="acme", ends_at=NOW, private_ca=False, fingerprint="f")
 
 
 class Stack:
@@ -119,6 +123,10 @@ class Stack:
             "endpoint": (shop.fields.url, dict(shop.headers), vault.open(PROJECT, shop.sealed)),
             "tokens": [token_of(each, PROJECT, credentials) for each in (mapping, integration)],
             "mapping": vault.open(PROJECT, mapping.sealed) if mapping.sealed else b"",
+            "gates": [
+                (vault.open(PROJECT, each.oauth), each.certificate, vault.open(PROJECT, each.identity))
+                for each in (queue.push.subscribers[0], mapping)
+            ],
             "parameters": [(each.name, each.value) for each in hub.parameters(PROJECT)],
         }
 
@@ -176,7 +184,16 @@ def seed(stack: Stack, secrets: list[str], *, key: str | None) -> None:
         version=1,
         push=PushSettings(
             subscribers=(
-                Subscriber(subscriber_id="a" * 12, name="a", url=url, headers=headers, sealed=signing),
+                Subscriber(
+                    subscriber_id="a" * 12,
+                    name="a",
+                    url=url,
+                    headers=headers,
+                    sealed=signing,
+                    oauth=stack.by_kms(b"a grant"),
+                    certificate=CERTIFICATE,
+                    identity=stack.by_kms(b"a key"),
+                ),
                 Subscriber(subscriber_id="b" * 12, name="b", url=f"ironmq://p:{secrets[3]}@h.example/x"),
                 Subscriber(subscriber_id="c" * 12, name="c", url="https://c.example/"),
             )
@@ -200,6 +217,9 @@ def seed(stack: Stack, secrets: list[str], *, key: str | None) -> None:
         token=secrets[7],
         messages=(),
         sealed=stack.by_kms(b"signing"),
+        oauth=stack.by_kms(b"another grant"),
+        certificate=CERTIFICATE,
+        identity=stack.by_kms(b"another key"),
     )
     integration = Integration(integration_id=INTEGRATION, name="a", url="https://a.example", token=secrets[8])
     parameter = Parameter(project=PROJECT, name="a.key", value=secrets[9], data_type=DataType.STRING, as_of=1)
