@@ -17,6 +17,9 @@ HOURS = (1, 2, 3, 4, 6, 9, 12, 18, 24, 36, 48, 72, 96, 120, 168, 240, 336)
 """Lengths of windows of hours: each is at most twice the one before, so that some window holds half of anything that
 lasts, and little else."""
 
+DAY = 24
+"""In hours."""
+
 SLOTS = (1, 2, 3, 4, 6, 9, 12, 18, 24, 36, 48, 72)
 """Lengths of windows of slots of five minutes."""
 
@@ -27,6 +30,38 @@ are looked at: bursts show in the tail only, and an event of the past must not."
 
 YOUNG_TAILS = ((0.7, 1.0364, 336),)
 """The same where the report's own days have to do."""
+
+
+WORST_DAYS = 2
+"""How many days a subscriber's scatter is told without: those with the largest shares, which may be an event's."""
+
+WITHOUT_WORST = 1.5
+"""By how much more it scatters than the other days show: the worst belong to its tail."""
+
+USUAL_SCATTER, RESTS_ON = 1.0, 10.0
+"""The squared scatter (in units of the usual share) that is assumed of who has hardly failed, and on how much."""
+
+LEAST_SHAPE = 0.25
+"""The smallest shape of the distribution: one hour in seven has all the failures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scatter:
+    """How much a subscriber's share of failures varies besides chance.
+
+    Attributes:
+        hourly: Shape of the gamma distribution that the shares of its hours are drawn from.
+        daily: The same of its days: as many times as large as a day has hours if hours are independent, less if bad
+            ones come together.
+    """
+
+    hourly: float
+    daily: float
+
+    def shape(self, hours: float) -> float:
+        """The same of windows of so many hours; of a part of an hour, all of which is alike, that of the hour."""
+        shape = self.hourly * max(1.0, hours)
+        return max(LEAST_SHAPE, shape if hours < DAY / 2 else min(shape, self.daily * max(1.0, hours / DAY)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +131,29 @@ def joined(found: Sequence[Found], gap: int) -> Iterator[Found]:
             last = each
     if last is not None:
         yield last
+
+
+def scatter_of(failed: Floats, tried: Floats, day: NDArray[np.int64]) -> Scatter:
+    """By the moments of its hours and of its days, without the worst days.
+
+    Args:
+        failed: Failed first tries by hour.
+        tried: First tries by hour.
+        day: The day of each hour, counted from 0.
+    """
+    of_day = [np.bincount(day, weights=each) for each in (failed, tried)]
+    heard = np.flatnonzero(of_day[1])
+    days = heard[np.argsort(of_day[0][heard] / of_day[1][heard], kind="stable")][:-WORST_DAYS]
+    kept = np.isin(day, days)
+    share = (failed[kept].sum() + 0.5) / (tried[kept].sum() + 1)
+
+    def shape(seen: Floats, due: Floats) -> float:
+        more = float(((seen - due) ** 2 - due).sum()) + USUAL_SCATTER * RESTS_ON
+        return 1 / max(WITHOUT_WORST * more / (float((due**2).sum()) + RESTS_ON), 1e-6)
+
+    return Scatter(
+        hourly=shape(failed[kept], tried[kept] * share), daily=shape(of_day[0][days], of_day[1][days] * share)
+    )
 
 
 def spreads(off: Callable[[int], Floats], scale: Floats, since: int, least: float) -> dict[int, float]:

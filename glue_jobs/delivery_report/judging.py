@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .evidence import HOURS, SLOTS, Found, apart, joined, spreads, summed
+from .evidence import HOURS, SLOTS, Found, Scatter, apart, joined, scatter_of, spreads, summed
 from .history import DAY, HOUR_S, SLOT_S, WEEK, Floats, History, Ints, expected, local_hours, present_level
 
 MIN_FAILED = 5
 """Minimum number of failed first tries for a judgement."""
 
-EVIDENCE = 30.0
-"""Likelihood ratio (2 ln) from which failures are more than chance: 5.5 standard deviations,
-so that millions of windows raise no false alarm.
+EVIDENCE = 24.0
+"""Likelihood ratio (2 ln) from which failures are more than chance and the subscriber's own scatter explain: 4.9
+standard deviations, so that a million windows raise one false alarm.
 """
 
 MIN_DAYS = 3
@@ -148,7 +148,7 @@ def failures(history: History, local: Ints) -> list[Event]:
     usual = _usual_share(history)
     if usual is None:
         return []
-    share, known, spread, daily = usual
+    share, known, scatter = usual
     by_hour = _usual_by_hour(history, local, max(3 * share, share + 0.03))
     found: list[tuple[int, int, float]] = []
     starts_s = history.since_s
@@ -165,14 +165,12 @@ def failures(history: History, local: Ints) -> list[Event]:
     excused = np.minimum(history.slot_failed, np.maximum(budget - before, 0))
     due = np.maximum(history.slot_tried * share, excused)
     exactly = history.slot_failed, history.slot_tried, due
-    fine = _failing(exactly, known, dict.fromkeys(SLOTS, (spread, POINTS[1])), 2.0)
+    fine = _failing(exactly, known, {each: (scatter.shape(each * SLOT_S / HOUR_S), POINTS[1]) for each in SLOTS}, 2.0)
     # By the hour, as far back as is known.
     excused = np.minimum(history.failed, by_hour * history.tried)
     due = np.maximum(history.tried * share, excused)
-    varies = {
-        length: (daily if length >= 18 else spread, POINTS[1 if length < LASTING else LASTING]) for length in HOURS
-    }
-    coarse = _failing((history.failed, history.tried, due), known, varies, 1.5)
+    by_length = {each: (scatter.shape(each), POINTS[1 if each < LASTING else LASTING]) for each in HOURS}
+    coarse = _failing((history.failed, history.tried, due), known, by_length, 1.5)
     asked = {length: max(EVIDENCE, _beyond(ratio, history, length)) for length, ratio in coarse.items()}
     scores = {
         length: (ratio / asked.get(max(1, length * SLOT_S // HOUR_S), EVIDENCE), np.sqrt(ratio))
@@ -210,24 +208,28 @@ def _failing(
 ) -> dict[int, Floats]:
     """The likelihood ratio of the share seen and the usual one, by window; 0 unless it is so many times as large.
 
-    Discounted for how little the usual share rests on, and for what it varies by besides chance.
+    Failures are due as a gamma distribution has them, so that their number is negative binomial: what a subscriber's
+    share varies by besides chance is in the ratio, and not a factor of it. It is discounted for how little the usual
+    share rests on.
 
     Args:
         counts: Failed, tried, and those that usually fail, by hour or slot.
         known: On how many the usual share rests.
-        asked: By length, what it varies by, and by how much a share must exceed it.
+        asked: By length, the shape of that distribution, and by how much a share must exceed the usual one.
         factor: How many times as large.
     """
     failed, tried, due = counts
     ratios: dict[int, Floats] = {}
-    for length, (spread, points) in asked.items():
+    for length, (shape, points) in asked.items():
         if length > len(failed):
             break
         k, n, usual = (summed(each, length) for each in (failed, tried, due))
         usual = np.clip(usual, 1e-9, np.maximum(n - 1e-9, 1e-9))
         with np.errstate(divide="ignore", invalid="ignore"):
-            rest = np.where(n > k, (n - k) * np.log((n - k) / (n - usual)), 0.0)
-            ratio = 2 * (np.where(k > 0, k * np.log(k / usual), 0.0) + rest) * known / (known + n) / spread
+            ratio = np.where(k > 0, k * np.log(k / usual), 0.0) - (k + shape) * np.log((k + shape) / (usual + shape))
+            # And hardly any of the others were there to succeed.
+            rest = np.where(n > k, (n - k) * np.log((n - k) / (n - usual)), 0.0) + k - usual
+            ratio = 2 * (ratio + rest) * known / (known + n)
         more = (k > factor * usual) & (k >= MIN_FAILED) & (k >= usual + points * n)
         ratio = np.where(more, ratio, 0.0)
         # A window begins and ends with failures.
@@ -262,9 +264,9 @@ def _counted(history: History, begin: int, end: int) -> tuple[int, int, float, f
     return begin, end, float(history.failed[span].sum()), float(history.tried[span].sum())
 
 
-def _usual_share(history: History) -> tuple[float, float, float, float] | None:
-    """The usual share of failed first tries, on how many it rests, and how much more than chance it varies by: from
-    hour to hour and from day to day. None if too little is known.
+def _usual_share(history: History) -> tuple[float, float, Scatter] | None:
+    """The usual share of failed first tries, on how many it rests, and how much it varies by besides chance. None if
+    too little is known.
 
     A third of the days, those with the most failures, are left out, so that an outage of days does not become usual;
     but what has been so on five of the last seven days before the report has.
@@ -287,14 +289,9 @@ def _usual_share(history: History) -> tuple[float, float, float, float] | None:
         last = before[np.argsort(failed[before] / tried[before], kind="stable")]
         lasting = float((failed[last[2:5]].sum() + 1) / (tried[last[2:5]].sum() + 2))
         share = max(share, lasting if failed[last[2:5]].sum() >= MIN_FAILED else share)
-    due = history.tried * share
-    within = np.isin(day, good) & (history.tried > 0)
-    residual = (history.failed - due)[within] ** 2 / (due[within] + 0.5)
-    # Nine tenths of what chance alone makes lie below 2.706.
-    spread = max(1.0, float(np.quantile(residual, 0.9)) / 2.706)
-    middle = tried[heard] * max(float(np.median(failed[heard] / tried[heard])), share)
-    daily = float(np.quantile((failed[heard] - middle) ** 2 / (middle + 0.5), 0.75)) / 1.323
-    return share, known, spread, max(spread, daily)
+    # Of the days before the report, if there are enough.
+    end = history.since if history.since >= 14 * DAY else len(history.tried)
+    return share, known, scatter_of(history.failed[:end], history.tried[:end], day[:end])
 
 
 def _usual_by_hour(history: History, local: Ints, usually: float) -> Floats:

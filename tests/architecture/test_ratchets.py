@@ -41,6 +41,8 @@ LINES = {
     "functions": 250,
     "glue_jobs": 9_000,
     "local": 8_500,
+    "glue_jobs": 9_100,
+    "local": 8_600,
     "simulation": 16_000,
     "bench": 7_250,
 }

@@ -217,6 +217,33 @@ def test_what_failed_on_a_day_before_does_not_hide_an_outage() -> None:
     assert len(told(subscriber(lambda moment: {"failed": 100} if moment in bad else {}))) == 1
 
 
+def uneven(seed: int, more: float = 0.0) -> Callable[[datetime], Hour]:
+    """Failures that jump by far from hour to hour, as a gamma distribution of the shape 0.4 has them; more of them for
+    five hours of the last day.
+    """
+    randomness = np.random.default_rng(seed)
+
+    def hour(moment: datetime) -> Hour:
+        tried = int(randomness.poisson(3_000))
+        share = 0.003 * float(randomness.gamma(0.4, 1 / 0.4))
+        happens = TODAY + 10 * HOUR <= moment < TODAY + 15 * HOUR
+        return {"tried": tried, "failed": int(randomness.binomial(tried, share + (more if happens else 0.0)))}
+
+    return hour
+
+
+def test_shares_of_failures_that_jump_by_far_are_no_news_until_they_jump_farther() -> None:
+    # Given subscribers whose worst hours have many times the usual failures, as each of their weeks
+    usual = [subscriber(uneven(seed)) for seed in range(20)]
+    # Then nothing is told of them
+    assert [each["detail"] for each in told(*usual)] == []
+    # And of each to whom something happens, that is told, once
+    for seed in range(5):
+        (row,) = told(subscriber(uneven(seed, more=0.15)))
+        assert row["anomaly"] == "failures"
+        assert row["started_at"] < TODAY + 11 * HOUR < TODAY + 14 * HOUR < row["ended_at"]
+
+
 def test_retries_of_one_delivery_are_no_evidence(spark: SparkSession) -> None:
     # Given a delivery whose tries all fail, and others that succeed
     lives = Lives()
