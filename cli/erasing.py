@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,12 +77,13 @@ class Erasing:
         self._bodies = bodies
         self._records = records
 
-    def run(self, project_id: str, created_at: int) -> Erased:
+    def run(self, project_id: str, created_at: int, said: Callable[[str], None]) -> Erased:
         """Remove what is there, and look again. The project's own item stays.
 
         Args:
             project_id: The project.
             created_at: When it was made, epoch milliseconds: older records are not looked at.
+            said: Is told what is done.
 
         Raises:
             Unavailable: Something could not be read or removed; run it again.
@@ -90,20 +91,23 @@ class Erasing:
         erased = Erased()
         for name in TABLES:
             self._remove_items(name, project_id, erased)
+            said(name)
         for area in BODIES:
             versions = list(self._versions(self._bodies, f"{area}/{project_id}/"))
             self._delete(self._bodies, versions)
             erased.removed[f"bodies bucket, {area}/"] += len(versions)
+        said("bodies bucket")
         trail = list(self._versions(self._records, folder_of(project_id)))
         self._delete(self._records, trail)
         erased.removed[_TRAIL] += len(trail)
         first = iso_time(created_at)[:10]
         self._take_out(project_id, first, erased)
+        said("delivery records")
         self._look_again(project_id, first, erased)
         return erased
 
     def look(self, project_id: str, created_at: int) -> Erased:
-        """Only look for what is there; arguments and errors as in :meth:`run`."""
+        """Only look for what is there; arguments and errors as in :meth:`run`, but nobody is told."""
         found = Erased()
         self._look_again(project_id, iso_time(created_at)[:10], found)
         return found

@@ -169,7 +169,7 @@ def delete_project(hub: HubOptions, project: str, yes: bool) -> int:
         known = None
     if known is not None and known.erased_since is not None and not _is_silent(known.erased_since):
         close_consumers(hub)
-    erased = erasing.run(project, known.created_at if known else 0)
+    erased = erasing.run(project, known.created_at if known else 0, _progress)
     places = {**erased.removed, **erased.left}
     hub.show([{"place": each, "removed": erased.removed[each], "left": erased.left[each]} for each in sorted(places)])
     for table, keys in erased.unknown.items():

@@ -260,7 +260,7 @@ def test_everything_of_a_project_goes_and_nothing_of_another(hub: Hub) -> None:
     places, said = hub.delete(code=0)
     # Then nothing was left to remove, and its own item is gone, too
     assert {*places.values()} == {(0, 0)}
-    assert said == ""
+    assert [each for each in said.splitlines() if not each.startswith("done: ")] == []
     keys = {(each["pk"]["S"], each["sk"]["S"]) for each in hub.all("ConfigTable")}
     assert (f"P#{hub.project}", "PROJECT") not in keys
     # And whoever asks again is told the same

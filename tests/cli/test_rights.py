@@ -293,12 +293,14 @@ def named(resource: Any) -> str:
     if resource == "*":
         return "*"
     if "Ref" in resource:
-        return {"AWS::StackId": "Stack", "KmsKeyArn": KEYS}.get(resource["Ref"], str(resource["Ref"]))
+        return KEYS if resource["Ref"] == "KmsKeyArn" else str(resource["Ref"])
     if "Fn::GetAtt" in resource:
         return str(resource["Fn::GetAtt"][0])
     if "Fn::Split" in resource:
         return named(resource["Fn::Split"][1])
     text = str(resource["Fn::Sub"])
+    if text.endswith(":stack/${AWS::StackName}/*"):
+        return "Stack"
     if text.endswith(":job/${ReportJob}"):
         return "ReportJob"
     return "ApiAccount" if text.endswith("::/account") else text.replace("${", "").replace(".Arn}", "")
@@ -519,11 +521,12 @@ class Account:
         if "Fn::GetAtt" in place:
             return self.arn(place["Fn::GetAtt"][0])
         if "Ref" in place:
-            return STACK_ID if place["Ref"] == "AWS::StackId" else self.arn(place["Ref"])
+            return self.arn(place["Ref"])
         values = {
             "AWS::Partition": "aws",
             "AWS::Region": "us-east-1",
             "AWS::AccountId": ACCOUNT,
+            "AWS::StackName": "acme",
             "ReportJob": "ReportJob",
         }
         whole: str = place["Fn::Sub"]

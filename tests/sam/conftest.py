@@ -110,11 +110,11 @@ def deployment(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield made
 
 
-def deploy(build: Path, running: Emulator, *parameters: str) -> None:
-    """Run ``sam deploy`` on the build, with parameters besides those of all tests."""
+def deploy(build: Path, running: Emulator, *parameters: str, name: str = "template.yaml") -> None:
+    """Run ``sam deploy`` on the build, or on another template beside it, with parameters besides those of all tests."""
     result = sam(
         "deploy",
-        *("--template-file", str(build / "template.yaml"), "--config-file", str(ROOT / "samconfig.toml")),
+        *("--template-file", str(build / name), "--config-file", str(ROOT / "samconfig.toml")),
         *("--no-confirm-changeset", "--no-progressbar"),
         *("--parameter-overrides", "AllowedTargets=127.0.0.0/8", "PushMaximumConcurrency=4", *parameters),
         environ=running.credentials,

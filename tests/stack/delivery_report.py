@@ -51,14 +51,15 @@ def make_report(stack: RunningStack, project_id: str) -> Path:
 
 
 def report_on(stack: RunningStack, project_id: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the job as ``make report`` does."""
+    """Run the job as ``make report`` does, for one project, or for all if none is named."""
     assert REPORT_PYTHON.exists(), "make report-environment makes what this needs"
+    only = ["--projects", project_id] if project_id else []
     home = str(stack.place.home)
     settings = stack.place.home / "spark"
     settings.mkdir(exist_ok=True)
     (settings / "spark-defaults.conf").write_text(SMALL)
     return subprocess.run(
-        [str(REPORT_PYTHON), "-m", "glue_jobs.local_report", "--projects", project_id, *arguments],
+        [str(REPORT_PYTHON), "-m", "glue_jobs.local_report", *only, *arguments],
         cwd=REPOSITORY,
         env={
             "PUSHHUB_HOME": home,

@@ -136,10 +136,12 @@ class Stored:
         return sum(len(each.acknowledged) for each in self._connections.connections([connection_id]).values())
 
 
-async def receive(connection: ClientConnection, count: int, *, acknowledge: bool = False) -> list[Frame]:
+async def receive(
+    connection: ClientConnection, count: int, *, acknowledge: bool = False, seconds: float = SECONDS
+) -> list[Frame]:
     """The next notifications, acknowledged on arrival if requested."""
     received: list[Frame] = []
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + seconds
     while len(received) < count:
         text = await asyncio.wait_for(connection.recv(), max(0.01, deadline - time.monotonic()))
         received.append(frame(text))

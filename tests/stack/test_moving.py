@@ -1,25 +1,31 @@
 """A project of four protocols is exported from a running stack, imported into another, and deleted where it was, with
 kills in between: counted before and after.
 
-``PUSHHUB_MOVED=50000`` moves so many messages, which takes hours of a small machine; by default it is 160.
+``PUSHHUB_MOVED=50000`` moves so many messages, and has the nightly report made where the project went and where it was;
+``-s`` shows how long each step takes, and ``-o faulthandler_timeout=9000`` lets it. By default it is 160.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import requests
+from cli.erasing import SETTLED_MS
 from local.place import REPOSITORY
 from tests.hostile import Peer
+from tests.stack.delivery_report import REPORT_PYTHON, report_on
 from tests.stack.endpoints import Endpoint, Push, Recorder
 from tests.stack.notification_tenant import Tenant, receive
 from tests.stack.project import ProjectClient, until
@@ -32,10 +38,14 @@ pytestmark = pytest.mark.stack
 MOVED = int(os.environ.get("PUSHHUB_MOVED", "160"))
 SHARE = MOVED // 8
 """Sent, owed and large messages of push queues, and of a pull queue; the others have two shares, two and four."""
-DELAY_S = 20
-"""Longer than it takes to suspend the project after the posts."""
+DELAY_S = 20 + MOVED // 100
+"""Longer than it takes to post what is owed and to suspend the project, and less than goes into the schedule."""
+WITH_REPORTS = "PUSHHUB_MOVED" in os.environ
 PATIENCE_S = 60 + MOVED / 10
 AT_ONCE = 50
+CALLERS = 4
+Result = TypeVar("Result")
+BEGUN = time.monotonic()
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +70,11 @@ class Shop:
         return answer.json() if answer.content else None
 
     def post(self, queue: str, count: int, body: str = "{}", **options: Any) -> list[str]:
-        ids: list[str] = []
-        for start in range(0, count, AT_ONCE):
+        def some(start: int) -> list[str]:
             bodies = [body.replace("{}", f"{queue}-{each}") for each in range(start, min(start + AT_ONCE, count))]
-            ids += self.queues.post(queue, *bodies, **options)
-        return ids
+            return self.queues.post(queue, *bodies, **options)
+
+        return [each for ids in at_once(some, range(0, count, AT_ONCE)) for each in ids]
 
     def counted(self) -> Counter[str]:
         """Everything of the project in the tables that moves with it and does not change by itself, by kind of key."""
@@ -85,6 +95,104 @@ class Shop:
         start = f"WAITING#{self.queues.project_id}"
         keys = ((each["pk"]["S"], each["sk"]["S"]) for page in pages for each in page["Items"])
         return len({sk.partition("#")[2] for pk, sk in keys if pk.startswith(start)})
+
+
+def at_once(call: Callable[[int], Result], numbers: Iterable[int]) -> list[Result]:
+    """Call with each number, some at a time."""
+    with ThreadPoolExecutor(CALLERS) as callers:
+        return list(callers.map(call, numbers))
+
+
+def step(done: str) -> None:
+    """Say how far it is."""
+    sys.stdout.write(f"{time.monotonic() - BEGUN:7.0f} s  {done}\n")
+    sys.stdout.flush()
+
+
+def mentioned(stack: RunningStack, project_id: str) -> Counter[str]:
+    """Everything in any table or bucket that names a project, read from end to end."""
+    found: Counter[str] = Counter()
+    tables: Any = stack.aws.dynamodb()
+    for table in tables.list_tables()["TableNames"]:
+        for page in tables.get_paginator("scan").paginate(TableName=table):
+            found[table] += sum(project_id in repr(each) for each in page["Items"])
+    s3: Any = stack.aws.s3()
+    for bucket in (each["Name"] for each in s3.list_buckets()["Buckets"]):
+        for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
+            for each in (*page.get("Versions", []), *page.get("DeleteMarkers", [])):
+                key, content = each["Key"], b""
+                if each in page.get("Versions", []):
+                    content = s3.get_object(Bucket=bucket, Key=key, VersionId=each["VersionId"])["Body"].read()
+                content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+                found[f"{bucket}/{key.partition('/')[0]}"] += project_id in key or project_id.encode() in content
+    return +found
+
+
+def reported(stack: RunningStack) -> int:
+    """The code of a night's report of all projects, whose curated files are then where Glue writes them."""
+    run = report_on(stack, "")
+    assert run.returncode in (0, 2), run.stderr[-4000:]
+    if run.returncode:
+        step(run.stderr[-3000:])
+    s3, bucket = stack.aws.s3(), stack.outputs["RecordsBucketName"]
+    home = stack.place.home / "report"
+    files = {each.relative_to(home).as_posix() for each in (home / "curated").rglob("*") if each.is_file()}
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="curated/"):
+        for each in page.get("Contents", []):
+            if each["Key"] not in files:
+                s3.delete_object(Bucket=bucket, Key=each["Key"])
+    for name in files:
+        content = (home / name).read_bytes()
+        if name.endswith("/_manifest.json"):
+            content = as_glue_marks(s3, bucket, name, json.loads(content))
+        s3.put_object(Bucket=bucket, Key=name, Body=content)
+    return run.returncode
+
+
+def as_glue_marks(s3: Any, bucket: str, name: str, manifest: dict[str, Any]) -> bytes:
+    """A day's manifest with the marks of the objects it was made from: on disk they are times, on S3 the ETags."""
+    day = name.partition("dt=")[2][:10]
+    for below, stored in manifest["raw"].items():
+        stored[1] = s3.head_object(Bucket=bucket, Key=f"records/dt={day}/{below}")["ETag"].strip('"')
+    return json.dumps(manifest).encode()
+
+
+def curated(stack: RunningStack, project_id: str) -> int:
+    """How many rows of curated files are a project's. Parquet compresses what it holds, so Spark reads it."""
+    script = """
+import sys
+from pathlib import Path
+from glue_jobs.local_spark import use_bundled_java
+use_bundled_java()
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import to_json, struct, col
+spark = SparkSession.builder.master("local[1]").getOrCreate()
+files = [str(each) for each in Path(sys.argv[1]).rglob("*.parquet")]
+rows = (spark.read.parquet(each).select(to_json(struct("*")).alias("row")) for each in files)
+print(len(files), sum(each.where(col("row").contains(sys.argv[2])).count() for each in rows))
+"""
+    folder = str(stack.place.home / "report" / "curated")
+    words = [str(REPORT_PYTHON), "-c", script, folder, project_id]
+    environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{REPOSITORY / 'layers' / 'pushhub'}:{REPOSITORY}"}
+    run = subprocess.run(words, cwd=REPOSITORY, env=environ, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]
+    files, found = map(int, run.stdout.split()[-2:])
+    assert files
+    return found
+
+
+def a_quarter_of_an_hour_later(stack: RunningStack, project_id: str) -> None:
+    """Let the project have been silent for as long as any function can run: its item says that it was silenced so much
+    earlier. Nothing runs for it any more, since it is looked at until nothing comes.
+    """
+    tables: Any = stack.aws.dynamodb()
+    key = {"pk": {"S": f"P#{project_id}"}, "sk": {"S": "PROJECT"}}
+    tables.update_item(
+        TableName=stack.outputs["ConfigTableName"],
+        Key=key,
+        UpdateExpression="SET erased_since = erased_since - :much",
+        ExpressionAttributeValues={":much": {"N": str(SETTLED_MS)}},
+    )
 
 
 def killed_after(stack: RunningStack, line: str, *words: str) -> bool:
@@ -129,19 +237,27 @@ def test_a_project_moves_to_another_stack_and_nothing_is_lost_sent_twice_or_left
         mapping = {"name": "acme.take", "url": endpoint.url, "token": "t", "messages": ["order:new"]}
         store = f"/stores/{tenant.project_id}"
         shop.call("POST", f"{store}/mappings", {"mapping": mapping})
-        for number in range(2 * SHARE):
+
+        def order(number: int) -> None:
             shop.call("POST", f"{store}/messages", {"message": "order:new", "payload": {"n": number}})
+
+        at_once(order, range(2 * SHARE))
         app = shop.call("POST", "/v1/app", {"name": "shop"})["id"]
         hook = shop.call("POST", f"/v1/app/{app}/endpoint", {"url": endpoint.url})["id"]
         secret = shop.call("GET", f"/v1/app/{app}/endpoint/{hook}/secret")["key"]
-        for number in range(SHARE):
+
+        def event(number: int) -> None:
             shop.call("POST", f"/v1/app/{app}/msg", {"eventType": "a.b", "payload": {"n": number}})
+
+        at_once(event, range(SHARE))
+        step("posted")
         endpoint.wait(4 * SHARE, PATIENCE_S)
+        step("delivered")
         tenant.subscribe()
 
         async def consumed(at: Tenant, *numbers: int) -> list[int]:
             connection = await at.connect(at.token())
-            frames = await receive(connection, len(numbers), acknowledge=True)
+            frames = await receive(connection, len(numbers), acknowledge=True, seconds=PATIENCE_S)
             await connection.close()
             return [each.n for each in frames]
 
@@ -150,21 +266,25 @@ def test_a_project_moves_to_another_stack_and_nothing_is_lost_sent_twice_or_left
         [later] = shop.queues.post("owed", "for hours later", delay=7200)
         shop.post("owed", SHARE, delay=DELAY_S)
         shop.post("owed", SHARE, "big-{} " + "x" * 9_000, delay=DELAY_S)
+        step("all posted")
         # When it is suspended, and what came due since then waits in the backlog of its subscriber
         cli(stack, "projects", "suspend", tenant.project_id)
         delivered = endpoints.arrivals()
         assert delivered == 4 * SHARE
         until(lambda: shop.waiting() == 2 * SHARE or None, PATIENCE_S, lambda: f"{shop.waiting()} wait")
         before = shop.counted()
+        step(f"suspended, with {before}")
         # And exported and imported, with kills in between
         folder = str(tmp_path / "shop")
         export = ("projects", "export", tenant.project_id, folder, "--with-keys", "--running")
         for line in ("done: ConfigTable", "done: MessagesTable", "done: bodies"):
             assert killed_after(stack, line, *export)
         exported = {each["place"]: each["exported"] for each in cli(stack, *export)}
+        step(f"exported: {exported}")
         for line in ("done: bodies", "done: MessagesTable", "done: ScheduleTable"):
             assert killed_after(target, line, "projects", "import", folder)
         imported = cli(target, "projects", "import", folder)
+        step("imported")
         # Then it is all there: as many as were exported, and of each kind as many as there were
         assert {each["place"]: each["imported"] for each in imported} == exported
         there = Shop(target, tenant.project_id, tenant.project_token)
@@ -180,6 +300,7 @@ def test_a_project_moves_to_another_stack_and_nothing_is_lost_sent_twice_or_left
         sent = bodies(endpoint, "owed-") + [each.partition(" ")[0] for each in bodies(endpoint, "big-owed-")]
         assert sorted(each.partition(" ")[0] for each in sent) == sorted(owed)
         assert endpoints.arrivals() == delivered + 2 * SHARE
+        step("what was owed is delivered")
         # And its tokens, queues and keys are the same, and what is new is sent
         assert there.queues.total("sent") == SHARE
         assert there.queues.take("GET", f"/queues/owed/messages/{later}")["message"]["id"] == later
@@ -198,9 +319,31 @@ def test_a_project_moves_to_another_stack_and_nothing_is_lost_sent_twice_or_left
         until(reserved, PATIENCE_S, lambda: f"{len(found)} were found")
         tenant.base_url = target.base_url
         assert asyncio.run(consumed(tenant, *range(SHARE))) == [*range(SHARE)]
-        # And when it is deleted where it was, nothing of it is left there, and everything goes on where it is
-        gone, _ = delete(stack, tenant.project_id)
-        assert gone["MessagesTable"] >= exported["MessagesTable"]
-        assert Shop(stack, tenant.project_id, tenant.project_token).counted() <= Counter({"ConfigTableName P": 1})
+        step("consumed")
+        if WITH_REPORTS:
+            # And the night finds everything accounted for, where it went and where it was
+            assert [reported(target), reported(stack)] == [0, 0]
+            assert curated(stack, tenant.project_id) > 4 * SHARE
+            step("reported")
+        # And when it is deleted where it was, with kills in between, nothing of it is left there
+        assert sum(mentioned(stack, tenant.project_id).values()) > 4 * SHARE
+        removing = ("projects", "delete", tenant.project_id, "--yes")
+        for place in ("ConfigTable", "MessagesTable", "bodies bucket", "delivery records"):
+            assert killed_after(stack, f"done: {place}", *removing)
+        removed, _ = delete(stack, tenant.project_id)
+        step(f"deleted: {removed}")
+        if WITH_REPORTS:
+            # And what was made of its records is made again, with nothing lost
+            assert reported(stack) == 0
+            assert curated(stack, tenant.project_id) == 0
+            step("reported again")
+        a_quarter_of_an_hour_later(stack, tenant.project_id)
+        for _ in range(2):
+            assert {each["left"] for each in cli(stack, *removing)} == {0}
+        # Reports are those of all projects, and end with their retention
+        left = {place: count for place, count in mentioned(stack, tenant.project_id).items() if "/reports" not in place}
+        assert left == {}
+        step("nothing is left")
+        # And everything goes on where it is
         there.post("sent", 1, "last-{}")
         endpoint.wait(delivered + 2 * SHARE + 4, PATIENCE_S)
