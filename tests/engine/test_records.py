@@ -22,6 +22,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.base.verdict import Verdict
 from pushhub.engine.count_attempts import CountAttempts
 from pushhub.engine.model.activity import ATTEMPTS_A_WRITE, HOUR_MS, Activity, SubscriberActivity
+from pushhub.engine.model.pulse import Pulse
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_delivery
 from pushhub.engine.ports import ActivityStore, AttemptCountStore
@@ -252,6 +253,55 @@ def test_an_object_that_could_not_be_written_is_not_named(client: S3Client, tele
             records.run([an_inserted_message(2)], table="messages")
     records.run([an_inserted_message(3)], table="messages")
     assert links(client)["messages-3-3-1.json.gz"] == ["link/dt=2026-11-18/hour=11/messages-1-1-1.json.gz"]
+
+
+def pulses(client: S3Client, *minutes: int, hour: int = 12) -> None:
+    """A pulse of one table comes out of its stream, to an environment that has written nothing yet."""
+    for minute in minutes:
+        at = ACCEPTED // HOUR_MS * HOUR_MS + (hour - 11) * HOUR_MS + minute * 60_000
+        sent = Pulse(table="messages", at=at)
+        S3RecordStore(client, BUCKET).write([sent], table="messages", first=f"{hour}{minute:02}", last="9")
+
+
+def test_what_no_later_object_of_an_environment_names_is_named_in_the_next_hour(
+    client: S3Client, telemetry: FakeTelemetry
+) -> None:
+    # Given two environments that died, one of them after two objects
+    records_of(client, telemetry).run([an_inserted_message(1)], table="messages")
+    other = records_of(client, telemetry)
+    other.run([an_inserted_message(2)], table="messages")
+    other.run([an_inserted_message(3)], table="messages")
+    # When the pulses of the next hour come out, Then the one ten past names all of the hour, and the others none
+    pulses(client, 0, 5, 10, 15)
+    named = {key: each for key, each in links(client).items() if key.startswith("messages-12")}
+    hour = "link/dt=2026-11-18/hour=11"
+    assert named == {
+        "messages-1200-9-1.json.gz": [],
+        "messages-1205-9-1.json.gz": [],
+        "messages-1210-9-1.json.gz": [f"{hour}/messages-{n}-{n}-1.json.gz" for n in (1, 2, 3)],
+        "messages-1215-9-1.json.gz": [],
+    }
+
+
+def test_an_hour_is_named_across_midnight_and_however_long_its_listing_is(client: S3Client) -> None:
+    for n in range(3):
+        key = f"records/dt=2026-11-18/hour=23/m-{n}-{n}-1.json.gz"
+        client.put_object(Bucket=BUCKET, Key=key, Body=gzip.compress(b""))
+    real = client.list_objects_v2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "list_objects_v2", lambda **query: real(MaxKeys=2, **query))
+        pulses(client, 10, hour=24)
+    named = [f"link/dt=2026-11-18/hour=23/m-{n}-{n}-1.json.gz" for n in range(3)]
+    assert links(client)["messages-2410-9-1.json.gz"] == named
+
+
+def test_a_listing_that_fails_holds_no_record_up(client: S3Client, telemetry: FakeTelemetry) -> None:
+    records_of(client, telemetry).run([an_inserted_message(1)], table="messages")
+    with Stubber(client) as stubber:
+        stubber.add_client_error("list_objects_v2", "AccessDenied", http_status_code=403)
+        stubber.add_response("put_object", {})
+        pulses(client, 10)
+        stubber.assert_no_pending_responses()
 
 
 def test_changes_that_are_no_events_make_no_object(records: Records, client: S3Client) -> None:

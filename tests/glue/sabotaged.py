@@ -28,7 +28,7 @@ from tests.glue.frames import rows_of
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 from tests.glue.table_pages import TablePages
 
-from pushhub.engine.model.pulse import Pulse
+from pushhub.engine.model.pulse import NAMES_MS, Pulse
 from pushhub.engine.model.record import LINK, PULSE_EVERY_S, DeliveryRecord
 from pushhub.engine.store._delivery_items import encode_delivery
 
@@ -241,7 +241,13 @@ def _followed(hub: Hub, taken: frozenset[Line], removed: set[Batch]) -> set[Batc
         if former and batch not in removed:
             followed.add(former)
         before[_environment(batch)] = batch
-    return followed
+    naming = {hour for each in hub.lines if each not in taken and (hour := _named_hour([each])) is not None}
+    return followed | {each for each in whole | removed if each[2] // 60 in naming}
+
+
+def _named_hour(lines: Iterable[Line]) -> int | None:
+    """The hour, counted from 1970, whose objects an object with these lines names."""
+    return next((each.at // HOUR - 1 for each in lines if not each.kind and each.at % HOUR == NAMES_MS), None)
 
 
 def _environment(batch: Batch) -> tuple[str, int, int]:
@@ -410,6 +416,7 @@ def named_by(spark: SparkSession, folder: Path, hub: Hub, parts: Sequence[Part],
             batches[each.batch].append(each)
     removed = {line.batch for each in parts if each.object_removed for line in each.lines}
     environments: dict[tuple[str, int, int], str] = {}
+    of_hour: dict[int, list[str]] = defaultdict(list)
     nights: list[int | None] = [None] * len(parts)
     false: list[dict[str, Any]] = []
     by: set[str] = set()
@@ -423,8 +430,10 @@ def named_by(spark: SparkSession, folder: Path, hub: Hub, parts: Sequence[Part],
                 lines = [each for each in hub.lines if each.batch == batch]
             else:
                 lines = batches.pop(batch)
-                _write(folder / "records", batch, lines, former)
+                named = of_hour[hour] if (hour := _named_hour(lines)) is not None else []
+                _write(folder / "records", batch, lines, [*([former] if former else []), *named])
             environments[_environment(batch)] = _name(batch, lines)
+            of_hour[batch[2] // 60].append(_name(batch, lines))
         for row in _breaches(spark, folder, hub, now):
             whose = [number for number, part in enumerate(parts) if _tells_of(row, part)]
             by.update(row["finding"] for _ in whose)
@@ -446,13 +455,13 @@ def _name(batch: Batch, lines: Sequence[Line]) -> str:
     return f"{at:dt=%Y-%m-%d/hour=%H}/{TABLES[stream]}-{minute}{shard}-{minute}{shard}-{len(lines)}.json.gz"
 
 
-def _write(records: Path, batch: Batch, lines: Sequence[Line], former: str | None) -> None:
+def _write(records: Path, batch: Batch, lines: Sequence[Line], named: Iterable[str]) -> None:
     file = records / _name(batch, lines)
     file.parent.mkdir(parents=True, exist_ok=True)
     texts = [each.text for each in lines]
-    if former:
-        at = json.loads(texts[0])["at"]
-        texts.append(json.dumps({"schema_version": 2, "record_id": f"{LINK}/{former}", "kind": LINK, "at": at}))
+    at = json.loads(texts[0])["at"]
+    for each in dict.fromkeys(named):
+        texts.append(json.dumps({"schema_version": 2, "record_id": f"{LINK}/{each}", "kind": LINK, "at": at}))
     file.write_bytes(gzip.compress("".join(f"{each}\n" for each in texts).encode(), 1, mtime=0))
 
 

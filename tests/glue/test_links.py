@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from tests.glue.lives import DAY, HOUR, MINUTE, NOON, Lives
 from tests.glue.runs import asked, proved
 
+from pushhub.engine.model.pulse import NAMES_MS, Pulse
 from pushhub.engine.model.record import LINK, DeliveryRecord
 
 LATE = datetime(2026, 11, 20, tzinfo=UTC)
@@ -102,12 +103,29 @@ def test_a_removed_object_of_which_nothing_else_is_left_is_named(
         assert gone.name in finding["detail"]
 
 
-def test_the_last_object_of_an_environment_is_named_by_nobody(spark: SparkSession, tmp_path: Path) -> None:
-    # Given an environment whose last object, with all there was of a message, is removed: a limit of the proof
+def test_the_last_object_of_an_environment_is_named_by_the_next_hour(spark: SparkSession, tmp_path: Path) -> None:
+    # Given an environment whose last object, with all there was of a message, is removed
+    at = NOON - DAY
     objects = []
     for n in range(2):
         lives = Lives(posted=n * 10)
-        lives.remove(lives.reserve(lives.put(NOON - DAY + n), NOON - DAY + n + 1_000), NOON - DAY + n + 2_000)
-        objects.append((NOON - DAY, lives.records))
-    written(tmp_path, objects)[-1].unlink()
-    assert proved(spark, asked(tmp_path, first=date(2026, 11, 17))).findings == []
+        lives.remove(lives.reserve(lives.put(at + n), at + n + 1_000), at + n + 2_000)
+        objects.append((at, lives.records))
+    files = written(tmp_path, objects)
+    last = files[-1]
+    last.unlink()
+    # When nothing names it, Then nothing tells of it
+    arguments = asked(tmp_path, first=date(2026, 11, 17))
+    assert proved(spark, arguments).findings == []
+    # And when another environment has named all objects of the hour, with its pulse of ten past the next one
+    place = tmp_path / "records" / f"{datetime.fromtimestamp((at + HOUR) / 1000, UTC):dt=%Y-%m-%d/hour=%H}"
+    place.mkdir()
+    pulse = Pulse(table="lines", at=at // HOUR * HOUR + HOUR + NAMES_MS).as_fields()
+    names = [f"{LINK}/{each.relative_to(tmp_path / 'records')}" for each in files]
+    lines = [pulse, *({"schema_version": 2, "record_id": each, "kind": LINK, "at": pulse["at"]} for each in names)]
+    (place / "l-9-9-1.json.gz").write_bytes(gzip.compress("".join(f"{json.dumps(each)}\n" for each in lines).encode()))
+    # Then the night names it, and only it
+    found = [each for each in proved(spark, arguments).findings if each["finding"] == "object_missing"]
+    assert len(found) == 1
+    assert last.name in found[0]["detail"]
+    assert files[0].name not in found[0]["detail"]

@@ -5,9 +5,18 @@ can be told from silence of its senders (``docs/records.md``). Pure.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.record import PULSE, PULSE_EVERY_S, SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.record import DeliveryRecord
+
+NAMES_MS = 600_000
+"""How far into an hour the pulse is with which all objects of the hour before are named: what was late has come."""
+
+HOUR_MS = 3_600_000
 
 KEPT_S = 10 * 86_400
 """How long a pulse stays in its table: longer than the days that the delivery report compares with the tables."""
@@ -40,3 +49,14 @@ def pulse_time(now: int) -> int:
     """The time that a pulse sent now stands for: the begin of its five minutes. Epoch milliseconds, both."""
     every = PULSE_EVERY_S * 1000
     return now // every * every
+
+
+def names_the_hour_before(line: DeliveryRecord | Pulse) -> str | None:
+    """The folder of the hour whose objects an object with this line names, ``dt=2026-11-18/hour=10``; None if it does
+    not. One pulse of an hour does, through each table's stream: also what no object names that came after it, as its
+    environment wrote no more, is then named by three.
+    """
+    if not isinstance(line, Pulse) or line.at % HOUR_MS != NAMES_MS:
+        return None
+    before = iso_time(line.at - HOUR_MS)
+    return f"dt={before[:10]}/hour={before[11:13]}"

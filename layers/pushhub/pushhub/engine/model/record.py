@@ -26,8 +26,8 @@ PULSE: Final = "pulse"
 """
 
 LINK: Final = "link"
-"""The ``kind`` of a line that names the object which the same environment wrote before. Its ``record_id`` is ``link/``
-and that object's key below ``records/``.
+"""The ``kind`` of a line that names an object which was written before. Its ``record_id`` is ``link/`` and that
+object's key below ``records/``.
 """
 
 PULSE_EVERY_S: Final = 300

@@ -1,5 +1,5 @@
 """The record store on S3: gzip JSON lines, written once. The key depends on the stream records alone, and so do the
-bytes but for the last line, which names the object that was written before (decision 0117).
+bytes but for the last lines, which name objects that were written before (decisions 0117, 0131).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import aws_call
+from pushhub.engine.model.pulse import names_the_hour_before
 from pushhub.engine.model.record import LINK, NO_RECORDS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.record import DeliveryRecord
+
+
+_PAGES = 10
+"""Of a listing, a thousand objects each: how many objects of an hour are named at most."""
 
 
 class S3Records:
@@ -83,8 +88,10 @@ class S3RecordStore:
         key = f"records/dt={date}/hour={hour}/{table}-{first}-{last}-{len(records)}.json.gz"
         fields = [record.as_fields() for record in records]
         # Not counted in the key, which is the same whichever environment writes the batch.
-        if self._before:
-            fields.append(_link(self._before, at=str(fields[0]["at"])))
+        named = [self._before] if self._before else []
+        for prefix in {each for record in records if (each := names_the_hour_before(record)) is not None}:
+            named += self._listed(f"records/{prefix}/")
+        fields += [_link(each, at=str(fields[0]["at"])) for each in dict.fromkeys(named)]
         lines = "".join(_line(each) + "\n" for each in fields)
         # A timestamp in the gzip header would change the bytes on each run.
         written = self._put_once(key, gzip.compress(lines.encode(), mtime=0), "application/gzip")
@@ -94,6 +101,22 @@ class S3RecordStore:
     def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
         content = _line({"error": error, "record": stream_record})
         self._put_once(f"records/quarantine/{table}-{sequence}.json", content.encode(), "application/json")
+
+    def _listed(self, prefix: str) -> list[str]:
+        """The objects that are there; those up to where it failed, as nothing that is recorded may depend on it."""
+        found: list[str] = []
+        start: dict[str, Any] = {}
+        try:
+            for _ in range(_PAGES):
+                with aws_call("s3:ListObjectsV2"):
+                    page = self._client.list_objects_v2(Bucket=self._bucket, Prefix=prefix, **start)
+                found += [each["Key"] for each in page.get("Contents", [])]
+                if not page.get("IsTruncated"):
+                    break
+                start = {"ContinuationToken": page["NextContinuationToken"]}
+        except Unavailable:
+            return found
+        return found
 
     def _put_once(self, key: str, body: bytes, content_type: str) -> bool:
         """Write an object unless it exists; returns whether it was written now."""
