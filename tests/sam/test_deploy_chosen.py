@@ -23,7 +23,15 @@ import requests
 from cli.__main__ import run
 from cli.erasing import SETTLED_MS
 from cli.rights import RIGHTS
-from tests.sam.conftest import STACK, Deployment, allow_batches, allow_plain_http, deploy
+from tests.sam.conftest import (
+    STACK,
+    UNKNOWN_KEYS,
+    Deployment,
+    allow_batches,
+    allow_plain_http,
+    deploy,
+    without_conditions,
+)
 from tests.sam.sink import Sink
 from tests.sam.test_deploy import WAIT_SECONDS, push_queue
 from tests.sam.toolbox import REGION
@@ -37,8 +45,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.stack]
 
 LEFT_OUT = {"Deployments", "IngestDeployments", "ControlDeployments", "PushDeployments"}
 """What the emulator does not know: ``AWS::CodeDeploy``."""
-UNKNOWN_KEYS = {"s3:if-none-match", "lambda:FunctionArn"}
-"""Keys of conditions that the emulator does not know, either."""
 GRADUAL = ("Ingest", "Control", "Push")
 ACCOUNT = "arn:aws:iam::000000000000"
 BO, EVE = "bo", "eve"
@@ -115,23 +121,6 @@ def allow_simulation(deployment: Deployment) -> None:
         PolicyName="simulates",
         PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [asks]}),
     )
-
-
-def without_conditions(deployment: Deployment) -> set[str]:
-    """Work around MiniStack 1.5.33: it does not know some keys of conditions, so that these never hold. Returns which
-    it was.
-    """
-    iam, found = deployment.client("iam"), set()
-    for role in iam.list_roles()["Roles"]:
-        for policy in iam.list_role_policies(RoleName=role["RoleName"])["PolicyNames"]:
-            document = iam.get_role_policy(RoleName=role["RoleName"], PolicyName=policy)["PolicyDocument"]
-            for statement in document["Statement"]:
-                keys = {key for each in statement.get("Condition", {}).values() for key in each}
-                if keys & UNKNOWN_KEYS:
-                    del statement["Condition"]
-                    found |= keys
-            iam.put_role_policy(RoleName=role["RoleName"], PolicyName=policy, PolicyDocument=json.dumps(document))
-    return found
 
 
 def rights(deployment: Deployment, function: str) -> str:
