@@ -8,6 +8,7 @@ that have a stream carry a mark by which the stream's readers know that they are
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import re
 from collections import Counter
@@ -189,6 +190,8 @@ class Importing(Carrier):
         }
 
     def _put_records(self, project_id: str) -> int:
+        # An object outlives what is taken out of it when a project is deleted, so its name is not the project's.
+        whose = hashlib.sha256(project_id.encode()).hexdigest()[:16]
         count = 0
         for name in self.folder.files(RECORDS):
             by_hour: dict[str, list[dict[str, Any]]] = {}
@@ -198,7 +201,7 @@ class Importing(Carrier):
             for hour, records in by_hour.items():
                 for start in range(0, len(records), _RECORDS_IN_OBJECT):
                     some = records[start : start + _RECORDS_IN_OBJECT]
-                    key = f"records/dt={day}/hour={hour}/imported-{project_id}-{start}-{len(some)}.json.gz"
+                    key = f"records/dt={day}/hour={hour}/imported-{whose}-{start}-{len(some)}.json.gz"
                     self._write_once(key, _lines(some), "application/gzip")
                     count += len(some)
         return count

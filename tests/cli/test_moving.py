@@ -194,6 +194,22 @@ def test_everything_of_a_project_comes_to_another_stack_with_the_same_ids(mover:
     assert (exported["bodies"], exported["records"], exported["audit"]) == (len(BODIES), 3, 1)
 
 
+def test_of_an_imported_project_nothing_is_left_when_it_is_deleted_not_even_in_names(mover: Mover, hub: Hub) -> None:
+    write_records(hub)
+    mover.exports("--with-keys")
+    mover.leaves()
+    mover.imports()
+    assert any(hub.project.encode() in body for [body] in hub.stored(RECORDS_BUCKET).values())
+    hub.delete()
+    hub.now += SETTLED_MS
+    hub.delete(code=0)
+    for bucket in (aws.BUCKET, RECORDS_BUCKET):
+        named = [
+            key for key, kept in hub.stored(bucket).items() if hub.project.encode() in b"".join((key.encode(), *kept))
+        ]
+        assert named == []
+
+
 def test_wherever_an_export_or_an_import_is_killed_the_next_run_goes_on(
     mover: Mover, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
