@@ -11,6 +11,7 @@ from tests.template.cloudformation import Resource, deployed, of_type, reference
 ROLES = of_type("AWS::IAM::Role")
 
 WILDCARDS = {
+    "arn:${AWS::Partition}:cloudformation:*:*:stack/${AWS::StackName}/*": "the stack, also with another id",
     "${BodiesBucket.Arn}/bodies/*": "each object has a key of its own",
     "${BodiesBucket.Arn}/webhooks/*": "each object has a key of its own",
     "${BodiesBucket.Arn}/hub/*": "each object has a key of its own",
@@ -58,7 +59,7 @@ OF_OPERATORS = [
     {"lambda:CreateEventSourceMapping", "lambda:DeleteEventSourceMapping"},
 ]
 """What takes no resource of what operators do."""
-WHERE = {"AWS::StackId", "AWS::Partition", "AWS::Region", "AWS::AccountId"}
+WHERE = {"AWS::StackName", "AWS::Partition", "AWS::Region", "AWS::AccountId"}
 
 
 def statements(role: Resource) -> Iterator[dict[str, Any]]:
@@ -97,7 +98,7 @@ def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
             known = text.endswith("}:catalog") or (
                 resource == "*" and set(statement["Action"]) in [OF_INTERFACES, OF_DEPLOYMENTS, *OF_OPERATORS]
             )
-            known = known or resource == {"Ref": "AWS::StackId"} or text.endswith(":${AWS::Region}::/account")
+            known = known or text.endswith((":stack/${AWS::StackName}/*", ":${AWS::Region}::/account"))
             assert references(resource) - WHERE or known, f"{resource} names nothing"
             assert "*" not in text or text in WILDCARDS
 
