@@ -141,7 +141,7 @@ def scatter_of(failed: Floats, tried: Floats, day: NDArray[np.int64]) -> Scatter
         tried: First tries by hour.
         day: The day of each hour, counted from 0.
     """
-    of_day = [np.bincount(day, weights=each) for each in (failed, tried)]
+    of_day: list[Floats] = [np.bincount(day, weights=each).astype(np.float64) for each in (failed, tried)]
     heard = np.flatnonzero(of_day[1])
     days = heard[np.argsort(of_day[0][heard] / of_day[1][heard], kind="stable")][:-WORST_DAYS]
     kept = np.isin(day, days)
