@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from glue_jobs.bundle import bundle
 from glue_jobs.libraries import PLATFORM
-from tests.sam.conftest import STACK, Deployment
+from tests.sam.conftest import STACK, Deployment, deploy
 from tests.sam.sink import Sink
 from tests.sam.toolbox import ROOT
 from tests.template.cloudformation import deployed
@@ -197,6 +197,22 @@ def test_tables_are_in_the_catalog(deployment: Deployment) -> None:
         # What the function records writes, and the lists of the files of the report's tables
         place = "records" if table["Name"] == "raw_records" else f"curated/days/{table['Name']}"
         assert table["StorageDescriptor"]["Location"] == f"s3://{bucket}/{place}/"
+
+
+def test_what_an_operator_may_ask_for_is_deployed_too(deployment: Deployment, build: Path) -> None:
+    # Given a hub without optional parts
+    functions = deployment.client("lambda")
+    ingest, api = deployment.outputs["IngestFunctionName"], deployment.outputs["WebSocketApiId"]
+    assert functions.get_function_configuration(FunctionName=ingest)["Runtime"] == "python3.11"
+    # When they are requested
+    asked = ("WebSocketAccessLog=stack-role", "IngestConcurrency=20", "DispatchConcurrency=10", "ControlConcurrency=30")
+    deploy(build, deployment.emulator, *asked, "EdgeDistribution=true", "Runtime=python3.14")
+    # Then connections are logged with the account's new role, and the runtime is the newer one (the emulator accepts
+    # reserved concurrency but ignores it)
+    [stage] = deployment.client("apigatewayv2").get_stages(ApiId=api)["Items"]
+    assert ":log-group:/aws/vendedlogs/pushhub-websocket-api" in stage["AccessLogSettings"]["DestinationArn"]
+    assert "ApiGatewayLogsRole" in deployment.client("apigateway").get_account()["cloudwatchRoleArn"]
+    assert functions.get_function_configuration(FunctionName=ingest)["Runtime"] == "python3.14"
 
 
 def test_no_function_was_refused_anything_or_failed_otherwise(deployment: Deployment) -> None:
