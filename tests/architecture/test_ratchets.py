@@ -39,10 +39,8 @@ LINES = {
     "layers/pushhub/pushhub": 70_400,
     "cli": 8_100,
     "functions": 250,
-    "glue_jobs": 9_000,
-    "local": 8_500,
     "glue_jobs": 9_100,
-    "local": 8_600,
+    "local": 8_500,
     "simulation": 16_000,
     "bench": 7_250,
 }
