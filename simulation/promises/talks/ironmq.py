@@ -101,7 +101,7 @@ def life(talk: Talk) -> None:
     talk.ask("DELETE", f"/queues/life/messages/{second}", {}, shows={"msg": "Deleted"})
     talk.ask("DELETE", f"/queues/life/messages/{second}", {}, status=404, shows=NO_MESSAGE)
     talk.ask("GET", "/queues/life/messages?n=3", shows={"messages": [shown[0], shown[2]]})
-    talk.sleep(6)
+    talk.sleep(6, exactly=True)
     talk.ask("GET", "/queues/life", shows={"queue": {"size": 2, "total_messages": 3}})
     later = {"messages": [{"body": "d", "delay": 20}, {"body": "e", "delay": A_WEEK}]}
     talk.ask("POST", "/queues/life/messages", later, status=201)
@@ -110,7 +110,7 @@ def life(talk: Talk) -> None:
     )
     talk.refused("POST", "/queues/life/messages", {"messages": []}, {"messages": [{}]}, {"messages": [{"body": 1}]}, {})
     talk.ask("GET", "/queues/life/messages?n=9", shows={"messages": [{"id": first}, {"id": third}]})
-    talk.sleep(22)
+    talk.sleep(22, exactly=True)
     talk.ask("GET", "/queues/life/messages?n=9", shows={"messages": [{"id": first}, {"id": third}, {"body": "d"}]})
     talk.ask("GET", "/queues/life", shows={"queue": {"size": 4, "total_messages": 5}})
     talk.ask("POST", "/queues/life/webhook", b"\xff\x00bytes", status=201, shows=put_on)
@@ -147,7 +147,7 @@ def reservations(talk: Talk) -> None:
     talk.is_so("another reservation", lambda each: each != one["reservation_id"], touched["reservation_id"])
     talk.ask("DELETE", path, {"reservation_id": one["reservation_id"]}, status=403)
     talk.ask("GET", path, shows={"message": {"reserved_count": 2}})
-    talk.sleep(95)
+    talk.sleep(95, exactly=True)
     talk.ask(
         "POST",
         "/queues/work/reservations",
@@ -156,9 +156,9 @@ def reservations(talk: Talk) -> None:
     )
     talk.ask("DELETE", path, {"reservation_id": touched["reservation_id"]}, shows={"msg": "Deleted"})
     talk.ask("GET", path, status=404, shows=NO_MESSAGE)
-    talk.sleep(46)
+    talk.sleep(46, exactly=True)
     talk.ask("POST", "/queues/work/reservations", {"n": 2}, shows={"messages": []})
-    talk.sleep(6)
+    talk.sleep(6, exactly=True)
     again = talk.ask(
         "POST",
         "/queues/work/reservations",
@@ -179,14 +179,14 @@ def reservations(talk: Talk) -> None:
         {"n": 9, "timeout": 1},
         shows={"messages": [{"id": ids[2]}, {"id": ids[3]}]},
     )
-    talk.sleep(3)
+    talk.sleep(3, exactly=True)
     talk.ask(
         "POST",
         "/queues/work/reservations",
         {"n": 9, "timeout": 40},
         shows={"messages": [{"id": ids[2]}, {"id": ids[3]}]},
     )
-    talk.sleep(9)
+    talk.sleep(9, exactly=True)
     talk.ask(
         "POST",
         "/queues/work/reservations",
@@ -243,12 +243,12 @@ def expiry(talk: Talk) -> None:
         "POST", "/queues/brief/messages", {"messages": [{"body": "a"}, {"body": "b", "delay": 30}]}, status=201
     )["ids"]
     talk.ask("POST", "/queues/brief/reservations", {"timeout": 10}, shows={"messages": [{"id": ids[0]}]})
-    talk.sleep(55)
+    talk.sleep(55, exactly=True)
     talk.ask("GET", "/queues/brief/messages?n=9", shows={"messages": [{"id": each} for each in ids]})
-    talk.sleep(6)
+    talk.sleep(6, exactly=True)
     talk.ask("GET", "/queues/brief/messages?n=9", shows={"messages": [{"id": ids[1]}]})
     talk.ask("GET", f"/queues/brief/messages/{ids[0]}", status=404, shows=NO_MESSAGE)
-    talk.sleep(32)
+    talk.sleep(32, exactly=True)
     talk.ask("POST", "/queues/brief/reservations", {"n": 9}, shows={"messages": []})
     talk.ask("DELETE", "/queues/brief")
 
@@ -262,7 +262,7 @@ def dead_letters(talk: Talk) -> None:
     for count in (1, 2):
         got = {"messages": [{"id": one, "reserved_count": count}]}
         talk.ask("POST", "/queues/tired/reservations", {"timeout": 2}, shows=got)
-        talk.sleep(4)
+        talk.sleep(4, exactly=True)
     talk.ask("POST", "/queues/tired/reservations", {}, shows={"messages": []})
     talk.ask("POST", "/queues/letters/reservations", {"n": 9}, shows={"messages": [{"id": one, "body": "tired é"}]})
     talk.ask("GET", f"/queues/tired/messages/{one}", status=404)
