@@ -84,11 +84,11 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
         dynamodb={**dict.fromkeys(_TABLES, "Scan BatchWriteItem"), "ConfigTable": "Scan BatchWriteItem DeleteItem"},
         s3={
             "BodiesBucket": "ListBucketVersions",
-            "BodiesBucket/*": "DeleteObjectVersion",
+            "BodiesBucket/*": "DeleteObject DeleteObjectVersion",
             "RecordsBucket": "ListBucket ListBucketVersions",
-            "RecordsBucket/records/*": "GetObject PutObject DeleteObjectVersion",
+            "RecordsBucket/records/*": "GetObject PutObject DeleteObject DeleteObjectVersion",
             "RecordsBucket/curated/*": "GetObject",
-            "RecordsBucket/audit/*": "DeleteObjectVersion",
+            "RecordsBucket/audit/*": "DeleteObject DeleteObjectVersion",
         },
     ),
     "projects export": _FINDS

@@ -83,8 +83,11 @@ def rights_of(service: str, operation: str, given: dict[str, Any]) -> Iterator[R
                 yield Right(f"dynamodb:{name}", PLACES[item["TableName"]])
     elif operation == "DeleteObjects":
         for each in given["Delete"]["Objects"]:
-            name = "DeleteObjectVersion" if "VersionId" in each else "DeleteObject"
-            yield Right(f"s3:{name}", f"{PLACES[given['Bucket']]}/{each['Key']}")
+            place = f"{PLACES[given['Bucket']]}/{each['Key']}"
+            # "You must always specify the s3:DeleteObject permission" (the operation's documentation in botocore).
+            yield Right("s3:DeleteObject", place)
+            if "VersionId" in each:
+                yield Right("s3:DeleteObjectVersion", place)
     elif "Bucket" in given:
         yield Right(action, PLACES[given["Bucket"]] + (f"/{given['Key']}" if "Key" in given else ""))
     elif "TableName" in given:

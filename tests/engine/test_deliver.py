@@ -23,7 +23,7 @@ from pushhub.engine.circuits import Gate
 from pushhub.engine.deliver import CLOCK_SKEW_MS, MANUAL_HEAD_START_MS, Deliver, Requests
 from pushhub.engine.delivery_news import DeliveryNews
 from pushhub.engine.in_order import InOrder
-from pushhub.engine.job import DEADLINE_MARGIN_MS, Follow, Following
+from pushhub.engine.job import DEADLINE_MARGIN_MS, EARLY_MS, Follow, Following
 from pushhub.engine.model.answer_rules import STANDARD_RULES, Asked, Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS, Exponential, FixedDelay
 from pushhub.engine.model.circuit import Circuit, SubscriberKey
@@ -959,8 +959,27 @@ def test_a_duplicates_failure_leaves_what_the_first_one_wrote() -> None:
     first = replace(stored, attempts=2, tries=2, due_at=START + 60_000, version=2)
     bench.meanwhile = lambda: bench.messages.save(first)
     bench.outcomes = [answered(500)]
-    assert bench.run(message, stored) == Following(Follow.LATER, START + 60_000)
+    # Its order goes behind that of the first one: it comes when the first one's next request, of at most ten seconds, is
+    # over
+    assert bench.run(message, stored) == Following(Follow.LATER, START + 60_000 + 10_000 + DEADLINE_MARGIN_MS)
     assert bench.stored(message) == first
+
+
+@pytest.mark.parametrize(
+    ("wait_ms", "attempts", "late_ms"),
+    [
+        (EARLY_MS + 1, 1, 10_000 + DEADLINE_MARGIN_MS),
+        (EARLY_MS, 1, 0),  # clocks differ
+        (EARLY_MS + 1, 0, 0),  # a message that was posted with a delay
+    ],
+)
+def test_an_order_that_comes_early_stays_behind_the_one_that_made_the_last_attempt(
+    wait_ms: int, attempts: int, late_ms: int
+) -> None:
+    bench, message = Bench(), a_message()
+    stored = waiting(message, due_at=START + wait_ms, attempts=attempts)
+    assert bench.run(message, stored) == Following(Follow.LATER, START + wait_ms + late_ms)
+    assert bench.orders == []
 
 
 def test_a_duplicates_success_delivers_what_the_first_one_left_waiting() -> None:

@@ -16,7 +16,17 @@ from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.circuits import Gate
-from pushhub.engine.job import DEADLINE_MARGIN_MS, Follow, Following, Job, look_again, terms_of, when_settled
+from pushhub.engine.job import (
+    DEADLINE_MARGIN_MS,
+    EARLY_MS,
+    Follow,
+    Following,
+    Job,
+    after_the_other,
+    look_again,
+    terms_of,
+    when_settled,
+)
 from pushhub.engine.model.answer_rules import Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS, RetryPolicy
 from pushhub.engine.model.delivery import (
@@ -234,11 +244,12 @@ class Deliver:
         """What comes next, the delivery as it is then, and the terms of the subscriber asked last."""
         has_automatic_tries = delivery.due_at is not None
         terms: Terms | None = None
+        begun = delivery
         while True:
             subscriber = job.push.subscriber(delivery.target)
             policy = job.push.policy_for(subscriber, delivery.subscriber_id)
             step = next_step(delivery, policy, self._clock.now())
-            instead = self._instead_of_attempt(job, delivery, step)
+            instead = self._instead_of_attempt(job, delivery, step, found=delivery is begun)
             if instead:
                 return instead, delivery, terms
             if subscriber is None or subscriber.disabled:
@@ -273,13 +284,16 @@ class Deliver:
             return Following(Follow.NOTHING)
         return None
 
-    def _instead_of_attempt(self, job: Job, delivery: Delivery, step: NextStep) -> Following | None:
-        """What comes next when this order has no attempt to make now."""
+    def _instead_of_attempt(self, job: Job, delivery: Delivery, step: NextStep, *, found: bool) -> Following | None:
+        """What comes next when this order has no attempt to make now; ``found``: it has made none yet."""
         manual = job.received.order.manual
         if manual and step.step not in (Step.ASKED_TRY, Step.CLOSE):
             return Following(Follow.NOTHING)
         if step.step not in (Step.ATTEMPT, Step.ASKED_TRY):
-            return self._without_attempt(job.message, delivery, step)
+            following = self._without_attempt(job.message, delivery, step)
+            waits = step.step is Step.WAIT and step.wait_ms > EARLY_MS and not delivery.scheduled
+            # Another order has made the last attempt, and is on its way as well.
+            return after_the_other(job, delivery) if found and delivery.attempts and waits else following
         asked_by = (delivery.asked_at or 0) + MANUAL_HEAD_START_MS
         if step.step is Step.ASKED_TRY and not manual and self._clock.now() < asked_by:
             return look_again(delivery, asked_by)  # an order of its own is on the way; both would make the try
@@ -430,13 +444,15 @@ class Deliver:
             )
             return self._scheduled_if_long(with_proof(after, outcome.proof))
 
-        after = with_span(attempted(delivery), span)
+        after, counts = with_span(attempted(delivery), span), True
         try:
             self._messages.save(after)
         except Conflict:
-            after = self._merge_attempt(job, delivery, outcome, attempted, span)
+            after, counts = self._merge_attempt(job, delivery, outcome, attempted, span)
         self._admission.learn(job, outcome, asked, probe=probe)
         self._news.attempted(job, subscriber, delivery, after, outcome)
+        if not counts and not order.manual and after.wakes_at is not None and not after.scheduled:
+            return after_the_other(job, after)
         return after
 
     def _span(self, order: PushOrder) -> Span | None:
@@ -465,25 +481,25 @@ class Deliver:
         outcome: Outcome,
         attempted: Callable[[Delivery], Delivery],
         span: Span | None,
-    ) -> Delivery:
-        """The delivery changed during the attempt: record the attempt if it still counts."""
+    ) -> tuple[Delivery, bool]:
+        """The delivery changed during the attempt: record the attempt if it still counts, and tell whether it does."""
 
-        def once() -> Delivery:
+        def once() -> tuple[Delivery, bool]:
             current = self._messages.delivery(job.received.order.key)
             if current is None:
                 # Removed by its TTL; there is nothing left to record.
-                return close(begun, DeliveryState.EXPIRED, self._clock.now())
+                return close(begun, DeliveryState.EXPIRED, self._clock.now()), True
             if counts_as_it_is(current, begun):
                 folded: Delivery | None = attempted(current)
             else:
                 folded = merge_attempt(current, begun, outcome.answer, outcome.verdict)
             if folded is None:
-                return current
+                return current, False
             folded = with_span(folded, span)
             if folded.attempts > current.attempts:
                 folded = with_proof(folded, outcome.proof)
             self._messages.save(folded)
-            return folded
+            return folded, True
 
         return until_saved(once, doing="recording an attempt under contention")
 

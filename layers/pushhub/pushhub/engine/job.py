@@ -20,6 +20,10 @@ DEADLINE_MARGIN_MS = 5_000
 """Time kept free at the end of an invocation for writing outcomes and arranging what comes next."""
 
 
+EARLY_MS = 5_000
+"""An order that comes so much before its delivery is due is not the one that will be on time."""
+
+
 class Follow(StrEnum):
     """What to do with the SQS message of a delivery after working on it."""
 
@@ -110,6 +114,17 @@ def terms_of(subscriber: Subscriber, delivery: Delivery) -> Terms | None:
 def look_again(delivery: Delivery, at: int) -> Following:
     """Look at a delivery again, from the queue that its next attempt needs."""
     return Following(Follow.LATER if delivery.update_url is None else Follow.POLL, at)
+
+
+def after_the_other(job: Job, delivery: Delivery) -> Following:
+    """Look at a delivery again when another order, which made its last attempt, must have made the next one.
+
+    Two orders for one delivery (SQS delivers a message twice, a stream its records) would otherwise come at the same
+    moment each time, and each make every try. The one behind is kept, as the other may be the one that gets lost.
+    """
+    subscriber = job.push.subscriber(delivery.target)
+    longest_ms = subscriber.timeout_s * 1000 if subscriber else 0
+    return look_again(delivery, (delivery.wakes_at or 0) + longest_ms + DEADLINE_MARGIN_MS)
 
 
 def when_settled(delivery: Delivery) -> Following:
