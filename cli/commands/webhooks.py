@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import click
 
-from ..answers import sections
+from ..answers import fields, section, sections, texts
 from ..dry import changes
 from ..framework import Group, ask, destructive
 from ..hub import HubOptions
@@ -97,7 +97,7 @@ def add_signature(
         scheme["headers"] = {name: value for name, _, value in pairs}
     path = _path(app, endpoint, operational=operational, rest="signatures")
     answer = hub.rest().call("GET", path)
-    kept = [] if answer.get("inheritedFrom") else sections(answer, "signatures")
+    kept = [] if fields(answer).get("inheritedFrom") else sections(answer, "signatures")
     others = [each for each in kept if each.get("preset") != preset]
     _show_signatures(hub, hub.rest().call("PUT", path, {"signatures": [*others, scheme]}))
 
@@ -152,13 +152,15 @@ def remove_signature(
 
 
 def _own(answer: Any) -> list[dict[str, Any]]:
-    if answer.get("inheritedFrom"):
-        raise click.ClickException(f"it has no schemes of its own: these are those of the {answer['inheritedFrom']}")
+    source = fields(answer).get("inheritedFrom")
+    if source:
+        raise click.ClickException(f"it has no schemes of its own: these are those of the {source}")
     return sections(answer, "signatures")
 
 
 def _header(scheme: dict[str, Any]) -> str:
-    return str((scheme.get("header") or {}).get("name") or "webhook-signature")
+    header = scheme.get("header")
+    return str((header.get("name") if isinstance(header, dict) else None) or "webhook-signature")
 
 
 def _found(schemes: list[dict[str, Any]], name: str) -> dict[str, Any]:
@@ -169,7 +171,7 @@ def _found(schemes: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def _show_signatures(hub: HubOptions, answer: Any) -> None:
-    source = answer.get("inheritedFrom")
+    source = fields(answer).get("inheritedFrom")
     rows = ({**each, "header": _header(each), "inheritedFrom": source} for each in sections(answer, "signatures"))
     hub.show({name: row.get(name) for name in _SIGNATURE_COLUMNS} for row in rows)
 
@@ -188,9 +190,9 @@ def show_gates(hub: HubOptions, *, app: str | None, endpoint: str, operational: 
     rows: list[dict[str, Any]] = []
     for gate in ("oauth", "mtls"):
         answer = rest.call("GET", _path(app, endpoint, operational=operational, rest=f"{gate}-config"))
-        config = answer.get("config") or {}
+        config = section(answer, "config") if fields(answer).get("config") else {}
         told = {name: config.get(name) for name in ("tokenUrl", "clientId", "authMethod", "subject", "endsAt")}
-        rows.append({"gate": gate, "enabled": answer.get("enabled"), **told})
+        rows.append({"gate": gate, "enabled": fields(answer).get("enabled"), **told})
     hub.show(rows)
 
 
@@ -287,4 +289,4 @@ def set_frames(hub: HubOptions, *, origins: tuple[str, ...], app: str | None) ->
 
 
 def _show_frames(hub: HubOptions, answer: Any) -> None:
-    hub.show({"origin": each} for each in answer.get("origins", []))
+    hub.show({"origin": each} for each in texts(answer, "origins"))

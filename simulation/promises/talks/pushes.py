@@ -170,10 +170,10 @@ def expired(talk: Talk) -> None:
     subscribers = [{"name": "never", "url": "https://talk-never.example/in"}]
     talk.ask("PUT", "/queues/old", {"queue": {"message_expiration": 70, "push": {"subscribers": subscribers, **push}}})
     [one] = _post(talk, "old", "too late")
-    talk.sleep(65)
+    talk.sleep(65, exactly=True)
     talk.ask("GET", f"/queues/old/messages/{one}", shows={"message": {"body": "too late"}})
     talk.sleep(10 * MINUTE)
-    talk.came("as often as there was time for", lambda each: 3 <= each <= 4, len(came))
+    talk.came("as often as there was time for", lambda each: (1 if talk.gathered_s else 3) <= each <= 4, len(came))
     talk.ask("GET", f"/queues/old/messages/{one}", status=404)
     [error] = talk.ask("POST", "/queues/too-old/reservations", {"n": 9}, shows={"messages": [...]})["messages"]
     talk.is_so("the report", {"source_msg_id": one, "body": "too late", "reason": "expired"}, json.loads(error["body"]))
