@@ -36,7 +36,7 @@ FASTEST := tests/architecture tests/base tests/engine/model tests/ironmq/wire te
 	tests/web/test_openapi.py tests/web/test_callers.py
 
 .DEFAULT_GOAL := help
-.PHONY: help check simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-sam test-browser test-others test-side-by-side mutants sabotage sam-local lint format environments python
+.PHONY: help check simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-sam test-browser test-others mutants sabotage sam-local lint format environments python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -82,17 +82,18 @@ check: environments ## within a minute whether a change is sane: style, types, t
 	@$(PYTHON) -m pytest -q -x $(IN_TWO) $(FASTEST) & tests=$$!; \
 		$(VENV)/bin/mypy layers/pushhub functions cli; types=$$?; wait $$tests && exit $$types
 
-test: check lint test-side-by-side ## style, types and the fastest tests, then every other test
+# The report's Spark, and sam and the browser, take what the others leave of the machine: the stack mostly waits for its clocks.
+test: environments report-environment ## style, types and the fastest tests, then every other test
+	@mkdir -p build
+	@$(MAKE) --no-print-directory test-report >build/test-report.txt 2>&1 & report=$$!; \
+		$(MAKE) --no-print-directory check lint || { kill $$report; exit 1; }; \
+		$(MAKE) --no-print-directory -k test-sam test-browser >build/test-sam-and-browser.txt 2>&1 & beside=$$!; \
+		$(MAKE) --no-print-directory -k test-others test-stack; others=$$?; \
+		wait $$beside; beside=$$?; wait $$report; report=$$?; \
+		cat build/test-report.txt build/test-sam-and-browser.txt; [ $$others = 0 ] && [ $$beside = 0 ] && exit $$report
 
 test-others: environments
 	@$(PYTHON) -m pytest -q --durations 10 $(IN_TWO) $(addprefix --ignore=,tests/stack tests/sam tests/glue tests/browser $(FASTEST))
-
-# The stack mostly waits for its clocks; the report's Spark, then sam and the browser, take what it leaves of the machine.
-test-side-by-side: environments report-environment
-	@mkdir -p build
-	@$(MAKE) --no-print-directory -k test-report test-sam test-browser >build/test-beside.txt 2>&1 & beside=$$!; \
-		$(MAKE) --no-print-directory -k test-others test-stack; others=$$?; \
-		wait $$beside; beside=$$?; cat build/test-beside.txt; [ $$others = 0 ] && exit $$beside
 
 test-quick: environments ## tests that need no running stack
 	@$(PYTHON) -m pytest -q --durations 10 $(IN_TWO) --ignore tests/stack --ignore tests/sam --ignore tests/glue --ignore tests/browser
