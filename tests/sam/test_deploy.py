@@ -23,7 +23,8 @@ from tests.template.cloudformation import deployed
 
 pytestmark = [pytest.mark.slow, pytest.mark.stack]
 
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 90.0
+"""At most: functions start for the first time, maybe beside all other tests."""
 
 
 def push_queue(*subscribers: str, error_queue: str = "", **settings: int) -> dict[str, Any]:
