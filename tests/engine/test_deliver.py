@@ -959,8 +959,7 @@ def test_a_duplicates_failure_leaves_what_the_first_one_wrote() -> None:
     first = replace(stored, attempts=2, tries=2, due_at=START + 60_000, version=2)
     bench.meanwhile = lambda: bench.messages.save(first)
     bench.outcomes = [answered(500)]
-    # Its order goes behind that of the first one: it comes when the first one's next request, of at most ten seconds, is
-    # over
+    # Its order goes behind that of the first one: it comes when the first one's next request must be over
     assert bench.run(message, stored) == Following(Follow.LATER, START + 60_000 + 10_000 + DEADLINE_MARGIN_MS)
     assert bench.stored(message) == first
 
