@@ -82,6 +82,31 @@ def next_warning(ends_at: int, after: int) -> int | None:
     return next((at for at in (ends_at - days * DAY_MS for days in WARNED_DAYS) if at > after), None)
 
 
+def tell_hourly(
+    notes: EndNotes, now: int, remaining_ms: Callable[[], int], see_to: Callable[[EndNote, int], int]
+) -> int:
+    """Once an hour, see to the notes that are due, and drop each; returns how much was told.
+
+    Args:
+        notes: The notes.
+        now: Epoch milliseconds.
+        remaining_ms: Milliseconds that the run has left; what does not fit in is seen to by the next.
+        see_to: Tells of what a note says if it is still so, and notes the next warning; returns how much it told.
+
+    Raises:
+        Unavailable: It failed; the next run continues.
+    """
+    told = 0
+    if now // 60_000 % 60 != LOOKS_AT_MINUTE:
+        return told
+    for note in notes.due_ends(now):
+        if remaining_ms() < MARGIN_MS:
+            break
+        told += see_to(note, now)
+        notes.forget_end(note)
+    return told
+
+
 Tell = Callable[["ClientCertificate", int], None]
 """Tells a subscriber's owner of a certificate that ends, and in how many days."""
 
@@ -113,15 +138,7 @@ class CertificateEnds:
         Raises:
             Unavailable: It failed; the next run continues, and tells nothing twice.
         """
-        now, told = self._clock.now(), 0
-        if now // 60_000 % 60 != LOOKS_AT_MINUTE:
-            return 0
-        for note in self._notes.due_ends(now):
-            if remaining_ms() < MARGIN_MS:
-                break
-            told += self._see_to(note, now)
-            self._notes.forget_end(note)
-        return told
+        return tell_hourly(self._notes, self._clock.now(), remaining_ms, self._see_to)
 
     def _see_to(self, note: EndNote, now: int) -> int:
         certificate, tell = self._find(note) or (None, None)

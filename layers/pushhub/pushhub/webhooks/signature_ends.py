@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
-from pushhub.engine.certificate_ends import DAY_MS, LOOKS_AT_MINUTE, MARGIN_MS
+from pushhub.engine.certificate_ends import DAY_MS, tell_hourly
 from pushhub.webhooks.signatures import ending, next_warning
 
 if TYPE_CHECKING:
@@ -58,15 +58,7 @@ class SignatureEnds:
         Raises:
             Unavailable: It failed; the next run continues, and tells nothing twice.
         """
-        now, told = self._clock.now(), 0
-        if now // 60_000 % 60 != LOOKS_AT_MINUTE:
-            return 0
-        for note in self._notes.due_ends(now):
-            if remaining_ms() < MARGIN_MS:
-                break
-            told += self._see_to(note, now)
-            self._notes.forget_end(note)
-        return told
+        return tell_hourly(self._notes, self._clock.now(), remaining_ms, self._see_to)
 
     def _see_to(self, note: EndNote, now: int) -> int:
         about, schemes = self._stored(note)
