@@ -249,7 +249,7 @@ class Deliver:
             subscriber = job.push.subscriber(delivery.target)
             policy = job.push.policy_for(subscriber, delivery.subscriber_id)
             step = next_step(delivery, policy, self._clock.now())
-            instead = self._instead_of_attempt(job, delivery, step, found=delivery is begun)
+            instead = self._instead_of_attempt(job, delivery, step, first_look=delivery is begun)
             if instead:
                 return instead, delivery, terms
             if subscriber is None or subscriber.disabled:
@@ -284,8 +284,10 @@ class Deliver:
             return Following(Follow.NOTHING)
         return None
 
-    def _instead_of_attempt(self, job: Job, delivery: Delivery, step: NextStep, *, found: bool) -> Following | None:
-        """What comes next when this order has no attempt to make now; ``found``: it has made none yet."""
+    def _instead_of_attempt(
+        self, job: Job, delivery: Delivery, step: NextStep, *, first_look: bool
+    ) -> Following | None:
+        """What comes next when this order has no attempt to make now; it has made none yet at its ``first_look``."""
         manual = job.received.order.manual
         if manual and step.step not in (Step.ASKED_TRY, Step.CLOSE):
             return Following(Follow.NOTHING)
@@ -293,7 +295,7 @@ class Deliver:
             following = self._without_attempt(job.message, delivery, step)
             waits = step.step is Step.WAIT and step.wait_ms > EARLY_MS and not delivery.scheduled
             # Another order has made the last attempt, and is on its way as well.
-            return after_the_other(job, delivery) if found and delivery.attempts and waits else following
+            return after_the_other(job, delivery) if first_look and delivery.attempts and waits else following
         asked_by = (delivery.asked_at or 0) + MANUAL_HEAD_START_MS
         if step.step is Step.ASKED_TRY and not manual and self._clock.now() < asked_by:
             return look_again(delivery, asked_by)  # an order of its own is on the way; both would make the try

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
 from pushhub.hub.model.message import HubMessage
-from pushhub.hub.model.notice import Level, Notice, message_type, notification_id
+from pushhub.hub.model.notice import Level, Notice, message_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,19 +63,14 @@ class ServiceEnds:
                 hops=0,
             )
             self._log.count_notification(
-                Notice(
-                    project=note.project,
-                    notification_id=notification_id(note.project, message.message_id, Level.WARN, subject),
-                    message_id=message.message_id,
-                    level=Level.WARN,
-                    subject=subject,
+                Notice.once(
+                    note.project,
+                    message.message_id,
+                    Level.WARN,
+                    subject,
                     description=description,
                     origin=name,
-                    occurrences=1,
-                    logged_at=note.at,
-                    updated_at=note.at,
-                    first_attempt=1,
-                    attempt=1,
+                    at=note.at,
                 )
             )
             self._telemetry.event(

@@ -19,7 +19,7 @@ from pushhub.base.steps import Steps
 from pushhub.hub.model.filters import Matches, PatternTimeout, passes
 from pushhub.hub.model.identifiers import identity_of
 from pushhub.hub.model.message import HubMessage
-from pushhub.hub.model.notice import Level, Notice, notification_id
+from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.ports import Claims, CountNotices, Entries, Mappings
 
@@ -145,21 +145,15 @@ class HubRouter:
 
     def _tell(self, incoming: Message, mapping: ServiceMapping, problem: str) -> None:
         subject = f"Not yet sent to {mapping.name}"
-        now = self._clock.now()
         self._log.count_notification(
-            Notice(
-                project=incoming.project,
-                notification_id=notification_id(incoming.project, incoming.message_id, Level.ERROR, subject),
-                message_id=incoming.message_id,
-                level=Level.ERROR,
-                subject=subject,
+            Notice.once(
+                incoming.project,
+                incoming.message_id,
+                Level.ERROR,
+                subject,
                 description=problem,
                 origin=mapping.name,
-                occurrences=1,
-                logged_at=now,
-                updated_at=now,
-                first_attempt=1,
-                attempt=1,
+                at=self._clock.now(),
             )
         )
 

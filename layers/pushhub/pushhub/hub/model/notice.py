@@ -69,6 +69,28 @@ class Notice:
     first_attempt: int
     attempt: int
 
+    @classmethod
+    def once(
+        cls, project: str, message_id: str, level: Level, subject: str, *, description: str, origin: str, at: int
+    ) -> Notice:
+        """A notification of the hub's own, which is no service's answer and occurs once, at a time in epoch
+        milliseconds.
+        """
+        return cls(
+            project=project,
+            notification_id=notification_id(project, message_id, level, subject),
+            message_id=message_id,
+            level=level,
+            subject=subject,
+            description=description,
+            origin=origin,
+            occurrences=1,
+            logged_at=at,
+            updated_at=at,
+            first_attempt=1,
+            attempt=1,
+        )
+
 
 def notification_id(project: str, message_id: str, level: Level, subject: str) -> str:
     """The identity of a notification: message, level and subject. The description is left out because backtraces
