@@ -28,6 +28,7 @@ from botocore.config import Config
 from bench.tables import save, table
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.cloud.clock import SystemClock
+from pushhub.engine.due_queues import DueQueues
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening, schedule
 from pushhub.engine.model.message import Message
@@ -142,10 +143,7 @@ def measured(deliveries: int, subscribers: int) -> tuple[float, Counter[str]]:
         wake = Wake(
             schedule=DynamoDBSchedule(services.client("dynamodb"), "schedule", clock),
             runs=NoRuns(),
-            retry_queue=retry,
-            poll_queue=poll,
-            route_queue=route,
-            internal=lambda _: False,
+            queues=DueQueues(retry=retry, poll=poll, route=route, internal=lambda _: False),
             clock=clock,
             telemetry=Quiet(),
             executor=pool,

@@ -18,18 +18,12 @@ WIDEST = 8
 
 WIDE = {
     "WebhooksPosting": 13,
-    "Push": 12,
-    "Sweep": 12,
     "HubTarget": 11,
     "WebhooksEndpoints": 11,
-    "Consumers": 10,
-    "NotificationSender": 10,
     "Post": 10,
     "CheckAlerts": 9,
     "ConsentTarget": 9,
     "HubIntake": 9,
-    "IdleConnections": 9,
-    "Wake": 9,
     "WebhookTarget": 9,
     "WebhooksAttempts": 9,
 }

@@ -14,7 +14,7 @@ from tests.fakes.hand_notes import FakeHandNotes
 from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.in_hand import AGAIN_MS, FAILED_MS, HIDDEN_S, LEFT_MS, MANY_ORDERS, PROMPT_MS, InHand, ShowAgain
+from pushhub.engine.in_hand import AGAIN_MS, FAILED_MS, HIDDEN_S, LEFT_MS, MANY_ORDERS, PROMPT_MS, Hands, InHand
 from pushhub.engine.ports import Received
 
 LATE_S = 120
@@ -46,7 +46,8 @@ class Bench:
     def dies(self) -> int:
         """The run's process dies; how many messages the next run in its environment shows again."""
         self.notes.die()
-        return ShowAgain(notes=self.notes, queues=[self.source], clock=self.clock, telemetry=FakeTelemetry()).run()
+        hands = Hands(notes=self.notes, queues=[self.source], clock=self.clock, telemetry=FakeTelemetry())
+        return hands.show_again()
 
     @property
     def requests(self) -> int:

@@ -17,7 +17,7 @@ from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine import push as module
-from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS, QUIET_MS, ShowAgain
+from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS, QUIET_MS, Hands
 from pushhub.engine.job import Follow, Following
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
@@ -35,6 +35,7 @@ from pushhub.engine.push import (
     MANUAL_ASIDE_MS,
     REFILL_AFTER_MS,
     UNSURE_WAIT_MS,
+    NextQueues,
     Push,
 )
 from pushhub.engine.slow_lane import BUSY_ORDERS, SlowLane
@@ -87,22 +88,21 @@ class Bench:
         self._takes: dict[str, int] = {}
         self.ports = {name: faulty(queue, name, self.plan) for name, queue in self.queues.items()}
         self.notes = FakeHandNotes()
-        self.push = Push(
-            messages=faulty(self, "messages", self.plan),  # type: ignore[arg-type]
-            deliver=self,  # type: ignore[arg-type]
-            retry_queue=self.ports["retry"],
-            errors_queue=self.ports["errors"],
-            poll_queue=self.ports["poll"],
-            turns=Turns(store=self.subscribers, calls=self.ports["retry"], clock=self.clock, telemetry=FakeTelemetry()),
-            notes=self.notes,
-            show_again=ShowAgain(
-                notes=self.notes, queues=self.ports.values(), clock=self.clock, telemetry=self.telemetry
-            ),
-            slow_lane=SlowLane(
+        slow_lane = (
+            SlowLane(
                 queue=self.ports["slow"], subscribers=self.subscribers, clock=self.clock, telemetry=FakeTelemetry()
             )
             if lane
-            else None,
+            else None
+        )
+        self.push = Push(
+            messages=faulty(self, "messages", self.plan),  # type: ignore[arg-type]
+            deliver=self,  # type: ignore[arg-type]
+            queues=NextQueues(
+                retry=self.ports["retry"], poll=self.ports["poll"], errors=self.ports["errors"], slow_lane=slow_lane
+            ),
+            turns=Turns(store=self.subscribers, calls=self.ports["retry"], clock=self.clock, telemetry=FakeTelemetry()),
+            hands=Hands(notes=self.notes, queues=self.ports.values(), clock=self.clock, telemetry=self.telemetry),
             clock=self.clock,
             telemetry=self.telemetry,
             executor=InlineExecutor(),

@@ -13,6 +13,7 @@ from tests.fakes import FakeWorkQueue
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine import wake as wake_module
+from pushhub.engine.due_queues import DueQueues
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.schedule import Position, ScheduleEntry
@@ -76,10 +77,7 @@ def test_orders_are_sent_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
         wake = Wake(
             schedule=world.schedule,
             runs=world.ports.shard_runs,
-            retry_queue=queue,
-            poll_queue=world.poll_queue,
-            route_queue=world.route_queue,
-            internal=lambda _: False,
+            queues=DueQueues(retry=queue, poll=world.poll_queue, route=world.route_queue, internal=lambda _: False),
             clock=world.clock,
             telemetry=world.telemetry,
             executor=pool,

@@ -153,11 +153,11 @@ class InHand:
             self._notes.forget()
 
 
-class ShowAgain:
-    """Makes what dead runs left behind visible again.
+class Hands:
+    """What the runs of one environment have in hand, and what dead ones had.
 
     Args:
-        notes: What they noted.
+        notes: What they note.
         queues: The queues of the function.
         clock: Time.
         telemetry: Told of it.
@@ -169,8 +169,19 @@ class ShowAgain:
         self._clock = clock
         self._telemetry = telemetry
 
-    def run(self) -> int:
-        """Look for notes; returns how many messages were shown. What cannot be shown now is left to the next run."""
+    def of(self, source: WorkQueue, *, quiet: bool) -> InHand:
+        """The hand of a new run.
+
+        Args:
+            source: The queue of its messages.
+            quiet: Whether there was no run here for :data:`QUIET_MS`.
+        """
+        return InHand(source, self._clock, self._notes, quiet=quiet)
+
+    def show_again(self) -> int:
+        """Make what dead runs left behind visible again; returns how many messages were shown. What cannot be shown now
+        is left to the next run.
+        """
         shown = 0
         for left in self._notes.left():
             queue = self._queues.get(left.queue)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import Unavailable
 from pushhub.engine.faults import described
 from pushhub.engine.finished import Finished
-from pushhub.engine.in_hand import QUIET_MS, HandNotes, InHand, ShowAgain
+from pushhub.engine.in_hand import QUIET_MS, Hands, InHand
 from pushhub.engine.job import Follow, Following
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.model.eager import FRESH_MS, GOOD_FOR_MS
@@ -181,19 +181,32 @@ class _Run:
         return bool(self.waiting or self.running or self.through or self.refill)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextQueues:
+    """Where the orders of a function go on to.
+
+    Attributes:
+        retry: Where deliveries wait for their next try.
+        poll: Where deliveries wait for their next poll (hub protocol).
+        errors: Where exhausted deliveries go.
+        slow_lane: Where orders for slow subscribers go; None leaves them in the queue they came from.
+    """
+
+    retry: WorkQueue
+    poll: WorkQueue
+    errors: WorkQueue
+    slow_lane: SlowLane | None = None
+
+
 class Push:
     """Works on batches of orders.
 
     Args:
         messages: Deliveries.
         deliver: Works on one delivery.
-        retry_queue: Where deliveries wait for their next try.
-        errors_queue: Where exhausted deliveries go.
-        poll_queue: Where deliveries wait for their next poll (hub protocol).
+        queues: Where orders go on to.
         turns: The turns at subscribers with limits, and slow ones.
-        notes: Where it is noted what a run has in hand.
-        show_again: Shows what earlier runs there had in hand when they died.
-        slow_lane: Where orders for slow subscribers go; None leaves them in the queue they came from.
+        hands: What runs here have in hand.
         executor: Runs the deliveries of a batch in parallel; has more than :data:`AT_ONCE` threads.
     """
 
@@ -202,26 +215,19 @@ class Push:
         *,
         messages: Deliveries,
         deliver: Deliver,
-        retry_queue: WorkQueue,
-        errors_queue: WorkQueue,
-        poll_queue: WorkQueue,
+        queues: NextQueues,
         turns: Turns,
-        notes: HandNotes,
-        show_again: ShowAgain,
-        slow_lane: SlowLane | None = None,
+        hands: Hands,
         clock: Clock,
         telemetry: Telemetry,
         executor: Executor,
     ) -> None:
         self._messages = messages
         self._deliver = deliver
-        self._retry_queue = retry_queue
-        self._errors_queue = errors_queue
-        self._poll_queue = poll_queue
+        self._queues = queues
+        self._slow_lane = queues.slow_lane
         self._turns = turns
-        self._notes = notes
-        self._show_again = show_again
-        self._slow_lane = slow_lane
+        self._hands = hands
         self._clock = clock
         self._telemetry = telemetry
         self._executor = executor
@@ -244,12 +250,12 @@ class Push:
             slow=self._slow_lane.queue if self._slow_lane else None,
             remaining_ms=remaining_ms,
             given=frozenset(each.sqs_id for each in batch),
-            in_hand=InHand(source, self._clock, self._notes, quiet=self._clock.now() - self._ran_at >= QUIET_MS),
+            in_hand=self._hands.of(source, quiet=self._clock.now() - self._ran_at >= QUIET_MS),
         )
         run.in_hand.take(batch)
         self._keep_hidden(run)
         # Now that it would be known what this run had, if it died over it.
-        self._show_again.run()
+        self._hands.show_again()
         self._windows.start_over()
         self._turns.start_over()
         self._take(run, batch)
@@ -453,7 +459,7 @@ class Push:
     def _answer(self, run: _Run, calls: Sequence[Received]) -> None:
         """Take the turns that the run is called for; a call for a turn that somebody has is void."""
         for each in calls:
-            if self._turns.is_left(each.order) and self._sent(self._retry_queue, [(each.order, 1)]):
+            if self._turns.is_left(each.order) and self._sent(self._queues.retry, [(each.order, 1)]):
                 continue
             try:
                 self._taken(self._turns.answer(each.order))
@@ -620,7 +626,7 @@ class Push:
             turn,
             places=self._windows.places(turn.window, self._clock.now()),
             call_ms=call_ms if waits else None,
-            to=to or self._retry_queue,
+            to=to or self._queues.retry,
             under_way=[each.received for each in run.running.values() if each.turn is turn],
         )
         if again:
@@ -829,7 +835,7 @@ class Push:
         kept: list[tuple[Received, int]] = []
         if errors and not self._given_up([each.order for each in errors]):
             kept += [(each, self._unsure(each)) for each in errors]
-        for follow, queue in ((Follow.LATER, self._retry_queue), (Follow.POLL, self._poll_queue)):
+        for follow, queue in ((Follow.LATER, self._queues.retry), (Follow.POLL, self._queues.poll)):
             waits = [(received, following.due_at) for received, following in through if following.follow is follow]
             if follow is Follow.LATER and run.slow is source:
                 waits, kept_slow = self._stay_slow(waits, source)
@@ -887,7 +893,7 @@ class Push:
     def _given_up(self, orders: Sequence[WorkOrder]) -> bool:
         """Pass orders to the errors queue, in packs; its consumers read the current messages and deliveries."""
         try:
-            self._errors_queue.send_packed([replace(each.for_any_state, message=None) for each in orders])
+            self._queues.errors.send_packed([replace(each.for_any_state, message=None) for each in orders])
         except Unavailable as error:
             self._call_failed("orders_not_sent", error, orders=len(orders))
             return False

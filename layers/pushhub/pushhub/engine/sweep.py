@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.due_queues import DueQueues
     from pushhub.engine.model.delivery import Delivery
 
 GRACE_MS = 3_600_000
@@ -38,53 +39,42 @@ BATCH = 500
 """Orders sent at a time."""
 
 
-class _Stored(Messages, Deliveries, Protocol):
+class _Stored(Outstanding, Messages, Deliveries, Protocol):
     """Messages and deliveries."""
+
+
+class _Subscribers(Healths, Lines, Protocol):
+    """What is known of subscribers."""
 
 
 class Sweep:
     """Requeues lost work.
 
     Args:
-        outstanding: Reads the table.
+        messages: Messages and deliveries, one by one and by parts of the table.
         schedule: Holds waits that are too long for a queue.
-        messages: Messages and deliveries one by one.
-        healths: Say whose deliveries wait on purpose, for a circuit or a pause, and are not lost.
-        lines: Say the same.
+        subscribers: Say whose deliveries wait on purpose, for a circuit, a pause or a turn, and are not lost.
         push_queue: For deliveries that were never tried.
-        retry_queue: For deliveries that wait for a try.
-        poll_queue: For deliveries that wait for a poll.
-        route_queue: For deliveries that the hub itself handles.
-        internal: Whether the hub itself handles the deliveries of a queue, by queue name.
+        queues: For all others.
         telemetry: Told of each lost delivery.
     """
 
     def __init__(
         self,
         *,
-        outstanding: Outstanding,
-        schedule: Schedule,
         messages: _Stored,
-        healths: Healths,
-        lines: Lines,
+        schedule: Schedule,
+        subscribers: _Subscribers,
         push_queue: WorkQueue,
-        retry_queue: WorkQueue,
-        poll_queue: WorkQueue,
-        route_queue: WorkQueue,
-        internal: Callable[[str], bool],
+        queues: DueQueues,
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
-        self._outstanding = outstanding
-        self._schedule = schedule
         self._messages = messages
-        self._healths = healths
-        self._lines = lines
+        self._schedule = schedule
+        self._subscribers = subscribers
         self._push_queue = push_queue
-        self._retry_queue = retry_queue
-        self._poll_queue = poll_queue
-        self._route_queue = route_queue
-        self._internal = internal
+        self._queues = queues
         self._clock = clock
         self._telemetry = telemetry
 
@@ -107,7 +97,7 @@ class Sweep:
         self._left_alone: dict[SubscriberKey, bool] = {}
         found: list[tuple[WorkQueue, WorkOrder]] = []
         swept = 0
-        for message, deliveries in self._outstanding.outstanding(part, parts):
+        for message, deliveries in self._messages.outstanding(part, parts):
             if remaining_ms() < MARGIN_MS:
                 self._telemetry.count("SweepsUnfinished")
                 break
@@ -140,14 +130,14 @@ class Sweep:
                 late = message.due_at < before or message.expires_at <= now
                 lost = late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS
                 if lost and not self._waits_elsewhere(message, subscriber_id):
-                    yield self._queue_of(message, self._push_queue), order
+                    untried = self._queues.route if self._queues.internal(message.queue) else self._push_queue
+                    yield untried, order
                 continue
             if delivery.asked_at is not None and delivery.asked_at < before:
-                yield self._queue_of(message, self._retry_queue), replace(order, manual=True)
+                yield self._queues.of(message.queue), replace(order, manual=True)
             overdue = delivery.wakes_at is not None and delivery.wakes_at < before
             if overdue and not self._waits_elsewhere(message, subscriber_id, tried=delivery.attempts > 0):
-                waits_in = self._retry_queue if delivery.update_url is None else self._poll_queue
-                yield self._queue_of(message, waits_in), order
+                yield self._queues.of(message.queue, polls=delivery.update_url is not None), order
 
     def _waits_elsewhere(self, message: Message, subscriber_id: str, *, tried: bool = False) -> bool:
         """Whether an unexpired delivery waits in its subscriber's backlog or line, or behind another with the same
@@ -159,10 +149,10 @@ class Sweep:
             project=message.project, queue=message.queue, queue_uid=message.queue_uid, subscriber_id=subscriber_id
         )
         if subscriber not in self._left_alone:
-            health = self._healths.health(subscriber)
+            health = self._subscribers.health(subscriber)
             flow = FlowKey.of_subscriber(message.project, message.queue_uid, subscriber_id)
             troubled = health is not None and health.state is not CircuitState.CLOSED
-            self._left_alone[subscriber] = troubled or bool(self._lines.line(flow, 1))
+            self._left_alone[subscriber] = troubled or bool(self._subscribers.line(flow, 1))
         if self._left_alone[subscriber]:
             return True
         before = message.ordering.previous.get(subscriber_id) if message.ordering else None
@@ -172,11 +162,8 @@ class Sweep:
         goes_before = self._messages.delivery(key)
         return not goes_before.settled if goes_before else self._messages.message(key.message) is not None
 
-    def _queue_of(self, message: Message, otherwise: WorkQueue) -> WorkQueue:
-        return self._route_queue if self._internal(message.queue) else otherwise
-
     def _queue(self, found: Sequence[tuple[WorkQueue, WorkOrder]]) -> int:
-        for queue in (self._push_queue, self._retry_queue, self._poll_queue, self._route_queue):
+        for queue in (self._push_queue, *self._queues.all):
             orders = [(order, 0) for each, order in found if each is queue]
             if orders:
                 queue.send(orders)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.due_queues import DueQueues
     from pushhub.engine.model.schedule import Position, ScheduleEntry
     from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import Schedule, ShardRuns, WorkQueue
@@ -70,10 +71,7 @@ class Wake:
     Args:
         schedule: Provides the deliveries that are due.
         runs: Starts a separate run for one shard.
-        retry_queue: For deliveries that wait for a try.
-        poll_queue: For deliveries to be polled (hub protocol).
-        route_queue: For deliveries that the hub itself handles.
-        internal: Whether the hub itself handles the deliveries of a queue, by queue name.
+        queues: Where their orders go.
         telemetry: Metrics.
         executor: Reads shards and sends orders in parallel.
     """
@@ -83,20 +81,14 @@ class Wake:
         *,
         schedule: Schedule,
         runs: ShardRuns,
-        retry_queue: WorkQueue,
-        poll_queue: WorkQueue,
-        route_queue: WorkQueue,
-        internal: Callable[[str], bool],
+        queues: DueQueues,
         clock: Clock,
         telemetry: Telemetry,
         executor: Executor,
     ) -> None:
         self._schedule = schedule
         self._runs = runs
-        self._retry_queue = retry_queue
-        self._poll_queue = poll_queue
-        self._route_queue = route_queue
-        self._internal = internal
+        self._queues = queues
         self._clock = clock
         self._telemetry = telemetry
         self._executor = executor
@@ -190,8 +182,9 @@ class Wake:
 
     def _queue(self, entries: Sequence[ScheduleEntry]) -> None:
         sends: list[tuple[WorkQueue, list[WorkOrder]]] = []
-        for queue in (self._poll_queue, self._route_queue, self._retry_queue):
-            orders = sorted((each.order for each in entries if self._queue_of(each) is queue), key=_addressee)
+        for queue in self._queues.all:
+            its = (each for each in entries if self._queues.of(each.queue, polls=each.polls) is queue)
+            orders = sorted((each.order for each in its), key=_addressee)
             sends += [(queue, orders[start : start + SLICE]) for start in range(0, len(orders), SLICE)]
         list(self._executor.map(lambda send: send[0].send_packed(send[1]), sends))
         now = self._clock.now()
@@ -201,11 +194,6 @@ class Wake:
             self._telemetry.count("DeliveriesWokenLate", late)
             longest = max(now - each.wakes_at for each in entries)
             self._telemetry.event("woken_late", deliveries=late, longest_ms=longest)
-
-    def _queue_of(self, entry: ScheduleEntry) -> WorkQueue:
-        if entry.polls:
-            return self._poll_queue
-        return self._route_queue if self._internal(entry.queue) else self._retry_queue
 
 
 def _addressee(order: WorkOrder) -> tuple[str, str, str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
+    from pushhub.engine.due_queues import DueQueues
     from pushhub.engine.first_orders import FirstOrders
     from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.gates import GateSettings
@@ -593,26 +594,27 @@ class Engine:
         """The push use case of a function that works on these queues; its deliveries wait in the retry queue unless
         another one is given.
         """
-        from pushhub.engine.in_hand import ShowAgain
-        from pushhub.engine.push import Push
+        from pushhub.engine.in_hand import Hands
+        from pushhub.engine.push import NextQueues, Push
         from pushhub.engine.turns import Turns
 
         ports = self.ports
         return Push(
             messages=ports.messages,
             deliver=self._deliver(),
-            retry_queue=retries or ports.retry_queue,
-            errors_queue=ports.errors_queue,
-            poll_queue=ports.poll_queue,
+            queues=NextQueues(
+                retry=retries or ports.retry_queue,
+                poll=ports.poll_queue,
+                errors=ports.errors_queue,
+                slow_lane=slow_lane,
+            ),
             turns=Turns(
                 store=ports.subscribers,
                 calls=retries or ports.retry_queue,
                 clock=ports.clock,
                 telemetry=ports.telemetry,
             ),
-            notes=ports.hand_notes,
-            show_again=ShowAgain(notes=ports.hand_notes, queues=queues, clock=ports.clock, telemetry=ports.telemetry),
-            slow_lane=slow_lane,
+            hands=Hands(notes=ports.hand_notes, queues=queues, clock=ports.clock, telemetry=ports.telemetry),
             clock=ports.clock,
             telemetry=ports.telemetry,
             executor=ports.executor,
@@ -759,6 +761,15 @@ class Engine:
         )
 
     @cached_property
+    def _due_queues(self) -> DueQueues:
+        from pushhub.engine.due_queues import DueQueues
+
+        ports = self.ports
+        return DueQueues(
+            retry=ports.retry_queue, poll=ports.poll_queue, route=ports.route_queue, internal=self._internal
+        )
+
+    @cached_property
     def wake(self) -> Wake:
         """Wakes deliveries that are due."""
         from pushhub.engine.wake import Wake
@@ -767,10 +778,7 @@ class Engine:
         return Wake(
             schedule=ports.schedule,
             runs=ports.shard_runs,
-            retry_queue=ports.retry_queue,
-            poll_queue=ports.poll_queue,
-            route_queue=ports.route_queue,
-            internal=self._internal,
+            queues=self._due_queues,
             clock=ports.clock,
             telemetry=ports.telemetry,
             executor=ports.executor,
@@ -804,16 +812,11 @@ class Engine:
 
         ports = self.ports
         return Sweep(
-            outstanding=ports.messages,
-            schedule=ports.schedule,
             messages=ports.messages,
-            healths=ports.subscribers,
-            lines=ports.subscribers,
+            schedule=ports.schedule,
+            subscribers=ports.subscribers,
             push_queue=ports.push_queue,
-            retry_queue=ports.retry_queue,
-            poll_queue=ports.poll_queue,
-            route_queue=ports.route_queue,
-            internal=self._internal,
+            queues=self._due_queues,
             clock=ports.clock,
             telemetry=ports.telemetry,
         )

@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import new_uid
+from pushhub.notifications.connections import IDLE_MS, Connections, known_dead
 from pushhub.notifications.model.backlog import Backlog, Consumer, absorb, join, leave
 from pushhub.notifications.model.topic import Topic, position_at
-from pushhub.notifications.ports import (
-    BacklogStore,
-    Connection,
-    ConnectionStore,
-    Sockets,
-    TopicStore,
-)
+from pushhub.notifications.ports import BacklogStore, Connection, TopicStore
 from pushhub.notifications.wire.frames import UNSUBSCRIBE, AckIds
 
 if TYPE_CHECKING:
@@ -28,12 +23,6 @@ if TYPE_CHECKING:
     from pushhub.notifications.log import Retention
     from pushhub.notifications.waker import Waker
     from pushhub.notifications.wire.tokens import Claims
-
-GRACE_MS = 5_000
-"""How long a new connection may be unknown to API Gateway while its handshake finishes, milliseconds."""
-
-IDLE_MS = 300_000
-"""A connection is closed after this long without traffic (Notifications 2.0: 5 minutes), milliseconds."""
 
 FORGET_FROM = 200
 """Number of acknowledgements noted on a connection at which the sender is woken to absorb them."""
@@ -45,57 +34,6 @@ _LOOK_AGAIN_S = 0.25
 _REMEMBERED = 20_000
 
 
-def known_dead(consumer: Consumer, now: int) -> bool:
-    """Whether a consumer unknown to API Gateway is dead, rather than still finishing its handshake.
-
-    Args:
-        consumer: The consumer.
-        now: Epoch milliseconds.
-    """
-    return consumer.active_at > consumer.joined_at or now - consumer.joined_at >= GRACE_MS
-
-
-class Disconnects:
-    """Takes consumers off backlogs.
-
-    Args:
-        backlogs: The subscribers' backlogs.
-        connections: Their connections.
-        waker: Wakes the sender for the remaining consumers.
-    """
-
-    def __init__(self, *, backlogs: BacklogStore, connections: ConnectionStore, waker: Waker) -> None:
-        self._backlogs = backlogs
-        self._connections = connections
-        self._waker = waker
-
-    def drop(self, topic: Topic, subscriber: str, connection_id: str) -> Backlog | None:
-        """Remove one consumer; whatever it had not acknowledged will be sent again.
-
-        Idempotent; does nothing if the consumer is not there.
-
-        Returns:
-            The resulting backlog, None when the subscriber is gone.
-
-        Raises:
-            Unavailable: Nothing may be assumed.
-        """
-
-        def once() -> Backlog | None:
-            backlog = self._backlogs.backlog(topic, subscriber)
-            if backlog is None or backlog.consumer(connection_id) is None:
-                self._connections.close(connection_id)
-                return backlog
-            noted = self._connections.connections([connection_id]).get(connection_id)
-            left = leave(backlog, connection_id, noted.acknowledged if noted else frozenset())
-            self._backlogs.save(left)
-            self._connections.close(connection_id)
-            self._waker.these([left])
-            return left
-
-        return until_saved(once, doing="taking a consumer off its backlog")
-
-
 class Consumers:
     """The life of a connection.
 
@@ -105,8 +43,6 @@ class Consumers:
         topics: Tells where a new subscriber starts.
         backlogs: The subscribers' backlogs.
         connections: Their connections.
-        sockets: Tells whether a blocking connection is still alive; closes connections after an unsubscription.
-        disconnects: Removes consumers from backlogs.
         waker: Wakes the sender.
         retention: Limits of topics that are created here.
     """
@@ -118,9 +54,7 @@ class Consumers:
         ack_ids: AckIds,
         topics: TopicStore,
         backlogs: BacklogStore,
-        connections: ConnectionStore,
-        sockets: Sockets,
-        disconnects: Disconnects,
+        connections: Connections,
         waker: Waker,
         clock: Clock,
         retention: Retention,
@@ -130,8 +64,6 @@ class Consumers:
         self._topics = topics
         self._backlogs = backlogs
         self._connections = connections
-        self._sockets = sockets
-        self._disconnects = disconnects
         self._waker = waker
         self._clock = clock
         self._retention = retention
@@ -148,7 +80,7 @@ class Consumers:
         backlog = self._backlogs.backlog(claims.topic, claims.subscriber)
         if backlog is not None:
             live = backlog
-            for each in self._gone(backlog):
+            for each in self._connections.gone(backlog.consumers):
                 live = leave(live, each.connection_id, frozenset())
             join(live, self._consumer("-", ""), shared=claims.shared, end=0)
 
@@ -192,7 +124,7 @@ class Consumers:
             connection, joined = until_saved(once, doing="joining a backlog")
         except Unavailable:
             with suppress(Unavailable):
-                self._connections.close(connection_id)
+                self._connections.kept.close(connection_id)
             raise
         self._waker.these([joined])
         return connection
@@ -208,10 +140,10 @@ class Consumers:
 
         A consumer that has just joined may not have finished its handshake: it gets a grace period.
         """
-        while gone := self._gone(backlog):
+        while gone := self._connections.gone(backlog.consumers):
             dead = [each for each in gone if known_dead(each, self._clock.now())]
             for each in dead:
-                self._disconnects.drop(claims.topic, claims.subscriber, each.connection_id)
+                self._connections.drop(claims.topic, claims.subscriber, each.connection_id)
             if len(dead) < len(gone):
                 self._clock.sleep(_LOOK_AGAIN_S)
             backlog = self._subscriber(claims)
@@ -222,19 +154,17 @@ class Consumers:
         that were idle for a while are checked.
         """
         now = self._clock.now()
-        quiet = replace(
-            backlog, consumers=tuple(each for each in backlog.consumers if now - each.active_at >= QUIET_MS)
-        )
-        for each in self._gone(quiet):
-            self._disconnects.drop(claims.topic, claims.subscriber, each.connection_id)
+        quiet = [each for each in backlog.consumers if now - each.active_at >= QUIET_MS]
+        for each in self._connections.gone(quiet):
+            self._connections.drop(claims.topic, claims.subscriber, each.connection_id)
             backlog = self._subscriber(claims)
         return backlog
 
     def disconnect(self, connection_id: str) -> None:
         """Handle the end of a connection. Idempotent."""
-        connection = self._connections.connections([connection_id]).get(connection_id)
+        connection = self._connections.kept.connections([connection_id]).get(connection_id)
         if connection is not None:
-            self._disconnects.drop(connection.topic, connection.subscriber, connection_id)
+            self._connections.drop(connection.topic, connection.subscriber, connection_id)
 
     def receive(self, connection_id: str, text: str) -> None:
         """Handle a frame from a consumer: one or more acknowledgements, one per line, or a request to unsubscribe.
@@ -246,7 +176,7 @@ class Consumers:
                 reconnect.
         """
         if text.strip() == UNSUBSCRIBE:
-            connection = self._connections.connections([connection_id]).get(connection_id)
+            connection = self._connections.kept.connections([connection_id]).get(connection_id)
             if connection is not None:
                 self.remove(connection.topic, connection.subscriber, uid=connection.subscriber_uid)
             return
@@ -258,7 +188,7 @@ class Consumers:
                 self._acknowledge(connection_id, positions, shared=shared)
 
     def _acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> None:
-        connection = self._connections.acknowledge(connection_id, positions, shared=shared)
+        connection = self._connections.kept.acknowledge(connection_id, positions, shared=shared)
         if connection is None:
             return
         for position in positions:
@@ -284,8 +214,8 @@ class Consumers:
         self._topics.dismiss(topic, backlog.uid)
         self._backlogs.delete(backlog)
         for consumer in backlog.consumers:
-            self._connections.close(consumer.connection_id)
-            self._sockets.close(consumer.connection_id)
+            self._connections.kept.close(consumer.connection_id)
+            self._connections.sockets.close(consumer.connection_id)
         return True
 
     def _absorbed(self, topic: Topic, subscriber: str) -> Backlog | None:
@@ -295,7 +225,7 @@ class Consumers:
             backlog = self._backlogs.backlog(topic, subscriber)
             if backlog is None:
                 return None
-            connections = self._connections.connections([each.connection_id for each in backlog.consumers])
+            connections = self._connections.kept.connections([each.connection_id for each in backlog.consumers])
             noted = frozenset[int]().union(*(each.acknowledged for each in connections.values()))
             # A notification may be acknowledged before the sender has recorded that it was sent.
             early = backlog.acknowledged_early | {each for each in noted if each >= (backlog.next or 0)}
@@ -331,10 +261,6 @@ class Consumers:
 
         return until_saved(once, doing="making a subscriber")
 
-    def _gone(self, backlog: Backlog) -> list[Consumer]:
-        """Consumers whose connection API Gateway does not know, either no longer or not yet."""
-        return [each for each in backlog.consumers if self._sockets.active_at(each.connection_id) is None]
-
     def _consumer(self, connection_id: str, name: str) -> Consumer:
         now = self._clock.now()
         return Consumer(connection_id=connection_id, name=name or connection_id, joined_at=now, active_at=now)
@@ -352,5 +278,5 @@ class Consumers:
             token_id=claims.token_id,
             issued_by=claims.issued_by,
         )
-        self._connections.open(connection, check_at=now + IDLE_MS)
+        self._connections.kept.open(connection, check_at=now + IDLE_MS)
         return connection

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.suspension import is_suspended
-from pushhub.notifications.consumers import IDLE_MS, Disconnects, known_dead
+from pushhub.notifications.connections import IDLE_MS, Connections, known_dead
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.ports import Projects
-    from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, Sockets
+    from pushhub.notifications.ports import BacklogStore, Connection
     from pushhub.notifications.waker import Waker
 
 _MOST = 10_000
@@ -33,8 +33,6 @@ class IdleConnections:
     Args:
         backlogs: The subscribers' backlogs.
         connections: Their connections.
-        sockets: Tells when a client was last active.
-        disconnects: Removes consumers from backlogs.
         waker: Wakes subscribers whose wake-up was lost.
         projects: Tells which projects are suspended, and which of their tokens are still valid.
         telemetry: Wide events.
@@ -45,9 +43,7 @@ class IdleConnections:
         self,
         *,
         backlogs: BacklogStore,
-        connections: ConnectionStore,
-        sockets: Sockets,
-        disconnects: Disconnects,
+        connections: Connections,
         waker: Waker,
         projects: Projects,
         clock: Clock,
@@ -56,8 +52,6 @@ class IdleConnections:
     ) -> None:
         self._backlogs = backlogs
         self._connections = connections
-        self._sockets = sockets
-        self._disconnects = disconnects
         self._waker = waker
         self._projects = projects
         self._clock = clock
@@ -67,12 +61,12 @@ class IdleConnections:
     def run(self, remaining_ms: Callable[[], int]) -> None:
         """Check every connection that is due, as time allows; the others are still due in the next run."""
         self._close_revoked(remaining_ms)
-        due = self._connections.idle(self._clock.now(), _MOST)
+        due = self._connections.kept.idle(self._clock.now(), _MOST)
         checked = closed = failed = 0
         for start in range(0, len(due), _AT_A_TIME):
             if remaining_ms() < _DEADLINE_MARGIN_MS:
                 break
-            connections = self._connections.connections(due[start : start + _AT_A_TIME]).values()
+            connections = self._connections.kept.connections(due[start : start + _AT_A_TIME]).values()
             results = list(
                 self._executor.map(
                     lambda each: self._checked(each) if remaining_ms() >= _DEADLINE_MARGIN_MS else None, connections
@@ -96,7 +90,7 @@ class IdleConnections:
         good: dict[tuple[str, str], bool] = {}
         closed = 0
         try:
-            for connection in self._connections.everyone():
+            for connection in self._connections.kept.everyone():
                 if remaining_ms() < _REVOKED_MARGIN_MS:
                     # The others come earlier in a later run, as connections are read in the order they are due.
                     break
@@ -105,8 +99,7 @@ class IdleConnections:
                     valid = not issued_by or self._projects.project_of(issued_by) == project
                     good[project, issued_by] = valid and not is_suspended(self._projects, project)
                 if not good[project, issued_by]:
-                    self._sockets.close(connection.connection_id)
-                    self._disconnects.drop(connection.topic, connection.subscriber, connection.connection_id)
+                    self._connections.end(connection)
                     closed += 1
         except Unavailable as error:
             self._telemetry.event("revoked_unchecked", operation=error.operation)
@@ -118,19 +111,18 @@ class IdleConnections:
         now = self._clock.now()
         backlog = self._backlogs.backlog(connection.topic, connection.subscriber)
         consumer = backlog.consumer(connection.connection_id) if backlog else None
-        heard_at = self._sockets.active_at(connection.connection_id)
+        heard_at = self._connections.sockets.active_at(connection.connection_id)
         if backlog is None or consumer is None:
-            self._sockets.close(connection.connection_id)
-            self._connections.close(connection.connection_id)
+            self._connections.sockets.close(connection.connection_id)
+            self._connections.kept.close(connection.connection_id)
             return True
         if heard_at is None and not known_dead(consumer, now):
             return False
         active_at = max(heard_at or 0, consumer.active_at)
         if heard_at is None or now - active_at >= IDLE_MS:
-            self._sockets.close(connection.connection_id)
-            self._disconnects.drop(connection.topic, connection.subscriber, connection.connection_id)
+            self._connections.end(connection)
             return True
-        self._connections.check_again(connection.connection_id, active_at + IDLE_MS)
+        self._connections.kept.check_again(connection.connection_id, active_at + IDLE_MS)
         # If a publisher died between writing and waking, its subscribers are woken here at the latest.
         self._waker.these([backlog])
         return False

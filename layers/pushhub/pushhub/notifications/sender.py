@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.notifications.consumers import FORGET_FROM, Disconnects, known_dead
+from pushhub.notifications.connections import Connections, known_dead
+from pushhub.notifications.consumers import FORGET_FROM
 from pushhub.notifications.log import APPEND_WITHIN_MS
 from pushhub.notifications.model.backlog import MAX_HELD, WINDOW, Assigner, Backlog, Entry, absorb, record
 from pushhub.notifications.model.topic import Commit, Notification, bucket_of, position_at, sequence_of
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from pushhub.notifications.ports import (
         BacklogStore,
         Connection,
-        ConnectionStore,
-        Sockets,
         TopicStore,
         Wake,
     )
@@ -125,8 +124,6 @@ class NotificationSender:
         topics: The logs.
         backlogs: The subscribers' backlogs.
         connections: Their connections, with what was acknowledged.
-        sockets: Sends.
-        disconnects: Removes dead consumers.
         waker: Asks for another look when time is up.
         ack_ids: Makes ack ids.
         telemetry: Wide events.
@@ -138,9 +135,7 @@ class NotificationSender:
         *,
         topics: TopicStore,
         backlogs: BacklogStore,
-        connections: ConnectionStore,
-        sockets: Sockets,
-        disconnects: Disconnects,
+        connections: Connections,
         waker: Waker,
         ack_ids: AckIds,
         clock: Clock,
@@ -150,8 +145,6 @@ class NotificationSender:
         self._topics = topics
         self._backlogs = backlogs
         self._connections = connections
-        self._sockets = sockets
-        self._disconnects = disconnects
         self._waker = waker
         self._ack_ids = ack_ids
         self._clock = clock
@@ -182,7 +175,7 @@ class NotificationSender:
                 return None
             backlog = self._recorded(done)
             for connection_id in done.gone:
-                backlog = self._disconnects.drop(wake.topic, wake.subscriber, connection_id)
+                backlog = self._connections.drop(wake.topic, wake.subscriber, connection_id)
             if backlog is not None and remaining_ms() <= DEADLINE_MARGIN_MS:
                 self._waker.these([backlog])
                 return None
@@ -190,7 +183,7 @@ class NotificationSender:
 
     def _pass(self, backlog: Backlog, may_go_on: Callable[[], bool]) -> _Pass:
         """Assign and send, once."""
-        connections = self._connections.connections([each.connection_id for each in backlog.consumers])
+        connections = self._connections.kept.connections([each.connection_id for each in backlog.consumers])
         noted = _noted(connections)
         view = absorb(backlog, noted)
         this = _Pass(
@@ -315,7 +308,7 @@ class NotificationSender:
                 continue
             ack_id = self._ack_ids.write(entry.position, target if this.backlog.shared else "")
             try:
-                arrived = self._sockets.send(target, frame(ack_id, topic, notification))
+                arrived = self._connections.sockets.send(target, frame(ack_id, topic, notification))
             except Unavailable:
                 # The failure is recorded and retried later, so that what was sent before it is not sent again.
                 broken.add(target)
@@ -350,7 +343,7 @@ class NotificationSender:
         for connection_id, connection in this.connections.items():
             stalled = connection_id in full
             if stalled != connection.stalled:
-                self._connections.stall(connection_id, stalled=stalled)
+                self._connections.kept.stall(connection_id, stalled=stalled)
                 newly |= stalled
         return newly
 
@@ -378,7 +371,7 @@ class NotificationSender:
                 raise
             for connection_id in this.connections:
                 if positions := this.forgettable(connection_id):
-                    self._connections.forget(connection_id, positions)
+                    self._connections.kept.forget(connection_id, positions)
             return recorded
 
         return until_saved(once, doing="recording what was sent")

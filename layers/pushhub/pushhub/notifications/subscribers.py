@@ -8,10 +8,11 @@ from pushhub.notifications.wire.errors import SubscriberUnknown
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.notifications.connections import Connections
     from pushhub.notifications.consumer_tokens import ConsumerTokens
-    from pushhub.notifications.consumers import Consumers, Disconnects
+    from pushhub.notifications.consumers import Consumers
     from pushhub.notifications.model.backlog import Backlog
-    from pushhub.notifications.ports import BacklogStore, ConnectionStore, Sockets
+    from pushhub.notifications.ports import BacklogStore
     from pushhub.notifications.wire.requests import TokenRequest
     from pushhub.notifications.wire.tokens import Claims
 
@@ -28,8 +29,6 @@ class NotificationSubscribers:
         tokens: Makes and checks tokens.
         backlogs: The subscribers' backlogs.
         connections: Their connections.
-        sockets: Tells whether a consumer is still connected.
-        disconnects: Removes consumers that are no longer connected.
         consumers: Removes subscribers.
     """
 
@@ -38,17 +37,13 @@ class NotificationSubscribers:
         *,
         tokens: ConsumerTokens,
         backlogs: BacklogStore,
-        connections: ConnectionStore,
-        sockets: Sockets,
-        disconnects: Disconnects,
+        connections: Connections,
         consumers: Consumers,
         clock: Clock,
     ) -> None:
         self._tokens = tokens
         self._backlogs = backlogs
         self._connections = connections
-        self._sockets = sockets
-        self._disconnects = disconnects
         self._consumers = consumers
         self._clock = clock
 
@@ -92,18 +87,18 @@ class NotificationSubscribers:
 
         If several consumers use the token, it is unknown which one asks.
         """
-        connections = self._connections.connections([each.connection_id for each in backlog.consumers])
+        connections = self._connections.kept.connections([each.connection_id for each in backlog.consumers])
         own = [each.connection_id for each in connections.values() if each.token_id == token_id]
         if len(own) == 1:
-            self._connections.leave(own[0])
+            self._connections.kept.leave(own[0])
 
     def _others_stay(self, backlog: Backlog) -> bool:
         """Whether other consumers stay, after giving those that are closing a moment to disconnect."""
         deadline = self._clock.now() + round(_LEAVING_S * 1000)
         while staying := self._staying(backlog):
-            gone = [each for each in staying if self._sockets.active_at(each) is None]
+            gone = [each for each in staying if self._connections.sockets.active_at(each) is None]
             for each in gone:
-                self._disconnects.drop(backlog.topic, backlog.subscriber, each)
+                self._connections.drop(backlog.topic, backlog.subscriber, each)
             if len(gone) == len(staying):
                 continue
             if self._clock.now() >= deadline:
@@ -115,5 +110,5 @@ class NotificationSubscribers:
         """Ids of the connections whose consumers have not asked to be unsubscribed."""
         now = self._backlogs.backlog(backlog.topic, backlog.subscriber)
         ids = [each.connection_id for each in now.consumers] if now else []
-        connections = self._connections.connections(ids)
+        connections = self._connections.kept.connections(ids)
         return [each for each in ids if each not in connections or not connections[each].leaving]

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from pushhub.notifications.api.api import NotificationsApi
     from pushhub.notifications.api.publishing import PublishingApi
     from pushhub.notifications.batch import SenderBatch
+    from pushhub.notifications.connections import Connections
     from pushhub.notifications.consumer_tokens import ConsumerTokens
-    from pushhub.notifications.consumers import Consumers, Disconnects
+    from pushhub.notifications.consumers import Consumers
     from pushhub.notifications.idle import IdleConnections
     from pushhub.notifications.log import Retention, TopicLog
     from pushhub.notifications.ports import (
@@ -212,10 +213,11 @@ class Notifications:
         return Waker(backlogs=self.ports.backlogs, queue=self.ports.wakes, clock=self._outside.clock)
 
     @cached_property
-    def _disconnects(self) -> Disconnects:
-        from pushhub.notifications.consumers import Disconnects
+    def _connections(self) -> Connections:
+        from pushhub.notifications.connections import Connections
 
-        return Disconnects(backlogs=self.ports.backlogs, connections=self.ports.connections, waker=self.waker)
+        ports = self.ports
+        return Connections(backlogs=ports.backlogs, kept=ports.connections, sockets=ports.sockets, waker=self.waker)
 
     @cached_property
     def log(self) -> TopicLog:
@@ -251,9 +253,7 @@ class Notifications:
             ack_ids=AckIds(ports.keys.secrets),
             topics=ports.topics,
             backlogs=ports.backlogs,
-            connections=ports.connections,
-            sockets=ports.sockets,
-            disconnects=self._disconnects,
+            connections=self._connections,
             waker=self.waker,
             clock=self._outside.clock,
             retention=ports.retention,
@@ -269,9 +269,7 @@ class Notifications:
         return NotificationSender(
             topics=ports.topics,
             backlogs=ports.backlogs,
-            connections=ports.connections,
-            sockets=ports.sockets,
-            disconnects=self._disconnects,
+            connections=self._connections,
             waker=self.waker,
             ack_ids=AckIds(ports.keys.secrets),
             clock=outside.clock,
@@ -299,9 +297,7 @@ class Notifications:
         ports, outside = self.ports, self._outside
         return IdleConnections(
             backlogs=ports.backlogs,
-            connections=ports.connections,
-            sockets=ports.sockets,
-            disconnects=self._disconnects,
+            connections=self._connections,
             waker=self.waker,
             projects=outside.config,
             clock=outside.clock,
@@ -318,9 +314,7 @@ class Notifications:
         return NotificationSubscribers(
             tokens=self._consumer_tokens,
             backlogs=ports.backlogs,
-            connections=ports.connections,
-            sockets=ports.sockets,
-            disconnects=self._disconnects,
+            connections=self._connections,
             consumers=self.consumers,
             clock=self._outside.clock,
         )
