@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE, mapping_of_queue, service_queue
-from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions, ServicePush
+from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.message import HubMessage, is_message_type
 from pushhub.hub.model.notice import Level, message_type, notification_id
 from pushhub.hub.model.parameters import DataType, Parameter, data_type_of, parameter_id, sent_parameters
+from pushhub.hub.queues import HubQueues
 
 FULL = HubMessage(
     type="order:new",
@@ -108,7 +111,12 @@ def test_a_mapping_wants_its_types_while_it_is_enabled() -> None:
 
 
 def test_a_mappings_back_off_is_exponential_without_end_and_leaves_the_end_to_a_person() -> None:
-    push = ServicePush(subscribers=(), mapping=a_mapping())
+    mapping = a_mapping()
+    queues = HubQueues(settings=SimpleNamespace(mapping=lambda *_: mapping))
+    queue = queues.queue("p", service_queue(mapping.mapping_id))
+    assert queue is not None
+    push = queue.push
+    assert push is not None
     assert [push.policy.wait_ms(tries, 0.0) for tries in (1, 2, 3)] == [30_000, 60_000, 120_000]
     assert push.policy.wait_ms(10_000, 1.0) == 3_600_000
     assert push.policy.holds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pushhub.engine.model.backoff import Exponential
@@ -19,18 +18,10 @@ ROUTING_SECONDS = 30
 """How long comparing a message with the mappings may take at most."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncomingPush(PushSettings):
-    """The push settings of the incoming queue: comparing is retried until it is done."""
-
-    @property
-    def policy(self) -> Exponential:
-        """Retries never end: whatever prevents the comparison is for us, or for the owner of a filter, to fix."""
-        return Exponential(base_s=1, cap_s=900, holds=True)
-
-
-_INCOMING = IncomingPush(
-    subscribers=(Subscriber(subscriber_id=ROUTER, name=ROUTER, url=f"{DIALECT}:incoming", timeout_s=ROUTING_SECONDS),)
+_INCOMING = PushSettings(
+    subscribers=(Subscriber(subscriber_id=ROUTER, name=ROUTER, url=f"{DIALECT}:incoming", timeout_s=ROUTING_SECONDS),),
+    # Retries never end: whatever prevents the comparison is for us, or for the owner of a filter, to fix.
+    retry=Exponential(base_s=1, cap_s=900, holds=True),
 )
 
 
@@ -58,4 +49,9 @@ class HubQueues:
             url=f"{DIALECT}:{mapping.url}",
             timeout_s=ANSWER_SECONDS,
         )
-        return internal_queue(project_id, name, mapping_id, ServicePush(subscribers=(service,), mapping=mapping))
+        return internal_queue(
+            project_id,
+            name,
+            mapping_id,
+            ServicePush(subscribers=(service,), retry=mapping.options.policy, mapping=mapping),
+        )

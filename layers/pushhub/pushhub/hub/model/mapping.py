@@ -112,8 +112,3 @@ class ServicePush(PushSettings):
     """
 
     mapping: ServiceMapping
-
-    @property
-    def policy(self) -> Exponential:
-        """The mapping's own policy."""
-        return self.mapping.options.policy
