@@ -52,7 +52,7 @@ TABLES: dict[str, tuple[Kind, ...]] = {
             pk=f"(HEALTH|FLOW|LINE|WAITING|BEHIND|ATTEMPTS|FOUND|ACTIVITY)#{_PROJECT}(#.*)?",
         ),
         Kind(what="searches of the past, tokens of servers", pk=f"(PAST|TOKEN)#{_PROJECT}(#.*)?", moves=False),
-        Kind(what="ends of certificates", pk="ENDS#[a-z]+", sk=f"[0-9]+#{_PROJECT}#.*"),
+        Kind(what="ends of certificates and schemes", pk="ENDS#[a-z]+", sk=f"[0-9]+#{_PROJECT}#.*"),
         Kind(what="lists of lines and circuits", pk="(LINES|CIRCUITS)#[0-9]+", sk=_BELOW),
         Kind(what="slow subscribers", pk="SLOW", sk=f"[0-9]+#{_BELOW}"),
         Kind(what="waits", pk="[0-9]+#[0-9]+", sk=f"[0-9]+#{_BELOW}"),

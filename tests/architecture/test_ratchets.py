@@ -30,7 +30,7 @@ WIDE = {
 """Those that are wider still."""
 
 LINES = {
-    "layers/pushhub/pushhub": 70_400,
+    "layers/pushhub/pushhub": 70_700,
     "cli": 8_100,
     "functions": 250,
     "glue_jobs": 9_100,

@@ -12,7 +12,7 @@ from tests.fakes import FakeClock
 from tests.fakes.tokens import FakeEndNotes, FakeTokens
 
 from pushhub.base.errors import Conflict
-from pushhub.engine.certificate_ends import EndNote, EndNotes
+from pushhub.engine.ends import EndNote, EndNotes
 from pushhub.engine.oauth import TokenOwner, TokenState, TokenStore
 from pushhub.engine.store.dynamodb_ends import SCHEMES, DynamoDBEndNotes, of_protocol
 from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import astuple
 
 from pushhub.base.errors import Conflict
-from pushhub.engine.certificate_ends import EndNote
+from pushhub.engine.ends import EndNote
 from pushhub.engine.oauth import TokenOwner, TokenState
 
 
@@ -32,7 +33,7 @@ class FakeTokens:
 
 
 class FakeEndNotes:
-    """Implements :class:`pushhub.engine.certificate_ends.EndNotes`.
+    """Implements :class:`pushhub.engine.ends.EndNotes`.
 
     Attributes:
         notes: All.
@@ -47,7 +48,7 @@ class FakeEndNotes:
 
     def due_ends(self, now: int) -> Iterator[EndNote]:
         """See the port."""
-        yield from sorted((each for each in self.notes if each.at <= now), key=lambda each: each.at)
+        yield from sorted((each for each in self.notes if each.at <= now), key=astuple)
 
     def forget_end(self, note: EndNote) -> None:
         """See the port."""

@@ -16,7 +16,7 @@ from tests.hub.api.hub_store import Store
 from tests.hub.world import URL
 
 from pushhub.base.ports import PushRequest
-from pushhub.engine.certificate_ends import DAY_MS, LOOKS_AT_MINUTE
+from pushhub.engine.ends import DAY_MS, LOOKS_AT_MINUTE
 from pushhub.engine.model.records import record_of_delivery
 from pushhub.hub.wiring import Hub
 
@@ -251,7 +251,7 @@ def test_a_store_is_told_30_7_and_1_days_before_an_end_and_at_the_end(store: Sto
     def look() -> None:
         minute = store.clock.now() // 60_000
         store.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
-        store.hub.part(Hub).certificate_ends.run(lambda: 55_000)
+        store.hub.part(Hub).ends.run(lambda: 55_000)
 
     # When time goes by, with two looks at each time
     for day in (9.5, 10.5, 20, 33.5, 38, 39.5, 40.5, 60):
@@ -278,5 +278,5 @@ def test_a_certificate_that_is_gone_is_told_nothing_of(store: Store) -> None:
         store.clock.advance(seconds=2 * 86_400)
         minute = store.clock.now() // 60_000
         store.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
-        assert store.hub.part(Hub).certificate_ends.run(lambda: 55_000) == 0
+        assert store.hub.part(Hub).ends.run(lambda: 55_000) == 0
     assert not store.telemetry.named("certificate_ending")

@@ -15,6 +15,10 @@ from tests.hub.world import URL
 from pushhub.base.ports import PushRequest
 from pushhub.base.signature_schemes import PRESETS
 from pushhub.base.times import epoch_ms, iso_time
+from pushhub.engine.ends import LOOKS_AT_MINUTE
+from pushhub.hub.wiring import Hub
+from pushhub.webhooks.wire.fields import Fields
+from pushhub.webhooks.wiring import Webhooks
 
 FIRST, SECOND = symmetric("1"), symmetric("2")
 MAPPING = {"name": "acme.import", "url": URL, "token": "t" * 32, "messages": ["order:new"]}
@@ -153,7 +157,7 @@ def test_a_service_is_signed_by_another_senders_scheme() -> None:
     assert (status, "signing.signatures.0.hash" in json.dumps(shown)) == (422, True)
 
 
-def test_a_scheme_of_a_service_ends_and_its_end_is_shown_and_logged() -> None:
+def test_a_scheme_of_a_service_ends_and_its_end_is_shown() -> None:
     # Given a service that moves from Stripe's scheme to GitHub's within a day
     store = Store()
     end = iso_time(store.clock.now() + 86_400_000)
@@ -161,7 +165,6 @@ def test_a_scheme_of_a_service_ends_and_its_end_is_shown_and_logged() -> None:
     mapping = made(store, signing={"signatures": both})
     assert mapping["signing_ends"] == {"Stripe-Signature": end}
     assert {"Stripe-Signature", "X-Hub-Signature-256"} <= set(sent(store).headers)
-    assert [each["header"] for each in store.telemetry.named("signature_ending")] == ["Stripe-Signature"]
     # When it is there, then the other one is sent alone
     store.clock.set(epoch_ms(end))
     assert "X-Hub-Signature-256" in (headers := sent(store).headers)
@@ -172,6 +175,49 @@ def test_a_scheme_of_a_service_ends_and_its_end_is_shown_and_logged() -> None:
     ending = {"signing": {"signatures": [{**both[1], "endsAt": iso_time(store.clock.now() + 1_000)}]}}
     status, shown = store.call("PUT", f"/mappings/{mapping['id']}", {"mapping": ending})
     assert (status, "signing.signatures.0.endsAt" in json.dumps(shown)) == (422, True)
+
+
+def look(store: Store) -> int:
+    """Go on to the next time at which ends are looked at, and look."""
+    minute = store.clock.now() // 60_000
+    store.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+    return store.hub.part(Hub).ends.run(lambda: 55_000)
+
+
+def test_a_store_is_told_a_week_and_a_day_before_a_scheme_ends() -> None:
+    # Given a service with a scheme of its own that ends, one that inherits one that ends, and one that wants warnings
+    store = Store()
+    watcher, end = "https://watch.example/in", iso_time(store.clock.now() + 20 * 86_400_000)
+    store.endpoints[watcher] = lambda _: {}
+    schemes = [{"preset": "stripe", "secret": "s", "endsAt": end}, {"preset": "github", "secret": "g"}]
+    made(store, signing={"signatures": schemes})
+    made(store, name="heir", signing={"secret": FIRST})
+    made(store, url=watcher, name="watch", messages=["notification:warn"])
+    inherited = Fields({"signatures": [{"preset": "slack", "endsAt": end}, {"preset": "standard-webhooks"}]})
+    store.hub.part(Webhooks).signature_defaults.set_of_project(PROJECT, inherited)
+    # When the days pass, hour by hour
+    for hour in range(21 * 24):
+        look(store)
+        if hour % 24 == 23:
+            store.run(seconds=60)
+    # Then there is a notification each time, once, in the list and at the service, and in the log
+    names = ("signature Stripe-Signature for acme.import", "project's signature X-Slack-Signature")
+    said = sorted(f"The {name} ends in {days}" for name in names for days in ("7 days", "1 day"))
+    sent_to = [json.loads(each.body)["payload"]["subject"] for each in store.sender.requests_to(watcher)]
+    assert sorted(sent_to) == said
+    _, listed = store.call("GET", "/notifications")
+    assert sorted(each["subject"] for each in listed["notifications"]) == said
+    assert sorted(str(each["days_left"]) for each in store.telemetry.named("signature_ending")) == ["1", "1", "7", "7"]
+    assert not store.ports.ends_of("hub").notes
+
+
+def test_a_store_without_signed_services_is_told_nothing_of_what_it_could_inherit() -> None:
+    store = Store()
+    made(store)
+    end = iso_time(store.clock.now() + 8 * 86_400_000)
+    inherited = Fields({"signatures": [{"preset": "slack", "endsAt": end}, {"preset": "standard-webhooks"}]})
+    store.hub.part(Webhooks).signature_defaults.set_of_project(PROJECT, inherited)
+    assert [look(store) for _ in range(9 * 24)] == [0] * 9 * 24
 
 
 def test_a_service_with_nothing_but_a_secret_inherits_the_projects_schemes() -> None:

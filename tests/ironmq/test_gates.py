@@ -18,7 +18,7 @@ from tests.fakes.private_keys import identity, secret_base64
 from tests.fakes.verifier import symmetric
 from tests.ironmq.api.hub import Hub, Result
 
-from pushhub.engine.certificate_ends import DAY_MS, LOOKS_AT_MINUTE
+from pushhub.engine.ends import DAY_MS, LOOKS_AT_MINUTE
 from pushhub.engine.model.records import record_of_delivery
 from pushhub.engine.oauth import TokenOwner
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
@@ -391,7 +391,7 @@ def look(hub: Hub) -> int:
     """Go on to the next time at which ends are looked at, and look."""
     minute = hub.world.clock.now() // 60_000
     hub.world.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
-    return hub.world.hub.part(Ironmq).certificate_ends.run(lambda: 55_000)
+    return hub.world.hub.part(Ironmq).ends.run(lambda: 55_000)
 
 
 def test_alerts_are_told_30_7_and_1_days_before_an_end_and_at_the_end(hub: Hub) -> None:
@@ -422,6 +422,18 @@ def test_alerts_are_told_30_7_and_1_days_before_an_end_and_at_the_end(hub: Hub) 
     # And operators are told, too, by the log
     events = hub.world.telemetry.named("certificate_ending")
     assert [each["days_left"] for each in events] == [30, 7, 1, 0]
+
+
+def test_an_alert_is_told_of_each_subscriber_that_shows_the_same_certificate(hub: Hub) -> None:
+    mtls = {"identity": ending_in(hub, 2)}
+    hub.make("q", push={"subscribers": [{"name": name, "url": URL, "mtls": mtls} for name in ("s0", "s1")]})
+    alert = {"name": "all", "measure": "given_up", "threshold": 1, "url": "https://alerts.example/"}
+    assert hub.call("POST", "/alerts", {"alert": alert}).status == 201
+    hub.world.clock.advance(seconds=86_400 + 3_600)
+    assert look(hub) == 2
+    hub.world.run(seconds=5)
+    bodies = [json.loads(each.body) for each in hub.world.sender.requests_to("https://alerts.example/")]
+    assert sorted(each["subscriber"] for each in bodies) == ["s0", "s1"]
 
 
 @pytest.mark.parametrize("then", ["replaced", "ended", "removed", "deleted"])

@@ -16,7 +16,11 @@ from tests.ironmq.api.hub import Hub
 
 from pushhub.base.signature_schemes import PRESETS
 from pushhub.base.times import epoch_ms, iso_time
+from pushhub.engine.ends import LOOKS_AT_MINUTE
 from pushhub.ironmq.wire.subscribers import MAX_SIGNED
+from pushhub.ironmq.wiring import Ironmq
+from pushhub.webhooks.wire.fields import Fields
+from pushhub.webhooks.wiring import Webhooks
 
 URL = "https://a.example/in"
 FIRST, SECOND = symmetric("1"), symmetric("2")
@@ -309,7 +313,30 @@ def ends(hub: Hub, seconds: float) -> str:
     return iso_time(hub.world.clock.now() + round(seconds * 1000))
 
 
-def test_a_scheme_of_a_subscriber_ends_and_its_end_is_shown_and_logged(hub: Hub) -> None:
+def look(hub: Hub) -> int:
+    """Go on to the next time at which ends are looked at, and look."""
+    minute = hub.world.clock.now() // 60_000
+    hub.world.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+    told = hub.world.hub.part(Ironmq).ends.run(lambda: 55_000)
+    if told:
+        hub.world.run(seconds=5)
+    return told
+
+
+def alert(hub: Hub, name: str, **watches: str) -> None:
+    made = {"name": name, "measure": "given_up", "threshold": 1, "url": f"https://alerts.example/{name}", **watches}
+    result = hub.call("POST", "/alerts", {"alert": made})
+    assert result.status == 201, result
+
+
+def alerted(hub: Hub, name: str) -> list[tuple[object, ...]]:
+    bodies = [json.loads(each.body) for each in hub.world.sender.requests_to(f"https://alerts.example/{name}")]
+    assert not any("whsec_" in json.dumps(each) for each in bodies)
+    named = [(each["state"], each["queue"], each["subscriber"], each["signature"]["header"]) for each in bodies]
+    return [(*rest, each["value"]) for rest, each in zip(named, bodies, strict=True)]
+
+
+def test_a_scheme_of_a_subscriber_ends_and_its_end_is_shown(hub: Hub) -> None:
     # Given a subscriber that moves from Stripe's scheme to Standard Webhooks within eight days
     end = ends(hub, 8 * 86_400)
     both = {"secret": FIRST, "signatures": [{**STRIPE, "endsAt": end}, {"preset": "standard-webhooks"}]}
@@ -317,16 +344,9 @@ def test_a_scheme_of_a_subscriber_ends_and_its_end_is_shown_and_logged(hub: Hub)
     [shown] = hub.info("q")["push"]["subscribers"]
     assert shown == {"name": "s0", "url": URL, "signing": True, "signing_ends": {"Stripe-Signature": end}}
     assert "stripe-signature" in sent(hub)
-    assert not hub.world.telemetry.named("signature_ending")
     # When a client writes back what it read, then the end stays
     subscribe(hub, shown)
     assert hub.info("q")["push"]["subscribers"] == [shown]
-    # When it comes within a week, then operators are told once a day
-    for _ in range(3):
-        hub.world.clock.advance(seconds=12 * 3_600)
-        sent(hub)
-    told = {"project": PROJECT, "to": "https://a.example", "header": "Stripe-Signature", "ends_at": end}
-    assert hub.world.telemetry.named("signature_ending") == [told]
     # When it is there, then Standard Webhooks' signature is sent alone
     hub.world.clock.set(epoch_ms(end))
     headers = sent(hub)
@@ -335,6 +355,76 @@ def test_a_scheme_of_a_subscriber_ends_and_its_end_is_shown_and_logged(hub: Hub)
     # And the header is free for the subscriber itself, and nothing is said of the end any more
     subscribe(hub, {"name": "s0", "url": URL, "headers": {"Stripe-Signature": "x"}, "signing": {"secret": FIRST}})
     assert "signing_ends" not in hub.info("q")["push"]["subscribers"][0]
+
+
+def test_alerts_are_told_a_week_and_a_day_before_a_scheme_ends(hub: Hub) -> None:
+    # Given two subscribers of a queue whose schemes end at the same time, and alerts that watch more or less
+    end = ends(hub, 20 * 86_400)
+    both = {"secret": FIRST, "signatures": [{**STRIPE, "endsAt": end}, {"preset": "standard-webhooks"}]}
+    for queue in ("q", "other"):
+        hub.make(queue, push={"subscribers": [{"name": "s0", "url": URL}, {"name": "s1", "url": URL}]})
+    alert(hub, "all")
+    alert(hub, "queue", queue="q")
+    alert(hub, "one", queue="q", subscriber="s1")
+    alert(hub, "other", queue="other")
+    for name in ("s0", "s1"):
+        subscribe(hub, {"name": name, "url": URL, "signing": both}, method="POST")
+    # When the days pass, hour by hour, then each alert that it concerns is told of each subscriber, once each time
+    for _ in range(21 * 24):
+        look(hub)
+    said = [("signature_ending", "q", name, "Stripe-Signature", days) for days in (7, 1) for name in ("s0", "s1")]
+    assert sorted(alerted(hub, "all"), key=repr) == sorted(alerted(hub, "queue"), key=repr) == sorted(said, key=repr)
+    assert alerted(hub, "one") == [each for each in said if each[2] == "s1"]
+    assert alerted(hub, "other") == []
+    [body] = [
+        each for each in hub.world.sender.requests_to("https://alerts.example/one") if b'"value": 1,' in each.body
+    ]
+    text, link = (json.loads(body.body)[name] for name in ("text", "link"))
+    assert text == "The signature Stripe-Signature for s1 of queue q ends in 1 day."
+    assert link.endswith("/console#/queues/q")
+    # And operators are told by the log, and nothing is left to be told
+    events = hub.world.telemetry.named("signature_ending")
+    assert sorted((each["subscriber"], each["days_left"]) for each in events) == sorted(each[2::2] for each in said)
+    assert not hub.world.ports.ends_of("ironmq").notes
+
+
+def test_alerts_are_told_of_the_end_of_what_subscribers_inherit(hub: Hub) -> None:
+    # Given a project whose scheme ends, and alerts of all, of queues with signed subscribers, and of one without
+    hub.make("signed", push={"subscribers": [signed(), {"name": "plain", "url": URL}]})
+    hub.make("plain", push={"subscribers": [{"name": "plain", "url": URL}]})
+    alert(hub, "all")
+    alert(hub, "signed", queue="signed")
+    alert(hub, "signed-plain", queue="signed", subscriber="plain")
+    alert(hub, "plain", queue="plain")
+    schemes = [{"preset": "stripe", "endsAt": ends(hub, 10 * 86_400)}, {"preset": "standard-webhooks"}]
+    answer = hub.world.hub.part(Webhooks).signature_defaults.set_of_project(PROJECT, Fields({"signatures": schemes}))
+    assert answer["signatures"][0]["endsAt"] == schemes[0]["endsAt"]
+    # When the days pass, then those are told to whom it makes a difference
+    for _ in range(12 * 24):
+        look(hub)
+    said = [("signature_ending", "", "", "Stripe-Signature", days) for days in (7, 1)]
+    assert alerted(hub, "all") == alerted(hub, "signed") == said
+    assert alerted(hub, "signed-plain") == alerted(hub, "plain") == []
+    assert not hub.world.ports.ends_of("ironmq").notes
+
+
+@pytest.mark.parametrize("then", ["moved", "taken away", "unsigned", "removed", "deleted"])
+def test_an_end_that_is_no_more_is_told_nothing_of(hub: Hub, then: str) -> None:
+    def ending(days: float) -> dict[str, Any]:
+        return schemed({**STRIPE, "endsAt": ends(hub, days * 86_400)}, {"preset": "github", "secret": "hush"})
+
+    hub.make("q", push={"subscribers": [ending(9), {"name": "s1", "url": URL}]})
+    alert(hub, "all")
+    if then == "deleted":
+        hub.call("DELETE", "/queues/q")
+    elif then == "removed":
+        hub.call("PUT", "/queues/q/subscribers", {"subscribers": [{"name": "s1", "url": URL}]})
+    else:
+        changed = {"moved": ending(300), "taken away": schemed(STRIPE), "unsigned": {**ending(9), "signing": False}}
+        subscribe(hub, changed[then])
+    for _ in range(10 * 24):
+        assert look(hub) == 0
+    assert alerted(hub, "all") == []
 
 
 @pytest.mark.parametrize(("days", "place"), [((5,), "0"), ((5, 6), "1"), ((-1, None), "0"), ((401, None), "0")])

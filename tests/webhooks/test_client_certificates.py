@@ -12,7 +12,7 @@ from tests.fakes import Reply
 from tests.fakes.private_keys import identity
 from tests.webhooks.world import WebhooksWorld
 
-from pushhub.engine.certificate_ends import DAY_MS, LOOKS_AT_MINUTE
+from pushhub.engine.ends import DAY_MS, LOOKS_AT_MINUTE
 from pushhub.webhooks.wiring import Webhooks
 
 URL = "https://a.example/in"

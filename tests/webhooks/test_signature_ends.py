@@ -10,7 +10,7 @@ from tests.webhooks.test_signatures import GITHUB, OWN, STANDARD, STRIPE, URL, l
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.times import epoch_ms, iso_time
-from pushhub.engine.certificate_ends import DAY_MS, LOOKS_AT_MINUTE
+from pushhub.engine.ends import DAY_MS, LOOKS_AT_MINUTE
 from pushhub.webhooks.wiring import Webhooks
 
 OPERATIONAL = "https://ops.example/in"

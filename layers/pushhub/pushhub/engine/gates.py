@@ -18,7 +18,7 @@ from pushhub.base.times import iso_time
 from pushhub.egress.guard import AllowedTargets
 from pushhub.egress.identity import IdentityRefused, check_identity
 from pushhub.egress.url import InvalidTarget, parse_target
-from pushhub.engine.certificate_ends import EndNote, next_warning
+from pushhub.engine.ends import EndNote, next_warning
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH
@@ -28,7 +28,7 @@ from pushhub.web.oauth import Allowed, GrantRefused, read_grant
 if TYPE_CHECKING:
     from pushhub.base.gates import Gated
     from pushhub.base.ports import Clock, Vault
-    from pushhub.engine.certificate_ends import EndNotes
+    from pushhub.engine.ends import EndNotes
     from pushhub.engine.ports import ProjectStore
     from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.web.gates import GateChange

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 
 if typing.TYPE_CHECKING:
+    from pushhub.engine.ends import EndNotes
     from pushhub.engine.model.keys import DeliveryKey
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.reach import Scope
@@ -132,6 +133,7 @@ class Protocol:
         watchers: Told of each delivery of its internal queues when it is stored.
         subscriber_events: Told about the subscribers of its internal queues.
         ticks: Tasks that run every minute.
+        end_notes: Where it keeps notes of what ends at its receivers, if these inherit what ends.
         project_work: Work for one project, done when a run of ``wake`` is started for it.
         finder: Shows messages of its internal queues that a search has found.
         own_ids: How it names the messages of its internal queues, if not as the engine does.
@@ -150,6 +152,7 @@ class Protocol:
     watchers: Sequence[Callable[[], Watcher]] = ()
     subscriber_events: Callable[[], SubscriberEvents] | None = None
     ticks: Sequence[Callable[[], Tick]] = ()
+    end_notes: Callable[[], EndNotes] | None = None
     project_work: Sequence[Callable[[], ProjectWork]] = ()
     finder: Callable[[], Finder] | None = None
     own_ids: Callable[[], OwnIds] | None = None

@@ -11,30 +11,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from pushhub.base.cache import ExpiringCache
-from pushhub.base.credentials import place_of
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import KeyRing, TooManyKeys, signatures
 from pushhub.base.times import iso_time
+from pushhub.engine.ends import scheme_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from pushhub.base.ports import Clock, Telemetry, Vault
+    from pushhub.base.ports import Clock, Vault
     from pushhub.base.signature_schemes import Scheme, SecretRing
     from pushhub.base.signing_change import SigningChange
+    from pushhub.engine.ends import EndNotes
     from pushhub.engine.ports import ProjectStore
 
 MOST_BYTES = 2_000
 """Most bytes of the schemes and secrets of one subscriber: a queue is one item, and up to 50 of its subscribers are
 signed for.
 """
-
-WARNED_MS = 7 * 86_400_000
-"""How long before the end of a scheme it is logged, milliseconds."""
-
-LOGGED_AGAIN_MS = 86_400_000
-"""How often an environment logs the same end, milliseconds."""
 
 _MOST_OF_A_KIND = 256
 
@@ -105,17 +99,16 @@ class Signing:
         vault: Makes the vault that encrypts keys, when the first key is used: most hubs have none.
         projects: Know the schemes of those who have none of their own.
         clock: Provides the signature timestamps.
-        telemetry: Logs ends of schemes.
+        notes: Notes of what is to be told of schemes' ends, by protocol.
     """
 
     def __init__(
-        self, *, vault: Callable[[], Vault], projects: ProjectStore, clock: Clock, telemetry: Telemetry
+        self, *, vault: Callable[[], Vault], projects: ProjectStore, clock: Clock, notes: Callable[[str], EndNotes]
     ) -> None:
         self._vault = vault
         self._projects = projects
         self._clock = clock
-        self._telemetry = telemetry
-        self._logged: ExpiringCache[bool] = ExpiringCache(clock, ttl_ms=LOGGED_AGAIN_MS, capacity=1_000)
+        self._notes = notes
 
     def changed(self, project_id: str, sealed: bytes, change: SigningChange, *, others: Collection[str] = ()) -> bytes:
         """A subscriber's encrypted keys after a change; empty for none.
@@ -196,14 +189,26 @@ class Signing:
         """
         return any(not each.standard for each in self._opened(project_id, sealed).schemes)
 
-    def ends(self, project_id: str, sealed: bytes) -> dict[str, str]:
+    def ends(self, project_id: str, sealed: bytes, *, protocol: str, place: tuple[str, str]) -> dict[str, str]:
         """When schemes of a subscriber end, by the header of their signature, as its owner is shown it.
 
+        What is to be told of them is noted: before they are stored, as a note without its scheme tells nothing.
+
+        Args:
+            project_id: Owner.
+            sealed: The subscriber's keys, encrypted; empty for none.
+            protocol: Whose subscriber it is.
+            place: Its queue and its id, by which it is found when a scheme ends.
+
         Raises:
-            Unavailable: The keys could not be decrypted.
+            Unavailable: The keys could not be decrypted, or the notes not written.
         """
-        schemes = self._opened(project_id, sealed).schemes
-        return {each.header: iso_time(each.ends_at) for each in schemes if each.ends_at}
+        ending = [each for each in self._opened(project_id, sealed).schemes if each.ends_at]
+        for each in ending:
+            note = scheme_note((project_id, *place), each.header, each.ends_at, self._clock.now())
+            if note is not None:
+                self._notes(protocol).note_end(note)
+        return {each.header: iso_time(each.ends_at) for each in ending}
 
     def signature(
         self, project_id: str, sealed: bytes, *, message_id: str, body: bytes, kind: str, url: str
@@ -236,7 +241,6 @@ class Signing:
         standard = (STANDARD_WEBHOOKS,) if headers else ()
         if not schemes:
             return Signature(headers, standard)
-        self._log_ends(project_id, schemes, url, now)
         if not pairs:
             return Signature(headers, standard)
         from pushhub.base.signature_schemes import Unsigned, sign  # noqa: PLC0415
@@ -268,18 +272,3 @@ class Signing:
             return [(scheme, ring.live(now)) for scheme, ring in own if ring is not None and scheme.signs_at(now)]
         texts = signed.ring.as_secrets(now) if signed.ring else []
         return [(each, texts) for each in schemes if not each.standard and each.signs_at(now)] if texts else []
-
-    def _log_ends(self, project_id: str, schemes: Sequence[Scheme], url: str, now: int) -> None:
-        """Log, once a day, that a scheme ends within a week: these subscribers have no operational webhooks."""
-        for scheme in schemes:
-            if scheme.ends_at and now >= scheme.ends_at - WARNED_MS and scheme.signs_at(now):
-                name = (project_id, url, scheme.header, scheme.ends_at)
-                if self._logged.get(name) is None:
-                    self._logged.put(name, True)
-                    self._telemetry.event(
-                        "signature_ending",
-                        project=project_id,
-                        to=place_of(url),
-                        header=scheme.header,
-                        ends_at=iso_time(scheme.ends_at),
-                    )

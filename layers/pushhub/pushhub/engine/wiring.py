@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock, Sender, Telemetry, Vault
     from pushhub.engine.accept import Accept
-    from pushhub.engine.certificate_ends import EndNotes
     from pushhub.engine.circuits import Circuits, Recover
     from pushhub.engine.copies import ChangeNotes, Changes
     from pushhub.engine.count_attempts import CountAttempts
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
     from pushhub.engine.due_queues import DueQueues
+    from pushhub.engine.ends import EndNote, EndNotes
     from pushhub.engine.first_orders import FirstOrders
     from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.gates import GateSettings
@@ -287,7 +287,9 @@ class AwsEnginePorts:
         return DynamoDBTokens(*self.table(SCHEDULE_TABLE))
 
     def ends_of(self, protocol: str) -> EndNotes:
-        """What is to be told of the ends of certificates of a protocol's subscribers, in the table of the schedule."""
+        """What is to be told of the ends of certificates and schemes of a protocol's subscribers, in the table of the
+        schedule.
+        """
         from pushhub.engine.store.dynamodb_ends import DynamoDBEndNotes, of_protocol
 
         return DynamoDBEndNotes(*self.table(SCHEDULE_TABLE), of_protocol(protocol))
@@ -510,7 +512,7 @@ class Engine:
         from pushhub.engine.signing import Signing
 
         ports = self.ports
-        return Signing(vault=lambda: ports.vault, projects=ports.config, clock=ports.clock, telemetry=ports.telemetry)
+        return Signing(vault=lambda: ports.vault, projects=ports.config, clock=ports.clock, notes=ports.ends_of)
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -584,6 +586,16 @@ class Engine:
         ports = self.ports
         queues = (ports.push_queue, ports.retry_queue, ports.slow_queue, ports.route_queue)
         return self._push(queues, retries=ports.route_queue)
+
+    def note_inherited_end(self, note: EndNote) -> None:
+        """Note what is to be told of the end of a scheme that receivers of a project inherit, for each protocol.
+
+        Raises:
+            Unavailable: The effect is unknown.
+        """
+        for each in self.protocols:
+            if each.end_notes is not None:
+                each.end_notes().note_end(note)
 
     def _internal(self, queue: str) -> bool:
         return any(protocol.internal(queue) for protocol in self.protocols)

@@ -26,11 +26,15 @@ class ReadMapping(Protocol):
         """The mapping, or None."""
 
 
-class Mappings(ReadMapping, Protocol):
+class ReadMappings(ReadMapping, Protocol):
     """Mappings of stores. All reads are consistent."""
 
     def mappings(self, project_id: str) -> list[ServiceMapping]:
         """All mappings of a store, in the order they were made."""
+
+
+class Mappings(ReadMappings, Protocol):
+    """Mappings of stores. All reads are consistent."""
 
     def put_mapping(self, project_id: str, mapping: ServiceMapping) -> ServiceMapping:
         """Write a mapping if the stored one still has ``mapping.version``; 0 means that none is stored yet.
@@ -132,11 +136,8 @@ class Claims(Protocol):
         """
 
 
-class ShownSettings(ReadMapping, ReadParameters, Protocol):
+class ShownSettings(ReadMappings, ReadParameters, Protocol):
     """The settings of a store that are shown."""
-
-    def mappings(self, project_id: str) -> list[ServiceMapping]:
-        """As :meth:`Mappings.mappings`."""
 
     def integrations(self, project_id: str) -> list[Integration]:
         """As :meth:`Integrations.integrations`."""

@@ -153,7 +153,9 @@ class HubSettingsOfStore:
             sealed = self._signing.changed(project_id, before.sealed, change)
         except Invalid as error:
             raise InvalidObject({"signing": [error.message]}) from error
-        ends = before.signing_ends if sealed == before.sealed else self._signing.ends(project_id, sealed)
+        ends = before.signing_ends
+        if sealed != before.sealed:
+            ends = self._signing.ends(project_id, sealed, protocol=DIALECT, place=("", mapping.mapping_id))
         mapping = self._gated(project_id, replace(mapping, sealed=sealed, signing_ends=ends), gates)
         return self._settings.put_mapping(project_id, mapping)
 

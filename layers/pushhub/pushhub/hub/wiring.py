@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
-    from pushhub.engine.certificate_ends import CertificateEnds
+    from pushhub.engine.ends import EndNotes, Ends
     from pushhub.engine.ports import BodyStore, Descendants
     from pushhub.hub.api.api import HubApi
     from pushhub.hub.api.posting import HubPostingApi
@@ -143,7 +143,8 @@ class Hub:
             watchers=(self._watch,),
             finder=self._finder,
             own_ids=self._own_ids,
-            ticks=(lambda: self.ticks, lambda: self.certificate_ends),
+            ticks=(lambda: self.ticks, lambda: self.ends),
+            end_notes=self._end_notes,
             apis={"/api/": lambda: self.api},
             producer_apis={"/api/": lambda: self.posting_api},
         )
@@ -181,19 +182,23 @@ class Hub:
         )
 
     @cached_property
-    def certificate_ends(self) -> CertificateEnds:
-        """Tells of the ends of services' certificates."""
-        from pushhub.engine.certificate_ends import CertificateEnds
-        from pushhub.hub.certificate_ends import ServiceEnds
+    def ends(self) -> Ends:
+        """Tells of the ends of services' certificates and signature schemes."""
+        from pushhub.engine.ends import Ends
+        from pushhub.hub.ends import ServiceEnds
 
         outside = self._outside
-        ends = ServiceEnds(
+        found = ServiceEnds(
             settings=self.ports.settings,
+            projects=outside.config,
             log=self.ports.log,
             intake=lambda: self.intake,
             telemetry=outside.telemetry,
         )
-        return CertificateEnds(notes=outside.ends_of(DIALECT), find=ends.find, clock=outside.clock)
+        return Ends(notes=self._end_notes(), find=found.find, clock=outside.clock)
+
+    def _end_notes(self) -> EndNotes:
+        return self._outside.ends_of(DIALECT)
 
     @cached_property
     def posting_api(self) -> HubPostingApi:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.queue_changes import Admit
 
 PROTOCOL = "ironmq"
-"""Whose subscribers they are, in the list of certificates that end."""
+"""Whose subscribers they are, in the lists of what ends."""
 
 MOST_COUNTED = 1_000
 """Where the count of what waits for a paused subscriber stops."""
@@ -153,7 +153,7 @@ class Registration:
             sealed=keys,
             signing_ends=stored.signing_ends
             if stored is not None and stored.sealed == keys
-            else self._signing.ends(project_id, keys),
+            else self._signing.ends(project_id, keys, protocol=PROTOCOL, place=(queue_name, asked.subscriber_id)),
             oauth=gates.oauth,
             certificate=gates.certificate,
             identity=gates.identity,

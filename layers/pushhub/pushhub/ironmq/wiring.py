@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pushhub.engine.activity import ProjectActivity
-    from pushhub.engine.certificate_ends import CertificateEnds
+    from pushhub.engine.ends import EndNotes, Ends
     from pushhub.engine.ports import Waits
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.subscriber_history import SubscriberHistory
@@ -138,7 +138,8 @@ class Ironmq:
             uncounted=self._is_uncounted,
             watchers=(lambda: self._span_counts,),
             record_listeners=(self._post_spans,),
-            ticks=(lambda: self.check_alerts, lambda: self.certificate_ends),
+            ticks=(lambda: self.check_alerts, lambda: self.ends),
+            end_notes=self._end_notes,
             exhausted=lambda: self.error_queue_post,
             change_readers=self._change_readers,
             apis={"": lambda: self.api},
@@ -238,21 +239,26 @@ class Ironmq:
         )
 
     @cached_property
-    def certificate_ends(self) -> CertificateEnds:
-        """Tells of the ends of subscribers' certificates."""
-        from pushhub.engine.certificate_ends import CertificateEnds
-        from pushhub.ironmq.certificate_ends import SubscriberEnds
-        from pushhub.ironmq.subscribers import PROTOCOL
+    def ends(self) -> Ends:
+        """Tells of the ends of subscribers' certificates and signature schemes."""
+        from pushhub.engine.ends import Ends
+        from pushhub.ironmq.ends import SubscriberEnds
 
         outside = self._outside
-        ends = SubscriberEnds(
+        found = SubscriberEnds(
             queues=outside.config,
+            projects=outside.config,
             alerts=self.ports.alerts,
             post=self._alert_post,
             base_url=outside.base_url,
             telemetry=outside.telemetry,
         )
-        return CertificateEnds(notes=outside.ends_of(PROTOCOL), find=ends.find, clock=outside.clock)
+        return Ends(notes=self._end_notes(), find=found.find, clock=outside.clock)
+
+    def _end_notes(self) -> EndNotes:
+        from pushhub.ironmq.subscribers import PROTOCOL
+
+        return self._outside.ends_of(PROTOCOL)
 
     @cached_property
     def check_alerts(self) -> CheckAlerts:

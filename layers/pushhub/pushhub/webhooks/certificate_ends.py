@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
+from pushhub.engine.ends import ending_certificate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pushhub.base.gates import ClientCertificate
-    from pushhub.engine.certificate_ends import EndNote, Tell
+    from pushhub.engine.ends import Ending, EndNote
     from pushhub.webhooks.disabling import FoundOut
     from pushhub.webhooks.ports import ReadEndpoints
 
@@ -27,11 +30,11 @@ class EndpointEnds:
         self._endpoints = endpoints
         self._tell = tell
 
-    def find(self, note: EndNote) -> tuple[ClientCertificate | None, Tell] | None:
-        """See :data:`pushhub.engine.certificate_ends.Find`."""
+    def find(self, note: EndNote) -> Iterable[Ending]:
+        """See :data:`pushhub.engine.ends.Find`."""
         endpoint = self._endpoints.endpoint(note.project, note.group, note.subscriber_id)
         if endpoint is None:
-            return None
+            return []
 
         def tell(certificate: ClientCertificate, days_left: int) -> None:
             self._tell(
@@ -44,4 +47,4 @@ class EndpointEnds:
                 daysLeft=days_left,
             )
 
-        return endpoint.certificate, tell
+        return ending_certificate(endpoint.certificate, tell)

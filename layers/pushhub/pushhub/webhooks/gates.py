@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.times import iso_time
-from pushhub.engine.certificate_ends import EndNote, next_warning
+from pushhub.engine.ends import EndNote, next_warning
 from pushhub.engine.gates import fitting, grant_of, malformed, read_certificate
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH
@@ -18,7 +18,7 @@ from pushhub.webhooks.model.refusals import not_found
 if TYPE_CHECKING:
     from pushhub.base.gates import ClientCertificate
     from pushhub.base.ports import Clock, Vault
-    from pushhub.engine.certificate_ends import EndNotes
+    from pushhub.engine.ends import EndNotes
     from pushhub.engine.model.reach import Reach
     from pushhub.engine.ports import ProjectStore
     from pushhub.webhooks.endpoints import WebhooksEndpoints

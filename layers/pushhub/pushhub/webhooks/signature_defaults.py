@@ -7,14 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
-from pushhub.engine.certificate_ends import EndNote
 from pushhub.engine.copies import PROJECT
+from pushhub.engine.ends import EndNote, scheme_note
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.signatures import (
     FIELD,
-    ending,
-    next_warning,
     parse_defaults,
     parse_signatures,
     schemes_view,
@@ -153,6 +151,6 @@ class SignatureDefaults:
 
     def _note(self, project_id: str, app_id: str, schemes: Sequence[Scheme]) -> None:
         for scheme in schemes:
-            at = next_warning(scheme, self._clock.now())
-            if at is not None:
-                self._note_end(EndNote(at, project_id, app_id, "", ending(scheme)))
+            note = scheme_note((project_id, app_id, ""), scheme.header, scheme.ends_at, self._clock.now())
+            if note is not None:
+                self._note_end(note)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from pushhub.base.signature_schemes import (
 from pushhub.base.signing import KeyRing
 from pushhub.base.times import iso_time
 from pushhub.egress.url import InvalidTarget, wire_url
-from pushhub.engine.certificate_ends import DAY_MS, EndNote
+from pushhub.engine.ends import EndNote, scheme_note
 from pushhub.web.signatures import SignatureRefused, by_header, check_ends, read_signatures, renewed, scheme_view
 from pushhub.webhooks.wire.endpoint import is_http
 
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from pushhub.webhooks.wire.fields import Fields
 
 FIELD = "signatures"
-
-WARNED_DAYS = (7, 1)
-"""Days before the end of a scheme at which its owner is told."""
 
 
 def parse_signatures(fields: Fields) -> tuple[WantedSignature, ...]:
@@ -53,23 +49,6 @@ def rings_of(endpoint: Endpoint, vault: Vault) -> list[SecretRing | None]:
     if not endpoint.scheme_secrets:
         return [None] * len(endpoint.signatures)
     return decode_rings(vault.open(endpoint.project, endpoint.scheme_secrets))
-
-
-def next_warning(scheme: Scheme, after: int) -> int | None:
-    """When the end of a scheme is told next, epoch milliseconds; None if everything has been said.
-
-    Args:
-        scheme: The scheme.
-        after: Warnings up to this time are past.
-    """
-    if not scheme.ends_at:
-        return None
-    return next((at for at in (scheme.ends_at - days * DAY_MS for days in WARNED_DAYS) if at > after), None)
-
-
-def ending(scheme: Scheme) -> str:
-    """What names the end of a scheme, among all ends and schemes of an endpoint."""
-    return f"{scheme.ends_at}-{hashlib.sha256(scheme.header.lower().encode()).hexdigest()[:12]}"
 
 
 class EndpointSignatures:
@@ -149,9 +128,10 @@ class EndpointSignatures:
         changed = self._with(endpoint, [each.scheme for each in wanted], rings)
         check_fit(changed, fields, FIELD)
         for scheme in changed.signatures:
-            at = next_warning(scheme, now)
-            if at is not None:
-                self._note_end(EndNote(at, endpoint.project, endpoint.app_id, endpoint.endpoint_id, ending(scheme)))
+            place = (endpoint.project, endpoint.app_id, endpoint.endpoint_id)
+            note = scheme_note(place, scheme.header, scheme.ends_at, now)
+            if note is not None:
+                self._note_end(note)
         return changed
 
     def _with(self, endpoint: Endpoint, schemes: Sequence[Scheme], rings: Sequence[SecretRing | None]) -> Endpoint:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock
-    from pushhub.engine.certificate_ends import CertificateEnds, EndNote, EndNotes
+    from pushhub.engine.ends import EndNote, EndNotes, Ends
     from pushhub.engine.ports import BodyStore
     from pushhub.web.api import Route
     from pushhub.web.description import ApiDescription
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from pushhub.webhooks.queues import WebhooksQueues
     from pushhub.webhooks.search import WebhooksFields, WebhooksFinder
     from pushhub.webhooks.signature_defaults import SignatureDefaults
-    from pushhub.webhooks.signature_ends import SignatureEnds
     from pushhub.webhooks.signatures import EndpointSignatures
     from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
     from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
@@ -249,6 +248,7 @@ class Webhooks:
             subscriber_events=self._disabling,
             watchers=(lambda: self.operational,),
             ticks=(lambda: self.tasks, lambda: self.certificate_ends, lambda: self.signature_ends),
+            end_notes=lambda: self.ports.scheme_end_notes,
             project_work=(lambda: self.tasks,),
             # Clients also have routes for Svix Ingest. They do not exist here, and clients get an error in a format
             # they can read.
@@ -307,7 +307,10 @@ class Webhooks:
         return EndpointSignatures(vault=outside.vault, note_end=self._note_scheme_end, clock=outside.clock)
 
     def _note_scheme_end(self, note: EndNote) -> None:
-        self.ports.scheme_end_notes.note_end(note)
+        if note.group:
+            self.ports.scheme_end_notes.note_end(note)
+        else:
+            self._engine.note_inherited_end(note)
 
     @cached_property
     def signature_defaults(self) -> SignatureDefaults:
@@ -325,18 +328,18 @@ class Webhooks:
         )
 
     @cached_property
-    def signature_ends(self) -> SignatureEnds:
+    def signature_ends(self) -> Ends:
         """Tells of the ends of signature schemes."""
+        from pushhub.engine.ends import Ends
         from pushhub.webhooks.signature_ends import SignatureEnds
 
-        return SignatureEnds(
-            notes=self.ports.scheme_end_notes,
+        found = SignatureEnds(
             endpoints=self.ports.endpoints,
             applications=self.ports.applications,
             projects=self._outside.config,
             operational=self.operational,
-            clock=self._outside.clock,
         )
+        return Ends(notes=self.ports.scheme_end_notes, find=found.find, clock=self._outside.clock)
 
     @cached_property
     def gates(self) -> EndpointGates:
@@ -354,13 +357,13 @@ class Webhooks:
         )
 
     @cached_property
-    def certificate_ends(self) -> CertificateEnds:
+    def certificate_ends(self) -> Ends:
         """Tells of certificates' ends."""
-        from pushhub.engine.certificate_ends import CertificateEnds
+        from pushhub.engine.ends import Ends
         from pushhub.webhooks.certificate_ends import EndpointEnds
 
         ends = EndpointEnds(endpoints=self.ports.endpoints, tell=self.operational.found_out)
-        return CertificateEnds(notes=self.ports.end_notes, find=ends.find, clock=self._outside.clock)
+        return Ends(notes=self.ports.end_notes, find=ends.find, clock=self._outside.clock)
 
     @cached_property
     def repeats(self) -> Repeats:

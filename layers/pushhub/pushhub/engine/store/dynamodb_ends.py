@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from pushhub.cloud.table import Item, TableStore, text
-from pushhub.engine.certificate_ends import EndNote
+from pushhub.engine.ends import EndNote
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -26,7 +26,7 @@ def of_protocol(name: str) -> str:
 
 
 class DynamoDBEndNotes(TableStore):
-    """Implements :class:`pushhub.engine.certificate_ends.EndNotes`.
+    """Implements :class:`pushhub.engine.ends.EndNotes`.
 
     Args:
         client: Low-level DynamoDB client.

@@ -156,31 +156,58 @@ def notification_body(alert: ProjectAlert, told: Notification, base_url: str) ->
     return json.dumps(content, ensure_ascii=False).encode()
 
 
-def certificate_body(
-    alert: ProjectAlert,
-    certificate: ClientCertificate,
-    *,
-    queue: str,
-    subscriber: str,
-    days_left: int,
-    at: int,
-    base_url: str,
-) -> bytes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndOf:
+    """Whose the end is that is told of.
+
+    Attributes:
+        queue: The subscriber's queue; empty for what all receivers of the project inherit.
+        subscriber: Name of the subscriber.
+        days_left: Days until the end; 0 when it has come.
+        at: Since when that is to be told, epoch milliseconds.
+        base_url: Public base URL of this hub, for links.
+    """
+
+    queue: str
+    subscriber: str
+    days_left: int
+    at: int
+    base_url: str
+
+    def said(self, what: str, ended: str = "") -> str:
+        """A sentence for people."""
+        plural = "s" if self.days_left > 1 else ""
+        when = f"ends in {self.days_left} day{plural}" if self.days_left else f"has ended{ended}"
+        whose = f"for {self.subscriber or 'a subscriber'} of queue {self.queue}" if self.queue else "of the project"
+        return f"The {what} {whose} {when}."
+
+
+def certificate_body(alert: ProjectAlert, certificate: ClientCertificate, end: EndOf) -> bytes:
     """What is posted to an alert's URL about a client certificate that ends."""
-    link = f"{base_url}/console#/queues/{quote(queue, safe='')}"
-    when = f"ends in {days_left} day{'s' if days_left > 1 else ''}" if days_left else "has ended: nothing is sent"
-    said = f"The client certificate for {subscriber or 'a subscriber'} of queue {queue} {when}."
+    said = end.said("client certificate", ": nothing is sent")
+    return _end_body(alert, "certificate_ending", said, end, certificate=certificate_view(certificate))
+
+
+def signature_body(alert: ProjectAlert, header: str, ends_at: str, end: EndOf) -> bytes:
+    """What is posted to an alert's URL about a signature scheme that ends."""
+    signature = {"header": header, "ends_at": ends_at}
+    return _end_body(alert, "signature_ending", end.said(f"signature {header}"), end, signature=signature)
+
+
+def _end_body(alert: ProjectAlert, state: str, said: str, end: EndOf, **what: object) -> bytes:
+    page = f"queues/{quote(end.queue, safe='')}" if end.queue else "apps"
+    link = f"{end.base_url}/console#/{page}"
     content: dict[str, object] = {
-        "state": "certificate_ending",
+        "state": state,
         "alert": {"id": alert.alert_id, **_about(alert)},
-        "value": days_left,
-        "at": iso_time(at),
+        "value": end.days_left,
+        "at": iso_time(end.at),
         "text": said,
         "project": alert.project,
         "link": link,
-        "queue": queue,
-        "subscriber": subscriber,
-        "certificate": certificate_view(certificate),
+        "queue": end.queue,
+        "subscriber": end.subscriber,
+        **what,
     }
     if alert.format is Format.SLACK:
         content = {"text": f":warning: {_slack(said)} <{link}|Console>"}

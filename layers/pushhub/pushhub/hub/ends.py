@@ -1,0 +1,122 @@
+"""Tells that client certificates and signature schemes of stores' services end: by a notification of the store, which
+services that want ``notification:warn`` are sent, and in the log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.base.times import iso_time
+from pushhub.engine.ends import ending_certificate, ending_schemes
+from pushhub.hub.model.message import HubMessage
+from pushhub.hub.model.notice import Level, Notice, message_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pushhub.base.gates import ClientCertificate
+    from pushhub.base.ports import Telemetry
+    from pushhub.engine.ends import Ending, EndNote
+    from pushhub.engine.ports import ProjectStore
+    from pushhub.hub.intake import HubIntake
+    from pushhub.hub.ports import CountNotices, ReadMappings
+
+ORIGIN = "hub"
+"""Who notifies of what the whole project hands down."""
+
+
+class ServiceEnds:
+    """Looks up what ends at the services of notes.
+
+    Args:
+        settings: Mappings.
+        projects: Know the schemes that services inherit.
+        log: Notifications.
+        intake: Makes what accepts the messages of notifications; called when there is something to tell.
+        telemetry: Events for operators.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: ReadMappings,
+        projects: ProjectStore,
+        log: CountNotices,
+        intake: Callable[[], HubIntake],
+        telemetry: Telemetry,
+    ) -> None:
+        self._settings = settings
+        self._projects = projects
+        self._log = log
+        self._intake = intake
+        self._telemetry = telemetry
+
+    def find(self, note: EndNote) -> Iterable[Ending]:
+        """See :data:`pushhub.engine.ends.Find`."""
+        return self._at_service(note) if note.subscriber_id else self._inherited(note)
+
+    def _at_service(self, note: EndNote) -> Iterable[Ending]:
+        mapping = self._settings.mapping(note.project, note.subscriber_id)
+        if mapping is None:
+            return []
+        name, about = mapping.name, {"mapping": note.subscriber_id}
+
+        def certificate_ends(certificate: ClientCertificate, days_left: int) -> None:
+            ends_at = iso_time(certificate.ends_at)
+            subject = f"The client certificate for {name} {_when(days_left)}"
+            self._notify(note, name, subject, f"{certificate.subject}, {ends_at}")
+            self._event("certificate_ending", note, ends_at, days_left, **about)
+
+        def scheme_ends(header: str, ends_at: str, days_left: int) -> None:
+            self._notify(note, name, f"The signature {header} for {name} {_when(days_left)}", ends_at)
+            self._event("signature_ending", note, ends_at, days_left, **about, header=header)
+
+        return [
+            *ending_certificate(mapping.certificate, certificate_ends),
+            *ending_schemes(mapping.signing_ends, scheme_ends),
+        ]
+
+    def _inherited(self, note: EndNote) -> Iterable[Ending]:
+        """The project's schemes, where a service is signed: whoever has no store would never read of it."""
+        signed = [each.name for each in self._settings.mappings(note.project) if each.sealed]
+        project = self._projects.project(note.project, within_ms=0) if signed else None
+        schemes = project.signatures if project else ()
+
+        def scheme_ends(header: str, ends_at: str, days_left: int) -> None:
+            self._notify(note, ORIGIN, f"The project's signature {header} {_when(days_left)}", ends_at)
+            self._event("signature_ending", note, ends_at, days_left, header=header)
+
+        return ending_schemes({each.header: iso_time(each.ends_at) for each in schemes if each.ends_at}, scheme_ends)
+
+    def _notify(self, note: EndNote, origin: str, subject: str, description: str) -> None:
+        message = self._intake().derive(
+            note.project,
+            HubMessage(
+                type=message_type(Level.WARN),
+                payload={"subject": subject, "description": description},
+                source=origin,
+                quiet=True,
+            ),
+            cause=f"end/{note.subscriber_id}/{note.digest}/{note.at}",
+            at=note.at,
+            parent_id=None,
+            hops=0,
+        )
+        self._log.count_notification(
+            Notice.once(
+                note.project,
+                message.message_id,
+                Level.WARN,
+                subject,
+                description=description,
+                origin=origin,
+                at=note.at,
+            )
+        )
+
+    def _event(self, event: str, note: EndNote, ends_at: str, days_left: int, **about: str) -> None:
+        self._telemetry.event(event, project=note.project, **about, ends_at=ends_at, days_left=days_left)
+
+
+def _when(days_left: int) -> str:
+    return f"ends in {days_left} day{'s' if days_left > 1 else ''}" if days_left else "has ended"
