@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from simulation.run import WORLDS, Plan, Result, simulate
+from simulation.scheduler import SECOND
 from simulation.shrink import shrunk
 from simulation.totals import Totals, applied
 
@@ -49,8 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         if result.violations and not given.go_on:
             _explain(result)
             return 1
-        for each in result.violations[:SHOWN_VIOLATIONS]:
-            print(f"  {each}")
+        _tell(result)
         totals.add(result, time.process_time() - worked)
     print("\n".join(totals.lines()))
     return 1 if totals.broken else 0
@@ -70,10 +70,18 @@ def _summary(result: Result) -> str:
     )
 
 
-def _explain(result: Result) -> None:
-    """Print what was broken, find a smaller run that also breaks a promise, and print its trace."""
+def _tell(result: Result) -> None:
+    """Print what was broken, and whose code may have done it: a fault of the last release may be mended in today's."""
     for each in result.violations[:SHOWN_VIOLATIONS]:
         print(f"  {each}")
+    if result.violations and result.released:
+        until = ", ".join(f"{name} until {at / SECOND:.0f} s" for name, at in sorted(result.released.items()))
+        print(f"  the last release's code ran in {until}")
+
+
+def _explain(result: Result) -> None:
+    """Print what was broken, find a smaller run that also breaks a promise, and print its trace."""
+    _tell(result)
     print("looking for a smaller run that breaks a promise too ...", flush=True)
     small = shrunk(result)
     plan = small.plan

@@ -91,6 +91,7 @@ class Result:
         seconds: Its length in real time.
         figures: Counts of what happened.
         lines: The trace, if it was kept.
+        released: Functions that ran the last release's code in a deployment, and when they last began to, microseconds.
     """
 
     plan: Plan
@@ -102,6 +103,7 @@ class Result:
     seconds: float
     figures: Counter[str] = field(default_factory=Counter)
     lines: list[tuple[int, str]] = field(default_factory=list)
+    released: dict[str, int] = field(default_factory=dict)
 
     def about(self, violation: Violation) -> list[tuple[int, str]]:
         """The lines of the trace that matter for a violation: those that name its subject, and the failures of whatever
@@ -176,6 +178,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
         seconds=time.perf_counter() - began,
         figures=figures,
         lines=account.scheduler.lines or [],
+        released={each.where: each.at for each in account.weather.applied if each.kind is Kind.DEPLOYED},
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from simulation.promises.judgement import SECOND, Faults, Judgement, Told, moment
@@ -17,6 +18,9 @@ TOO_MANY = 429
 TOO_MANY_TOLD, NOT_TOLD = "an error message too many", "an error message is missing"
 NOT_OWED, NEVER_POSTED, TWO_POSTS = "pushed and not owed", "pushed and never posted", "an identifier twice"
 ERROR_OF_OTHERS = "an error message with other bytes"
+
+COMES_AND_GOES: Mapping[str, bool] = MappingProxyType({"remove": False, "add": True, "change": True})
+"""Whether a queue has a subscriber after what its owner did."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ class Act:
     """What an owner does.
 
     Attributes:
-        kind: What: change the retries; remove or add a subscriber; clear, delete, or make the queue; delete a message.
+        kind: What: change the retries; remove, add or change a subscriber (which adds one that was removed); clear,
+            delete, or make the queue; delete a message.
         queue: The queue.
         told: The request.
         subject: The subscriber, or the message.
@@ -70,7 +75,7 @@ class Act:
         delay_s: The new wait.
     """
 
-    kind: Literal["retries", "remove", "add", "clear", "delete", "make", "forget"]
+    kind: Literal["retries", "remove", "add", "change", "clear", "delete", "make", "forget"]
     queue: str
     told: Told
     subject: str = ""
@@ -185,8 +190,7 @@ class PushQueues:
             # The post made a queue of its own.
             return
         there = {
-            name: self._there(post.queue, {"remove": False, "add": True}, told.asked, told.answered, name)
-            for name in queue.subscribers
+            name: self._there(post.queue, COMES_AND_GOES, told.asked, told.answered, name) for name in queue.subscribers
         }
         groups = [tuple(queue.subscribers)] if queue.unicast else [(name,) for name in queue.subscribers]
         for names in groups:
@@ -212,7 +216,7 @@ class PushQueues:
         """What its owner did to a message, or to its subscribers, since."""
         for act in self._acts[post.queue]:
             concerns = act.kind in {"clear", "delete", "make"} or act.subject in {owed.message_id, *names}
-            if not concerns or act.kind in {"retries", "add"} or act.told.answered < post.told.asked:
+            if not concerns or act.kind in {"retries", "add", "change"} or act.told.answered < post.told.asked:
                 continue
             owed.disturbed = min(owed.disturbed, act.told.asked)
             certainly = act.told.asked > post.told.answered

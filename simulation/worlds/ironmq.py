@@ -46,6 +46,9 @@ VERSION = "accept-language"
 judge can read it in what is stored.
 """
 
+LEFT_ALONE = {"forget", "change"}
+"""What an owner does to a queue that leaves what its other messages are shown with as it is."""
+
 LOOKED_UP = 60
 """How many of the last messages of each queue are looked up."""
 
@@ -178,7 +181,7 @@ class IronMqWorld(PushWorld):
         for queue in self.queues:
             self._look_at(queue)
             changed = max(
-                (each.told.answered for each in self._acts if each.queue == queue.name and each.kind != "forget"),
+                (each.told.answered for each in self._acts if each.queue == queue.name and each.kind not in LEFT_ALONE),
                 default=0,
             )
             forgotten = {each.subject for each in self._acts if each.kind == "forget"}
@@ -229,7 +232,7 @@ class IronMqWorld(PushWorld):
     def _acts_on(
         self,
         queue: PushQueue,
-        kind: Literal["retries", "remove", "add", "clear", "delete", "make", "forget"],
+        kind: Literal["retries", "remove", "add", "change", "clear", "delete", "make", "forget"],
         ask: Callable[[], HttpAnswer],
         **what: Any,
     ) -> HttpAnswer:
@@ -297,9 +300,8 @@ class IronMqWorld(PushWorld):
     def _change_headers(self, queue: PushQueue, random: Random) -> None:
         given = random.choice(queue.settings["push"]["subscribers"])
         changed = {**given, "headers": {VERSION: str(self._account.scheduler.now)}}
-        self._note(
-            f"changes {given['name']} of", queue, self._ask("POST", queue, "/subscribers", {"subscribers": [changed]})
-        )
+        change = partial(self._ask, "POST", queue, "/subscribers", {"subscribers": [changed]})
+        self._acts_on(queue, "change", change, subject=given["name"])
 
     def _remove_subscriber(self, queue: PushQueue, random: Random) -> None:
         """Remove a subscriber, and add it again later: it is then a different one."""

@@ -62,6 +62,8 @@ def rules(*things: Thing, queue: Queue = QUEUE) -> list[str]:
         [POST, Act("retries", "q", told(30), retries=2, delay_s=5), asked(1, 500), asked(62, 500), asked(68)],
         # Its subscriber was removed, and is another one since.
         [POST, asked(1, 500), Act("remove", "q", told(30), "s"), Act("add", "q", told(60), "s")],
+        # It was removed before, and its owner changed it, which adds it again (seed 90003 of ironmq).
+        [Act("remove", "q", told(-9), "s"), Act("change", "q", told(-5), "s"), POST, asked(1)],
         [replace(POST, told=told(0, 0, "lost"), ids=[]), asked(1)],
     ],
 )
@@ -94,6 +96,8 @@ def test_what_is_as_promised_breaks_nothing(things: list[Thing]) -> None:
         ([replace(POST, told=told(60, 201)), CLEAR], "given up too soon"),
         ([POST, asked(1, 500), Act("remove", "q", told(30), "s"), asked(62)], "asked after its owner took it back"),
         ([Act("remove", "q", told(-9), "s"), POST, asked(1)], "pushed and not owed"),
+        ([Act("change", "q", told(-9), "s"), Act("remove", "q", told(-5), "s"), POST, asked(1)], "pushed and not owed"),
+        ([Act("remove", "q", told(-9), "s"), Act("change", "q", told(-5), "s"), POST], "given up too soon"),
         ([asked(1)], "pushed and never posted"),
         ([POST, POST, asked(1)], "an identifier twice"),
         ([POST, asked(1), asked(1.05)], "asked twice at once"),

@@ -65,6 +65,10 @@ def test_promises_are_kept_while_a_deployment_is_under_way() -> None:
     assert result.violations == []
     assert result.figures["messages"] > 10
     assert result.figures["fault deployed"] > 10
+    # And it is known until when each function ran the release's code, as whose fault a broken promise is depends on it
+    until = {name: at / (60 * MINUTE) for name, at in result.released.items()}
+    assert "push" in until
+    assert all(0 < at < 0.6 for at in until.values())
 
 
 def versions_in(seed: str, function: str, minute: int) -> set[bool]:
