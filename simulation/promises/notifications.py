@@ -2,8 +2,8 @@
 they had, what came on them, and what they acknowledged.
 
 A notification comes with its bytes. After a reconnect, exactly what was not acknowledged comes again, in order and
-before anything new, and what was acknowledged never; of a shared subscriber, whoever is connected gets it. No more than
-a window of them is unacknowledged on one connection.
+before anything new, and what was acknowledged never; of a shared subscriber, whoever is connected gets it. On one
+connection each comes once, and no more than a window of them is unacknowledged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOTED_S = 5
 
 OTHER_BYTES, NOT_AGAIN, AGAIN = "other bytes than were published", "not sent again", "sent after its acknowledgement"
 OUT_OF_ORDER, TOO_MANY = "sent again out of order", "more than its window"
-NEVER_PUBLISHED = "sent and never published"
+NEVER_PUBLISHED, TWICE = "sent and never published", "twice on one connection"
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,7 @@ class Notifications:
             self._again(came, connections, by_name)
         for connection in connections:
             own = [each for each in frames if each.connection == connection.name]
+            self._once(own)
             self._window(connection, own)
             if not shared:
                 self._in_order(connection, own, by_position)
@@ -141,6 +142,16 @@ class Notifications:
                 told = f"came on {last.connection} until {moment(ended)}, not on {each.name}, since {moment(begins)}"
                 self._judgement.fact(following <= due, NOT_AGAIN, about, told, because)
                 break
+
+    def _once(self, own: Sequence[Frame]) -> None:
+        """Whoever is connected is sent each once; only a sender that does not know what it has sent sends it again."""
+        before: dict[int, Frame] = {}
+        for each in own:
+            first = before.setdefault(each.position, each)
+            because = () if first is each else self._faults.on("", first.at - SECOND, each.at + SECOND)[-1:]
+            told = f"on {each.connection} at {moment(first.at)} and {moment(each.at)}"
+            self._judgement.fact(first is each, TWICE, f"p{each.key[0]}n{each.key[1]}", told, because)
+            before[each.position] = each
 
     def _window(self, connection: Connection, own: Sequence[Frame]) -> None:
         times = [(each.at, 1) for each in own]

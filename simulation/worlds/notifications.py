@@ -292,22 +292,15 @@ class NotificationsWorld(World):
                 yield Violation("never arrived", f"p{each.publisher}n{each.number}", f"at {subscriber.name}")
 
     def _in_order(self, subscriber: Subscriber) -> Iterator[Violation]:
-        """On one connection positions rise (shared subscribers: those of one source), except for what a failed sender
-        sends again.
-        """
-        seen: dict[tuple[str, int], Frame] = {}
+        """On one connection positions rise (shared subscribers: those of one source), but of what comes again."""
+        seen: set[tuple[str, int]] = set()
         highest: dict[tuple[str, str], int] = {}
         for each in subscriber.frames:
-            about = f"p{each.key[0]}n{each.key[1]}"
             key = each.connection, each.source if subscriber.shared else ""
-            before = seen.get((each.connection, each.position))
-            if before is not None:
-                if not self._account.troubled("notify", before.at - SECOND, each.at + SECOND):
-                    yield Violation("twice on one connection", about, f"{subscriber.name} on {each.connection}")
-            elif each.position < highest.get(key, 0):
+            if (each.connection, each.position) not in seen and each.position < highest.get(key, 0):
                 told = f"{subscriber.name} on {each.connection}: {each.position} after {highest[key]}"
-                yield Violation("out of order", about, told)
-            seen[each.connection, each.position] = each
+                yield Violation("out of order", f"p{each.key[0]}n{each.key[1]}", told)
+            seen.add((each.connection, each.position))
             highest[key] = max(highest.get(key, 0), each.position)
 
     def _judge(self) -> None:

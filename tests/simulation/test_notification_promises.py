@@ -43,6 +43,7 @@ def rules(*frames: Frame) -> list[str]:
         ([came(1, acknowledged=2), came(201, on="b", acknowledged=205)], "sent after its acknowledgement"),
         ([came(1, acknowledged=2, content="n")], "other bytes than were published"),
         ([came(1, 5_000, acknowledged=2)], "sent and never published"),
+        ([came(1, acknowledged=9), came(5, acknowledged=9)], "twice on one connection"),
         ([came(201, number, on="b", acknowledged=890) for number in range(1, WINDOW + 1)], ""),
         ([came(201, number, on="b", acknowledged=890) for number in range(1, WINDOW + 2)], "more than its window"),
     ],
@@ -57,3 +58,15 @@ def test_only_a_fault_of_what_sends_and_hears_excuses() -> None:
     again = [came(1, acknowledged=2), came(201, on="b", acknowledged=205)]
     assert judged(*again, faults=faults).violations == []
     assert judged(*again).violations != []
+
+
+def test_it_comes_twice_on_a_connection_only_where_a_fault_struck_between() -> None:
+    faults = Faults()
+    faults.struck(Fault("crash", "storm-1", 4 * SECOND, 4 * SECOND), 4 * SECOND, [""])
+    # Given a fault between two frames of one notification, then they are excused, and counted
+    between = judged(came(1, acknowledged=9), came(5, acknowledged=9), faults=faults)
+    assert between.violations == []
+    assert between.excused == {"twice on one connection, for crash": 1}
+    # And none excuses what came again long after it
+    after = judged(came(30, acknowledged=49), came(40, acknowledged=49), faults=faults)
+    assert [each.rule for each in after.violations] == ["twice on one connection"]
