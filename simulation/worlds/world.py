@@ -16,6 +16,7 @@ from simulation.promises.judgement import HARMLESS, Fault, Faults, Judgement, Vi
 from simulation.promises.push import Request
 from simulation.promises.talks.talk import Came, Say, Surroundings, Talk
 from simulation.scheduler import SECOND
+from simulation.sources import SHARDS
 from simulation.truth import Accepted, Truth
 from simulation.weather import HOUR, Kind
 
@@ -34,6 +35,9 @@ QUEUES_ON_THE_WAY = 3
 
 Owed = tuple[str, str]
 """A delivery: message and subscriber, by the hub's own ids."""
+
+LONGEST_PUT_OFF_S = 30
+"""How long a batch of a stream waits that Lambda has refused to run four times."""
 
 
 class World(ABC):
@@ -150,6 +154,7 @@ class World(ABC):
             lambda: account.scheduler.now,
             self._listen,
             QUEUES_ON_THE_WAY * self._gathers_s,
+            LONGEST_PUT_OFF_S if self._puts_off else 0,
         )
         return Talk(around, self.talked, base=base.format(project=project), headers=given)
 
@@ -158,6 +163,14 @@ class World(ABC):
         """The longest time for which a function's batches are gathered, as an operator has chosen."""
         windows = (queue.window_s for function in self._account.stack.functions for queue in function.queues)
         return max(windows, default=0)
+
+    @property
+    def _puts_off(self) -> bool:
+        """Whether an operator has left a function with less concurrency than its streams have batches at a time."""
+        return any(
+            each.reserved is not None and each.reserved < SHARDS * sum(stream.parallel for stream in each.streams)
+            for each in self._account.stack.functions
+        )
 
     def _listen(self, host: str, say: Say) -> Sequence[Came]:
         came: list[Came] = []

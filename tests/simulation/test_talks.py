@@ -7,10 +7,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from simulation.account import Account
 from simulation.promises.judgement import SECOND, Judgement, Told
-from simulation.promises.talks.talk import BROKEN_OFF, OTHER_ANSWER, OTHER_STATUS, Surroundings, Talk, differs
+from simulation.promises.talks import pushes
+from simulation.promises.talks.talk import (
+    BROKEN_OFF,
+    OTHER_ANSWER,
+    OTHER_REQUESTS,
+    OTHER_STATUS,
+    Came,
+    Surroundings,
+    Talk,
+    differs,
+)
 from simulation.run import Plan, simulate
-from simulation.weather import Kind
+from simulation.template import stack
+from simulation.truth import Truth
+from simulation.weather import Kind, Weather
+from simulation.worlds.policies import PoliciesWorld
 
 
 @dataclass(frozen=True)
@@ -99,3 +113,65 @@ def test_a_talk_waits_as_long_as_batches_are_gathered() -> None:
     # Then what the documents say comes, later
     assert result.violations == []
     assert result.figures["judged in talks"] > 100
+
+
+class Rated:
+    """A hub that sends the messages of a queue as often as it is told to, and the last one of forty later."""
+
+    def __init__(self, last_s: float) -> None:
+        self.now, self.gap_s = 0, 10.0
+        self._last_s = last_s
+        self._came: list[Came] = []
+        self._coming: list[Came] = []
+
+    def http(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:
+        if method != "POST":
+            return Answer(200, {})
+        bodies = [each["body"].encode() for each in body["messages"]]
+        for number, each in enumerate(bodies):
+            late = self._last_s if number == 39 else 0
+            self._coming.append(Came(self.now + round((number * self.gap_s + late) * SECOND), {}, each))
+        return Answer(201, {"ids": []})
+
+    def sleep(self, seconds: float) -> None:
+        self.now += round(seconds * SECOND)
+        self._came += [each for each in self._coming if each.at <= self.now]
+        self._coming = [each for each in self._coming if each.at > self.now]
+
+    def rules(self, put_off_s: int) -> list[str]:
+        """What a talk about rates has to say."""
+        judgement, circuit = Judgement(), pushes.Circuit(1, 1, 1)
+        around = Surroundings(self.http, self.sleep, lambda: self.now, lambda *_: self._came, put_off_s=put_off_s)
+        protection = pushes.Protection(circuit, lambda _: None, self._limit)
+        pushes.rate(Talk(around, judgement), protection)
+        return [each.rule for each in judgement.violations]
+
+    def _limit(self, _: str, rate: float) -> None:
+        self.gap_s = 1 / rate
+
+
+@pytest.mark.parametrize(
+    ("last_s", "put_off_s", "rules"),
+    [(0, 0, []), (10, 0, [OTHER_REQUESTS]), (10, 30, []), (12, 0, [OTHER_REQUESTS]), (60, 30, [OTHER_REQUESTS])],
+)
+def test_many_at_once_may_come_later_where_an_operator_has_left_dispatch_little_concurrency(
+    last_s: float, put_off_s: int, rules: list[str]
+) -> None:
+    # Seed 90002 of policies: the last of forty was dispatched fourteen seconds after its post, by one run at a time
+    assert Rated(last_s).rules(put_off_s) == rules
+
+
+@pytest.mark.parametrize(("concurrency", "put_off_s"), [("0", 0), ("1", 30), ("7", 30), ("8", 0)])
+def test_a_talk_knows_how_many_batches_a_stream_has_at_a_time(concurrency: str, put_off_s: int) -> None:
+    # Given two shards with four batches at a time each, and so many runs of dispatch that an operator has reserved
+    account = Account("talks/1", stack(DispatchConcurrency=concurrency), Weather((), "talks/1"))
+    known: list[int] = []
+
+    class Quiet(PoliciesWorld):
+        """Says nothing."""
+
+        def talk(self) -> None:
+            known.append(self._talking("", lambda *_: {}).put_off_s)
+
+    Quiet(account, Truth(account), 1, 1).talk()
+    assert known == [put_off_s]

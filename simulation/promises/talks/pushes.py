@@ -238,17 +238,17 @@ def rate(talk: Talk, protection: Protection) -> None:
     protection.limit("rated", 0.1)
     talk.sleep(35)
     _post(talk, "rated", *(f"r{number}" for number in range(6)))
-    talk.sleep(100)
+    talk.sleep(100 + talk.put_off_s)
     talk.came("six in a minute and a half", 6, len(came))
-    talk.came("ten seconds apart", [lambda each: 9.4 <= each <= 18] * 5, _gaps(came))
+    talk.came("ten seconds apart", [lambda each: 9.4 <= each <= 18 + talk.put_off_s] * 5, _gaps(came))
     protection.limit("rated", 10)
     talk.sleep(35)
     began = len(came)
     _post(talk, "rated", *(f"s{number}" for number in range(40)))
-    talk.sleep(15)
+    talk.sleep(15 + talk.put_off_s)
     talk.came("forty in four seconds", 40, len(came) - began)
     lasted = (came[-1].at - came[began].at) / SECOND
-    talk.came("and not sooner", lambda each: 3.2 <= each <= 8, lasted)
+    talk.came("and not sooner", lambda each: 3.2 <= each <= 8 + talk.put_off_s, lasted)
     talk.ask("DELETE", "/queues/rated")
 
 

@@ -62,6 +62,8 @@ class Surroundings:
         now: The time, microseconds since the start.
         listen: Has an endpoint answer at a host; returns what came to it, which grows.
         gathered_s: How much later than otherwise a message may come, as batches are gathered on its way.
+        put_off_s: How much later some of many may come that are posted at once, as Lambda puts batches off for lack of
+            concurrency.
     """
 
     http: Callable[[str, str, object, Mapping[str, str]], Answered]
@@ -69,6 +71,7 @@ class Surroundings:
     now: Callable[[], int]
     listen: Callable[[str, Say], Sequence[Came]]
     gathered_s: float = 0
+    put_off_s: int = 0
 
 
 class Talk:
@@ -79,6 +82,9 @@ class Talk:
         judgement: Where the facts go.
         base: What each path begins with.
         headers: Sent with each request.
+
+    Attributes:
+        put_off_s: How much later some of many may come that are posted at once.
     """
 
     def __init__(
@@ -89,6 +95,7 @@ class Talk:
         self._base = base
         self._headers = dict(headers or {})
         self.listen = around.listen
+        self.put_off_s = around.put_off_s
 
     def with_base(self, base: str) -> Talk:
         """The same client, with more in front of its paths."""
