@@ -148,8 +148,6 @@ READS_FIELDS = {
     "hub/settings.py",
     "webhooks/credentials.py",
     "webhooks/endpoints.py",
-    "webhooks/environment.py",
-    "webhooks/event_types.py",
     "webhooks/gates.py",
     "webhooks/signature_defaults.py",
     "webhooks/signatures.py",

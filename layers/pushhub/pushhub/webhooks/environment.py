@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.page import Page, Window
-from pushhub.webhooks.wire.event_type import event_type_view
-from pushhub.webhooks.wire.fields import Fields, bad_request
-from pushhub.webhooks.wire.openapi import event_types_of, parse_openapi
+from pushhub.webhooks.wire.event_type import WantedEventType, event_type_as_described, event_type_view
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.webhooks.model.event_type import EventType
 
 VERSION = 1
-MAX_IMPORTED = 1_000
-"""Maximum number of event types in one request."""
 _PAGE = 250
 
 
@@ -30,10 +25,10 @@ class TypesOfProjects(Protocol):
     ) -> Page[EventType]:
         """A page of them."""
 
-    def check(self, fields: Fields) -> None:
-        """Check that one could be created from some fields. Raises ``Unprocessable`` if not."""
+    def check(self, name: str, wanted: WantedEventType) -> None:
+        """Check that one could be created. Raises ``Unprocessable`` if not."""
 
-    def replace(self, project_id: str, name: str, fields: Fields) -> tuple[EventType, bool]:
+    def replace(self, project_id: str, name: str, wanted: WantedEventType) -> tuple[EventType, bool]:
         """Replace all fields of one, or create it."""
 
     def delete(self, project_id: str, name: str, *, expunge: bool) -> None:
@@ -85,43 +80,41 @@ class Environments:
             "connectors": [],
         }
 
-    def take_in(self, project_id: str, fields: Fields) -> None:
-        """Add or replace the event types of a document; nothing is deleted.
+    def take_in(self, project_id: str, event_types: Iterable[tuple[str, WantedEventType]]) -> None:
+        """Add or replace event types; nothing is deleted.
 
-        Settings and connectors in it are ignored.
+        Args:
+            project_id: Owner.
+            event_types: With their names.
 
         Raises:
             Unprocessable: One of them breaks a rule; then none is imported.
         """
-        listed = fields.raw("eventTypes")
-        if listed is None:
-            return
-        if not isinstance(listed, list) or len(listed) > MAX_IMPORTED:
-            raise fields.refuse(f"A list of at most {MAX_IMPORTED} event types is required", "eventTypes")
-        given = [Fields(each, "body", "eventTypes", str(number)) for number, each in enumerate(listed)]
-        for each in given:
-            self._event_types.check(each)
-        for each in given:
-            self._event_types.replace(project_id, each.name("name"), each)
+        given = []
+        for name, wanted in event_types:
+            self._event_types.check(name, wanted)
+            given.append((name, wanted))
+        for name, wanted in given:
+            self._event_types.replace(project_id, name, wanted)
 
-    def take_in_openapi(self, project_id: str, fields: Fields) -> tuple[list[str], list[dict[str, Any]] | None]:
+    def take_in_openapi(
+        self, project_id: str, described: Sequence[Mapping[str, Any]], *, dry: bool, replace_all: bool
+    ) -> tuple[list[str], list[dict[str, Any]] | None]:
         """Create and change event types as an OpenAPI document describes them; archived ones in it are revived.
 
+        Args:
+            project_id: Owner.
+            described: The event types of the document, in the format of requests.
+            dry: Whether to change nothing.
+            replace_all: Whether to archive all others.
+
         Returns:
-            The names of those that were created, changed or archived, and, for a ``dryRun``, those that would be
-            created or changed.
+            The names of those that were created, changed or archived, and, for a dry run, those that would be created
+            or changed.
 
         Raises:
-            Refused: Neither ``spec`` nor ``specRaw`` is given, or both are (400).
-            Unprocessable: The document cannot be read, or an event type in it breaks a rule; then none is imported.
+            Unprocessable: One of them breaks a rule; then none is imported.
         """
-        if (fields.raw("spec") is None) is (fields.raw("specRaw") is None):
-            raise bad_request("Give either spec or specRaw")
-        try:
-            described = event_types_of(parse_openapi(fields))
-        except Invalid as error:
-            raise fields.refuse(error.message, "spec") from error
-        dry, replace_all = (fields.raw(name) is True for name in ("dryRun", "replaceAll"))
         stored = {each.name: each for each in self._all(project_id)}
         wanted = [each for each in described if _differs(stored.get(each["name"]), each)]
         given = [self._checked(each, stored.get(each["name"])) for each in wanted]
@@ -130,17 +123,16 @@ class Environments:
         if dry:
             return [], [_as_shown(each) for each in wanted]
         for each in given:
-            self._event_types.replace(project_id, each.name("name"), each)
+            self._event_types.replace(project_id, *each)
         for name in gone:
             self._event_types.delete(project_id, name, expunge=False)
         return [*(each["name"] for each in wanted), *gone], None
 
-    def _checked(self, described: Mapping[str, Any], stored: EventType | None) -> Fields:
-        """The validated fields of an event type; whether its schema is enforced stays as it is."""
-        kept = {"schemaEnforcement": stored.enforcement.value} if stored else {}
-        fields = Fields({**described, **kept}, "body", "spec", "webhooks", str(described["name"]))
-        self._event_types.check(fields)
-        return fields
+    def _checked(self, described: Mapping[str, Any], stored: EventType | None) -> tuple[str, WantedEventType]:
+        """A valid event type with its name; whether its schema is enforced stays as it is."""
+        name, wanted = described["name"], event_type_as_described(described, stored.enforcement if stored else None)
+        self._event_types.check(name, wanted)
+        return name, wanted
 
     def _all(self, project_id: str) -> Iterator[EventType]:
         after: str | None = None

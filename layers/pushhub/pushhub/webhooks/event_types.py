@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pushhub.base.cache import ExpiringCache
 from pushhub.base.conflicts import until_saved
@@ -14,13 +14,13 @@ from pushhub.webhooks.model.event_type import OPERATIONAL, Enforcement, EventTyp
 from pushhub.webhooks.model.json_schema import enforceable, schema_problem
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import conflict, not_found
-from pushhub.webhooks.wire.event_type import parse_event_type, parse_event_type_patch
-from pushhub.webhooks.wire.fields import NAME, Fields, size_of
+from pushhub.webhooks.wire.fields import NAME, size_of
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import EventTypes
+    from pushhub.webhooks.wire.event_type import WantedEventType
 
 MAX_BYTES = 350_000
 """Maximum size of an event type's description and schemas, in bytes of JSON: it is kept in one item."""
@@ -43,23 +43,22 @@ class WebhooksEventTypes:
         self._clock = clock
         self._flags: ExpiringCache[tuple[str, ...]] = ExpiringCache(clock, ttl_ms=_FLAGS_KEPT_MS, capacity=_CAPACITY)
 
-    def create(self, project_id: str, fields: Fields) -> EventType:
+    def create(self, project_id: str, name: str, wanted: WantedEventType) -> EventType:
         """Make an event type; an archived one of that name is revived with the new description and schemas.
 
         Raises:
-            Unprocessable: A field breaks a rule.
+            Unprocessable: A schema cannot be used, or is too large.
             Refused: One that is not archived has the name (409).
         """
-        name, given = fields.name("name"), parse_event_type(fields)
 
         def change(stored: EventType | None) -> EventType:
             if stored is None:
-                return self._new(project_id, name, given)
+                return self._new(project_id, name, wanted)
             if not stored.archived:
                 raise conflict("An event type with that name already exists", code="event_type_exists")
-            return self._with(stored, given)
+            return self._with(stored, wanted)
 
-        return self._changed(project_id, name, change, fields)
+        return self._changed(project_id, name, change, wanted)
 
     def page(
         self, project_id: str, window: Window, *, include_archived: bool, flags: frozenset[str] | None
@@ -84,53 +83,46 @@ class WebhooksEventTypes:
             raise not_found()
         return found
 
-    def replace(self, project_id: str, name: str, fields: Fields) -> tuple[EventType, bool]:
+    def replace(self, project_id: str, name: str, wanted: WantedEventType) -> tuple[EventType, bool]:
         """Replace all fields of an event type, or create it.
 
         Returns:
             The event type, and whether it was made now.
 
         Raises:
-            NotFound: No event type can have that name.
-            Unprocessable: A field breaks a rule.
+            Unprocessable: A schema cannot be used, or is too large.
         """
-        if NAME.fullmatch(name) is None:
-            raise not_found()
-        given = parse_event_type(fields)
         made = False
 
         def change(stored: EventType | None) -> EventType:
             nonlocal made
             made = stored is None
-            return self._new(project_id, name, given) if stored is None else self._with(stored, given)
+            return self._new(project_id, name, wanted) if stored is None else self._with(stored, wanted)
 
-        return self._changed(project_id, name, change, fields), made
+        return self._changed(project_id, name, change, wanted), made
 
-    def check(self, fields: Fields) -> None:
-        """Check that an event type could be created from some fields.
+    def check(self, name: str, wanted: WantedEventType) -> None:
+        """Check that an event type could be created.
 
         Raises:
-            Unprocessable: A field breaks a rule.
+            Unprocessable: A schema cannot be used, or is too large.
         """
-        checked = self._new("", fields.name("name"), parse_event_type(fields))
-        _check_size(checked, fields)
-        _check_schemas(checked, fields)
+        _check(self._new("", name, wanted), wanted)
 
-    def patch(self, project_id: str, name: str, fields: Fields) -> EventType:
-        """Change the fields of an event type that were sent.
+    def patch(self, project_id: str, name: str, wanted: WantedEventType) -> EventType:
+        """Change some settings of an event type.
 
         Raises:
             NotFound: There is none.
-            Unprocessable: A field breaks a rule.
+            Unprocessable: A schema cannot be used, or is too large.
         """
-        self.event_type(project_id, name)
 
         def change(stored: EventType | None) -> EventType:
             if stored is None:
                 raise not_found()
-            return self._with(stored, parse_event_type_patch(fields))
+            return self._with(stored, wanted)
 
-        return self._changed(project_id, name, change, fields)
+        return self._changed(project_id, name, change, wanted)
 
     def delete(self, project_id: str, name: str, *, expunge: bool) -> None:
         """Archive an event type, or remove it for good.
@@ -182,38 +174,35 @@ class WebhooksEventTypes:
         """The first event types of a project, by name."""
         return list(islice(self._store.event_types(project_id, span_of(Window())), most))
 
-    def _new(self, project_id: str, name: str, given: Mapping[str, Any]) -> EventType:
+    def _new(self, project_id: str, name: str, wanted: WantedEventType) -> EventType:
         now = self._clock.now()
-        return EventType(project=project_id, name=name, created_at=now, updated_at=now, **given)
+        return EventType(project=project_id, name=name, created_at=now, updated_at=now, **wanted.settings)
 
-    def _with(self, event_type: EventType, given: Mapping[str, Any]) -> EventType:
-        return replace(event_type, updated_at=self._clock.now(), **given)
+    def _with(self, event_type: EventType, wanted: WantedEventType) -> EventType:
+        return replace(event_type, updated_at=self._clock.now(), **wanted.settings)
 
     def _changed(
         self,
         project_id: str,
         name: str,
         change: Callable[[EventType | None], EventType],
-        fields: Fields | None,
+        wanted: WantedEventType | None,
     ) -> EventType:
 
         def once() -> EventType:
             after = change(self._store.event_type(project_id, name))
-            if fields is not None:
-                _check_size(after, fields)
-                _check_schemas(after, fields)
+            if wanted is not None:
+                _check(after, wanted)
             return self._store.put_event_type(after)
 
         return until_saved(once, doing="changing an event type")
 
 
-def _check_size(event_type: EventType, fields: Fields) -> None:
+def _check(event_type: EventType, wanted: WantedEventType) -> None:
+    """Check description and schemas, whether from the request or stored before."""
     size = len(event_type.description.encode()) + size_of(event_type.schemas)
     if size > MAX_BYTES:
-        raise fields.refuse(f"Description and schemas may take at most {MAX_BYTES} bytes together", "schemas")
-
-
-def _check_schemas(event_type: EventType, fields: Fields) -> None:
+        raise wanted.refuse(f"Description and schemas may take at most {MAX_BYTES} bytes together", "schemas")
     for version, schema in (event_type.schemas or {}).items():
         try:
             problem = schema_problem(schema)
@@ -222,4 +211,4 @@ def _check_schemas(event_type: EventType, fields: Fields) -> None:
         except TooMuchWork:
             problem = "it is too large to be checked"
         if problem is not None:
-            raise fields.refuse(f"The JSON schema cannot be used: {problem}", "schemas", version)
+            raise wanted.refuse(f"The JSON schema cannot be used: {problem}", "schemas", version)

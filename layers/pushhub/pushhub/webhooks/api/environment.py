@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ROOT, WebhooksCall
+from pushhub.webhooks.wire.event_type import parse_event_types
 
 if TYPE_CHECKING:
     from pushhub.webhooks.api.use_cases import WebhooksUseCases
@@ -18,7 +19,7 @@ def _export(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _import(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.environments.take_in(call.project, call.fields)
+    hub.environments.take_in(call.project, parse_event_types(call.fields))
     return Response(status=204, body={})
 
 

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ROOT, WebhooksCall
-from pushhub.webhooks.wire.event_type import event_type_view
+from pushhub.webhooks.model.refusals import not_found
+from pushhub.webhooks.wire.event_type import event_type_view, parse_event_type, parse_event_type_patch
+from pushhub.webhooks.wire.fields import NAME
+from pushhub.webhooks.wire.openapi import described_event_types
 from pushhub.webhooks.wire.page import page_view, parse_window
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ def _shown(event_type: EventType, status: int = 200) -> Response:
 
 
 def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return _shown(hub.event_types.create(call.project, call.fields), 201)
+    return _shown(hub.event_types.create(call.project, call.fields.name("name"), parse_event_type(call.fields)), 201)
 
 
 def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -42,12 +45,17 @@ def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    event_type, made = hub.event_types.replace(call.project, call.names["event_type"], call.fields)
+    name = call.names["event_type"]
+    if NAME.fullmatch(name) is None:
+        raise not_found()
+    event_type, made = hub.event_types.replace(call.project, name, parse_event_type(call.fields))
     return _shown(event_type, 201 if made else 200)
 
 
 def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return _shown(hub.event_types.patch(call.project, call.names["event_type"], call.fields))
+    # One that is not there is told before anything that is wrong with the request.
+    name = hub.event_types.event_type(call.project, call.names["event_type"]).name
+    return _shown(hub.event_types.patch(call.project, name, parse_event_type_patch(call.fields)))
 
 
 def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -56,7 +64,9 @@ def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _import_openapi(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    modified, to_modify = hub.environments.take_in_openapi(call.project, call.fields)
+    described = described_event_types(call.fields)
+    dry, replace_all = (call.fields.raw(name) is True for name in ("dryRun", "replaceAll"))
+    modified, to_modify = hub.environments.take_in_openapi(call.project, described, dry=dry, replace_all=replace_all)
     data = {"modified": modified, **({} if to_modify is None else {"to_modify": to_modify})}
     return Response(status=200, body={"data": data})
 

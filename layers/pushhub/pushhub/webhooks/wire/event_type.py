@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.event_type import Enforcement, EventType
+from pushhub.webhooks.wire.fields import Fields
 from pushhub.webhooks.wire.settings import Settings
 
 if TYPE_CHECKING:
-    from pushhub.webhooks.wire.fields import Fields
+    from pushhub.webhooks.model.refusals import Unprocessable
 
 _FLAG = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 _GROUP = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 MAX_FLAGS = 100
+
+MAX_IMPORTED = 1_000
+"""Maximum number of event types in one document."""
 
 
 def _schemas(fields: Fields, name: str) -> Mapping[str, Any] | None:
@@ -62,22 +67,65 @@ _SETTINGS = Settings(
 )
 
 
-def parse_event_type(fields: Fields) -> dict[str, Any]:
-    """The settings of an event type to be created or replaced.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedEventType:
+    """What a request says of an event type.
+
+    Attributes:
+        settings: By field.
+        refuse: Refuses a value with a text, at a path within the request.
+    """
+
+    settings: Mapping[str, Any]
+    refuse: Callable[..., Unprocessable]
+
+
+def parse_event_type(fields: Fields) -> WantedEventType:
+    """An event type to be created or replaced.
 
     Raises:
         Unprocessable: A field breaks a rule.
     """
-    return _SETTINGS.given(fields, all_of_them=True)
+    return WantedEventType(settings=_SETTINGS.given(fields, all_of_them=True), refuse=fields.refuse)
 
 
-def parse_event_type_patch(fields: Fields) -> dict[str, Any]:
+def parse_event_type_patch(fields: Fields) -> WantedEventType:
     """The settings of an event type that were sent.
 
     Raises:
         Unprocessable: A field breaks a rule.
     """
-    return _SETTINGS.given(fields)
+    return WantedEventType(settings=_SETTINGS.given(fields), refuse=fields.refuse)
+
+
+def parse_event_types(fields: Fields) -> Iterator[tuple[str, WantedEventType]]:
+    """The event types of an exported document, with their names, one after the other.
+
+    Raises:
+        Unprocessable: It is no list, has too many, or one of them breaks a rule.
+    """
+    listed = fields.raw("eventTypes")
+    if listed is None:
+        return
+    if not isinstance(listed, list) or len(listed) > MAX_IMPORTED:
+        raise fields.refuse(f"A list of at most {MAX_IMPORTED} event types is required", "eventTypes")
+    # Each is an object before any is read.
+    for each in [Fields(each, "body", "eventTypes", str(number)) for number, each in enumerate(listed)]:
+        yield each.name("name"), parse_event_type(each)
+
+
+def event_type_as_described(described: Mapping[str, Any], enforcement: Enforcement | None) -> WantedEventType:
+    """An event type of an OpenAPI document.
+
+    Args:
+        described: In the format of requests.
+        enforcement: Whether its schema is enforced; None for what it then is.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    kept = {} if enforcement is None else {"schemaEnforcement": enforcement.value}
+    return parse_event_type(Fields({**described, **kept}, "body", "spec", "webhooks", str(described["name"])))
 
 
 def event_type_view(event_type: EventType, *, with_schemas: bool) -> dict[str, Any]:

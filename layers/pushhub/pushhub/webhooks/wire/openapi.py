@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from pushhub.base.errors import Invalid, TooMuchWork
 from pushhub.base.steps import MOST_STEPS, Steps
 from pushhub.webhooks.model.refusals import Unprocessable
-from pushhub.webhooks.wire.fields import Fields, parse_body
+from pushhub.webhooks.wire.fields import Fields, bad_request, parse_body
 from pushhub.webhooks.wire.yaml import parse_yaml
 
 MAX_EVENT_TYPES = 1_000
@@ -36,7 +36,6 @@ def parse_openapi(fields: Fields) -> Mapping[str, Any]:
     """The document of a request: ``spec``, or ``specRaw`` as text, JSON or YAML.
 
     Raises:
-        Refused: Neither of them is given, or both are (400).
         Unprocessable: It is not an object, or cannot be read.
     """
     given, raw = fields.raw("spec"), fields.optional_text("specRaw", most=2_097_152)
@@ -49,6 +48,21 @@ def parse_openapi(fields: Fields) -> Mapping[str, Any]:
     if not isinstance(given, dict):
         raise fields.refuse("An OpenAPI document is an object", where)
     return given
+
+
+def described_event_types(fields: Fields) -> list[dict[str, Any]]:
+    """The event types of the document in a request, in the format of requests.
+
+    Raises:
+        Refused: Neither ``spec`` nor ``specRaw`` is given, or both are (400).
+        Unprocessable: The document cannot be read.
+    """
+    if (fields.raw("spec") is None) is (fields.raw("specRaw") is None):
+        raise bad_request("Give either spec or specRaw")
+    try:
+        return event_types_of(parse_openapi(fields))
+    except Invalid as error:
+        raise fields.refuse(error.message, "spec") from error
 
 
 def _parsed(text: str) -> Any:
