@@ -83,6 +83,13 @@ def test_a_module_imports_only_what_its_package_may(path: Path) -> None:
         assert module.split(".")[1] in allowed | {own[0]}, f"{name_of(path)} may not import {module}"
 
 
+def test_the_engine_asks_web_for_nothing_but_signature_schemes() -> None:
+    # Given the modules of the engine, then only one knows the web package: what an API writes is read where APIs are
+    engine = [path for path in modules() if path.is_relative_to(LAYER / "engine")]
+    found = {name_of(path) for path in engine if any(each.startswith("pushhub.web") for each in imports(path))}
+    assert found == {"engine/signing.py"}
+
+
 @pytest.mark.parametrize("path", modules(), ids=name_of)
 def test_a_part_of_a_package_imports_only_the_parts_it_may(path: Path) -> None:
     own = path.relative_to(LAYER).parts

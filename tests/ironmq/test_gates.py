@@ -267,6 +267,7 @@ def test_after_its_end_nothing_is_sent_and_a_new_certificate_sends_what_waits(hu
         (gated(oauth={**OAUTH, "scopes": ["a b"]}), "oauth.scopes.0"),
         (gated(oauth={**OAUTH, "extra_params": {"client_secret": "x"}}), "oauth.extra_params.client_secret"),
         (gated(oauth={**OAUTH, "extra_headers": {"Host": "x"}}), "oauth.extra_headers.Host"),
+        (gated(oauth={**OAUTH, "extra_headers": {"clientId": "\n"}}), "oauth.extra_headers.clientId"),
         (
             gated(oauth={"token_url": TOKEN_URL, "client_id": "a", "auth_method": "private_key_jwt"}),
             "oauth.jwt_params",
@@ -289,7 +290,7 @@ def test_after_its_end_nothing_is_sent_and_a_new_certificate_sends_what_waits(hu
         ({"name": "s0", "url": "http://a.example/in", "mtls": {"identity": PEM}}, "mtls"),
         ({"name": "s0", "url": "ironmq:///next", "mtls": {"identity": PEM}}, "mtls"),
     ],
-    ids=range(33),
+    ids=range(34),
 )
 def test_what_could_not_be_right_is_refused_by_name(hub: Hub, subscriber: dict[str, Any], place: str) -> None:
     result = hub.call("PUT", "/queues/q", {"queue": {"push": {"subscribers": [subscriber]}}})

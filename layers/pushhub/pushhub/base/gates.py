@@ -3,9 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from pushhub.base.errors import Invalid
 from pushhub.base.fields import SPARSE, told
+
+if TYPE_CHECKING:
+    from pushhub.base.grants import GrantRequest
+
+OAUTH, MTLS = "oauth", "mtls"
+"""The two gates, by their names in every dialect."""
+
+
+class GateRefused(Invalid):
+    """What was asked for could not be right.
+
+    Args:
+        gate: Which gate.
+        text: Why; never repeats a secret.
+        place: Where in it, in the words of the request.
+    """
+
+    def __init__(self, gate: str, text: str, *place: str) -> None:
+        self.gate = gate
+        self.text = text
+        self.place = place
+        super().__init__(f"{'.'.join((gate, *place))}: {text}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,3 +99,35 @@ class Proof:
 
 NO_PROOF = Proof()
 """Nothing was shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateRequest:
+    """A client certificate that is asked for: what was sent, whatever it is; None for nothing.
+
+    Attributes:
+        identity: A private key with its certificate, as PEM.
+        ca: The only authorities that the receiver's own certificate may be of, as PEM.
+        as_stored: Whether what is stored is to stay as it is; the others count only if nothing is stored.
+    """
+
+    identity: object = field(default=None, repr=False)
+    ca: object = None
+    as_stored: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateChange:
+    """A requested change of gates.
+
+    Attributes:
+        oauth: How tokens are obtained from now on; None keeps that, False ends it.
+        mtls: The certificate from now on, likewise.
+    """
+
+    oauth: GrantRequest | Literal[False] | None = field(default=None, repr=False)
+    mtls: CertificateRequest | Literal[False] | None = field(default=None, repr=False)
+
+
+KEEP_GATES = GateChange()
+"""Changes nothing."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BASIC, POST, PRIVATE_KEY_JWT = "clientSecretBasic", "clientSecretPost", "clientSecretJwt"
 METHODS = (BASIC, POST, PRIVATE_KEY_JWT)
-"""How a client authenticates, in Svix's words; the last is ``private_key_jwt`` of RFC 7523."""
+"""How a client authenticates, as it is stored; the last is ``private_key_jwt`` of RFC 7523."""
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 DEFAULT_ASSERTION_S = 300

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from pushhub.base.certificates import read_authorities, read_identity
 from pushhub.base.credentials import user_of
 from pushhub.base.der import NotDer
-from pushhub.base.gates import OPEN, ClientCertificate, Gates
+from pushhub.base.gates import MTLS, OAUTH, OPEN, ClientCertificate, GateRefused, Gates
 from pushhub.base.oauth import Grant
 from pushhub.base.ports import ClientIdentity
 from pushhub.base.times import iso_time
@@ -19,19 +19,18 @@ from pushhub.egress.guard import AllowedTargets
 from pushhub.egress.identity import IdentityRefused, check_identity
 from pushhub.egress.url import InvalidTarget, parse_target
 from pushhub.engine.ends import EndNote, next_warning
+from pushhub.engine.grants import Allowed, GrantRefused, read_grant
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH
-from pushhub.web.gates import MTLS, OAUTH, GateRefused, in_own_words, in_svix_words, place_in_own_words
-from pushhub.web.oauth import Allowed, GrantRefused, read_grant
 
 if TYPE_CHECKING:
-    from pushhub.base.gates import Gated
+    from pushhub.base.gates import CertificateRequest, GateChange, Gated
+    from pushhub.base.grants import GrantRequest
     from pushhub.base.ports import Clock, Vault
     from pushhub.engine.ends import EndNotes
     from pushhub.engine.ports import ProjectStore
     from pushhub.engine.stranger_calls import StrangerCalls
-    from pushhub.web.gates import GateChange
 
 MOST_SEALED = 120_000
 """Most bytes that certificates and grants may take in one item: all subscribers of a queue are in one."""
@@ -65,17 +64,17 @@ def identity_of(project_id: str, name: str, gated: Gated, vault: Vault) -> Clien
     return ClientIdentity(digest=f"{project_id}/{name}/{digest}", pem=pem, ca=authorities)
 
 
-def read_certificate(given: Mapping[str, Any], now: int) -> tuple[ClientCertificate, bytes]:
+def read_certificate(asked: CertificateRequest, now: int) -> tuple[ClientCertificate, bytes]:
     """A certificate as an owner sends it: what may be told of it, and what is to be sealed.
 
     Args:
-        given: ``identity`` and perhaps ``ca``.
+        asked: What was sent.
         now: Epoch milliseconds; it must not have ended.
 
     Raises:
         GateRefused: It cannot be used.
     """
-    pem, authorities = given.get("identity"), given.get("ca")
+    pem, authorities = asked.identity, asked.ca
     if not isinstance(pem, str) or not pem:
         raise GateRefused(MTLS, "A PEM file with a private key and its certificate is required", "identity")
     if authorities is not None and not isinstance(authorities, str):
@@ -227,33 +226,28 @@ class GateSettings:
             # Noted first: a note without its certificate tells nothing.
             self._notes(protocol).note_end(EndNote(at, project_id, *place, certificate.digest))
 
-    def _oauth(self, project_id: str, before: Gated, wanted: Mapping[str, Any] | bool | None) -> bytes:
+    def _oauth(self, project_id: str, before: Gated, wanted: GrantRequest | Literal[False] | None) -> bytes:
         if wanted is False:
             return b""
-        if not isinstance(wanted, Mapping):
-            if wanted and not before.oauth:
-                raise GateRefused(OAUTH, "A string is required", "token_url")
+        if wanted is None or (wanted.as_stored and before.oauth):
             return before.oauth
         stored = grant_of(project_id, before, self._vault()) if before.oauth else None
         try:
-            grant = read_grant(in_svix_words(wanted), stored, self._allowed(project_id))
+            grant = read_grant(wanted, stored, self._allowed(project_id))
         except GrantRefused as refused:
-            raise GateRefused(OAUTH, in_own_words(refused.message), *place_in_own_words(refused.place)) from refused
+            raise GateRefused(OAUTH, refused.message, *refused.place) from refused
         if stored is not None and replace(grant, revision=stored.revision) == stored:
             return before.oauth
         return self._vault().seal(project_id, grant.encode())
 
     def _mtls(
-        self, project_id: str, before: Gated, wanted: Mapping[str, Any] | bool | None
+        self, project_id: str, before: Gated, wanted: CertificateRequest | Literal[False] | None
     ) -> tuple[ClientCertificate | None, bytes]:
         if wanted is False:
             return None, b""
-        said = isinstance(wanted, Mapping) and not {"identity", "ca"}.isdisjoint(wanted)
-        if not said and (wanted is None or before.certificate is not None):
-            # A client writes back what it read, in which neither is.
+        if wanted is None or (wanted.as_stored and before.certificate is not None):
             return before.certificate, before.identity
-        given = wanted if isinstance(wanted, Mapping) else {}
-        certificate, content = read_certificate(given, self._clock.now())
+        certificate, content = read_certificate(wanted, self._clock.now())
         if before.certificate is not None and certificate.digest == before.certificate.digest:
             return before.certificate, before.identity
         return certificate, self._vault().seal(project_id, content)

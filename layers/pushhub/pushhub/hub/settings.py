@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid, NotFound
+from pushhub.base.gates import KEEP_GATES, GateRefused
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.internal_queues import DIALECT
@@ -18,16 +19,15 @@ from pushhub.hub.ports import Mappings, Parameters, Schedulers
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.mapping import read_gates, read_mapping, read_signing
 from pushhub.hub.wire.objects import read_parameter, read_scheduler
-from pushhub.web.gates import KEEP_GATES, GateRefused
 
 if TYPE_CHECKING:
+    from pushhub.base.gates import GateChange
     from pushhub.base.ports import Clock
     from pushhub.engine.gates import GateSettings
     from pushhub.engine.ports import ProjectStore
     from pushhub.engine.signing import Signing
     from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.hub.model.parameters import Parameter
-    from pushhub.web.gates import GateChange
 
 
 def check_target(url: str, project_id: str, *, config: ProjectStore, calls: StrangerCalls) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.base.credentials import MASK, masked_url, place_of, user_of, with_user
 from pushhub.base.errors import Invalid, NotFound, QueueNotFound
-from pushhub.base.gates import OPEN
+from pushhub.base.gates import KEEP_GATES, OPEN
 from pushhub.base.ids import new_uid
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
@@ -21,7 +21,6 @@ from pushhub.ironmq.wire.subscribers import (
     check_signed,
     check_subscribers_size,
 )
-from pushhub.web.gates import KEEP_GATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

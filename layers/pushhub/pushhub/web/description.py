@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.fields import Setting, settings_of
 from pushhub.base.signing import MAX_GRACE_S
-from pushhub.web.gates import GRANT_TYPE, METHODS
+from pushhub.web.gates import WORDS
 
 if TYPE_CHECKING:
     from pushhub.web.api import Auth
@@ -280,9 +280,11 @@ GATES_WANTED: dict[str, Schema] = {
                     "client_id": text("The client."),
                     "client_secret": nullable(text("Its secret.")),
                     "auth_method": nullable(
-                        text("How it authenticates; `client_secret_basic` by default.", enum=list(METHODS))
+                        text(
+                            "How it authenticates; `client_secret_basic` by default.", enum=list(WORDS.methods.values())
+                        )
                     ),
-                    "grant_type": nullable(text("The only one.", enum=[GRANT_TYPE])),
+                    "grant_type": nullable(text("The only one.", enum=[WORDS.client_credentials])),
                     "scopes": nullable(array(text(), "What it asks for.", maxItems=50)),
                     "extra_params": nullable(obj("Sent along.", additionalProperties=text(), maxProperties=10)),
                     "extra_headers": nullable(obj("Sent along.", additionalProperties=text(), maxProperties=10)),

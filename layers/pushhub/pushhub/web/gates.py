@@ -4,83 +4,41 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pushhub.base.errors import Invalid
+from pushhub.base.gates import KEEP_GATES, MTLS, OAUTH, CertificateRequest, GateChange, GateRefused
+from pushhub.base.grants import GrantWords, grant_request
+from pushhub.base.oauth import BASIC, POST, PRIVATE_KEY_JWT
 from pushhub.base.times import iso_time
 
 if TYPE_CHECKING:
     from pushhub.base.gates import ClientCertificate, Gated
+    from pushhub.base.grants import GrantRequest
 
-OAUTH, MTLS = "oauth", "mtls"
-"""The two gates, by their names on the wire."""
+WORDS = GrantWords(
+    grant_type="grant_type",
+    auth_method="auth_method",
+    client_id="client_id",
+    client_secret="client_secret",  # noqa: S106 (a name)
+    token_url="token_url",  # noqa: S106
+    scopes="scopes",
+    extra_params="extra_params",
+    extra_headers="extra_headers",
+    refresh_token="refresh_token",  # noqa: S106
+    assertion="jwt_params",
+    key="secret_base64",
+    algorithm="signing_algorithm",
+    key_id="secret_id",
+    assertion_s="token_expiry_secs",
+    audience="audience",
+    client_credentials="client_credentials",
+    methods={BASIC: "client_secret_basic", POST: "client_secret_post", PRIVATE_KEY_JWT: "private_key_jwt"},
+)
+"""The words: methods are those of RFC 7591."""
 
-GRANT_TYPE = "client_credentials"
-
-METHODS: Mapping[str, str] = {
-    "client_secret_basic": "clientSecretBasic",
-    "client_secret_post": "clientSecretPost",
-    "private_key_jwt": "clientSecretJwt",
-}
-"""How a client authenticates: the names of RFC 7591, and Svix's."""
-
-_WORDS: Mapping[str, str] = {
-    "grant_type": "grantType",
-    "auth_method": "authMethod",
-    "client_id": "clientId",
-    "client_secret": "clientSecret",
-    "token_url": "tokenUrl",
-    "scopes": "scopes",
-    "extra_params": "extraParams",
-    "extra_headers": "extraHeaders",
-    "jwt_params": "jwtParams",
-    "refresh_token": "refreshToken",
-}
-_JWT_WORDS: Mapping[str, str] = {
-    "secret_base64": "secretBase64",
-    "signing_algorithm": "signingAlgorithm",
-    "secret_id": "secretId",
-    "token_expiry_secs": "tokenExpirySecs",
-    "audience": "audience",
-}
-_OWN = {svix: own for own, svix in (*_WORDS.items(), *_JWT_WORDS.items())}
-_CAMEL = re.compile(r"\b[a-z]+(?:[A-Z][a-z0-9]+)+\b")
-
-
-class GateRefused(Invalid):
-    """What was asked for could not be right.
-
-    Args:
-        gate: Which gate.
-        text: Why; never repeats a secret.
-        place: Where in it.
-    """
-
-    def __init__(self, gate: str, text: str, *place: str) -> None:
-        self.gate = gate
-        self.text = text
-        self.place = place
-        super().__init__(f"{'.'.join((gate, *place))}: {text}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateChange:
-    """A requested change of gates.
-
-    Attributes:
-        oauth: How tokens are obtained from now on; True or None keeps that, False ends it.
-        mtls: The certificate from now on, likewise.
-    """
-
-    oauth: Mapping[str, Any] | bool | None = field(default=None, repr=False)
-    mtls: Mapping[str, Any] | bool | None = field(default=None, repr=False)
-
-
-KEEP_GATES = GateChange()
-"""Changes nothing."""
+DEFAULTS = {WORDS.grant_type: WORDS.client_credentials, WORDS.auth_method: WORDS.methods[BASIC]}
+"""What is meant where nothing is said."""
 
 
 def parse_gates(given: Mapping[str, Any]) -> GateChange:
@@ -93,33 +51,29 @@ def parse_gates(given: Mapping[str, Any]) -> GateChange:
     for gate, value in wanted.items():
         if not (value is None or isinstance(value, bool | dict)):
             raise GateRefused(gate, "An object, true or false is required")
-    return GateChange(**wanted) if any(each is not None for each in wanted.values()) else KEEP_GATES
+    if all(each is None for each in wanted.values()):
+        return KEEP_GATES
+    return GateChange(oauth=_grant(wanted[OAUTH]), mtls=_certificate(wanted[MTLS]))
 
 
-def in_svix_words(given: Mapping[str, Any]) -> dict[str, Any]:
-    """How a token is obtained, in the words of the webhooks' API."""
-    method, kind = given.get("auth_method"), given.get("grant_type")
-    words = {_WORDS[name]: value for name, value in given.items() if name in _WORDS}
-    words["grantType"] = "clientCredentials" if kind in (None, GRANT_TYPE) else ""
-    named = "client_secret_basic" if method is None else method
-    words["authMethod"] = METHODS.get(named, "") if isinstance(named, str) else ""
-    jwt = given.get("jwt_params")
-    if isinstance(jwt, Mapping):
-        algorithm = {"signingAlgorithm": "RS256"}
-        words["jwtParams"] = algorithm | {_JWT_WORDS[name]: each for name, each in jwt.items() if name in _JWT_WORDS}
-    return words
+def _grant(given: Any) -> GrantRequest | Literal[False] | None:
+    if given is None or given is False:
+        return given
+    said = {} if given is True else given
+    asked = {**said, **{name: value for name, value in DEFAULTS.items() if said.get(name) is None}}
+    assertion = asked.get(WORDS.assertion)
+    if isinstance(assertion, dict):
+        asked[WORDS.assertion] = {WORDS.algorithm: "RS256", **assertion}
+    return grant_request(WORDS, asked, as_stored=given is True)
 
 
-def place_in_own_words(place: tuple[str, ...]) -> tuple[str, ...]:
-    """A place that was refused, in the words of the request."""
-    return tuple(_OWN.get(each, each) for each in place)
-
-
-def in_own_words(text: str) -> str:
-    """A refusal's text with the names of the request."""
-    methods = {svix: own for own, svix in METHODS.items()}
-    names = {**_OWN, **methods, "clientCredentials": GRANT_TYPE}
-    return _CAMEL.sub(lambda found: names.get(found.group(), found.group()), text)
+def _certificate(given: Any) -> CertificateRequest | Literal[False] | None:
+    if given is None or given is False:
+        return given
+    if given is True or {"identity", "ca"}.isdisjoint(given):
+        # A client writes back what it read, in which neither is.
+        return CertificateRequest(as_stored=True)
+    return CertificateRequest(identity=given.get("identity"), ca=given.get("ca"))
 
 
 def gates_view(gated: Gated) -> dict[str, object]:

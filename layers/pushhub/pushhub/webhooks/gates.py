@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from pushhub.base.gates import CertificateRequest, GateRefused
 from pushhub.base.times import iso_time
 from pushhub.engine.ends import EndNote, next_warning
 from pushhub.engine.gates import fitting, grant_of, malformed, read_certificate
+from pushhub.engine.grants import Allowed, GrantRefused, read_grant
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH
-from pushhub.web.gates import GateRefused
-from pushhub.web.oauth import Allowed, GrantRefused, grant_view, read_grant
 from pushhub.webhooks.model.refusals import not_found
+from pushhub.webhooks.wire.grant import asked_grant, grant_view
 
 if TYPE_CHECKING:
     from pushhub.base.gates import ClientCertificate
@@ -159,15 +160,16 @@ class EndpointGates:
 
     def _read_certificate(self, fields: Fields) -> tuple[ClientCertificate, bytes]:
         """What may be told of a certificate, and what is to be sealed."""
+        asked = CertificateRequest(identity=fields.raw("identity"), ca=fields.raw("ca"))
         try:
-            return read_certificate({name: fields.raw(name) for name in ("identity", "ca")}, self._clock.now())
+            return read_certificate(asked, self._clock.now())
         except GateRefused as refused:
             raise fields.refuse(refused.text, *refused.place) from refused
 
     def _read(self, stored: Endpoint, fields: Fields, allowed: Allowed) -> bytes:
         before = grant_of(stored.project, stored, self._vault) if stored.oauth else None
         try:
-            grant = read_grant(fields.members, before, allowed)
+            grant = read_grant(asked_grant(fields), before, allowed)
         except GrantRefused as refused:
             raise fields.refuse(refused.message, *refused.place) from refused
         return self._vault.seal(stored.project, grant.encode())

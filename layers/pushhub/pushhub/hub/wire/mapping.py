@@ -7,6 +7,7 @@ from typing import Any
 
 from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid
+from pushhub.base.gates import KEEP_GATES, MTLS, OAUTH, GateChange, GateRefused
 from pushhub.base.signing import MAX_GRACE_S
 from pushhub.base.signing_change import KEEP, SigningChange
 from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
@@ -16,7 +17,7 @@ from pushhub.hub.model.message import is_message_type
 from pushhub.hub.model.object_ids import is_object_id
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.request import MAX_URL, checked_url
-from pushhub.web.gates import KEEP_GATES, MTLS, OAUTH, GateChange, GateRefused, gates_view, parse_gates
+from pushhub.web.gates import gates_view, parse_gates
 from pushhub.web.signing import parse_signing
 
 MAX_MESSAGES = 200

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.credentials import masked_headers, masked_url
 from pushhub.base.errors import Invalid
+from pushhub.base.gates import KEEP_GATES, GateChange
 from pushhub.base.signing_change import KEEP, SigningChange
 from pushhub.engine.model.queue import Subscriber
 from pushhub.ironmq.wire.cursors import MAX_LOOKED_AT, parse_cursor
 from pushhub.ironmq.wire.headers import check_header_value, subscriber_headers_of
 from pushhub.ironmq.wire.names import is_message_id
-from pushhub.web.gates import KEEP_GATES, GateChange, gates_view, parse_gates
+from pushhub.web.gates import gates_view, parse_gates
 from pushhub.web.json import Fields, boolean, integer, listed, moment, section, text
 from pushhub.web.signing import parse_signing
 

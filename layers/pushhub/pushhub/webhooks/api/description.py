@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from pushhub.base.fields import setting_of
-from pushhub.base.oauth import METHODS
 from pushhub.base.signature_schemes import ENCODINGS, HASHES, PRESETS
 from pushhub.base.signing import MAX_GRACE_S
 from pushhub.engine.model.circuit import CircuitState
@@ -41,6 +40,7 @@ from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.model.portal_frame import MAX_ORIGIN_LENGTH, MAX_ORIGINS
 from pushhub.webhooks.model.redaction import MAX_PATH_LENGTH, MAX_PATHS
 from pushhub.webhooks.model.task import TaskKind, TaskStatus
+from pushhub.webhooks.wire.grant import WORDS
 
 INVALID = 422
 """The status of a request that breaks a rule, with a list of what is wrong."""
@@ -288,7 +288,7 @@ _SET_SIGNATURE_DEFAULTS = Described(
 _OAUTH_NEEDED = ("grantType", "authMethod", "clientId", "tokenUrl")
 _OAUTH_FIELDS: dict[str, Schema] = {
     "grantType": text(enum=["clientCredentials"]),
-    "authMethod": text("`clientSecretJwt` is `private_key_jwt` of RFC 7523.", enum=list(METHODS)),
+    "authMethod": text("`clientSecretJwt` is `private_key_jwt` of RFC 7523.", enum=list(WORDS.methods.values())),
     "clientId": text(),
     "tokenUrl": text("Of the token server."),
     "scopes": array(text()),

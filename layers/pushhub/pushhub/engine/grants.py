@@ -1,0 +1,260 @@
+"""Reads how a token is obtained as owners ask for it, in whichever dialect, and refuses it in their words."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Never
+
+from pushhub.base.credentials import MASK
+from pushhub.base.der import NotDer
+from pushhub.base.grants import AssertionRequest
+from pushhub.base.oauth import BASIC, DEFAULT_ASSERTION_S, PRIVATE_KEY_JWT, Grant
+
+if TYPE_CHECKING:
+    from pushhub.base.grants import GrantRequest
+
+ALGORITHM = "RS256"
+MOST_SCOPES = 50
+MOST_EXTRAS = 10
+MOST_TEXT = 1_024
+"""Longest id, scope, parameter or header, in characters."""
+
+MOST_SECRET = 16_384
+"""Longest secret: a private key in base64, in characters."""
+
+MOST_ASSERTION_S = 300
+"""Longest time for which an assertion is valid: token servers refuse longer ones."""
+
+_VISIBLE = re.compile(r"[\x20-\x7e]+")
+# RFC 6749, appendix A.4.
+_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OWN_PARAMS = frozenset(
+    {
+        *("grant_type", "scope", "client_id", "client_secret"),
+        *("client_assertion", "client_assertion_type", "code", "refresh_token"),
+    }
+)
+_OWN_HEADERS = frozenset(
+    {
+        *("accept", "accept-encoding", "authorization", "connection", "content-encoding", "content-length"),
+        *("content-type", "cookie", "expect", "host", "keep-alive", "proxy-authorization", "te", "trailer"),
+        *("transfer-encoding", "upgrade", "user-agent"),
+    }
+)
+
+
+class GrantRefused(Exception):
+    """What was asked for could not be right.
+
+    Args:
+        message: Why; never repeats a secret.
+        place: Where, in the words of the request.
+    """
+
+    def __init__(self, message: str, *place: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """Where a token URL may lead.
+
+    Attributes:
+        refusal: Says why a URL is refused; None when it may be used.
+        reach: How far the caller reaches.
+    """
+
+    refusal: Callable[[str], str | None]
+    reach: str
+
+
+def read_grant(asked: GrantRequest, stored: Grant | None, allowed: Allowed) -> Grant:
+    """Read how a token is obtained.
+
+    Secrets that are left out, and values that read ``********``, are those that are stored, provided that they go where
+    they went before.
+
+    Args:
+        asked: What was sent.
+        stored: What is stored; None for nothing.
+        allowed: Where the token URL may lead.
+
+    Raises:
+        GrantRefused: It could not be right.
+    """
+    return _Reader(asked, stored, allowed).read()
+
+
+class _Reader:
+    def __init__(self, asked: GrantRequest, stored: Grant | None, allowed: Allowed) -> None:
+        self._asked = asked
+        self._words = asked.words
+        self._stored = stored
+        self._allowed = allowed
+
+    def read(self) -> Grant:
+        words = self._words
+        if self._asked.grant_type != words.client_credentials:
+            _refuse(f"Only {words.client_credentials} is supported", words.grant_type)
+        if self._asked.refresh_token is not None:
+            _refuse("Client credentials have no refresh token", words.refresh_token)
+        method = self._method()
+        url = self._url()
+        client = _text(self._asked.client_id, MOST_TEXT, words.client_id)
+        before = self._stored
+        if before is not None and (before.token_url, before.method, before.client_id) != (url, method, client):
+            before = None
+        assertion = self._assertion(method, before)
+        secret = assertion["secret"] if assertion else self._secret(method, before)
+        return Grant(
+            token_url=url,
+            method=method,
+            client_id=client,
+            secret=secret,
+            scopes=self._scopes(),
+            params=_extras(self._asked.extra_params, before.params if before else {}, _OWN_PARAMS, words.extra_params),
+            headers=self._headers(before),
+            **{name: value for name, value in assertion.items() if name != "secret"},
+            reach=self._allowed.reach,
+            revision=secrets.token_hex(8),
+        )
+
+    def _method(self) -> str:
+        words, asked = self._words, self._asked.auth_method
+        found = next((method for method, word in words.methods.items() if word == asked), None)
+        if found is None:
+            _refuse(f"It must be one of {', '.join(words.methods.values())}", words.auth_method)
+        return found
+
+    def _url(self) -> str:
+        url = _text(self._asked.token_url, 2_048, self._words.token_url)
+        refused = self._allowed.refusal(url)
+        if refused is not None:
+            _refuse(refused, self._words.token_url)
+        return url
+
+    def _secret(self, method: str, before: Grant | None) -> str:
+        if self._asked.assertion is not None:
+            _refuse(f"Only {self._words.methods[PRIVATE_KEY_JWT]} has these", self._words.assertion)
+        if self._asked.client_secret is None and before is not None:
+            return before.secret
+        secret = _text(self._asked.client_secret, MOST_TEXT, self._words.client_secret)
+        if method == BASIC and not secret.isascii():
+            _refuse("A client secret may only have visible ASCII characters", self._words.client_secret)
+        return secret
+
+    def _assertion(self, method: str, before: Grant | None) -> dict[str, Any]:
+        """What an assertion is made of; nothing for other methods."""
+        if method != PRIVATE_KEY_JWT:
+            return {}
+        words, asked = self._words, self._asked.assertion
+        if self._asked.client_secret is not None:
+            _refuse(f"{words.methods[method]} has a private key in {words.assertion} instead", words.client_secret)
+        if asked is None and before is not None:
+            return {
+                "secret": before.secret,
+                "key_id": before.key_id,
+                "audience": before.audience,
+                "assertion_s": before.assertion_s,
+            }
+        if not isinstance(asked, AssertionRequest):
+            _refuse("An object is required", words.assertion)
+        if asked.algorithm != ALGORITHM:
+            _refuse(f"It must be {ALGORITHM}", words.assertion, words.algorithm)
+        seconds = DEFAULT_ASSERTION_S if asked.assertion_s is None else asked.assertion_s
+        if isinstance(seconds, bool) or not isinstance(seconds, int):
+            _refuse("A whole number is required", words.assertion, words.assertion_s)
+        if not 10 <= seconds <= MOST_ASSERTION_S:
+            _refuse(f"The number must be from 10 to {MOST_ASSERTION_S}", words.assertion, words.assertion_s)
+        kept = before is not None and asked.key is None
+        return {
+            "secret": before.secret if before is not None and kept else _key(asked.key, words.assertion, words.key),
+            "key_id": _optional(asked.key_id, words.assertion, words.key_id),
+            "audience": _optional(asked.audience, words.assertion, words.audience),
+            "assertion_s": seconds,
+        }
+
+    def _scopes(self) -> tuple[str, ...]:
+        given, place = self._asked.scopes, self._words.scopes
+        if given is None:
+            return ()
+        if not isinstance(given, list) or len(given) > MOST_SCOPES:
+            _refuse(f"A list of up to {MOST_SCOPES} scopes is required", place)
+        for number, each in enumerate(given):
+            if not isinstance(each, str) or len(each) > MOST_TEXT or _SCOPE.fullmatch(each) is None:
+                _refuse("A scope has visible ASCII characters, but no space, quote or backslash", place, str(number))
+        return tuple(given)
+
+    def _headers(self, before: Grant | None) -> dict[str, str]:
+        place = self._words.extra_headers
+        headers = _extras(self._asked.extra_headers, before.headers if before else {}, _OWN_HEADERS, place)
+        if len({name.lower() for name in headers}) != len(headers):
+            _refuse("A header is given twice", place)
+        for name in headers:
+            if _HEADER_NAME.fullmatch(name) is None:
+                _refuse("A header's name has characters that may not be sent", place, name)
+        return headers
+
+
+def _extras(given: object, before: Mapping[str, str], own: frozenset[str], place: str) -> dict[str, str]:
+    if given is None:
+        return {}
+    if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
+        _refuse("An object whose values are strings is required", place)
+    if len(given) > MOST_EXTRAS:
+        _refuse(f"At most {MOST_EXTRAS} are allowed", place)
+    found = {}
+    for name, value in given.items():
+        if name.lower() in own:
+            _refuse("The hub itself sets this", place, name)
+        meant = before.get(name) if value == MASK else value
+        if meant is None:
+            _refuse(f"{MASK} stands for a stored value, and there is none", place, name)
+        for each in (name, meant):
+            if len(each) > MOST_TEXT or _VISIBLE.fullmatch(each) is None:
+                _refuse(f"Names and values have 1 to {MOST_TEXT} visible ASCII characters", place, name)
+        found[name] = meant
+    return found
+
+
+def _text(given: object, most: int, place: str) -> str:
+    if not isinstance(given, str) or not given:
+        _refuse("A string is required", place)
+    if len(given) > most:
+        _refuse(f"The string may have at most {most} characters", place)
+    if any(ord(each) < 0x20 or ord(each) == 0x7F or 0xD800 <= ord(each) < 0xE000 for each in given):
+        _refuse("The string contains control characters", place)
+    return given
+
+
+def _key(given: object, *place: str) -> str:
+    if not isinstance(given, str) or not given or len(given) > MOST_SECRET:
+        _refuse(f"A string of up to {MOST_SECRET} characters is required", *place)
+    from pushhub.base.rsa import read_key  # noqa: PLC0415 (few clients have a key)
+
+    try:
+        read_key(base64.b64decode(given, validate=True)).sign(b"")
+    except (binascii.Error, ValueError) as error:
+        told = str(error) if isinstance(error, NotDer) else "it is not base64"
+        _refuse(f"The base64 of an RSA private key is required: {told}", *place)
+    return given
+
+
+def _optional(given: object, *place: str) -> str:
+    if given is None:
+        return ""
+    if not isinstance(given, str) or len(given) > MOST_TEXT or _VISIBLE.fullmatch(given) is None:
+        _refuse(f"A string of 1 to {MOST_TEXT} visible ASCII characters is required", *place)
+    return given
+
+
+def _refuse(text: str, *place: str) -> Never:
+    raise GrantRefused(text, *place)
