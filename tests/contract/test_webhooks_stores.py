@@ -15,6 +15,7 @@ from tests.fakes.credentials import FakeVault, credentials
 from tests.fakes.webhooks import FakeIdempotencyKeys, FakeWebhooksLogs, FakeWebhooksSettings
 
 from pushhub.base.errors import Conflict
+from pushhub.base.gates import NO_PROOF, Proof
 from pushhub.base.ports import Vault
 from pushhub.base.signature_schemes import PRESETS
 from pushhub.cloud.vault import KmsVault
@@ -357,9 +358,18 @@ def test_attempts_are_listed_by_endpoint_and_message(logs: Any, response: str) -
         channels=("x",),
         tags=("t",),
         listed_until=(NOW // 1000 + 60) * 1000,
+        proof=Proof(schemes=("stripe", "x-own"), client="c", certificate="0a"),
     )
     second = replace(
-        first, engine_id="2", number=2, manual=False, success=True, status_code=0, duration_ms=0, started_at=NOW + 8
+        first,
+        proof=NO_PROOF,
+        engine_id="2",
+        number=2,
+        manual=False,
+        success=True,
+        status_code=0,
+        duration_ms=0,
+        started_at=NOW + 8,
     )
     for each in (first, second):
         logs.log_attempts([each])

@@ -30,6 +30,7 @@ OAUTH = {
     "clientSecret": SECRET,
     "tokenUrl": TOKEN_URL,
 }
+IDENTITY = ("signedBy", "tokenClient", "certificate")
 SHOWN = {
     "grantType": "clientCredentials",
     "authMethod": "clientSecretPost",
@@ -479,11 +480,11 @@ def test_an_endpoint_is_asked_for_its_consent_with_a_token(world: WebhooksWorld)
 
 def test_records_name_the_client_and_the_schemes_that_are_not_everybodys(world: WebhooksWorld) -> None:
     app = world.make_app()
-    gated(world, app)
+    behind = gated(world, app)
     stripe = {"signatures": [{"preset": "stripe", "secret": "whsec_x"}, {"preset": "standard-webhooks"}]}
     other = world.make_endpoint(app, "https://b.example/in")
     world.ask("PUT", f"/app/{app}/endpoint/{other}/signatures", stripe)
-    world.make_endpoint(app, "https://c.example/in")
+    made = [behind, other, world.make_endpoint(app, "https://c.example/in")]
     post(world, app)
     shown = []
     for each in world.messages.all_deliveries():
@@ -493,3 +494,9 @@ def test_records_name_the_client_and_the_schemes_that_are_not_everybodys(world: 
     assert sorted(shown, key=repr) == sorted(
         [(None, "pushhub", None), (("standard-webhooks", "stripe"), None, None), (None, None, None)], key=repr
     )
+    # And so do the attempts that owners and portals list
+    portal = world.ask("POST", f"/auth/app-portal-access/{app}", {})["token"]
+    for key in (world.token, portal):
+        listed = [world.call("GET", f"/app/{app}/attempt/endpoint/{each}", token=key).body["data"] for each in made]
+        told = [{name: each[0][name] for name in IDENTITY if name in each[0]} for each in listed]
+        assert told == [{"tokenClient": "pushhub"}, {"signedBy": ["standard-webhooks", "stripe"]}, {}]

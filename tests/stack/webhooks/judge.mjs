@@ -100,6 +100,14 @@ checks.check_50_a_message_is_delivered_verified_and_resent = async () => {
   const app = await application()
   const box = inbox()
   const endpoint = await svix.endpoint.create(app.id, { url: box.url })
+  // Attempts then say by which schemes they were signed, which the client does not know
+  const signed = { signatures: [{ preset: "stripe", secret: "whsec_of-stripe" }, { preset: "standard-webhooks" }] }
+  const set = await fetch(`${baseUrl}/api/v1/app/${app.id}/endpoint/${endpoint.id}/signatures`, {
+    method: "PUT",
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    body: JSON.stringify(signed),
+  })
+  assert.ok(set.ok, String(set.status))
   const { key } = await svix.endpoint.getSecret(app.id, endpoint.id)
   const payload = { text: "größer ☃", n: 1.5 }
   const message = await svix.message.create(app.id, { eventType: "node.posted", payload, eventId: "once" })

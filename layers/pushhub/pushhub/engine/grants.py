@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Never
 
 from pushhub.base.credentials import MASK
 from pushhub.base.der import NotDer
-from pushhub.base.grants import AssertionRequest
 from pushhub.base.oauth import BASIC, DEFAULT_ASSERTION_S, PRIVATE_KEY_JWT, Grant
 
 if TYPE_CHECKING:
@@ -95,20 +94,21 @@ def read_grant(asked: GrantRequest, stored: Grant | None, allowed: Allowed) -> G
 
 class _Reader:
     def __init__(self, asked: GrantRequest, stored: Grant | None, allowed: Allowed) -> None:
-        self._asked = asked
+        self._said = asked.said
+        self._names = asked.words.names
         self._words = asked.words
         self._stored = stored
         self._allowed = allowed
 
     def read(self) -> Grant:
-        words = self._words
-        if self._asked.grant_type != words.client_credentials:
-            _refuse(f"Only {words.client_credentials} is supported", words.grant_type)
-        if self._asked.refresh_token is not None:
-            _refuse("Client credentials have no refresh token", words.refresh_token)
+        said, names, only = self._said, self._names, self._words.client_credentials
+        if said.grant_type != only:
+            _refuse(f"Only {only} is supported", names.grant_type)
+        if said.refresh_token is not None:
+            _refuse("Client credentials have no refresh token", names.refresh_token)
         method = self._method()
         url = self._url()
-        client = _text(self._asked.client_id, MOST_TEXT, words.client_id)
+        client = _text(said.client_id, MOST_TEXT, names.client_id)
         before = self._stored
         if before is not None and (before.token_url, before.method, before.client_id) != (url, method, client):
             before = None
@@ -120,7 +120,7 @@ class _Reader:
             client_id=client,
             secret=secret,
             scopes=self._scopes(),
-            params=_extras(self._asked.extra_params, before.params if before else {}, _OWN_PARAMS, words.extra_params),
+            params=_extras(said.extra_params, before.params if before else {}, _OWN_PARAMS, names.extra_params),
             headers=self._headers(before),
             **{name: value for name, value in assertion.items() if name != "secret"},
             reach=self._allowed.reach,
@@ -128,62 +128,64 @@ class _Reader:
         )
 
     def _method(self) -> str:
-        words, asked = self._words, self._asked.auth_method
-        found = next((method for method, word in words.methods.items() if word == asked), None)
+        methods = self._words.methods
+        found = next((method for method, word in methods.items() if word == self._said.auth_method), None)
         if found is None:
-            _refuse(f"It must be one of {', '.join(words.methods.values())}", words.auth_method)
+            _refuse(f"It must be one of {', '.join(methods.values())}", self._names.auth_method)
         return found
 
     def _url(self) -> str:
-        url = _text(self._asked.token_url, 2_048, self._words.token_url)
+        url = _text(self._said.token_url, 2_048, self._names.token_url)
         refused = self._allowed.refusal(url)
         if refused is not None:
-            _refuse(refused, self._words.token_url)
+            _refuse(refused, self._names.token_url)
         return url
 
     def _secret(self, method: str, before: Grant | None) -> str:
-        if self._asked.assertion is not None:
-            _refuse(f"Only {self._words.methods[PRIVATE_KEY_JWT]} has these", self._words.assertion)
-        if self._asked.client_secret is None and before is not None:
+        if self._said.assertion is not None:
+            _refuse(f"Only {self._words.methods[PRIVATE_KEY_JWT]} has these", self._names.assertion)
+        if self._said.client_secret is None and before is not None:
             return before.secret
-        secret = _text(self._asked.client_secret, MOST_TEXT, self._words.client_secret)
+        secret = _text(self._said.client_secret, MOST_TEXT, self._names.client_secret)
         if method == BASIC and not secret.isascii():
-            _refuse("A client secret may only have visible ASCII characters", self._words.client_secret)
+            _refuse("A client secret may only have visible ASCII characters", self._names.client_secret)
         return secret
 
     def _assertion(self, method: str, before: Grant | None) -> dict[str, Any]:
         """What an assertion is made of; nothing for other methods."""
         if method != PRIVATE_KEY_JWT:
             return {}
-        words, asked = self._words, self._asked.assertion
-        if self._asked.client_secret is not None:
-            _refuse(f"{words.methods[method]} has a private key in {words.assertion} instead", words.client_secret)
-        if asked is None and before is not None:
+        said, names = self._said, self._names
+        if said.client_secret is not None:
+            _refuse(
+                f"{self._words.methods[method]} has a private key in {names.assertion} instead", names.client_secret
+            )
+        if said.assertion is None and before is not None:
             return {
                 "secret": before.secret,
                 "key_id": before.key_id,
                 "audience": before.audience,
                 "assertion_s": before.assertion_s,
             }
-        if not isinstance(asked, AssertionRequest):
-            _refuse("An object is required", words.assertion)
-        if asked.algorithm != ALGORITHM:
-            _refuse(f"It must be {ALGORITHM}", words.assertion, words.algorithm)
-        seconds = DEFAULT_ASSERTION_S if asked.assertion_s is None else asked.assertion_s
+        if not isinstance(said.assertion, dict):
+            _refuse("An object is required", names.assertion)
+        if said.algorithm != ALGORITHM:
+            _refuse(f"It must be {ALGORITHM}", names.assertion, names.algorithm)
+        seconds = DEFAULT_ASSERTION_S if said.assertion_s is None else said.assertion_s
         if isinstance(seconds, bool) or not isinstance(seconds, int):
-            _refuse("A whole number is required", words.assertion, words.assertion_s)
+            _refuse("A whole number is required", names.assertion, names.assertion_s)
         if not 10 <= seconds <= MOST_ASSERTION_S:
-            _refuse(f"The number must be from 10 to {MOST_ASSERTION_S}", words.assertion, words.assertion_s)
-        kept = before is not None and asked.key is None
+            _refuse(f"The number must be from 10 to {MOST_ASSERTION_S}", names.assertion, names.assertion_s)
+        kept = before is not None and said.key is None
         return {
-            "secret": before.secret if before is not None and kept else _key(asked.key, words.assertion, words.key),
-            "key_id": _optional(asked.key_id, words.assertion, words.key_id),
-            "audience": _optional(asked.audience, words.assertion, words.audience),
+            "secret": before.secret if before is not None and kept else _key(said.key, names.assertion, names.key),
+            "key_id": _optional(said.key_id, names.assertion, names.key_id),
+            "audience": _optional(said.audience, names.assertion, names.audience),
             "assertion_s": seconds,
         }
 
     def _scopes(self) -> tuple[str, ...]:
-        given, place = self._asked.scopes, self._words.scopes
+        given, place = self._said.scopes, self._names.scopes
         if given is None:
             return ()
         if not isinstance(given, list) or len(given) > MOST_SCOPES:
@@ -194,8 +196,8 @@ class _Reader:
         return tuple(given)
 
     def _headers(self, before: Grant | None) -> dict[str, str]:
-        place = self._words.extra_headers
-        headers = _extras(self._asked.extra_headers, before.headers if before else {}, _OWN_HEADERS, place)
+        place = self._names.extra_headers
+        headers = _extras(self._said.extra_headers, before.headers if before else {}, _OWN_HEADERS, place)
         if len({name.lower() for name in headers}) != len(headers):
             _refuse("A header is given twice", place)
         for name in headers:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from pushhub.base.gates import KEEP_GATES, MTLS, OAUTH, CertificateRequest, GateChange, GateRefused
-from pushhub.base.grants import GrantWords, grant_request
+from pushhub.base.grants import GrantFields, GrantWords, grant_request
 from pushhub.base.oauth import BASIC, POST, PRIVATE_KEY_JWT
 from pushhub.base.times import iso_time
 
@@ -17,27 +17,29 @@ if TYPE_CHECKING:
     from pushhub.base.grants import GrantRequest
 
 WORDS = GrantWords(
-    grant_type="grant_type",
-    auth_method="auth_method",
-    client_id="client_id",
-    client_secret="client_secret",  # noqa: S106 (a name)
-    token_url="token_url",  # noqa: S106
-    scopes="scopes",
-    extra_params="extra_params",
-    extra_headers="extra_headers",
-    refresh_token="refresh_token",  # noqa: S106
-    assertion="jwt_params",
-    key="secret_base64",
-    algorithm="signing_algorithm",
-    key_id="secret_id",
-    assertion_s="token_expiry_secs",
-    audience="audience",
+    names=GrantFields(
+        grant_type="grant_type",
+        auth_method="auth_method",
+        client_id="client_id",
+        client_secret="client_secret",  # noqa: S106 (a name)
+        token_url="token_url",  # noqa: S106
+        scopes="scopes",
+        extra_params="extra_params",
+        extra_headers="extra_headers",
+        refresh_token="refresh_token",  # noqa: S106
+        assertion="jwt_params",
+        key="secret_base64",
+        algorithm="signing_algorithm",
+        key_id="secret_id",
+        assertion_s="token_expiry_secs",
+        audience="audience",
+    ),
     client_credentials="client_credentials",
     methods={BASIC: "client_secret_basic", POST: "client_secret_post", PRIVATE_KEY_JWT: "private_key_jwt"},
 )
 """The words: methods are those of RFC 7591."""
 
-DEFAULTS = {WORDS.grant_type: WORDS.client_credentials, WORDS.auth_method: WORDS.methods[BASIC]}
+DEFAULTS = {WORDS.names.grant_type: WORDS.client_credentials, WORDS.names.auth_method: WORDS.methods[BASIC]}
 """What is meant where nothing is said."""
 
 
@@ -61,9 +63,9 @@ def _grant(given: Any) -> GrantRequest | Literal[False] | None:
         return given
     said = {} if given is True else given
     asked = {**said, **{name: value for name, value in DEFAULTS.items() if said.get(name) is None}}
-    assertion = asked.get(WORDS.assertion)
+    assertion = asked.get(WORDS.names.assertion)
     if isinstance(assertion, dict):
-        asked[WORDS.assertion] = {WORDS.algorithm: "RS256", **assertion}
+        asked[WORDS.names.assertion] = {WORDS.names.algorithm: "RS256", **assertion}
     return grant_request(WORDS, asked, as_stored=given is True)
 
 

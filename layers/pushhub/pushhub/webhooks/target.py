@@ -275,6 +275,7 @@ class WebhookTarget:
             tags=fields.tags,
             listed_until=answer.finished_at + LISTED_MS,
             before_at=order.delivery.last.started_at if order.delivery.last else None,
+            proof=outcome.proof,
         )
         try:
             self._attempts.log(attempt)

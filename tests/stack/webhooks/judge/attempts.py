@@ -79,6 +79,23 @@ def check_34_only_2xx_is_success(stage: Stage) -> None:
     assert responses[0], "an error's text"
 
 
+def check_34_attempts_say_who_signed_and_clients_bear_it(stage: Stage) -> None:
+    app = stage.app()
+    endpoint, inbox = stage.endpoint(app)
+    schemes = [{"preset": "stripe", "secret": "whsec_of-stripe"}, {"preset": "standard-webhooks"}]
+    place = f"/app/{app.id}/endpoint/{endpoint.id}/signatures"
+    assert stage.raw("PUT", place, {"signatures": schemes}).status == 204
+    message = stage.post(app)
+    inbox.of(message.id)
+    # When the client reads the attempt, then it takes what it does not know
+    (attempt,) = stage.attempts(app, message)
+    assert stage.svix.message_attempt.get(app.id, message.id, attempt.id) == attempt
+    assert (attempt.status, attempt.endpoint_id) == (SUCCESS, endpoint.id)
+    shown = stage.raw("GET", f"/app/{app.id}/msg/{message.id}/attempt/{attempt.id}").json
+    assert shown["signedBy"] == ["standard-webhooks", "stripe"]
+    assert not {"tokenClient", "certificate"} & set(shown)
+
+
 def check_35_attempts_are_listed_with_filters(stage: Stage) -> None:
     app, one, two = stage.app(), stage.event_type(), stage.event_type()
     good, _ = stage.endpoint(app, Answer(body=b"thank you"))

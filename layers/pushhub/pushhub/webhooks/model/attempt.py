@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from pushhub.base.gates import NO_PROOF, Proof
 from pushhub.webhooks.model.ids import attempt_id
 
 KEPT_BYTES = 20_000
@@ -55,6 +56,7 @@ class LoggedAttempt:
         tags: Of the message.
         listed_until: When it is removed from the log, epoch milliseconds.
         before_at: When the attempt before it for the same delivery began, epoch milliseconds; None for the first.
+        proof: What the endpoint was shown of who asks.
     """
 
     project: str
@@ -74,6 +76,7 @@ class LoggedAttempt:
     tags: tuple[str, ...] = ()
     listed_until: int
     before_at: int | None = None
+    proof: Proof = NO_PROOF
 
     @property
     def attempt_id(self) -> str:

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.conflicts import until_saved
 from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Conflict
+from pushhub.base.gates import Proof
 from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.documents import Document
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.webhooks.model.attempt import LoggedAttempt
 from pushhub.webhooks.model.ids import Kind, first_id, time_of
@@ -27,6 +29,8 @@ from pushhub.webhooks.store._items import between, doc, key
 
 if TYPE_CHECKING:
     pass
+
+_PROOF = Document(Proof)
 
 _MESSAGE, _EVENT, _LATE, _ATTEMPT = "M#", "E#", "N#", "T#"
 
@@ -232,6 +236,7 @@ def _attempt_value(attempt: LoggedAttempt) -> dict[str, Any]:
         "type": attempt.event_type,
         "channels": attempt.channels,
         "tags": attempt.tags,
+        "proof": _PROOF.encode(attempt.proof),
     }
     return {name: each for name, each in value.items() if each}
 
@@ -303,6 +308,7 @@ def logged_attempts(item: Item) -> list[LoggedAttempt]:
             tags=tuple(value.get("tags", ())),
             listed_until=listed_until,
             before_at=value.get("before"),
+            proof=_PROOF.decode(value.get("proof", {})),
         )
         for engine_id, listed_until, value, response in entries
     ]

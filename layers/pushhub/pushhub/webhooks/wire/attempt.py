@@ -74,6 +74,12 @@ def attempt_view(
         "triggerType": (Trigger.MANUAL if attempt.manual else Trigger.SCHEDULED).value,
         "timestamp": iso_time(attempt.started_at),
     }
+    said = {
+        "signedBy": list(attempt.proof.schemes),
+        "tokenClient": attempt.proof.client,
+        "certificate": attempt.proof.certificate,
+    }
+    shown |= {name: value for name, value in said.items() if value}
     if message is not None:
         shown["msg"] = message
     return shown
