@@ -1,11 +1,11 @@
-"""``pushhub signatures``, ``pushhub gates`` and ``pushhub frames``: how endpoints of webhooks are reached and shown."""
+"""``pushhub signatures``, ``pushhub gates`` and ``pushhub frames``: how receivers are reached, and portals shown."""
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Callable
+import re
 from typing import IO, Any
-from urllib.parse import quote
 
 import click
 
@@ -13,61 +13,46 @@ from ..answers import fields, section, sections, texts
 from ..dry import changes
 from ..framework import Group, ask, destructive
 from ..hub import HubOptions
+from .receivers import Receiver, Whose, chosen
 
 PRESETS = (
     *("standard-webhooks", "stripe", "github", "shopify", "slack", "twilio", "convoy-simple", "convoy-advanced"),
     *("outpost", "hook0", "hmac-body"),
 )
-METHODS = {"basic": "clientSecretBasic", "post": "clientSecretPost"}
-"""How the hub shows who it is, as it is typed, and in the API."""
+METHODS = {
+    "basic": ("clientSecretBasic", "client_secret_basic"),
+    "post": ("clientSecretPost", "client_secret_post"),
+    "key": ("clientSecretJwt", "private_key_jwt"),
+}
+"""How the hub shows who it is, as it is typed, and in the APIs of webhooks and of queues and stores."""
 
 _SIGNATURE_COLUMNS = ("preset", "header", "content", "endsAt", "oldSecretsEnd", "inheritedFrom")
 
 
-def _whose(*, endpoint_required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Options that choose an endpoint; where it is not required, also an application, or the project."""
-
-    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-        needed = "" if endpoint_required else " Without it, what an application's endpoints inherit, or the project's."
-        command = click.option("--endpoint", required=endpoint_required, help=f"Its id or uid.{needed}")(command)
-        command = click.option("--operational", is_flag=True, help="It is one of operational webhooks.")(command)
-        return click.option("--app", help="The application, by id or uid.")(command)
-
-    return with_options
-
-
-def _path(app: str | None, endpoint: str | None, *, operational: bool, rest: str) -> str:
-    if endpoint is not None and (app is None) != operational:
-        raise click.UsageError("an endpoint needs either --app or --operational")
-    if operational and (app is not None or endpoint is None):
-        raise click.UsageError("--operational needs --endpoint, and no --app")
-    path = "/api/v1"
-    if operational:
-        path += "/operational-webhook"
-    if app is not None:
-        path += f"/app/{quote(app, safe='')}"
-    if endpoint is not None:
-        path += f"/endpoint/{quote(endpoint, safe='')}"
-    return f"{path}/{rest}"
-
-
 @click.group(cls=Group)
 def signatures() -> None:
-    """The schemes that sign what endpoints are sent: their own, or those they inherit."""
+    """The schemes that sign what receivers are sent: their own, or those they inherit."""
 
 
 @signatures.command("show")
-@_whose(endpoint_required=False)
+@chosen(one=False)
 @click.pass_obj
-def show_signatures(hub: HubOptions, *, app: str | None, endpoint: str | None, operational: bool) -> None:
-    """Show the schemes of an endpoint, an application or the project, without secrets."""
-    answer = hub.rest().call("GET", _path(app, endpoint, operational=operational, rest="signatures"))
+def show_signatures(hub: HubOptions, *, whose: Whose) -> None:
+    """Show the schemes of an endpoint, an application or the project, without secrets.
+
+    Of a subscriber or service: whether its requests are signed, and which signatures end.
+    """
+    receiver = whose.receiver(hub.rest())
+    if receiver is not None:
+        _show_signing(hub, receiver)
+        return
+    answer = hub.rest().call("GET", whose.path("signatures"))
     _show_signatures(hub, answer)
 
 
 @signatures.command("add")
 @click.argument("preset", type=click.Choice(PRESETS))
-@_whose(endpoint_required=False)
+@chosen(one=False)
 @click.option("--secret-file", type=click.File(), help="Holds its secret; - for standard input. Endpoints alone.")
 @click.option("--header", help="The header of the signature, where the preset lets you choose.")
 @click.option("--send", multiple=True, metavar="NAME=VALUE", help="A further header, for shopify. Repeatable.")
@@ -77,9 +62,7 @@ def add_signature(
     hub: HubOptions,
     *,
     preset: str,
-    app: str | None,
-    endpoint: str | None,
-    operational: bool,
+    whose: Whose,
     secret_file: IO[str] | None,
     header: str | None,
     send: tuple[str, ...],
@@ -95,7 +78,7 @@ def add_signature(
         if not all(equals for _, equals, _ in pairs):
             raise click.UsageError("--send needs NAME=VALUE")
         scheme["headers"] = {name: value for name, _, value in pairs}
-    path = _path(app, endpoint, operational=operational, rest="signatures")
+    path = whose.path("signatures")
     answer = hub.rest().call("GET", path)
     kept = [] if fields(answer).get("inheritedFrom") else sections(answer, "signatures")
     others = [each for each in kept if each.get("preset") != preset]
@@ -104,30 +87,42 @@ def add_signature(
 
 @signatures.command("set")
 @click.argument("file", type=click.File())
-@_whose(endpoint_required=False)
+@chosen(one=False)
+@click.option("--secret-file", type=click.File(), help="Holds the secret of Standard Webhooks. No endpoints.")
 @changes
 @click.pass_obj
-def set_signatures(hub: HubOptions, *, file: IO[str], app: str | None, endpoint: str | None, operational: bool) -> None:
-    """Replace all schemes by the list in a file of JSON, as the API takes it; - for standard input."""
+def set_signatures(hub: HubOptions, *, file: IO[str], whose: Whose, secret_file: IO[str] | None) -> None:
+    """Replace all schemes by the list in a file of JSON, as the API takes it; - for standard input.
+
+    A subscriber or service with an empty list is signed as the project says, or else as Standard Webhooks.
+    """
+    if secret_file is not None and not whose.is_receiver:
+        raise click.UsageError("an endpoint has its secret for Standard Webhooks already")
     try:
         given = json.load(file)
     except ValueError as error:
         raise click.UsageError(f"the file is no JSON: {error}") from error
-    path = _path(app, endpoint, operational=operational, rest="signatures")
+    receiver = whose.receiver(hub.rest())
+    if receiver is not None:
+        signing: dict[str, Any] = {"signatures": given} if given else {}
+        if secret_file is not None:
+            signing["secret"] = secret_file.read().removesuffix("\n")
+        receiver.change({"signing": signing})
+        _show_signing(hub, whose.receiver(hub.rest()) or receiver)
+        return
+    path = whose.path("signatures")
     _show_signatures(hub, hub.rest().call("PUT", path, {"signatures": given}))
 
 
 @signatures.command("end")
 @click.argument("header")
 @click.argument("when")
-@_whose(endpoint_required=False)
+@chosen(one=False)
 @changes
 @click.pass_obj
-def end_signature(
-    hub: HubOptions, *, header: str, when: str, app: str | None, endpoint: str | None, operational: bool
-) -> None:
+def end_signature(hub: HubOptions, *, header: str, when: str, whose: Whose) -> None:
     """End the scheme with that HEADER (or preset) at a time such as 2027-03-01T00:00:00Z; never takes its end away."""
-    path = _path(app, endpoint, operational=operational, rest="signatures")
+    path = whose.path("signatures")
     schemes = _own(hub.rest().call("GET", path))
     found = _found(schemes, header)
     found["endsAt"] = None if when == "never" else when
@@ -136,19 +131,31 @@ def end_signature(
 
 @signatures.command("remove")
 @click.argument("header")
-@_whose(endpoint_required=False)
+@chosen(one=False)
 @changes
 @destructive
 @click.pass_obj
-def remove_signature(
-    hub: HubOptions, *, header: str, app: str | None, endpoint: str | None, operational: bool, yes: bool
-) -> None:
+def remove_signature(hub: HubOptions, *, header: str, whose: Whose, yes: bool) -> None:
     """Sign no more with the scheme that has that HEADER (or preset). Its secrets are deleted."""
-    path = _path(app, endpoint, operational=operational, rest="signatures")
+    path = whose.path("signatures")
     schemes = _own(hub.rest().call("GET", path))
     schemes.remove(_found(schemes, header))
     ask(f"Sign no more with {header}?", yes=yes or hub.dry_run)
     _show_signatures(hub, hub.rest().call("PUT", path, {"signatures": schemes}))
+
+
+@signatures.command("off")
+@chosen(one=True)
+@changes
+@destructive
+@click.pass_obj
+def unsign(hub: HubOptions, *, whose: Whose, yes: bool) -> None:
+    """Sign the requests to a subscriber or service no more. Its secrets are deleted."""
+    receiver = whose.receiver(hub.rest())
+    if receiver is None:
+        raise click.UsageError("an endpoint is always signed, at least as Standard Webhooks")
+    ask(f"Sign requests to {receiver.name} no more?", yes=yes or hub.dry_run)
+    receiver.change({"signing": False})
 
 
 def _own(answer: Any) -> list[dict[str, Any]]:
@@ -176,20 +183,34 @@ def _show_signatures(hub: HubOptions, answer: Any) -> None:
     hub.show({name: row.get(name) for name in _SIGNATURE_COLUMNS} for row in rows)
 
 
+def _show_signing(hub: HubOptions, receiver: Receiver) -> None:
+    ends = fields(receiver.shown.get("signing_ends") or {})
+    signed = bool(receiver.shown.get("signing"))
+    rows = [{"header": header, "endsAt": at, "signed": signed} for header, at in ends.items()]
+    hub.show(rows or [{"header": None, "endsAt": None, "signed": signed}])
+
+
 @click.group(cls=Group)
 def gates() -> None:
-    """What an endpoint's receiver demands before it looks at a request: a token, a client certificate."""
+    """What a receiver demands before it looks at a request: a token, a client certificate."""
 
 
 @gates.command("show")
-@_whose(endpoint_required=True)
+@chosen(one=True)
 @click.pass_obj
-def show_gates(hub: HubOptions, *, app: str | None, endpoint: str, operational: bool) -> None:
+def show_gates(hub: HubOptions, *, whose: Whose) -> None:
     """Show how its tokens are obtained, and its certificate; never a secret."""
     rest = hub.rest()
     rows: list[dict[str, Any]] = []
+    receiver = whose.receiver(rest)
+    if receiver is not None:
+        certificate = fields(receiver.shown.get("mtls") or {})
+        about = {"subject": certificate.get("subject"), "endsAt": certificate.get("ends_at")}
+        rows.append({"gate": "oauth", "enabled": bool(receiver.shown.get("oauth")), "subject": None, "endsAt": None})
+        hub.show([*rows, {"gate": "mtls", "enabled": bool(certificate), **about}])
+        return
     for gate in ("oauth", "mtls"):
-        answer = rest.call("GET", _path(app, endpoint, operational=operational, rest=f"{gate}-config"))
+        answer = rest.call("GET", whose.path(f"{gate}-config"))
         config = section(answer, "config") if fields(answer).get("config") else {}
         told = {name: config.get(name) for name in ("tokenUrl", "clientId", "authMethod", "subject", "endsAt")}
         rows.append({"gate": gate, "enabled": fields(answer).get("enabled"), **told})
@@ -197,71 +218,102 @@ def show_gates(hub: HubOptions, *, app: str | None, endpoint: str, operational: 
 
 
 @gates.command("oauth")
-@_whose(endpoint_required=True)
+@chosen(one=True)
 @click.option("--token-url", required=True, help="Of the receiver's token server.")
 @click.option("--client-id", required=True, help="The hub's name there.")
 @click.option(
     "--by",
     type=click.Choice([*METHODS]),
     default="basic",
-    help="How the hub shows who it is; by default basic. With a key: in the console.",
+    help="How the hub shows who it is; by default basic. key is private_key_jwt.",
 )
-@click.option("--secret-file", type=click.File(), help="Holds the secret; the stored one is kept without it.")
+@click.option("--secret-file", type=click.File(), help="Holds secret or key; the stored one is kept without it.")
+@click.option("--key-id", help="The token server's name of the key.")
 @click.option("--scope", multiple=True, help="Repeatable.")
 @changes
 @click.pass_obj
 def set_oauth(
     hub: HubOptions,
     *,
-    app: str | None,
-    endpoint: str,
-    operational: bool,
+    whose: Whose,
     token_url: str,
     client_id: str,
     by: str,
     secret_file: IO[str] | None,
     scope: tuple[str, ...],
+    key_id: str | None,
 ) -> None:
-    """Send an endpoint tokens of its receiver's token server (OAuth 2.0, client credentials)."""
+    """Send a receiver tokens of its token server (OAuth 2.0, client credentials)."""
+    rest = hub.rest()
+    receiver = whose.receiver(rest)
+    method = METHODS[by][0 if receiver is None else 1]
+    secret = None if secret_file is None else secret_file.read()
     body: dict[str, Any] = {
         "grantType": "clientCredentials",
-        "authMethod": METHODS[by],
+        "authMethod": method,
         "clientId": client_id,
         "tokenUrl": token_url,
         "scopes": [*scope],
     }
-    if secret_file is not None:
-        body["clientSecret"] = secret_file.read().removesuffix("\n")
-    hub.rest().call("PUT", _path(app, endpoint, operational=operational, rest="oauth"), body)
+    if secret is not None and by == "key":
+        key = base64.b64encode(secret.encode()).decode()
+        body["jwtParams"] = {"secretBase64": key, "signingAlgorithm": "RS256", "secretId": key_id}
+    elif secret is not None:
+        body["clientSecret"] = secret.removesuffix("\n")
+    if receiver is None:
+        rest.call("PUT", whose.path("oauth"), body)
+    else:
+        receiver.change({"oauth": _in_their_words(body)})
     hub.note(f"Tokens of {token_url} are sent from now on")
 
 
+def _in_their_words(body: dict[str, Any]) -> dict[str, Any]:
+    """A grant in the words of queues and stores."""
+    return {
+        re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name): _in_their_words(value)
+        if isinstance(value, dict)
+        else value
+        for name, value in body.items()
+        if name != "grantType" and value is not None
+    }
+
+
 @gates.command("certificate")
-@_whose(endpoint_required=True)
+@chosen(one=True)
 @click.argument("identity", type=click.File())
 @click.option("--ca", type=click.File(), help="PEM: the only authorities of the receiver's own certificate.")
 @changes
 @click.pass_obj
-def set_certificate(
-    hub: HubOptions, *, app: str | None, endpoint: str, operational: bool, identity: IO[str], ca: IO[str] | None
-) -> None:
+def set_certificate(hub: HubOptions, *, whose: Whose, identity: IO[str], ca: IO[str] | None) -> None:
     """Show a receiver a client certificate. IDENTITY is a PEM file with the private key and its certificates."""
+    rest = hub.rest()
+    receiver = whose.receiver(rest)
     body = {"identity": identity.read(), "ca": None if ca is None else ca.read()}
-    hub.rest().call("PUT", _path(app, endpoint, operational=operational, rest="mtls"), body)
+    if receiver is None:
+        rest.call("PUT", whose.path("mtls"), body)
+    else:
+        receiver.change({"mtls": body})
     hub.note("It is shown from now on")
 
 
 @gates.command("remove")
 @click.argument("gate", type=click.Choice(["oauth", "certificate"]))
-@_whose(endpoint_required=True)
+@chosen(one=True)
 @changes
 @destructive
 @click.pass_obj
-def remove_gate(hub: HubOptions, *, gate: str, app: str | None, endpoint: str, operational: bool, yes: bool) -> None:
-    """Send an endpoint no tokens, or no client certificate, any more. What was stored of it is deleted."""
-    ask(f"Remove {gate} of {endpoint}?", yes=yes or hub.dry_run)
+def remove_gate(hub: HubOptions, *, gate: str, whose: Whose, yes: bool) -> None:
+    """Send a receiver no tokens, or no client certificate, any more. What was stored of it is deleted."""
+    rest = hub.rest()
+    receiver = whose.receiver(rest)
     name = "mtls" if gate == "certificate" else gate
-    hub.rest().call("DELETE", _path(app, endpoint, operational=operational, rest=name))
+    if receiver is not None and not receiver.shown.get(name):
+        raise click.ClickException(f"{receiver.name} has none")
+    ask(f"Remove {gate} of {whose.called}?", yes=yes or hub.dry_run)
+    if receiver is None:
+        rest.call("DELETE", whose.path(name))
+    else:
+        receiver.change({name: False})
 
 
 @click.group(cls=Group)
@@ -274,7 +326,7 @@ def frames() -> None:
 @click.pass_obj
 def show_frames(hub: HubOptions, *, app: str | None) -> None:
     """Show their origins."""
-    _show_frames(hub, hub.rest().call("GET", _path(app, None, operational=False, rest="portal/frame")))
+    _show_frames(hub, hub.rest().call("GET", Whose(app=app).path("portal/frame")))
 
 
 @frames.command("set")
@@ -284,7 +336,7 @@ def show_frames(hub: HubOptions, *, app: str | None) -> None:
 @click.pass_obj
 def set_frames(hub: HubOptions, *, origins: tuple[str, ...], app: str | None) -> None:
     """Set the ORIGINS of those pages, such as https://app.example.com; none for no pages. For new links."""
-    path = _path(app, None, operational=False, rest="portal/frame")
+    path = Whose(app=app).path("portal/frame")
     _show_frames(hub, hub.rest().call("PUT", path, {"origins": [*origins]}))
 
 

@@ -162,6 +162,13 @@ def test_signatures_are_set_replaced_and_ended(console: Console) -> None:
     page.get_by_role("button", name="Signatures").click()
     expect(whole.get_by_text("They are those of the application")).to_be_visible()
     expect(whole.get_by_role("heading", name="GitHub")).to_be_visible()
+    # And if the application says nothing, and what the project hands down ends, the page says so, too
+    end = (datetime.now(UTC) + timedelta(days=3)).isoformat()
+    project.webhooks("PUT", f"/app/{app}/signatures", {"signatures": []})
+    ending = [{"preset": "slack", "endsAt": end}, {"preset": "standard-webhooks"}]
+    project.webhooks("PUT", "/signatures", {"signatures": ending})
+    console.open("apps", app, "endpoints", endpoint)
+    expect(page.get_by_text("The signature X-Slack-Signature ends")).to_be_visible()
 
 
 def test_the_end_of_a_subscribers_or_services_signature_is_shown(console: Console, recorder: Recorder) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from playwright.sync_api import expect
 from tests.browser.console import HOSTILE, HOSTILE_BODY, Console, Project
+from tests.fakes.private_keys import identity
+from tests.fakes.verifier import symmetric
 from tests.stack.endpoints import Recorder
 from tests.stack.project import until
 
@@ -260,6 +264,75 @@ def test_a_subscriber_is_paused_and_resumed(console: Console, recorder: Recorder
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("billing is resumed.")).to_be_visible()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
+
+
+def test_what_a_subscriber_demands_is_set_and_removed(console: Console) -> None:
+    page, project = console.page, console.project
+    project.push_queue("orders", billing="https://a.example/in")
+
+    def shown() -> dict[str, Any]:
+        (subscriber,) = project.ironmq("GET", "/orders")["queue"]["push"]["subscribers"]
+        return dict(subscriber)
+
+    console.open("queues", "orders", "subscribers", "billing")
+    dialog = page.get_by_role("dialog")
+    # When tokens are to be sent, with a mistake first
+    page.get_by_role("button", name="Tokens").click()
+    dialog.get_by_label("Token URL").fill("http://login.example/token")
+    dialog.get_by_label("Client id").fill("pushhub")
+    dialog.get_by_label("Client secret").fill("never-shown-again")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_label("Token URL")).to_have_attribute("aria-invalid", "true")
+    dialog.get_by_label("Token URL").fill("https://login.example/token")
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("each request carries one")).to_be_visible()
+    # And a certificate is to be shown, with a mistake first
+    page.get_by_role("button", name="Certificate").click()
+    dialog.get_by_label("Private key and certificate").fill("junk")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_label("Private key and certificate")).to_have_attribute("aria-invalid", "true")
+    dialog.get_by_label("Private key and certificate").fill(identity(name="hub.acme.example"))
+    dialog.get_by_label("The receiver's own authority").fill(identity(key=False))
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("hub.acme.example, ends 2046-01-01")).to_be_visible()
+    # And requests are to be signed by Stripe's scheme until the day after tomorrow, and by Standard Webhooks
+    page.get_by_role("button", name="Signatures").click()
+    dialog.get_by_label("As", exact=True).select_option("Stripe")
+    dialog.get_by_label("Another signature beside it").check()
+    dialog.get_by_label("Secret (second)").fill(symmetric("1"))
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_label("Secret", exact=True)).to_have_attribute("aria-invalid", "true")
+    dialog.get_by_label("Secret", exact=True).fill("whsec_never_shown_again")
+    dialog.get_by_label("Last day of the first").fill((datetime.now(UTC) + timedelta(days=2)).date().isoformat())
+    assert console.violations() == []
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("The signature Stripe-Signature ends")).to_be_visible()
+    # Then the queue has them all, and the page shows no secret
+    assert console.violations() == []
+    told = shown()
+    assert (told["oauth"], told["signing"], list(told["signing_ends"])) == (True, True, ["Stripe-Signature"])
+    assert (told["mtls"]["subject"], told["mtls"]["private_ca"]) == ("hub.acme.example", True)
+    assert not any(each in page.content() for each in ("never-shown-again", "whsec_", "PRIVATE KEY"))
+    # When the end is taken away without any secret being typed again, then the stored ones stay
+    page.get_by_role("button", name="Signatures").click()
+    dialog.get_by_label("As", exact=True).select_option("Stripe")
+    dialog.get_by_label("Another signature beside it").check()
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("The signature Stripe-Signature ends")).to_have_count(0)
+    assert (shown()["signing"], "signing_ends" in shown()) == (True, False)
+    # When all are ended, then nothing is left of them
+    page.get_by_role("button", name="Tokens").click()
+    dialog.get_by_role("button", name="Send no tokens").click()
+    expect(dialog).to_have_count(0)
+    page.get_by_role("button", name="Certificate").click()
+    expect(dialog.get_by_text("its own", exact=True)).to_be_visible()
+    dialog.get_by_role("button", name="Show no certificate").click()
+    expect(dialog).to_have_count(0)
+    page.get_by_role("button", name="Signatures").click()
+    dialog.get_by_role("button", name="Sign no more").click()
+    page.get_by_role("dialog", name="Sign requests no more?").get_by_role("button", name="Sign no more").click()
+    expect(dialog).to_have_count(0)
+    assert shown() == {"name": "billing", "url": "https://a.example/in"}
 
 
 def test_every_attempt_is_shown(console: Console, recorder: Recorder) -> None:

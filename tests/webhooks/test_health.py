@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.fakes.verifier import new_asymmetric
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.times import epoch_ms, iso_time
@@ -79,6 +80,13 @@ def test_ends_of_signatures_are_told_until_they_are_there() -> None:
     world.ask("PUT", f"/app/{app}/signatures", {"signatures": both})
     paths = [f"/app/{app}/endpoint/{each}/health" for each in (own, inherits)]
     assert [world.ask("GET", each)["signaturesEnd"] for each in paths] == 2 * [{"Stripe-Signature": end}]
+    # And so are those of the project, where the application has none; but not where Standard Webhooks signs anyway
+    world.ask("PUT", f"/app/{app}/signatures", {"signatures": []})
+    world.ask("PUT", "/signatures", {"signatures": [{"preset": "slack", "endsAt": end}, {"preset": "github"}]})
+    asymmetric = world.make_endpoint(app, WELL, secret=new_asymmetric()[0])
+    paths.append(f"/app/{app}/endpoint/{asymmetric}/health")
+    told = [world.ask("GET", each).get("signaturesEnd") for each in paths]
+    assert told == [{"Stripe-Signature": end}, {"X-Slack-Signature": end}, None]
     world.run(seconds=86_400)
     assert not any("signaturesEnd" in world.ask("GET", each) for each in paths)
 

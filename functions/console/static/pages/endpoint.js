@@ -4,13 +4,13 @@ import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
 import * as webhooks from "../webhooks.js";
 import { above, ENDPOINT, endpointOf } from "./applications.js";
+import { Certificate, gatesOfEndpoint, Tokens } from "./gates.js";
 import { againstLastDay } from "./policy.js";
 import { headersOf } from "./queues.js";
 import { Endings, ofEndpoint, Signatures } from "./signatures.js";
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
-const WARNED_MS = 30 * 24 * HOUR_MS;
 const STATUS = ["success", "pending", "fail", "sending", "canceled"];
 const stateOf = (each) => each.statusText ?? STATUS[each.status];
 const answered = (attempt) => (attempt.responseStatusCode ? `HTTP ${attempt.responseStatusCode}` : "no answer");
@@ -100,9 +100,9 @@ export function Endpoint({ segments: [app, , id] }) {
       <//>
       ${edited === "endpoint" && html`<${Edit} app=${app} endpoint=${endpoint} onClose=${() => setEdited("")} onDone=${saved} />`}
       ${edited === "headers" && html`<${Headers} app=${app} id=${id} onClose=${() => setEdited("")} onDone=${saved} />`}
-      ${edited === "certificate" && html`<${Certificate} app=${app} id=${id} onClose=${() => setEdited("")} onDone=${saved} />`}
+      ${edited === "certificate" && html`<${Certificate} ...${gatesOfEndpoint(app, id).certificate} onClose=${() => setEdited("")} onDone=${saved} />`}
       ${edited === "signatures" && html`<${Signatures} title="Signatures" ...${ofEndpoint(app, id)} onClose=${() => { setEdited(""); health.reload({ quietly: true }); }} />`}
-      ${edited === "tokens" && html`<${Tokens} app=${app} id=${id} onClose=${() => setEdited("")} onDone=${saved} />`}
+      ${edited === "tokens" && html`<${Tokens} ...${gatesOfEndpoint(app, id).tokens} onClose=${() => setEdited("")} onDone=${saved} />`}
     <//>`}<//>
   <//>`;
 }
@@ -159,80 +159,6 @@ function Headers({ app, id, onClose, onDone }) {
       ${told.sensitive.length > 0 && html`<${Notice} kind="warn">Hidden, and removed when you save unless you enter them again: ${told.sensitive.join(", ")}<//>`}
       <${Form} fields=${[{ name: "headers", label: "Headers", type: "long", hint: "One per line: Name: value" }]}
         values=${{ headers: Object.entries(told.headers).map(([name, value]) => `${name}: ${value}`).join("\n") }} onSubmit=${save} onCancel=${onClose} />
-    <//>`}<//>
-  <//>`;
-}
-
-const byKey = (values) => values.authMethod === "clientSecretJwt";
-const TOKENS = [
-  { name: "tokenUrl", label: "Token URL", required: true, hint: "Of the receiver's token server: https://..." },
-  { name: "authMethod", label: "The hub shows who it is by", type: "choice", options: [["clientSecretBasic", "a secret, in the header"], ["clientSecretPost", "a secret, in the body"], ["clientSecretJwt", "a private key (private_key_jwt)"]] },
-  { name: "clientId", label: "Client id", required: true },
-  { name: "clientSecret", label: "Client secret", type: "password", when: (values) => !byKey(values), hint: "Never shown again. The stored one is kept if you leave this empty." },
-  { name: "key", label: "Private key", type: "long", when: byKey, api: ["secretBase64", "jwtParams"], hint: "RSA, in PEM. Never shown again. The stored one is kept if you leave this empty." },
-  { name: "secretId", label: "Key id", when: byKey, api: ["secretId"], hint: "What the token server calls the key (kid). Only together with the key." },
-  { name: "audience", label: "Audience", when: byKey, api: ["audience"], hint: "The token URL if left empty. Only together with the key." },
-  { name: "scopes", label: "Scopes", type: "long", hint: "One per line" },
-  { name: "extraParams", label: "Further parameters", type: "long", hint: "One per line: audience: https://api.example.com" },
-  { name: "extraHeaders", label: "Further headers", type: "long", hint: "Of requests for tokens. One per line: Name: value" },
-];
-const written = (named = {}) => Object.entries(named).map(([name, value]) => `${name}: ${value}`).join("\n");
-
-function oauthOf({ authMethod, clientId, clientSecret, tokenUrl, key, secretId, audience, ...more }) {
-  const method = authMethod || "clientSecretBasic";
-  const jwt = key ? { jwtParams: { secretBase64: btoa(key), signingAlgorithm: "RS256", secretId: secretId || null, audience: audience || null } } : {};
-  return {
-    grantType: "clientCredentials", authMethod: method, clientId, tokenUrl, ...(method === "clientSecretJwt" ? jwt : { clientSecret: clientSecret || null }),
-    scopes: (more.scopes ?? "").split(/\s+/).filter(Boolean), extraParams: headersOf(more.extraParams ?? ""), extraHeaders: headersOf(more.extraHeaders ?? ""),
-  };
-}
-
-/** How tokens are obtained for a receiver behind OAuth 2.0. */
-function Tokens({ app, id, onClose, onDone }) {
-  const now = useLoad((signal) => webhooks.endpoints.oauth(app, id, signal), [app, id]);
-  const save = async (values) => {
-    await webhooks.endpoints.putOauth(app, id, oauthOf(values));
-    await onDone();
-  };
-  const remove = async () => {
-    await webhooks.endpoints.removeOauth(app, id);
-    await onDone();
-  };
-  return html`<${Dialog} title="Tokens" onClose=${onClose}>
-    <${Loaded} from=${now}>${({ enabled, config = {} }) => html`<${Fragment}>
-      <p class="hint">For receivers behind OAuth 2.0: each request carries a token that their token server gives the hub.</p>
-      ${enabled && html`<${Doing} name="Send no tokens" onDo=${remove} />`}
-      <${Form} fields=${TOKENS} onSubmit=${save} onCancel=${onClose}
-        values=${{ authMethod: "clientSecretBasic", ...config, scopes: (config.scopes ?? []).join("\n"), extraParams: written(config.extraParams), extraHeaders: written(config.extraHeaders) }} />
-    <//>`}<//>
-  <//>`;
-}
-
-const CERTIFICATE = [
-  { name: "identity", label: "Private key and certificate", type: "long", required: true, hint: "PEM, with the certificates above it if the receiver wants them. The key must not be encrypted; it is never shown again." },
-  { name: "ca", label: "The receiver's own authority", type: "long", hint: "PEM. Left empty, the public authorities are trusted." },
-];
-
-/** The certificate that connections to a receiver show. */
-function Certificate({ app, id, onClose, onDone }) {
-  const now = useLoad((signal) => webhooks.endpoints.certificate(app, id, signal), [app, id]);
-  const save = async ({ identity, ca }) => {
-    await webhooks.endpoints.putCertificate(app, id, { identity, ca: ca || null });
-    await onDone();
-  };
-  const remove = async () => {
-    await webhooks.endpoints.removeCertificate(app, id);
-    await onDone();
-  };
-  return html`<${Dialog} title="Client certificate" onClose=${onClose}>
-    <${Loaded} from=${now}>${({ enabled, config = {} }) => html`<${Fragment}>
-      <p class="hint">For receivers that demand mutual TLS: connections to them show this certificate.</p>
-      ${enabled && html`<${Fragment}>
-        ${Date.parse(config.endsAt) - Date.now() < WARNED_MS && html`<${Notice} kind=${Date.parse(config.endsAt) < Date.now() ? "bad" : "warn"}>It ends <${Time} at=${config.endsAt} />; after that nothing is sent to the endpoint.<//>`}
-        <${Facts} of=${[["Now", config.subject], ["Ends", html`<${Time} at=${config.endsAt} />`], ["Receiver's authority", config.privateCa ? "its own" : "public ones"]]} />
-        <${Doing} name="Show no certificate" onDo=${remove} />
-      <//>`}
-      <${Form} fields=${CERTIFICATE} onSubmit=${save} onCancel=${onClose} />
     <//>`}<//>
   <//>`;
 }

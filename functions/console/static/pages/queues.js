@@ -4,8 +4,8 @@ import { asWritten } from "../http.js";
 import { Ahead, Badge, Card, Confirmed, counted, DayAtSubscriber, Dialog, Doing, Facts, Field, Figures, Form, Loaded, Notice, Page, Pager, Table, Tabs, Time, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
+import { Demands, subscriberOf } from "./gates.js";
 import { againstLastDay } from "./policy.js";
-import { Endings } from "./signatures.js";
 
 const TYPES = [["multicast", "Push to every subscriber (multicast)"], ["unicast", "Push to one of the subscribers (unicast)"], ["pull", "Pull: consumers reserve messages"]];
 
@@ -277,7 +277,7 @@ export function QueueSubscriber({ segments: [name, , who] }) {
       <a class="button" href=${href("charts", { queue: name, subscriber: who })}>Charts</a>
       <a class="button" href=${againstLastDay(name, who)}>Try another policy</a><button type="button" onClick=${() => owed.reload()}>Refresh</button><//>`}>
     ${queue.data?.paused && html`<${Notice} kind="warn">Paused: ${heldBy(queue.data.paused)}<//>`}
-    <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")], ...gatesOf(shown)]} /><${Endings} ends=${shown.signing_ends} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber with this name (any more).<//>`)}<//>
+    <${Loaded} from=${queue}>${() => (shown ? html`<${Card} title="Where it is"><${Facts} of=${[["URL", html`<span class="mono">${shown.url}</span>`], ["Headers", Object.keys(shown.headers ?? {}).join(", ")]]} /><${Demands} of=${subscriberOf(name, shown)} onDone=${() => queue.reload({ quietly: true })} /><//>` : html`<${Notice} kind="warn">The queue has no subscriber with this name (any more).<//>`)}<//>
     <${Loaded} from=${activity}>${(told) => html`<${DayAtSubscriber} told=${told} />`}<//>
     <${Loaded} from=${owed}>${({ ahead, missed, all }) => html`<${Fragment}>
       ${!all && html`<${Notice}>From the oldest deliveries in the queue that wait or were given up; there are more.<//>`}
@@ -288,12 +288,6 @@ export function QueueSubscriber({ segments: [name, , who] }) {
       <${Unaccepted} queue=${name} settings=${queue.data ?? {}} subscriber=${who} rows=${[...ahead, ...missed].slice(0, 100)} onDone=${() => owed.reload({ quietly: true })} />
     <//>`}<//>
   <//>`;
-}
-
-/** What a subscriber's receiver demands, as facts. */
-function gatesOf({ oauth, mtls }) {
-  const certificate = mtls && `${mtls.subject}, ${Date.parse(mtls.ends_at) > Date.now() ? "ends" : "ended"} ${mtls.ends_at.slice(0, 10)}`;
-  return [...(oauth ? [["Tokens", "each request carries one (OAuth 2.0)"]] : []), ...(mtls ? [["Client certificate", certificate]] : [])];
 }
 
 /** Deliveries that a subscriber has not accepted; those that were given up can be chosen and sent again. */

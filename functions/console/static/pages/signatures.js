@@ -112,7 +112,59 @@ export const ofEndpoint = (app, id) => ({ from: (signal) => webhooks.endpoints.s
 export const ofApplication = (app) => ({ from: (signal) => webhooks.signatures.show(app, signal), save: (schemes) => webhooks.signatures.put(app, schemes), shared: true });
 export const ofProject = () => ({ from: (signal) => webhooks.signatures.show("", signal), save: (schemes) => webhooks.signatures.put("", schemes), shared: true });
 
-/** When schemes of a subscriber or service end, which no operational webhook tells. */
+const INHERIT = "inherit";
+const INHERITED = [INHERIT, "As the project says, or else Standard Webhooks"];
+
+/** The fields of one of two schemes; their names end in its number. */
+function fieldsAt(number) {
+  const when = (values) => number === 0 || values.two;
+  const own = (values) => ({ ...values, preset: values[`preset${number}`] });
+  return fieldsOf(false).map((each) => ({
+    ...each,
+    name: `${each.name}${number}`,
+    label: number ? `${each.label} (second)` : each.label,
+    api: [`signatures.${number}.${each.name}`, ...(each.api ?? []).map((name) => `signatures.${number}.${name}`), ...(number ? [] : [each.name, ...(each.api ?? [])])],
+    when: (values) => when(values) && (each.name === "secret" || !each.when || each.when(own(values))),
+    ...(each.name === "preset" && { options: [...(number ? [] : [INHERITED]), ...NAMES.filter(([preset]) => preset !== "twilio")] }),
+    ...(each.name === "secret" && { hint: "Exactly as the receiver has it; whsec_... for Standard Webhooks. Never shown again. The stored one is kept if you leave this empty." }),
+  }));
+}
+
+const SIGNING = [
+  ...fieldsAt(0),
+  { name: "two", label: "Another signature beside it, while the receiver moves", type: "check", when: (values) => values.preset0 !== INHERIT },
+  { name: "endsAt", label: "Last day of the first", type: "date", when: (values) => values.two && values.preset0 !== INHERIT, api: ["endsAt", "signatures.0.endsAt"], hint: "Within 400 days; empty: both sign until you change it." },
+  ...fieldsAt(1).map((each) => ({ ...each, when: (values) => values.preset0 !== INHERIT && each.when(values) })),
+];
+
+/** What a queue's subscriber or a store's service is sent as `signing`. */
+function signingOf(values) {
+  if (values.preset0 === INHERIT) return { secret: values.secret0 ?? "" };
+  const numbers = values.two ? [0, 1] : [0];
+  const of = (number) => {
+    const at = (name) => values[`${name}${number}`];
+    const { secret, ...scheme } = schemeOf({ preset: at("preset"), template: at("template"), name: at("name"), shop: at("shop"), version: at("version"), secret: at("secret") }, false);
+    return { ...scheme, ...(secret && { secret }), ...(number === 0 && values.two && values.endsAt && { endsAt: endOf(values.endsAt) }) };
+  };
+  const standard = numbers.find((number) => values[`preset${number}`] === STANDARD);
+  const key = standard === undefined ? "" : values[`secret${standard}`];
+  return { ...(key && { secret: key }), signatures: numbers.map(of) };
+}
+
+/** How requests to a subscriber or service are signed. What is set is not shown: what is saved replaces it, but secrets that are left empty stay. */
+export function Signing({ signed, save, onClose, onDone }) {
+  const put = async (wanted) => {
+    await save(wanted);
+    await onDone();
+  };
+  return html`<${Dialog} title="Signatures" onClose=${onClose}>
+    <p class="hint">${signed ? "Requests are signed. What you save here replaces how; a secret that you leave empty stays." : "Requests are not signed yet."}</p>
+    ${signed && html`<${Confirmed} name="Sign no more" question="Sign requests no more?" detail="Stored secrets are deleted." onSure=${() => put(false)} />`}
+    <${Form} fields=${SIGNING} values=${{ preset0: INHERIT, preset1: STANDARD }} onSubmit=${(values) => put(signingOf(values))} onCancel=${onClose} />
+  <//>`;
+}
+
+/** When schemes of a subscriber or service end. */
 export function Endings({ ends = {} }) {
   const ahead = Object.entries(ends).filter(([, at]) => Date.parse(at) > Date.now());
   return ahead.map(([header, at]) => html`<${Notice} key=${header} kind=${Date.parse(at) - Date.now() < WARNED_MS ? "warn" : ""}>The signature <span class="mono">${header}</span> ends <${Time} at=${at} />.<//>`);

@@ -5,6 +5,7 @@ import * as ironmq from "../ironmq.js";
 import { Badge, Body, Card, Confirmed, Copy, DayAtSubscriber, Dialog, Doing, Facts, FanOut, Figures, Form, Loaded, Notice, Page, Table, Tabs, Time, Timeline, duration, shorten, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
+import { Demands, serviceOf } from "./gates.js";
 import { Endings } from "./signatures.js";
 
 const TABS = [["", "Messages"], ["mappings", "Mappings"], ["notices", "Notices"], ["schedulers", "Schedulers"], ["parameters", "Parameters"], ["integrations", "Integrations"]];
@@ -116,6 +117,7 @@ const lines = (text) => String(text ?? "").split(/[\n,]/).map((each) => each.tri
 function Mappings() {
   const list = useLoad((signal) => hub.things.list("mappings", signal), []);
   const [edited, setEdited] = useState(null);
+  const [demanding, setDemanding] = useState("");
   const enable = async (mapping, enabled) => {
     await hub.things.change("mappings", mapping.id, { mapping: { enabled } });
     toast(`${mapping.name} is ${enabled ? "enabled" : "disabled"}.`);
@@ -136,10 +138,15 @@ function Mappings() {
         ["URL", (each) => html`<span class="mono">${each.url}</span><${Endings} ends=${each.signing_ends} />`],
         ["", (each) => html`<span class="actions">
           <button type="button" class="plain" aria-label="Edit ${each.name}" onClick=${() => setEdited(each)}>Edit</button>
+          <button type="button" class="plain" aria-label="What ${each.name} demands" onClick=${() => setDemanding(each.id)}>Gates</button>
           ${!(each.required && each.enabled) && html`<${Doing} name=${each.enabled ? "Pause" : "Resume"} onDo=${() => enable(each, !each.enabled)} />`}
           <${Confirmed} name="Remove" question="Remove ${each.name}?" detail="Its outstanding messages are archived." onSure=${() => remove(each)} />
         </span>`],
       ]} />`}<//>
+    ${list.data?.filter((each) => each.id === demanding).map((each) => html`<${Dialog} key=${each.id} title="What ${each.name} demands" onClose=${() => setDemanding("")}>
+      <${Demands} of=${serviceOf(each)} onDone=${() => list.reload({ quietly: true })} />
+      <div><button type="button" onClick=${() => setDemanding("")}>Close</button></div>
+    <//>`)}
     ${edited && html`<${EditMapping} mapping=${edited} onClose=${() => setEdited(null)} onDone=${() => { setEdited(null); list.reload({ quietly: true }); }} />`}
   <//>`;
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,9 @@ from pushhub.webhooks.queues import CIRCUIT
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.base.signature_schemes import Scheme
     from pushhub.base.signing import KeyRing
-    from pushhub.engine.ports import SubscriberStore
+    from pushhub.engine.ports import ProjectStore, SubscriberStore
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import Endpoints, ReadApplications
@@ -36,6 +37,7 @@ class WebhooksHealth:
         endpoints: Finds endpoints.
         subscribers: What the engine knows about them; created when needed.
         keys: Opens the signing keys of an endpoint.
+        projects: Know the schemes that endpoints inherit.
         clock: Determines which keys are still valid.
     """
 
@@ -46,8 +48,10 @@ class WebhooksHealth:
         endpoints: Endpoints,
         subscribers: Callable[[], SubscriberStore],
         keys: Callable[[Endpoint], KeyRing],
+        projects: ProjectStore,
         clock: Clock,
     ) -> None:
+        self._projects = projects
         self._applications = applications
         self._endpoints = endpoints
         self._subscribers = subscribers
@@ -62,20 +66,27 @@ class WebhooksHealth:
         """
         application = found_application(self._applications, project_id, app)
         endpoint = found_endpoint(self._endpoints, application, name)
-        health, now = self._known(endpoint), self._clock.now()
+        health, now, keys = self._known(endpoint), self._clock.now(), self._keys(endpoint)
         return EndpointCheckup(
             application=application,
             endpoint=endpoint,
             health=health,
             disables_at=_disables_at(health),
             waiting=self._subscribers().count_waiting(_key(endpoint), MOST_COUNTED),
-            old_keys_end=tuple(ends_at for _, ends_at in self._keys(endpoint).old if ends_at > now),
+            old_keys_end=tuple(ends_at for _, ends_at in keys.old if ends_at > now),
             signatures_end={
                 each.header: each.ends_at
-                for each in endpoint.signed_by(application.signatures)
+                for each in endpoint.signed_by(*self._inherited(application, keys))
                 if each.ends_at and each.signs_at(now)
             },
         )
+
+    def _inherited(self, application: Application, keys: KeyRing) -> Sequence[tuple[Scheme, ...]]:
+        """The schemes of an endpoint's application and project; none if its own keys sign as Standard Webhooks only."""
+        if not keys.as_secrets(self._clock.now()):
+            return ()
+        project = self._projects.project(application.project)
+        return (application.signatures, project.signatures if project else ())
 
     def troubled(self, project_id: str) -> list[EndpointHealth]:
         """The endpoints of a project that are disabled, then those whose circuit is not closed.

@@ -594,6 +594,7 @@ class Webhooks:
             endpoints=self.ports.endpoints,
             subscribers=lambda: self._outside.subscribers,
             keys=self.endpoints.keys,
+            projects=self._outside.config,
             clock=self._outside.clock,
         )
 

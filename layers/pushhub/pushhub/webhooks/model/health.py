@@ -43,8 +43,8 @@ class EndpointCheckup(EndpointHealth):
     Attributes:
         waiting: Deliveries waiting until it recovers, counted up to a limit.
         old_keys_end: When each earlier signing key still in use expires, epoch milliseconds, earliest first.
-        signatures_end: When schemes that sign its requests end, by their header, epoch milliseconds: of its own, or of
-            its application.
+        signatures_end: When schemes that sign its requests end, by their header, epoch milliseconds: of its own, or
+            those that it inherits.
     """
 
     waiting: int
