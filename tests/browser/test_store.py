@@ -76,8 +76,8 @@ def test_what_a_service_demands_is_set_and_removed(console: Console) -> None:
     mapping = {"name": "acme.ship", "url": "https://a.example/in", "token": "k", "messages": ["order:new"]}
     project.hub("POST", "/mappings", {"mapping": mapping})
     console.open("store", "mappings")
-    page.get_by_role("button", name="What acme.ship demands").click()
-    whole = page.get_by_role("dialog", name="What acme.ship demands")
+    page.get_by_role("button", name="Gates of acme.ship").click()
+    whole = page.get_by_role("dialog", name="Gates of acme.ship")
     # When tokens are to be sent, with a mistake first
     whole.get_by_role("button", name="Tokens").click()
     form = page.get_by_role("dialog", name="Tokens")

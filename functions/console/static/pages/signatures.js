@@ -98,7 +98,7 @@ function Scheme({ scheme, may, shared, alone, onAsk, onForever, onRemove }) {
     ${soon && html`<${Notice} kind="warn">It ends <${Time} at=${scheme.endsAt} />; after that requests are signed without it.<//>`}
     <${Facts} of=${[
       ["Header", html`<span class="mono">${headerOf(scheme)}</span>`], ["What is hashed", scheme.content && html`<span class="mono">${scheme.content}</span>`],
-      ["Ends", scheme.endsAt && html`<${Time} at=${scheme.endsAt} />`], ["Earlier secrets", old.length > 0 && html`${old.length}, the last until <${Time} at=${old.at(-1)} />`],
+      ["Ends", scheme.endsAt && html`<${Time} at=${scheme.endsAt} />`], ["Earlier secrets", old.length ? html`${old.length}, the last until <${Time} at=${old.at(-1)} />` : null],
     ]} />
     ${may && html`<div class="actions">
       ${!shared && scheme.preset !== STANDARD && html`<button type="button" onClick=${() => onAsk("secret")}>New secret</button>`}

@@ -138,12 +138,12 @@ function Mappings() {
         ["URL", (each) => html`<span class="mono">${each.url}</span><${Endings} ends=${each.signing_ends} />`],
         ["", (each) => html`<span class="actions">
           <button type="button" class="plain" aria-label="Edit ${each.name}" onClick=${() => setEdited(each)}>Edit</button>
-          <button type="button" class="plain" aria-label="What ${each.name} demands" onClick=${() => setDemanding(each.id)}>Gates</button>
+          <button type="button" class="plain" aria-label="Gates of ${each.name}" onClick=${() => setDemanding(each.id)}>Gates</button>
           ${!(each.required && each.enabled) && html`<${Doing} name=${each.enabled ? "Pause" : "Resume"} onDo=${() => enable(each, !each.enabled)} />`}
           <${Confirmed} name="Remove" question="Remove ${each.name}?" detail="Its outstanding messages are archived." onSure=${() => remove(each)} />
         </span>`],
       ]} />`}<//>
-    ${list.data?.filter((each) => each.id === demanding).map((each) => html`<${Dialog} key=${each.id} title="What ${each.name} demands" onClose=${() => setDemanding("")}>
+    ${list.data?.filter((each) => each.id === demanding).map((each) => html`<${Dialog} key=${each.id} title="Gates of ${each.name}" onClose=${() => setDemanding("")}>
       <${Demands} of=${serviceOf(each)} onDone=${() => list.reload({ quietly: true })} />
       <div><button type="button" onClick=${() => setDemanding("")}>Close</button></div>
     <//>`)}
