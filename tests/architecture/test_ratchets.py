@@ -30,7 +30,7 @@ WIDE = {
 """Those that are wider still."""
 
 LINES = {
-    "layers/pushhub/pushhub": 70_700,
+    "layers/pushhub/pushhub": 70_900,
     "cli": 8_300,
     "functions": 250,
     "glue_jobs": 9_100,
