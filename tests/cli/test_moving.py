@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,34 @@ from cli.carried import MANIFEST, Folder
 from cli.erasing import SETTLED_MS
 from cli.holdings import BODIES, TABLES, moving
 from tests.cli import test_erasing
-from tests.cli.test_erasing import DAY, NAMES, OTHER, OUTPUTS, RECORDS_BUCKET, Hub, Killed
+from tests.cli.test_erasing import DAY, NAMES, NOW, OTHER, OUTPUTS, RECORDS_BUCKET, Hub, Killed
 from tests.cloud import aws_services as aws
 
 from cli import exporting
+from pushhub.base.gates import ClientCertificate
+from pushhub.base.oauth import POST, Grant
 from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import S3AuditTrail
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.vault import KmsVault
+from pushhub.engine.credentials import Credentials
+from pushhub.engine.ends import EndNote
+from pushhub.engine.gates import grant_of, identity_of
+from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.reach import Reach
+from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
+from pushhub.engine.store.dynamodb_ends import DynamoDBEndNotes, of_protocol
 from pushhub.engine.store.dynamodb_messages import RESTORED
 from pushhub.engine.store.dynamodb_schedule import LEAST_MINUTES_AHEAD, MINUTE_MS
+from pushhub.hub.model.mapping import ServiceMapping
+from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
+from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
+from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
 hub = test_erasing.hub
 
+APP, ENDPOINT = "app_2srOrx2ZWZBpBUvZwXKQmoEYga2", "ep_2srOrx2ZWZBpBUvZwXKQmoEYga2"
 SECRET = b"whsec_opened"
 STREAMED = {"MessagesTable", "PullTable", "BacklogsTable"}
 
@@ -309,6 +325,105 @@ def test_without_keys_what_is_sealed_opens_only_where_the_key_is(mover: Mover, h
     sealed = mover.items()["HubTable", f"P#{hub.project}", "PARAMETER#1"]["sealed"]["B"]
     mover.lost_keys.add(mover.key)
     assert mover.vault(mover.other).open(hub.project, sealed) == SECRET
+
+
+GRANT = Grant(token_url="https://login.example/t", method=POST, client_id="c", secret="s3cret", revision="1")
+PEM = ["-----BEGIN KEY of the client-----", "-----BEGIN CERTIFICATE of the authority-----"]
+CERTIFICATE = ClientCertificate(digest="d", subject="acme", ends_at=NOW + 9, private_ca=True, fingerprint="f")
+SIGNED = b'{"schemes": "the keys of schemes"}'
+
+
+class Behind:
+    """A queue's subscriber, a store's service and an endpoint behind gates, as functions store and read them."""
+
+    def __init__(self, mover: Mover, key: str) -> None:
+        self._mover, self._project, self._vault = mover, mover.hub.project, mover.vault(key)
+        clock, dynamodb = SystemClock(), mover.hub.dynamodb
+        credentials = Credentials(vault=lambda: self._vault, clock=clock)
+        self.queues = DynamoDBConfigStore(dynamodb, aws.CONFIG_TABLE, clock, credentials.sealed)
+        self.stores = DynamoDBHubSettings(dynamodb, aws.HUB_TABLE, clock, credentials)
+        self.webhooks = DynamoDBWebhooksSettings(dynamodb, aws.WEBHOOKS_TABLE, clock, credentials)
+        self.ends = DynamoDBEndNotes(dynamodb, aws.SCHEDULE_TABLE, clock, of_protocol("ironmq"))
+
+    def store(self) -> None:
+        seal = partial(self._vault.seal, self._project)
+        gates: dict[str, Any] = {"oauth": seal(GRANT.encode()), "certificate": CERTIFICATE}
+        gates |= {"identity": seal(json.dumps(PEM).encode()), "sealed": seal(SIGNED)}
+        subscriber = Subscriber(subscriber_id="a" * 12, name="a", url="https://a.example/in", **gates)
+        push = PushSettings(
+            subscribers=(subscriber, Subscriber(subscriber_id="b" * 12, name="b", url="https://b.example"))
+        )
+        ids: dict[str, Any] = {
+            "name": "gated",
+            "uid": "0a1b2c3d4e5f",
+            "pull_uid": "0a1b2c3d4e5f",
+            "secret": "s",
+            "created_at": 1,
+        }
+        self.queues.create_queue(Queue(project=self._project, type=QueueType.MULTICAST, version=1, push=push, **ids))
+        service = ServiceMapping(
+            mapping_id="5" * 24, name="a.b", url="https://a.example/b", token="t", messages=(), **gates
+        )
+        self.stores.put_mapping(self._project, service)
+        application = Application(
+            project=self._project, app_id=APP, fields=ApplicationFields(name="x"), created_at=1, updated_at=1
+        )
+        self.webhooks.put_application(application, None)
+        endpoint = Endpoint(
+            project=self._project,
+            app_id=APP,
+            endpoint_id=ENDPOINT,
+            reach=Reach.PROJECT,
+            fields=EndpointFields(url="https://a.example/in"),
+            headers={},
+            created_at=1,
+            updated_at=1,
+            **gates,
+        )
+        self.webhooks.put_endpoint(endpoint, None)
+        self.ends.note_end(EndNote(NOW + 1, self._project, "gated", subscriber.subscriber_id, CERTIFICATE.digest))
+
+    def found(self) -> list[Any]:
+        """What each is asked for by whom, how tokens are obtained, what it is sent with, and how it is signed."""
+        queue = self.queues.queue(self._project, "gated", fresh=True)
+        assert queue is not None
+        assert queue.push is not None
+        subscriber, plain = queue.push.subscribers
+        service = self.stores.mapping(self._project, "5" * 24)
+        endpoint = self.webhooks.endpoint(self._project, APP, ENDPOINT)
+        assert service is not None
+        assert endpoint is not None
+        behind: list[tuple[str, Any]] = [
+            (subscriber.subscriber_id, subscriber),
+            (service.mapping_id, service),
+            (ENDPOINT, endpoint),
+        ]
+        ends = [each for each in self.ends.due_ends(NOW + 1) if each.subscriber_id == subscriber.subscriber_id]
+        told: list[Any] = [queue.uid, plain, ends]
+        for name, each in behind:
+            opened = [grant_of(self._project, each, self._vault), identity_of(self._project, name, each, self._vault)]
+            told.append((name, each.certificate, *opened, self._vault.open(self._project, each.sealed)))
+        return told
+
+
+@pytest.mark.parametrize("words", [(), ("--with-keys",)])
+def test_who_is_behind_gates_stays_behind_them(mover: Mover, words: tuple[str, ...]) -> None:
+    # Given a subscriber, a service and an endpoint with tokens, client certificates and schemes
+    before = Behind(mover, mover.key)
+    before.store()
+    expected = before.found()
+    assert (len(expected[2]), [each[2].secret for each in expected[3:]]) == (1, ["s3cret"] * 3)
+    # When they are exported, with keys or to where the key is, and imported where another key seals
+    mover.exports(*words)
+    files = b"".join(gzip.decompress(each.read_bytes()) for each in mover.folder.rglob("*.gz")).decode()
+    assert [base64.b64encode(each).decode() in files for each in (SIGNED, GRANT.encode())] == [bool(words)] * 2
+    mover.leaves()
+    if not words:
+        mover.lost_keys.clear()
+    mover.imports()
+    # Then all is the same, opens with the other key alone, and the warnings of the certificate's end are due as before
+    mover.lost_keys.add(mover.key)
+    assert Behind(mover, mover.other).found() == expected
 
 
 @pytest.mark.parametrize("damage", ["changed", "missing", "more", "unfinished"])

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
+import hmac
 import json
 import os
+import ssl
 import subprocess
 import sys
 import time
@@ -24,7 +27,8 @@ import pytest
 import requests
 from cli.erasing import SETTLED_MS
 from local.place import REPOSITORY
-from tests.hostile import Peer
+from tests.fakes.private_keys import identity
+from tests.hostile import BEHAVIOURS, Authority, HostileEndpoint, Peer, Received
 from tests.stack.delivery_report import REPORT_PYTHON, report_on
 from tests.stack.endpoints import Endpoint, Push, Recorder
 from tests.stack.notification_tenant import Tenant, receive
@@ -44,6 +48,7 @@ WITH_REPORTS = "PUSHHUB_MOVED" in os.environ
 PATIENCE_S = 60 + MOVED / 10
 AT_ONCE = 50
 CALLERS = 4
+CLIENT_SECRET, STRIPE_SECRET = "s3cret-of-the-client", "whsec_of-stripe"
 Result = TypeVar("Result")
 BEGUN = time.monotonic()
 
@@ -216,6 +221,45 @@ def answers(peer: Peer, push: Push) -> bool:
     return peer.answer(json.dumps({"message_id": message_id}).encode(), headers="Content-Type: application/json\r\n")
 
 
+def gives_tokens(peer: Peer, push: Push) -> bool:
+    """As token servers do, to whoever knows the secret."""
+    if f"client_secret={CLIENT_SECRET}".encode() not in push.body.split(b"&"):
+        return peer.answer(b'{"error": "invalid_client"}', status="401 No")
+    return peer.answer(b'{"access_token": "token-1", "token_type": "Bearer", "expires_in": 3600}')
+
+
+class Gated:
+    """A receiver behind an authority of its own that lets in one certificate, looks for a token and for Stripe's
+    signature.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        authority, pem = Authority(folder), identity(rsa_bits=4_096)
+        context = authority.server("127.0.0.1")
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(cadata=pem[pem.index("-----BEGIN CERTIFICATE") :])
+        self.receiver = HostileEndpoint(BEHAVIOURS, tls=context)
+        self.mtls = {"identity": pem, "ca": Path(authority.ca_file).read_text()}
+
+    def gates(self, token_url: str) -> dict[str, Any]:
+        oauth = {"token_url": token_url, "client_id": "c", "client_secret": CLIENT_SECRET}
+        oauth["auth_method"] = "client_secret_post"
+        signatures = [{"preset": "stripe", "secret": STRIPE_SECRET}]
+        return {"oauth": oauth, "mtls": self.mtls, "signing": {"signatures": signatures}}
+
+    def came(self) -> list[bytes]:
+        """The bodies of what it was sent as it wants it."""
+        return [each.body for each in self.receiver.requests if self._is_right(each)]
+
+    @staticmethod
+    def _is_right(request: Received) -> bool:
+        headers = {name.lower(): value for name, value in request.headers}
+        parts = dict(each.split("=", 1) for each in headers["stripe-signature"].split(","))
+        content = parts["t"].encode() + b"." + request.body
+        expected = hmac.new(STRIPE_SECRET.encode(), content, hashlib.sha256).hexdigest()
+        return (headers["authorization"], parts["v1"]) == ("Bearer token-1", expected)
+
+
 def bodies(endpoint: Endpoint, beginning: str) -> list[str]:
     return [text[:40].strip() for each in endpoint.pushes if (text := each.body.decode()).startswith(beginning)]
 
@@ -225,9 +269,9 @@ def test_a_project_moves_to_another_stack_and_nothing_is_lost_sent_twice_or_left
 ) -> None:
     # Given a project with messages of four protocols: some delivered, some owed, large, or for hours later
     tenant = Tenant(stack)
-    shop = Shop(stack, tenant.project_id, tenant.project_token)
-    with Recorder() as endpoints:
-        endpoint = endpoints.endpoint(answers)
+    shop, gated = Shop(stack, tenant.project_id, tenant.project_token), Gated(tmp_path)
+    with Recorder() as endpoints, Recorder() as servers, gated.receiver as receiver:
+        endpoint, tokens = endpoints.endpoint(answers), servers.endpoint(gives_tokens)
         for queue in ("sent", "owed"):
             shop.queues.make_push(queue, endpoint)
         shop.queues.make_queue("pulled", type="pull")
@@ -242,6 +286,12 @@ def test_a_project_moves_to_another_stack_and_nothing_is_lost_sent_twice_or_left
             shop.call("POST", f"{store}/messages", {"message": "order:new", "payload": {"n": number}})
 
         at_once(order, range(2 * SHARE))
+        # And a subscriber and a service behind all gates, which are sent nothing yet
+        behind = {"url": receiver.url("healthy"), **gated.gates(tokens.url)}
+        shop.queues.make_push("gated", {"name": "s", **behind})
+        gate = {"name": "acme.gate", "token": "t" * 32, "messages": ["gate:new"], **behind}
+        service = shop.call("POST", f"{store}/mappings", {"mapping": gate})
+        subscribers = shop.queues.info("gated")["push"]["subscribers"]
         app = shop.call("POST", "/v1/app", {"name": "shop"})["id"]
         hook = shop.call("POST", f"/v1/app/{app}/endpoint", {"url": endpoint.url})["id"]
         secret = shop.call("GET", f"/v1/app/{app}/endpoint/{hook}/secret")["key"]
@@ -309,6 +359,13 @@ def test_a_project_moves_to_another_stack_and_nothing_is_lost_sent_twice_or_left
         there.call("POST", f"{store}/messages", {"message": "order:new", "payload": {"n": -1}})
         there.call("POST", f"/v1/app/{app}/msg", {"eventType": "a.b", "payload": {"n": -1}})
         endpoint.wait(delivered + 2 * SHARE + 3, PATIENCE_S)
+        # And who is behind gates is shown as before, and sent what the receivers want, with tokens asked for here
+        assert there.queues.info("gated")["push"]["subscribers"] == subscribers
+        assert service in there.call("GET", f"{store}/mappings")
+        there.post("gated", 1)
+        there.call("POST", f"{store}/messages", {"message": "gate:new", "payload": {"n": -2}})
+        until(lambda: len(gated.came()) == 2 or None, PATIENCE_S, lambda: str(receiver.requests))
+        assert len(tokens.pushes) == 2
         # And consumers find what they have not had yet
         found: set[str] = set()
 
