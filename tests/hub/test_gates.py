@@ -12,7 +12,7 @@ import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import Reply
 from tests.fakes.private_keys import identity
-from tests.hub.api.hub_store import Store
+from tests.hub.api.hub_store import OTHER_STORE, Store
 from tests.hub.world import URL
 
 from pushhub.base.ports import PushRequest
@@ -98,6 +98,22 @@ def test_a_result_that_comes_later_is_asked_for_with_both(store: Store) -> None:
     assert {each.headers.get("Authorization") for each in to(store, here)} == {"Bearer token-1"}
     assert all(each.identity is not None and each.identity.pem == PEM for each in (*to(store), *to(store, here)))
     assert [(each.headers.get("Authorization"), each.identity) for each in to(store, elsewhere)] == [(None, None)]
+
+
+def test_another_store_with_the_same_settings_shares_neither_token_nor_connection(store: Store) -> None:
+    # Given two stores whose service, client and certificate are the same
+    store.sender.script(TOKEN_URL, token("mine"), token("theirs"))
+    same = {"mapping": {**MAPPING, "oauth": OAUTH, "mtls": {"identity": PEM}}}
+    store.endpoints[URL] = lambda _: {}
+    for project, opened in ((PROJECT, store.token), (OTHER_STORE, store.other_token)):
+        assert store.call("POST", "/mappings", same, store=project, token=opened)[0] == 201
+        message = {"message": "order:new", "payload": {"of": project}}
+        assert store.call("POST", "/messages", message, store=project, token=opened)[0] in (200, 201, 202)
+        store.run(seconds=5)
+    # Then each is sent a token of its own, over a connection of its own
+    assert authorizations(store) == ["Bearer mine", "Bearer theirs"]
+    digests = {each.identity.digest for each in to(store) if each.identity is not None}
+    assert len(digests) == 2
 
 
 def test_a_refused_token_is_replaced_once_in_the_same_attempt(store: Store) -> None:

@@ -16,7 +16,7 @@ from tests.engine.world import PROJECT
 from tests.fakes import Reply
 from tests.fakes.private_keys import identity, secret_base64
 from tests.fakes.verifier import symmetric
-from tests.ironmq.api.hub import Hub, Result
+from tests.ironmq.api.hub import OTHER_PROJECT, Hub, Result
 
 from pushhub.engine.ends import DAY_MS, LOOKS_AT_MINUTE
 from pushhub.engine.model.records import record_of_delivery
@@ -229,6 +229,24 @@ def test_two_subscribers_with_the_same_certificate_have_connections_of_their_own
     assert first is not None
     assert second is not None
     assert first.digest != second.digest
+
+
+def test_another_project_with_the_same_settings_shares_neither_token_nor_connection(hub: Hub) -> None:
+    # Given two projects whose queue, subscriber, receiver, client and certificate are the same
+    same = gated(mtls={"identity": PEM})
+    hub.world.sender.script(TOKEN_URL, token("mine"), token("theirs"))
+    for project in (PROJECT, OTHER_PROJECT):
+        asked = {"queue": {"push": {"subscribers": [same]}}}
+        assert hub.call("PUT", "/queues/q", asked, project=project).status == 200
+        assert hub.call("POST", "/queues/q/messages", {"messages": [{"body": project}]}, project=project).status == 201
+        hub.world.run(seconds=1)
+    # Then each is sent a token of its own, over a connection of its own
+    requests = {each.body.decode(): each for each in hub.world.sender.requests_to(URL)}
+    mine, theirs = requests[PROJECT], requests[OTHER_PROJECT]
+    assert (mine.headers["Authorization"], theirs.headers["Authorization"]) == ("Bearer mine", "Bearer theirs")
+    assert mine.identity is not None
+    assert theirs.identity is not None
+    assert mine.identity.digest != theirs.identity.digest
 
 
 def test_after_its_end_nothing_is_sent_and_a_new_certificate_sends_what_waits(hub: Hub) -> None:
