@@ -1,9 +1,10 @@
 """What flow control promises (docs/flow.md), on the local stack and from outside: the endpoints' own stamps.
 
-    make up && .venv/bin/python -m bench.flow [--save docs/figures/flow.md]
+    make up && .venv/bin/python -m bench.flow [--only rates,quotas] [--save docs/figures/flow.md]
 
-One after the other: endpoints with a `throttleRate`, sent more than that; an endpoint that answers after six seconds,
-and 30 messages for it; four clients that post batches of a hundred over a quota of five a second and wait as
+One after the other: endpoints with a `throttleRate`, sent more than that (from 100 a second on, all messages are due at
+the same moment, and parts of ten seconds are looked at instead of thirty); an endpoint that answers after six seconds,
+and 30 messages for it; four clients that post over a quota, batches of a hundred or single messages, and wait as
 `Retry-After` says; and a replay of 60 messages beside sixty tasks of another project: replays of 60, requested one by
 one, and each once more with the same key, four at a time. (Beside other projects' work, the local stack gives a
 project's further requests at a time a thirtieth of the CPU of everything else that runs, so those wait longer on a
@@ -16,6 +17,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 import requests
@@ -30,11 +32,15 @@ from pushhub.engine.model.quota import Quota
 from pushhub.engine.projects import Projects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
+RATES = (200, 100, 20, 5, 1)
 WINDOW_S = 30
 LONGEST_S = 120
 SLOW_MS = 6_000
 SLOW_MESSAGES = 30
-BATCH, PER_SECOND, QUOTA_S = 100, 5, 60
+QUOTAS, QUOTA_S = ((5, 100), (5, 1), (20, 1)), 60
+"""A second, and messages of a post."""
+HIGH, POSTS_PER_SECOND = 100, 40
+"""From which rate messages wait first, and how many a second are posted meanwhile, on a loaded machine, too."""
 TASKS = 60
 
 Stamps = Callable[[], dict[str, list[float]]]
@@ -49,32 +55,35 @@ def webhooks(owner: Tenant, method: str, path: str, body: Any = None, *, key: st
     return answer.json()
 
 
-def posted(owner: Tenant, app: str, messages: int, mark: str) -> None:
-    """Post messages of webhooks, as fast as four connections do."""
+def posted(owner: Tenant, app: str, messages: int, mark: str, due: float = 0) -> None:
+    """Post messages of webhooks, as fast as four connections do; they may be due at one moment, epoch seconds."""
+    later = {"deliverAt": datetime.fromtimestamp(due, UTC).isoformat()} if due else {}
 
     def post(number: int) -> None:
-        webhooks(owner, "POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {mark: number}})
+        webhooks(owner, "POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {mark: number}, **later})
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(post, range(messages)))
 
 
 def rate(url: str, stamps: Stamps, per_second: int) -> list[str]:
-    """A row: requests in each half minute, one beginning each second, as parts of what was set."""
+    """A row: requests in each half minute (or less), one beginning each second, as parts of what was set."""
+    window = WINDOW_S if per_second < HIGH else WINDOW_S // 3
     load, owner = os.getloadavg()[0], tenant("flow")
     stamps()
     app = webhooks(owner, "POST", "/app", {"name": "flow"})["id"]
     webhooks(owner, "POST", f"/app/{app}/endpoint", {"url": f"{url}/stamp", "throttleRate": per_second})
-    messages = per_second * (WINDOW_S + 12)
-    posted(owner, app, messages, f"r{per_second}")
+    messages = per_second * (window + 12)
+    due = time.time() + max(70, messages / POSTS_PER_SECOND) if per_second >= HIGH else 0
+    posted(owner, app, messages, f"r{per_second}", due)
     arrived: list[float] = []
-    until = time.time() + LONGEST_S
+    until = max(time.time(), due) + LONGEST_S
     while len(arrived) < messages and time.time() < until:
         time.sleep(1)
         arrived += [at for times in stamps().values() for at in times]
     arrived.sort()
     windows = [
-        sum(begins <= each < begins + WINDOW_S for each in arrived) / (per_second * WINDOW_S)
+        sum(begins <= each < begins + window for each in arrived) / (per_second * window)
         for begins in (arrived[0] + 3 + second for second in range(10))
     ]
     most = max(sum(at <= each < at + 1 for each in arrived) for at in arrived)
@@ -97,14 +106,14 @@ def slow(url: str, stamps: Stamps) -> list[str]:
     return [str(len(at)), " ".join(map(str, at)), f"{load:.1f}"]
 
 
-def quota() -> list[str]:
+def quota(per_second: int, batch: int) -> list[str]:
     """A row: messages accepted in a minute and the burst, by four clients that wait as they are told."""
     load, owner = os.getloadavg()[0], tenant("flow")
     place = Place.from_environment()
     description = stack.describe(place)
     dynamodb = stack.aws(description).dynamodb()
     store = DynamoDBConfigStore(dynamodb, description.outputs["ConfigTableName"], SystemClock())
-    Projects(config=store, clock=SystemClock()).limit(owner.project_id, Quota.of(PER_SECOND))
+    Projects(config=store, clock=SystemClock()).limit(owner.project_id, Quota.of(per_second))
     owner.call("PUT", "/pull", {"queue": {"type": "pull"}})
     until = time.time() + QUOTA_S
 
@@ -113,18 +122,18 @@ def quota() -> list[str]:
         url = f"{owner.base_url}/3/projects/{owner.project_id}/queues/pull/messages"
         headers = {"Authorization": f"OAuth {owner.token}"}
         while time.time() < until:
-            answer = requests.post(url, json={"messages": [{"body": "x"}] * BATCH}, headers=headers, timeout=60)
-            accepted += BATCH if answer.ok else 0
+            answer = requests.post(url, json={"messages": [{"body": "x"}] * batch}, headers=headers, timeout=60)
+            accepted += batch if answer.ok else 0
             time.sleep(float(answer.headers.get("Retry-After", 0)))
         return accepted
 
     with ThreadPoolExecutor(4) as pool:
         total = sum(pool.map(post, range(4)))
     return [
-        str(PER_SECOND),
-        str(BATCH),
+        str(per_second),
+        str(batch),
         str(total),
-        str(PER_SECOND * QUOTA_S + Quota.of(PER_SECOND).burst),
+        str(per_second * QUOTA_S + Quota.of(per_second).burst),
         f"{load:.1f}",
     ]
 
@@ -169,6 +178,7 @@ def tasks(url: str) -> list[str]:
 def main() -> None:
     """Measure, print, save."""
     parser = options_of(__doc__)
+    parser.add_argument("--only", default="rates,slow,quotas,tasks")
     options = parser.parse_args()
     tables: list[str] = []
 
@@ -181,14 +191,21 @@ def main() -> None:
 
     with sink(20) as prompt, sink(SLOW_MS) as late:
         url, slow_url = (f"http://127.0.0.1:{port}" for port in (prompt, late))
-        rows = [rate(url, stamps_of(url), each) for each in (20, 5, 1)]
-        shown(["rate set, /s", "least in 30 s, %", "most in 30 s, %", "most in 1 s", "arrived", "load before"], rows)
-        shown(["begun", "at second", "load before"], [slow(slow_url, stamps_of(slow_url))])
-        head = ["quota, /s", "a post", f"accepted in {QUOTA_S} s", "rate and burst", "load before"]
-        shown(head, [quota()])
-        answered = ["one at a time: answered, p50, s", "longest, s", "four at a time: p50, s", "longest, s"]
-        head = ["tasks of 120 requests", *answered, "the replay's, s", "replay of 60 done, s", "load before"]
-        shown(head, [tasks(url)])
+        if "rates" in options.only:
+            rows = [rate(url, stamps_of(url), each) for each in RATES]
+            shown(
+                ["rate set, /s", "least in a part, %", "most in a part, %", "most in 1 s", "arrived", "load before"],
+                rows,
+            )
+        if "slow" in options.only:
+            shown(["begun", "at second", "load before"], [slow(slow_url, stamps_of(slow_url))])
+        if "quotas" in options.only:
+            head = ["quota, /s", "a post", f"accepted in {QUOTA_S} s", "rate and burst", "load before"]
+            shown(head, [quota(*each) for each in QUOTAS])
+        if "tasks" in options.only:
+            answered = ["one at a time: answered, p50, s", "longest, s", "four at a time: p50, s", "longest, s"]
+            head = ["tasks of 120 requests", *answered, "the replay's, s", "replay of 60 done, s", "load before"]
+            shown(head, [tasks(url)])
     save(options.save, "Flow control, measured from outside", __doc__ or "", *tables)
 
 

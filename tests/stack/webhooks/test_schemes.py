@@ -178,24 +178,50 @@ def test_what_endpoints_inherit_is_taken_with_their_own_secrets(stack: RunningSt
 
 
 @pytest.mark.stack
-def test_subscribers_of_queues_are_signed_for_too(stack: RunningStack, tmp_path: Path) -> None:
-    # Given a queue, a subscriber of which verifies as receivers of Stripe and of Standard Webhooks do
-    project = ProjectClient.another(stack)
-    queue = unique("signed")
-    schemes = [{"preset": "stripe", **SCHEMES["stripe"]}, {"preset": "standard-webhooks"}]
+def test_subscribers_of_queues_and_services_of_stores_are_signed_for_too(stack: RunningStack, tmp_path: Path) -> None:
+    # Given a queue with a subscriber, and a store with a service, that verify as receivers of each sender do; one of
+    # each verifies by Standard Webhooks as well
+    project, queue = ProjectClient.another(stack), unique("signed")
+    store, key = f"{stack.base_url}/api/stores/{project.project_id}", {"X-Augury-Token": project.token}
+
+    def signing(preset: str) -> dict[str, Any]:
+        schemes = [{"preset": preset, **SCHEMES[preset]}]
+        if preset == "stripe":
+            schemes.append({"preset": "standard-webhooks"})
+        standard = any(each["preset"] == "standard-webhooks" for each in schemes)
+        return {"signatures": schemes, **({"secret": STANDARD_SECRET} if standard else {})}
+
     with Recorder() as recorder:
-        endpoint = recorder.endpoint(path="in")
-        signing = {"secret": STANDARD_SECRET, "signatures": schemes}
-        project.make_push(queue, {"name": "one", "url": endpoint.url, "signing": signing})
-        # When a message is posted
+        places = {
+            preset: [recorder.endpoint(path=f"{kind}-{preset}?x=1") for kind in ("queue", "store")]
+            for preset in SCHEMES
+        }
+        subscribers = [
+            {"name": preset, "url": subscriber.url, "signing": signing(preset)}
+            for preset, (subscriber, _) in places.items()
+        ]
+        project.make_push(queue, *subscribers)
+        for preset, (_, service) in places.items():
+            mapping = {"name": f"acme.{preset}", "url": service.url, "token": "t" * 32, "messages": ["order:new"]}
+            asked = {"mapping": {**mapping, "signing": signing(preset)}}
+            made = requests.post(f"{store}/mappings", json=asked, headers=key, timeout=40)
+            assert made.status_code == 201, made.text
+        # When a message is posted to each
         project.post(queue, json.dumps(MESSAGE, ensure_ascii=False))
-        push = endpoint.wait()[0].received
-    # Then the libraries of both take it, and neither another body nor another secret
-    given = [
-        case for preset in ("stripe", "standard-webhooks") for case in cases(preset, "", dict(push.headers), push.body)
-    ]
-    _judged([str(verifiers()), str(HERE / "verify.py")], given)
+        order = {"message": "order:new", "payload": {"note": "café"}}
+        assert requests.post(f"{store}/messages", json=order, headers=key, timeout=40).status_code == 201
+        received = [(preset, each.wait()[0].received) for preset in places for each in places[preset]]
+        origin = f"http://127.0.0.1:{recorder.port}"
+    # Then the libraries take it, and neither another body nor another secret
+    received += [("standard-webhooks", each) for preset, each in received if preset == "stripe"]
+    judge(
+        [
+            case
+            for preset, each in received
+            for case in cases(preset, origin + each.path, dict(each.headers), each.body)
+        ],
+        tmp_path,
+    )
     # And what is shown has no secret
-    shown = json.dumps(project.info(queue))
-    assert SCHEMES["stripe"]["secret"] not in shown
-    assert STANDARD_SECRET not in shown
+    shown = json.dumps([project.info(queue), requests.get(f"{store}/mappings", headers=key, timeout=40).json()])
+    assert not [each["secret"] for each in SCHEMES.values() if each.get("secret", STANDARD_SECRET) in shown]
