@@ -36,7 +36,7 @@ LINES = {
     "glue_jobs": 9_100,
     "local": 8_500,
     "simulation": 16_000,
-    "bench": 7_250,
+    "bench": 7_550,
 }
 """Most lines of Python by folder."""
 

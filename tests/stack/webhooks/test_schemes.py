@@ -179,8 +179,8 @@ def test_what_endpoints_inherit_is_taken_with_their_own_secrets(stack: RunningSt
 
 @pytest.mark.stack
 def test_subscribers_of_queues_and_services_of_stores_are_signed_for_too(stack: RunningStack, tmp_path: Path) -> None:
-    # Given a queue with a subscriber, and a store with a service, that verify as receivers of each sender do; one of
-    # each verifies by Standard Webhooks as well
+    # Given a queue with a subscriber, and a store with a service, that verify as receivers of each sender do (but for
+    # Twilio's, whose URL changes with each body); one of each verifies by Standard Webhooks as well
     project, queue = ProjectClient.another(stack), unique("signed")
     store, key = f"{stack.base_url}/api/stores/{project.project_id}", {"X-Augury-Token": project.token}
 
@@ -194,7 +194,7 @@ def test_subscribers_of_queues_and_services_of_stores_are_signed_for_too(stack: 
     with Recorder() as recorder:
         places = {
             preset: [recorder.endpoint(path=f"{kind}-{preset}?x=1") for kind in ("queue", "store")]
-            for preset in SCHEMES
+            for preset in SCHEMES.keys() - {"twilio"}
         }
         subscribers = [
             {"name": preset, "url": subscriber.url, "signing": signing(preset)}
