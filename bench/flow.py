@@ -39,7 +39,7 @@ SLOW_MS = 6_000
 SLOW_MESSAGES = 30
 QUOTAS, QUOTA_S = ((5, 100), (5, 1), (20, 1)), 60
 """A second, and messages of a post."""
-HIGH, POSTS_PER_SECOND = 100, 40
+HIGH, POSTS_PER_SECOND, LEAST_AHEAD_S = 100, 40, 62
 """From which rate messages wait first, and how many a second are posted meanwhile, on a loaded machine, too."""
 TASKS = 60
 
@@ -56,10 +56,13 @@ def webhooks(owner: Tenant, method: str, path: str, body: Any = None, *, key: st
 
 
 def posted(owner: Tenant, app: str, messages: int, mark: str, due: float = 0) -> None:
-    """Post messages of webhooks, as fast as four connections do; they may be due at one moment, epoch seconds."""
-    later = {"deliverAt": datetime.fromtimestamp(due, UTC).isoformat()} if due else {}
+    """Post messages of webhooks, as fast as four connections do; they may be due at one moment, epoch seconds, or when
+    a minute is over.
+    """
 
     def post(number: int) -> None:
+        at = datetime.fromtimestamp(max(due, time.time() + LEAST_AHEAD_S), UTC)
+        later = {"deliverAt": at.isoformat()} if due else {}
         webhooks(owner, "POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {mark: number}, **later})
 
     with ThreadPoolExecutor(4) as pool:
@@ -74,7 +77,7 @@ def rate(url: str, stamps: Stamps, per_second: int) -> list[str]:
     app = webhooks(owner, "POST", "/app", {"name": "flow"})["id"]
     webhooks(owner, "POST", f"/app/{app}/endpoint", {"url": f"{url}/stamp", "throttleRate": per_second})
     messages = per_second * (window + 12)
-    due = time.time() + max(70, messages / POSTS_PER_SECOND) if per_second >= HIGH else 0
+    due = time.time() + LEAST_AHEAD_S + messages / POSTS_PER_SECOND if per_second >= HIGH else 0
     posted(owner, app, messages, f"r{per_second}", due)
     arrived: list[float] = []
     until = max(time.time(), due) + LONGEST_S
