@@ -15,9 +15,10 @@ from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import Message
 from simulation.account import START_MS
 from simulation.endpoints import Asked, Endpoint
-from simulation.promises.judgement import Violation
+from simulation.promises.judgement import Faults, Judgement, Violation
 from simulation.scheduler import SECOND
 from simulation.truth import Truth
+from simulation.weather import Kind
 
 UNDER_WAY = FRESH_MS * 1000 + 30 * SECOND
 """A request may begin this long (microseconds) after its sender read that the circuit is closed: cached state is used
@@ -141,14 +142,26 @@ def in_order(
             yield Violation("a place left out", message_id, f"{key} has no {sequence - 1}")
 
 
-def within_limits(endpoint: Endpoint, limits: Limits, *, window: int = RATE_WINDOW) -> Iterator[Violation]:
+HELD_UP = 15 * SECOND
+"""For so long at most an attempt waits for a call that takes long (microseconds)."""
+
+TAKES_LONG = {Kind.REPEATED.value, Kind.SLOW.value, Kind.LOST.value, Kind.LATE.value}
+"""Faults of calls that take until nobody waits for them any more, or longer than others."""
+
+
+def within_limits(
+    endpoint: Endpoint, limits: Limits, judgement: Judgement, faults: Faults, *, window: int = RATE_WINDOW
+) -> Iterator[Violation]:
     """The subscriber's limits on concurrent requests and on requests per window are respected.
 
-    The latter may be exceeded by a second's requests, and by two that took unequally long to come.
+    The latter may be exceeded by a second's requests, and by two that took unequally long to come; by more only where a
+    call of push took long, for which several attempts waited that had begun one after the other.
 
     Args:
         endpoint: The subscriber's endpoint.
         limits: Its limits.
+        judgement: Where facts about rates go.
+        faults: What the fault plan did to push, under the name "".
         window: Length of the window, microseconds.
     """
     if limits.concurrency is not None:
@@ -163,10 +176,9 @@ def within_limits(endpoint: Endpoint, limits: Limits, *, window: int = RATE_WIND
         for place, each in enumerate(endpoint.log):
             lately = [other for other in endpoint.log[max(0, place - 1_000) : place + 1] if other.at > each.at - window]
             most = limits.rate_per_s * (window / SECOND + 1) + 2
-            if len(lately) > most:
-                told = f"{endpoint.name}: {len(lately)} in {window // SECOND} s at {_told(each.at)}, not {most:.0f}"
-                yield Violation("too often", each.message_id, told)
-                return
+            told = f"{endpoint.name}: {len(lately)} in {window // SECOND} s at {_told(each.at)}, not {most:.0f}"
+            slow = [fault for fault in faults.on("", lately[0].at - HELD_UP, each.at) if fault.kind in TAKES_LONG]
+            judgement.fact(len(lately) <= most, "too often", each.message_id, told, slow[-1:])
 
 
 def _told(at: int) -> str:

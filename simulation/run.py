@@ -141,6 +141,7 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
     if keep_lines:
         account.scheduler.lines = []
     truth, lost = Truth(account), Lost(account)
+    account.queues[GIVEN_UP].passed = Counter()
     world = WORLDS[plan.world](account, truth, plan.hours, plan.rate)
     with account.installed():
         world.set_up()
@@ -254,6 +255,9 @@ TROUBLED_WITHIN = 120 * SECOND
 outcome.
 """
 
+GIVEN_UP, MOST_GIVEN_UP = "ErrorsQueue", 50
+"""Where orders for what was given up go, and how often those of one message do at most."""
+
 WORKERS = {"PushQueue": "push", "RetryQueue": "push", "SlowQueue": "push", "RouteQueue": "push", "PollQueue": "poll"}
 """The function that works on each queue."""
 
@@ -270,6 +274,9 @@ def _queues(account: Account) -> list[Violation]:
     violations += [
         Violation("a chain that Lambda ended", _message_in(text), function) for function, text in account.chains_ended
     ]
+    for message_id, count in (account.queues[GIVEN_UP].passed or {}).items():
+        if count > MOST_GIVEN_UP:
+            violations.append(Violation("given up again and again", message_id, f"{count} times"))
     for queue in account.queues.values():
         for each in queue.worn_out:
             told = f"{queue.name}: {each.receives} receives, {each.failed_runs} of them failed"

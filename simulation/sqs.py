@@ -8,6 +8,7 @@ What is modelled after which rule, and what is not: ``docs/simulation.md``.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -15,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from simulation.dynamodb import service_error
+from simulation.ids import ids_in
 from simulation.items import Pace
 
 RETENTION_MS = 14 * 86_400_000
@@ -166,6 +168,7 @@ class Queue:
         abandoned: Messages of runs that died, which are hidden for longer than :data:`ABANDONED_MS` all the same: when
             the run died, epoch milliseconds, how long they are hidden from then on, and the text.
         worn_out: Messages that went to the dead-letter queue although most of their runs did not fail.
+        passed: How often each identifier was sent in a message, if anybody wants to know.
     """
 
     def __init__(
@@ -182,6 +185,7 @@ class Queue:
         self.dead: Queue | None = None
         self.hasty: dict[str, Stored] = {}
         self.worn_out: list[Stored] = []
+        self.passed: Counter[str] | None = None
         self.long: list[tuple[int, int, str]] = []
         self.abandoned: list[tuple[int, int, str]] = []
         self.changed: Callable[[int], None] = lambda _: None
@@ -235,6 +239,8 @@ class Queue:
         """Add a message; its id."""
         now = self._now_ms()
         self.sent.add(group if self.settings.fifo else self.name, now)
+        if self.passed is not None:
+            self.passed.update({*ids_in(body)})
         if self.settings.fifo:
             key = group, once
             if now - self._seen.get(key, -DEDUPLICATED_MS) < DEDUPLICATED_MS:

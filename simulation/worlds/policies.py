@@ -202,7 +202,10 @@ class PoliciesWorld(IronMqWorld):
 
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""
+        # What is judged of limits is part of the whole.
+        limited = [*self._limited()]
         yield from super().check()
+        yield from limited
         yield from self._ordered()
         for number, queue in enumerate(self.queues):
             for name, endpoint in queue.endpoints.items():
@@ -228,9 +231,13 @@ class PoliciesWorld(IronMqWorld):
                 # them can be judged by it.
                 if len(ids) == 1:
                     yield from left_alone(self._truth, endpoint, subscriber_id, clocks_off)
-        off = any(each.kind == "clocks" for each in self._account.weather.storms)
-        if number >= 3 and not off:
-            yield from within_limits(endpoint, LIMITS[number - 3])
+
+    def _limited(self) -> Iterator[Violation]:
+        if any(each.kind == "clocks" for each in self._account.weather.storms):
+            return
+        for limits, queue in zip(LIMITS, self.queues[3:], strict=False):
+            for endpoint in queue.endpoints.values():
+                yield from within_limits(endpoint, limits, self.judgement, self._of_push)
 
     def _ordered(self) -> Iterator[Violation]:
         requests: dict[Owed, list[Asked]] = {}

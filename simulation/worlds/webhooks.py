@@ -420,6 +420,7 @@ class WebhooksWorld(PushWorld):
         """Every promise that was not kept."""
         stored = {accepted.message.message_id: accepted for accepted in self._truth.accepted.values()}
         self._judge()
+        yield from self._limited()
         yield from self.judgement.total()
         for message_id in {message_id for _, message_id in self.posted}:
             if engine_id(message_id) not in stored:
@@ -433,9 +434,14 @@ class WebhooksWorld(PushWorld):
             yield from self._as_its_owner_said(customer)
             clocks_off = self._clocks_off_ms
             yield from left_alone(self._truth, customer.endpoint, customer.endpoint_id, clocks_off)
-            off = any(each.kind == "clocks" for each in self._account.weather.storms)
-            if customer.rate and not off:
-                yield from within_limits(customer.endpoint, Limits(rate_per_s=customer.rate), window=COUNTED)
+
+    def _limited(self) -> Iterator[Violation]:
+        if any(each.kind == "clocks" for each in self._account.weather.storms):
+            return
+        for each in self.customers:
+            if each.rate:
+                limits = Limits(rate_per_s=each.rate)
+                yield from within_limits(each.endpoint, limits, self.judgement, self._of_push, window=COUNTED)
 
     def _judge(self) -> None:
         model = Webhooks(

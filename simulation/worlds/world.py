@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from random import Random
 from typing import ClassVar
 
@@ -120,6 +121,11 @@ class World(ABC):
         for at, fault, ids in sorted(strokes, key=lambda stroke: stroke[0]):
             faults.struck(fault, at, ids)
         return faults
+
+    @cached_property
+    def _of_push(self) -> Faults:
+        """The same, with what struck push under the name ""; to be asked for at the end of a run."""
+        return self._faults(("push-",))
 
     def _chance(self, who: str) -> Random:
         """Random numbers for one actor, so that leaving out others changes nothing for it."""

@@ -951,7 +951,7 @@ def test_an_automatic_order_stays_in_line_behind_that_of_a_manual_try() -> None:
     call = a_called_turn(bench, replace(bare("2"), manual=True), bare("2"))
     bench.follow(Follow.NOTHING, of="2")
     bench.work(call, "retry")
-    assert ("2", False) in in_line(bench)
+    assert in_line(bench) == {("2", False)}
 
 
 def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_taken_away(
@@ -992,4 +992,37 @@ def test_a_second_order_leaves_the_line_with_the_first() -> None:
     bench.work(bench.received("retry", WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
     # Then it was tried once, and nothing is left
     assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1"]
+    assert in_line(bench) == set()
+
+
+@pytest.mark.parametrize(
+    "standing",
+    [
+        # In one place as a queue that repeats itself left them (policies 90003 of the simulator, for days).
+        [bare("1"), bare("1"), bare("2"), bare("3")],
+        [bare("1"), bare("1"), bare("1")],
+        # And as a person does who asks twice, or beside the automatic one.
+        [replace(bare("1"), manual=True), replace(bare("1"), manual=True)],
+        [bare("1"), replace(bare("1"), manual=True), bare("2")],
+        [replace(bare("1"), manual=True), bare("1"), bare("2")],
+    ],
+)
+@pytest.mark.parametrize("takes_long", [False, True])
+@pytest.mark.parametrize("concurrency", [1, 5])
+def test_orders_for_one_delivery_in_one_place_leave_the_line_in_one_turn(
+    standing: list[WorkOrder], concurrency: int, takes_long: bool
+) -> None:
+    bench, flow = (
+        with_meanwhile(0, ends_at_look=100)[0] if takes_long else Bench(),
+        FlowKey.of_subscriber("p", "u", "s"),
+    )
+    terms = Terms(limits=Limits(concurrency=concurrency), longest_ms=10_000)
+    bench.subscribers.take_turn(flow, "earlier", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
+    bench.subscribers.give_back(flow, "earlier", mark=0, places=concurrency)
+    bench.subscribers.stand(flow, standing, bench.clock.now())
+    bench.clock.advance(ms=1)
+    bench.work(bench.received("retry", WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
+    # Then each was looked at, also what a person asked for, and nothing is left that would be looked at again for ever
+    looked_at = {(each.order.key.message_id, each.order.manual) for each, _ in bench.looked_at}
+    assert looked_at == {(each.key.message_id, each.manual) for each in standing}
     assert in_line(bench) == set()

@@ -571,7 +571,8 @@ class Push:
 
     def _strike_seconds(self, run: _Run, turn: Turn) -> None:
         """Second orders for a delivery leave the line once the run is done with the first, which is then settled or
-        stands elsewhere. Not before: whoever had the turn earlier may have taken the first one's place away.
+        stands elsewhere. Not before: whoever had the turn earlier may have taken the first one's place away. Those that
+        are for something else are looked at then.
         """
         seconds, turn.seconds = turn.seconds, []
         for each in seconds:
@@ -579,6 +580,12 @@ class Push:
                 turn.seconds.append(each)
             else:
                 self._turns.done(turn, each, keep=False)
+        behind, turn.behind = turn.behind, []
+        for each in behind:
+            if each.order.key in run.keys:
+                turn.behind.append(each)
+            elif turn.times_standing(each) and not turn.astray:
+                turn.fetched.append(each)
 
     def _read_fetched(self, run: _Run, turn: Turn) -> None:
         """Have as many orders from the line ready as may soon begin."""
@@ -594,9 +601,9 @@ class Push:
                 same.append(run.keys[each.order.key])
             if not same:
                 some.append(each)
-            elif each.place in held or each.order.manual or all(same):
+            elif each.order.manual or all(same) or (each.place in held and turn.times_standing(each) == 1):
                 # A manual try does not make the automatic ones, and may be asked for after the one in hand began.
-                self._turns.done(turn, each, keep=True)
+                turn.behind.append(each)
             else:
                 turn.seconds.append(each)
         if not some:

@@ -113,6 +113,7 @@ class Turn:
         waiting: Orders that wait for their attempt, with their stored deliveries.
         fetched: Orders from the line that were not looked at yet.
         seconds: Orders from the line for deliveries whose first order the run has in hand.
+        behind: The same, but to be looked at once the run is done with the first, if they still stand there.
         in_hand: Orders from the line that are not done yet, by place.
         shrunk: Places some of whose orders are done.
         kept: Places that stay as they are, because of an error.
@@ -137,6 +138,7 @@ class Turn:
     waiting: deque[tuple[Received, Delivery | None]] = field(default_factory=deque)
     fetched: deque[Received] = field(default_factory=deque)
     seconds: list[Received] = field(default_factory=list)
+    behind: list[Received] = field(default_factory=list)
     in_hand: dict[str, list[WorkOrder]] = field(default_factory=dict)
     shrunk: set[str] = field(default_factory=set)
     kept: set[str] = field(default_factory=set)
@@ -196,7 +198,12 @@ class Turn:
     @property
     def idle(self) -> bool:
         """Whether nothing is in progress and nothing waits."""
-        return not (self.pace.under_way or self.waiting or self.fetched or self.seconds or self.lined)
+        busy = self.pace.under_way or self.waiting or self.fetched or self.seconds or self.behind
+        return not (busy or self.lined)
+
+    def times_standing(self, received: Received) -> int:
+        """How often an order stands in its place, as far as the run has not changed that or left it as it is."""
+        return 0 if received.place in self.kept else self.in_hand.get(received.place, []).count(received.order)
 
 
 class Turns:
