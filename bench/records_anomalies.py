@@ -494,6 +494,11 @@ def recall(scores: Mapping[str, Score]) -> float:
     return sum(each.found for each in scores.values()) / max(1, sum(each.happened for each in scores.values()))
 
 
+def told_by_seed(seed: int, scores: Mapping[str, Score]) -> str:
+    """A line on one seed, so that the spread shows."""
+    return f"  {seed}: precision {precision(scores):.3f}, recall {recall(scores):.3f}"
+
+
 def _overlaps(row: Mapping[str, Any], subscriber: Subscriber) -> bool:
     begin, end = (subscriber.begin + timedelta(minutes=5 * slot) for slot in subscriber.event or (0, 0))
     started, ended = (row[name].replace(tzinfo=UTC) for name in ("started_at", "ended_at"))
@@ -566,9 +571,11 @@ def main(argv: Sequence[str]) -> None:
         spark = open_session("local[2]")
     total: dict[str, Score] = {}
     wrong: Counter[str] = Counter()
+    spread = []
     for seed in chosen.seeds:
         with tempfile.TemporaryDirectory() as folder:
             of_seed = measure_with_spark(spark, seed, Path(folder)) if spark else measure(seed)
+        spread.append(told_by_seed(seed, of_seed))
         for kind, each in of_seed.items():
             mine = total.setdefault(kind, Score())
             mine.happened += each.happened
@@ -582,6 +589,7 @@ def main(argv: Sequence[str]) -> None:
         print(f"| {kind} | {each.happened or ''} | {each.found or ''} | {each.told} | {each.right} |")
     seeds = ", ".join(map(str, chosen.seeds))
     print(f"\nSeeds {seeds}: precision {precision(total):.3f}, recall {recall(total):.3f}")
+    print(*spread, sep="\n")
     for text in wrong:
         print(f"  told without reason: {text}")
     if chosen.missed:

@@ -34,6 +34,7 @@ from bench.records_anomalies import (
     judged,
     precision,
     recall,
+    told_by_seed,
 )
 
 Floats = NDArray[np.float64]
@@ -260,8 +261,11 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("--notes", action="store_true", help="list what was told without reason and what was missed")
     chosen = parser.parse_args(argv)
     total: dict[str, Score] = {}
+    spread = []
     for seed in chosen.seeds:
-        for kind, each in judged(labelled(seed)).items():
+        of_seed = judged(labelled(seed))
+        spread.append(told_by_seed(seed, of_seed))
+        for kind, each in of_seed.items():
             mine = total.setdefault(kind, Score())
             mine.happened += each.happened
             mine.found += each.found
@@ -275,7 +279,7 @@ def main(argv: Sequence[str]) -> None:
         lines.append(f"| {kind} | {of.happened or ''} | {of.found or ''} | {of.told} | {of.right} |")
     seeds = ", ".join(map(str, chosen.seeds))
     figures = f"precision {precision(total):.3f}, recall {recall(total):.3f}"
-    lines += ["", f"Seeds {seeds}, {REPORTED} of {DAYS} days: {figures}"]
+    lines += ["", f"Seeds {seeds}, {REPORTED} of {DAYS} days: {figures}", *spread]
     if chosen.notes:
         lines += [f"  told without reason: {text}" for each in total.values() for text in each.wrong]
         lines += [f"  missed: {text}" for each in total.values() for text in each.missed]
