@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -16,6 +17,7 @@ from tests.functions.test_engine import PROJECT, a_push_queue, post
 from tests.notifications.store import aws_notifications
 
 from local import template
+from pushhub.cloud.inserts import Inserts
 from pushhub.engine import windows
 from pushhub.engine.model.circuit import Circuit, CircuitState
 from pushhub.engine.model.flow import Limits
@@ -51,6 +53,7 @@ IAM_ACTIONS = {
     "SendMessageBatch": ["sqs:SendMessage"],
     "ChangeMessageVisibilityBatch": ["sqs:ChangeMessageVisibility"],
     "TransactWriteItems": ["dynamodb:PutItem"],
+    "BatchExecuteStatement": ["dynamodb:PartiQLInsert"],
     "HeadBucket": ["s3:ListBucket"],
     "ListObjectsV2": ["s3:ListBucket"],
 }
@@ -225,6 +228,25 @@ def test_the_engine_is_allowed_to_keep_an_order(functions: Functions, sink: Sink
         )
         run_and_check(functions, "push", functions.sqs_event("RETRY_QUEUE_URL"))
     assert [body for _, body in sink.received] == [b"1", b"1", b"2"]
+
+
+def test_push_may_write_together_what_ends_at_the_same_time(
+    functions: Functions, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given that another delivery's end is being written whenever one is to be, which else depends on chance
+    put = Inserts.put
+
+    def meanwhile(inserts: Inserts, item: Any, alone: Callable[[], None]) -> None:
+        put(inserts, item, lambda: put(inserts, item, alone))
+
+    monkeypatch.setattr(Inserts, "put", meanwhile)
+    a_push_queue(sink.url)
+    post(b"x")
+    functions.invoke("dispatch", functions.stream_event())
+    # When push delivers, then it has the right to write both in one call
+    run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
+    assert "BatchExecuteStatement" in {each.operation for each in functions.calls}
+    assert [body for _, body in sink.received] == [b"x"]
 
 
 def test_push_may_move_what_would_hold_up_others_to_the_slow_lane(
