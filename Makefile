@@ -82,15 +82,21 @@ check: environments ## within a minute whether a change is sane: style, types, t
 	@$(PYTHON) -m pytest -q -x $(IN_TWO) $(FASTEST) & tests=$$!; \
 		$(VENV)/bin/mypy layers/pushhub functions cli; types=$$?; wait $$tests && exit $$types
 
-# The report's Spark, and sam and the browser, take what the others leave of the machine: the stack mostly waits for its clocks.
+# The stack waits for its clocks most of the time, sam and the browser for the stack's answers. So they run first; what
+# only computes, the report's Spark and the tests without a stack, is nice and takes what they leave of the machine.
+LANE := $(SYSTEM_PYTHON) .ci/lane.py
+NICE := nice -n 5
+test: export LANES_BEGAN := $(shell date +%s)
 test: environments report-environment ## style, types and the fastest tests, then every other test
-	@mkdir -p build
-	@$(MAKE) --no-print-directory test-report >build/test-report.txt 2>&1 & report=$$!; \
-		$(MAKE) --no-print-directory check lint || { kill $$report; exit 1; }; \
-		$(MAKE) --no-print-directory -k test-sam test-browser >build/test-sam-and-browser.txt 2>&1 & beside=$$!; \
-		$(MAKE) --no-print-directory -k test-others test-stack; others=$$?; \
-		wait $$beside; beside=$$?; wait $$report; report=$$?; \
-		cat build/test-report.txt build/test-sam-and-browser.txt; [ $$others = 0 ] && [ $$beside = 0 ] && exit $$report
+	@mkdir -p build && rm -f build/lanes.txt
+	@$(LANE) test-report $(NICE) $(MAKE) --no-print-directory test-report >build/test-report.txt 2>&1 & report=$$!; \
+		$(LANE) "check lint" $(MAKE) --no-print-directory check lint || { kill $$report; wait $$report; exit 1; }; \
+		$(LANE) test-others $(NICE) $(MAKE) --no-print-directory test-others >build/test-others.txt 2>&1 & others=$$!; \
+		$(LANE) "test-sam test-browser" $(MAKE) --no-print-directory -k test-sam test-browser >build/test-sam-and-browser.txt 2>&1 & beside=$$!; \
+		$(LANE) test-stack $(MAKE) --no-print-directory test-stack; stack=$$?; \
+		wait $$others; others=$$?; wait $$beside; beside=$$?; wait $$report; report=$$?; \
+		cat build/test-others.txt build/test-sam-and-browser.txt build/test-report.txt build/lanes.txt; \
+		[ $$stack = 0 ] && [ $$others = 0 ] && [ $$beside = 0 ] && [ $$report = 0 ]
 
 test-others: environments
 	@$(PYTHON) -m pytest -q --durations 10 $(IN_TWO) $(addprefix --ignore=,tests/stack tests/sam tests/glue tests/browser $(FASTEST))

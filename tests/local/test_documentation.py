@@ -66,6 +66,11 @@ def test_tests_that_are_named_exist() -> None:
     # When each is asked what it would run, then there is something
     env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for command in sorted(commands):
+        if re.fullmatch(r"[\w/.]+", plain := " ".join(_without_workers(command))):
+            # A file or a folder; asking pytest takes seconds, as it imports them all
+            named = REPOSITORY / plain
+            assert (named.match("test_*.py") and named.is_file()) or [*named.rglob("test_*.py")], command
+            continue
         words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:xdist", *_without_workers(command)]
         done = subprocess.run(words, cwd=REPOSITORY, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{command}: {done.stdout[-500:]}"

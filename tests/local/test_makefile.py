@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -87,3 +90,54 @@ def test_a_difference_of_templates_is_no_error(status: int, code: int) -> None:
     ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert ended.returncode == code
     assert ("Error" in ended.stderr) == (code != 0)
+
+
+def lane(folder: Path, *command: str, began: str = "0") -> subprocess.Popen[str]:
+    """Begin a part of the tests as ``make test`` does, where Ctrl-C is ignored, but in another folder."""
+    return subprocess.Popen(
+        [
+            "sh",
+            "-c",
+            'trap "" INT; exec "$@"',
+            "sh",
+            sys.executable,
+            str(REPOSITORY / ".ci/lane.py"),
+            "a part",
+            *command,
+        ],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin", "LANES_BEGAN": began},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(("status", "said"), [(0, "passed"), (3, "failed")])
+def test_a_part_of_the_tests_ends_as_its_command_and_its_times_are_noted(
+    tmp_path: Path, status: int, said: str
+) -> None:
+    # When a command is run as a part of the tests that began a minute ago
+    with lane(tmp_path, "sh", "-c", f"exit {status}", began=str(int(time.time()) - 60)) as part:
+        assert part.wait() == status
+    # Then there is a line with when it began and ended
+    noted = re.fullmatch(r"a part +(\d+) s to +(\d+) s, (\w+)\n", (tmp_path / "build" / "lanes.txt").read_text())
+    assert noted
+    assert 59 <= int(noted[1]) <= int(noted[2])
+    assert noted[3] == said
+
+
+def test_what_runs_in_a_part_of_the_tests_can_be_interrupted(tmp_path: Path) -> None:
+    # When something in a part is sent what Ctrl-C sends, then it ends
+    with lane(tmp_path, "sh", "-c", "kill -INT $$; exit 0") as part:
+        assert part.wait() == 128 + signal.SIGINT
+
+
+def test_a_part_that_is_given_up_leaves_no_process_behind(tmp_path: Path) -> None:
+    # Given a part whose command runs
+    with lane(tmp_path, "sh", "-c", "echo runs; exec sleep 600") as part:
+        assert part.stdout
+        assert part.stdout.readline() == "runs\n"
+        # When it is given up, as lint failed, then the command is gone, too: nothing holds its output
+        part.terminate()
+        assert part.stdout.read() == ""
+    assert part.returncode != 0
