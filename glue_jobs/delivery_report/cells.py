@@ -18,6 +18,12 @@ WHO: Final = ("project", "queue", "subscriber_id")
 NAMES: Final = ("subscriber", "dialect")
 """A subscriber's name and protocol; a group keeps one of each."""
 
+OWN: Final = "own"
+"""The level of the hub's own messages, see :func:`is_own`."""
+
+OWN_QUEUES: Final = "ironmq/"
+"""How the names of their queues begin."""
+
 LARGEST: Final = "longest_ms"
 PERCENTILES: Final = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
 
@@ -132,16 +138,25 @@ def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     )
 
 
+def is_own() -> Column:
+    """Whether something is about a message of the hub's own, for a project: a notification of an alert, or spans.
+
+    The proof and the bill count those; what tells owners of their traffic does not (decision 0128).
+    """
+    return F.coalesce("queue", F.lit("")).startswith(OWN_QUEUES)
+
+
 def attempt_levels(cells: DataFrame) -> DataFrame:
     """:func:`summed` of three groupings in one pass, told apart by ``level``: ``overall``, by ``subscriber``,
-    by ``hour``.
+    by ``hour``; and of the hub's own messages :data:`OWN`, by subscriber.
 
     Args:
         cells: See :func:`attempt_cells`.
     """
     levels = {"overall": (), "subscriber": (*WHO, *NAMES), "hour": ("hour",)}
     keys = ("level", *WHO, "hour")
-    coarser = regrouped(at_levels(cells, levels), (*keys, *NAMES), sums=outcome_sums(cells), largest=LARGEST)
+    each = at_levels(cells, levels, {OWN: levels["subscriber"]}, is_own())
+    coarser = regrouped(each, (*keys, *NAMES), sums=outcome_sums(cells), largest=LARGEST)
     return summed(coarser, keys)
 
 

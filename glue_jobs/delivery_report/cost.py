@@ -10,8 +10,11 @@ from .list_prices import PRICES
 from .storage import small_table
 from .usage import USAGE
 
+FATES = ("messages", "deliveries", "body_bytes", "inline_bytes", "large_bodies", "acknowledged", "expired", "cancelled")
+"""Sums of deliveries that it counts with."""
+
 _USED = (
-    *("messages", "deliveries", "body_bytes", "inline_bytes", "large_bodies", "acknowledged", "expired", "cancelled"),
+    *FATES,
     *("attempts", "first_attempts", "parks", "bytes_out", "busy_ms", "notified", "retries", "changes"),
 )
 """What the price table counts with."""
@@ -28,18 +31,8 @@ def used(attempts: DataFrame, fates: DataFrame, notified: DataFrame) -> DataFram
         fates: Sums of deliveries by project (:func:`.traffic.fates`).
         notified: Sums of those attempts by project that sent notifications to consumers.
     """
-    counted = (
-        "messages",
-        "deliveries",
-        "body_bytes",
-        "inline_bytes",
-        "large_bodies",
-        "acknowledged",
-        "expired",
-        "cancelled",
-    )
     both = (
-        fates.select("project", *counted)
+        fates.select("project", *FATES)
         .join(
             attempts.select("project", "attempts", "first_attempts", "parks", "bytes_out", "busy_ms"), "project", "full"
         )

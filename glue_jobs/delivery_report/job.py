@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput, parse
-from .cells import HOURLY, attempt_cells, attempt_levels, hourly
+from .cells import HOURLY, attempt_cells, attempt_levels, hourly, is_own
 from .days import forget_days, read_replaced, replace_days
 from .kept_records import read_records
 from .page import render
@@ -77,35 +77,36 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
         cells = kept(attempt_cells(within), f"{layout.work}/attempt_cells")
         _keep_hours(cells, arguments.days, layout, proof.erased)
         if proof.missed:
-            records = read_records(spark, layout, proof.missed[0], proof.missed[-1])
-            _keep_hours(attempt_cells(records), proof.missed, layout, proof.erased)
+            missed = read_records(spark, layout, proof.missed[0], proof.missed[-1])
+            _keep_hours(attempt_cells(missed), proof.missed, layout, proof.erased)
     with steps("Reporting"):
         chosen = _only(arguments.projects)
         since_midnight = datetime.combine(arguments.date_from, time(), UTC)
         since = arguments.date_from - timedelta(days=arguments.baseline_days)
         known = read_replaced(spark, layout.hours, HOURLY, since, arguments.date_to).drop("dt")
-        deliveries = chosen(proof.deliveries)
+        everything = chosen(proof.deliveries)
+        deliveries = everything.where(~is_own())
         attempts = chosen(cells)
-        became = kept(fate_cells(deliveries), f"{layout.work}/fate_cells")
+        became = kept(fate_cells(everything), f"{layout.work}/fate_cells")
+        records = chosen(within).where(~is_own())
         pushed = ~F.col("pull") & ~F.col("notification")
         attempts_at = kept_small(attempt_levels(attempts), f"{layout.work}/attempt_levels")
         fates_at = kept_small(fate_levels(became), f"{layout.work}/fate_levels")
-        failed = kept(
-            failed_at_first(chosen(within), since_midnight, arguments.until), f"{layout.work}/failed_at_first"
-        )
+        failed = kept(failed_at_first(records, since_midnight, arguments.until), f"{layout.work}/failed_at_first")
         sources = Sources(
-            records=chosen(within),
-            cells=attempts,
+            records=records,
+            cells=attempts.where(~is_own()),
             attempt_levels=attempts_at,
-            hours=chosen(known),
-            slots=kept(slots_of(chosen(within)), f"{layout.work}/slots"),
+            hours=chosen(known).where(~is_own()),
+            slots=kept(slots_of(records), f"{layout.work}/slots"),
             deliveries=deliveries,
-            fates=became,
+            all_fates=became,
+            fates=became.where(~is_own()),
             fate_levels=fates_at,
             bill=kept_small(billed(attempts_at, fates_at), f"{layout.work}/bill"),
             sickest=kept_small(sickest(attempts_at), f"{layout.work}/sickest"),
             try_cells=kept_small(try_cells(deliveries.where(pushed)), f"{layout.work}/try_cells"),
-            advice=advised(failed, chosen(within)),
+            advice=advised(failed, records),
             findings=chosen(proof.findings),
             since=since_midnight,
             until=arguments.until,

@@ -25,23 +25,33 @@ def bucket_of(milliseconds: Column) -> Column:
     return F.when(milliseconds < 1, F.lit(-1)).otherwise(F.floor(F.log(milliseconds) / math.log(GROWTH)).cast("int"))
 
 
-def at_levels(cells: DataFrame, levels: Mapping[str, Sequence[str]]) -> DataFrame:
+def at_levels(
+    cells: DataFrame, levels: Mapping[str, Sequence[str]], apart: Mapping[str, Sequence[str]], condition: Column
+) -> DataFrame:
     """Each cell once for each of several groupings, so that one pass makes them all: ``level`` names the grouping,
     its other keys are null.
 
     Args:
         cells: See :func:`rolled_up`.
         levels: Keys of each grouping by its name.
+        apart: Those of cells that are in none of them.
+        condition: Which these are.
     """
-    keys = list(dict.fromkeys(key for used in levels.values() for key in used))
+    keys = list(dict.fromkeys(key for used in (*levels.values(), *apart.values()) for key in used))
     types = {each.name: each.dataType for each in cells.schema}
 
     def key_of(key: str, used: Sequence[str]) -> Column:
         return (F.col(key) if key in used else F.lit(None).cast(types[key])).alias(key)
 
-    each = [F.struct(F.lit(name).alias("level"), *(key_of(key, used) for key in keys)) for name, used in levels.items()]
+    def each(groupings: Mapping[str, Sequence[str]]) -> Column:
+        named = groupings.items()
+        return F.array(
+            *(F.struct(F.lit(name).alias("level"), *(key_of(key, used) for key in keys)) for name, used in named)
+        )
+
     others = [name for name in cells.columns if name not in keys]
-    return cells.select(*others, F.explode(F.array(*each)).alias("_at")).select(*others, "_at.*")
+    at = F.explode(F.when(condition, each(apart)).otherwise(each(levels)))
+    return cells.select(*others, at.alias("_at")).select(*others, "_at.*")
 
 
 def regrouped(cells: DataFrame, keys: Sequence[str], *, sums: Mapping[str, Column], largest: str) -> DataFrame:

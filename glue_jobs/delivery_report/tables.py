@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from .anomalies import anomalies
 from .causes import by_cause
-from .cells import NAMES, WHO, failures_by_cause, outcomes, usual_cause
+from .cells import NAMES, OWN, WHO, failures_by_cause, outcomes, usual_cause
 from .conservation import STANDINGS, balance, verdicts
-from .cost import bill, used
+from .cost import FATES, bill, used
 from .retries import by_attempt, recovery_times
 from .traffic import acknowledgement_waits, backlog, fates, given_up, poll_waits, without_gaps
 
@@ -38,7 +38,8 @@ CHARTED: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What the tables are made of; all of them hold the report's days and projects only, unless said otherwise.
+    """What the tables are made of; all of them hold the report's days and projects only, and no messages of the hub's
+    own (:func:`.cells.is_own`), unless said otherwise.
 
     Attributes:
         records: Delivery records.
@@ -47,7 +48,8 @@ class Sources:
         hours: :func:`.cells.hourly`, with the days of the baseline.
         slots: :func:`.rhythm.slots_of` the records.
         deliveries: :func:`.conservation.with_standing` of the deliveries accepted on the report's days.
-        fates: :func:`.traffic.fate_cells` of them.
+        all_fates: :func:`.traffic.fate_cells` of them, and of the hub's own messages.
+        fates: Those without these.
         fate_levels: :func:`.traffic.fate_levels` of these.
         bill: :func:`.cost.bill` of both.
         sickest: :func:`sickest` of these attempts, kept: what is drawn and listed of them must be the same ones.
@@ -65,6 +67,7 @@ class Sources:
     hours: DataFrame
     slots: DataFrame
     deliveries: DataFrame
+    all_fates: DataFrame
     fates: DataFrame
     fate_levels: DataFrame
     bill: DataFrame
@@ -109,14 +112,15 @@ def at_level(levels: DataFrame, name: str, *keys: str) -> DataFrame:
 
 
 def billed(attempt_levels: DataFrame, fate_levels: DataFrame) -> DataFrame:
-    """The bill of each project, see :mod:`.cost`."""
-    subscribers = at_level(attempt_levels, "subscriber", *WHO)
+    """The bill of each project, see :mod:`.cost`. The hub's own messages for it are in it."""
+    subscribers = attempt_levels.where(F.col("level").isin("subscriber", OWN))
     sums = [F.sum(name).alias(name) for name in ("attempts", "first_attempts", "parks", "bytes_out", "busy_ms")]
+    fates_of = fate_levels.where(F.col("level").isin("project", OWN)).groupBy("project")
     notified = subscribers.where(F.col("dialect") == "notifications")
     return bill(
         used(
             subscribers.groupBy("project").agg(*sums),
-            at_level(fate_levels, "project", "project"),
+            fates_of.agg(*(F.sum(name).alias(name) for name in FATES)),
             notified.groupBy("project").agg(*sums),
         )
     )
@@ -223,14 +227,14 @@ def tables(of: Sources) -> dict[str, Table]:
             large=True,
         ),
         "conservation": Table(
-            balance(of.fates),
+            balance(of.all_fates),
             ("project", "hour"),
             {
                 **{name: F.sum(name) for name in ("messages", "owed", *STANDINGS, "unexpected")},
                 "unbalanced_hours": F.sum((~F.col("balanced")).cast("long")),
             },
         ),
-        "verdicts": Table(verdicts(balance(of.fates), of.findings), ("project",), shown=PROJECTS),
+        "verdicts": Table(verdicts(balance(of.all_fates), of.findings), ("project",), shown=PROJECTS),
         "causes": Table(
             by_cause(of.findings),
             ("severity", "place", F.desc("explained"), F.desc("count"), "finding", "project", "queue", "detail"),

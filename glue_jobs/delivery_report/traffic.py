@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
-from .cells import WHO
+from .cells import OWN, WHO, is_own
 from .percentiles import at_levels, bucket_of, regrouped, rolled_up
 from .schema import SETTLED
 from .usage import INLINE_BODY_BYTES
@@ -90,7 +90,7 @@ def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
 def fate_levels(cells: DataFrame) -> DataFrame:
     """:func:`fates` of five groupings in one pass, told apart by ``level``: ``overall``, by ``project``, ``queue``,
-    ``hour`` and ``day``.
+    ``hour`` and ``day``; and of the hub's own messages :data:`.cells.OWN`, by project.
 
     Args:
         cells: See :func:`fate_cells`.
@@ -103,7 +103,7 @@ def fate_levels(cells: DataFrame) -> DataFrame:
         "day": ("day",),
     }
     keys = ("level", "project", "queue", "hour", "day")
-    each = at_levels(cells.withColumn("day", F.to_date("hour")), levels)
+    each = at_levels(cells.withColumn("day", F.to_date("hour")), levels, {OWN: levels["project"]}, is_own())
     return fates(regrouped(each, keys, sums={**fate_sums(cells), "n": F.col("n")}, largest=LARGEST), keys)
 
 

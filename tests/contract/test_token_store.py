@@ -12,7 +12,7 @@ from tests.fakes import FakeClock
 from tests.fakes.tokens import FakeEndNotes, FakeTokens
 
 from pushhub.base.errors import Conflict
-from pushhub.engine.ends import EndNote, EndNotes
+from pushhub.engine.ends import EndNote, EndNotes, scheme_digest
 from pushhub.engine.oauth import TokenOwner, TokenState, TokenStore
 from pushhub.engine.store.dynamodb_ends import SCHEMES, DynamoDBEndNotes, of_protocol
 from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
@@ -89,9 +89,12 @@ def test_notes_of_ends_come_in_the_order_of_their_time_until_they_are_dropped(en
     notes = [
         EndNote(at, PROJECT, "Bestellung #1 ü", f"ep_{at}", "d") for at in (NOW, NOW - 5, NOW + 1, NOW - 90_000_000)
     ]
-    for each in [*notes, notes[0]]:
+    # And one of what a project hands down, which is nobody's in particular
+    inherited = EndNote(NOW - 7, PROJECT, "", "", scheme_digest("X-Own", NOW))
+    for each in [*notes, notes[0], inherited]:
         ends.note_end(each)
-    assert list(ends.due_ends(NOW)) == [notes[3], notes[1], notes[0]]
+    assert list(ends.due_ends(NOW)) == [notes[3], inherited, notes[1], notes[0]]
+    ends.forget_end(inherited)
     ends.forget_end(notes[1])
     ends.forget_end(notes[1])
     assert list(ends.due_ends(NOW)) == [notes[3], notes[0]]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import math
+import random
 import re
 from dataclasses import replace
 from datetime import date
@@ -16,18 +18,35 @@ from glue_jobs.delivery_report.arguments import Arguments
 from glue_jobs.delivery_report.conservation import STANDINGS
 from glue_jobs.delivery_report.results import Results
 from pyspark.sql import SparkSession
-from tests.glue.lives import NOON, Lives
+from tests.glue.lives import MINUTE, NOON, Lives
 from tests.glue.runs import asked
 
 DAYS = 5
 
 
+OWN_MESSAGES = 40
+
+
+def own_messages(project: str) -> Lives:
+    """Spans and notifications that the hub sends for a project: a third each at once, at the second attempt, never."""
+    lives = Lives(project=project)
+    for number in range(OWN_MESSAGES):
+        lives.queue = ("ironmq/spans", "ironmq/alerts/a1")[number % 2]
+        delivery = lives.post(NOON + number * MINUTE, subscribers=("collector",))[0]
+        for status in ((200,), (503, 200), (503, 503, 503))[number % 3]:
+            delivery = lives.attempt(delivery, status, name="collector")
+    return lives
+
+
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> tuple[Arguments, dict[str, int]]:
-    """Some thousand records of five days, and the true counts."""
+    """Some thousand records of five days, and the true counts; and messages of the hub's own."""
     folder = tmp_path_factory.mktemp("job")
     truth = generate(Plan(records=6_000, days=DAYS, last_day=date(2026, 11, 18), projects=5), folder / "records")
     (folder / "records" / "truth.json").unlink()
+    own = own_messages(f"{random.Random(0).randrange(16**24):024x}")
+    own.write(folder / "records")
+    truth |= {"own_records": len(own.records), "own_given_up": sum(each % 3 == 2 for each in range(OWN_MESSAGES))}
     return asked(folder, first=date(2026, 11, 14), now="2026-11-25T00:00:00"), truth
 
 
@@ -40,14 +59,30 @@ def test_everything_is_accounted_for(results: Results, plan: tuple[Arguments, di
     truth = plan[1]
     assert results.verdict["conserved"]
     assert results.rows["findings"] == []
-    assert results.verdict["messages"] == truth["messages"]
-    assert results.verdict["owed"] == truth["deliveries"]
-    assert results.verdict["records"] == truth["records"]
+    # The proof is about the hub's own messages as well
+    assert results.verdict["messages"] == truth["messages"] + OWN_MESSAGES
+    assert results.verdict["owed"] == truth["deliveries"] + OWN_MESSAGES
+    assert results.verdict["records"] == truth["records"] + truth["own_records"]
     told = {each: results.verdict[each] for each in STANDINGS if results.verdict[each]}
-    assert told == {each: truth[each] for each in STANDINGS if truth.get(each)}
+    own = {"exhausted": truth["own_given_up"], "delivered": OWN_MESSAGES - truth["own_given_up"]}
+    assert told == {each: truth[each] + own.get(each, 0) for each in STANDINGS if truth.get(each)}
+    # What tells owners of their traffic is not
     (overall,) = results.rows["overall"]
     assert overall["attempts_made"] == truth["attempts"]
     assert overall["messages"] == truth["messages"]
+
+
+def test_a_project_pays_for_what_the_hub_sends_it_and_sees_it_nowhere_else(results: Results) -> None:
+    for name, rows in results.rows.items():
+        assert not [row for row in rows if str(row.get("queue")).startswith("ironmq/")], name
+    project = results.rows["projects"][0]["project"]
+    (told,) = [row for row in results.rows["projects"] if row["project"] == project]
+    (proved,) = [row for row in results.rows["verdicts"] if row["project"] == project]
+    assert proved["messages"] - told["messages"] == OWN_MESSAGES
+    paid = {row["item"]: row["units"] for row in results.rows["cost"] if row["project"] == project}
+    assert paid["HTTP API requests"] == proved["messages"] + math.ceil(
+        (told["body_bytes"] + 100 * OWN_MESSAGES) / 524_288
+    )
 
 
 def test_tables_agree_with_each_other(results: Results) -> None:
@@ -85,7 +120,7 @@ def test_reports_are_written_as_parquet_and_small_json(
         assert len(json.loads((folder / f"{name}.json").read_text())) == len(rows), name
     verdict = spark.read.parquet(f"{results.path}/verdict").first()
     assert verdict is not None
-    assert (verdict["conserved"], verdict["messages"]) == (True, plan[1]["messages"])
+    assert (verdict["conserved"], verdict["messages"]) == (True, plan[1]["messages"] + OWN_MESSAGES)
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["verdict"]["sentence"].startswith("Conserved: ")
     latest = json.loads((folder.parent / "latest.json").read_text())
@@ -99,7 +134,7 @@ def test_compacted_days_are_few_files_with_every_record(
     days = sorted(Path(arguments.output.removeprefix("file://"), "curated/records").glob("dt=*"))
     assert len(days) == DAYS
     assert {len(list(day.glob("*.parquet"))) for day in days} == {1}
-    assert spark.read.parquet(f"{arguments.output}/curated/records").count() == truth["records"]
+    assert spark.read.parquet(f"{arguments.output}/curated/records").count() == truth["records"] + truth["own_records"]
 
 
 def test_the_page_is_one_file_that_needs_nothing_else(results: Results) -> None:
@@ -142,7 +177,7 @@ def test_one_project_alone(spark: SparkSession, results: Results, plan: tuple[Ar
         for row in results.rows["deliveries_hourly"]
         if row["project"] == busiest and row["hour"].date() == plan[0].date_to
     ]
-    assert alone.verdict["messages"] == sum(row["messages"] for row in same)
+    assert alone.verdict["messages"] == sum(row["messages"] for row in same) + OWN_MESSAGES
     assert alone.path != results.path
 
 
