@@ -1,6 +1,6 @@
 """What flow control promises (docs/flow.md), on the local stack and from outside: the endpoints' own stamps.
 
-    make up && .venv/bin/python -m bench.flow [--only rates,quotas] [--save docs/figures/flow.md]
+    make up && .venv/bin/python -m bench.flow [--only rates,quotas] [--rates 100,5] [--save docs/figures/flow.md]
 
 One after the other: endpoints with a `throttleRate`, sent more than that (from 100 a second on, all messages are due at
 the same moment, and parts of ten seconds are looked at instead of thirty); an endpoint that answers after six seconds,
@@ -32,7 +32,7 @@ from pushhub.engine.model.quota import Quota
 from pushhub.engine.projects import Projects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
-RATES = (200, 100, 20, 5, 1)
+RATES = "200,100,20,5,1"
 WINDOW_S = 30
 LONGEST_S = 120
 SLOW_MS = 6_000
@@ -182,6 +182,7 @@ def main() -> None:
     """Measure, print, save."""
     parser = options_of(__doc__)
     parser.add_argument("--only", default="rates,slow,quotas,tasks")
+    parser.add_argument("--rates", default=RATES)
     options = parser.parse_args()
     tables: list[str] = []
 
@@ -195,7 +196,7 @@ def main() -> None:
     with sink(20) as prompt, sink(SLOW_MS) as late:
         url, slow_url = (f"http://127.0.0.1:{port}" for port in (prompt, late))
         if "rates" in options.only:
-            rows = [rate(url, stamps_of(url), each) for each in RATES]
+            rows = [rate(url, stamps_of(url), int(each)) for each in options.rates.split(",")]
             shown(
                 ["rate set, /s", "least in a part, %", "most in a part, %", "most in 1 s", "arrived", "load before"],
                 rows,
