@@ -290,8 +290,13 @@ def schedulers(talk: Talk) -> None:
         "POST",
         "/schedulers",
         *({"scheduler": {**fields, **bad}} for bad in ({"count": 0}, {"interval": "years"}, {"key": ""})),
+        *({"scheduler": {**fields, "count": over, "interval": unit}} for over, unit in ((367, "days"), (53, "weeks"))),
         status=422,
     )
+    for least_or_most in ({"count": 1}, {"count": 366, "interval": "days"}):
+        body = {"scheduler": {**fields, "key": "talk:limits", **least_or_most}}
+        allowed = talk.ask("POST", "/schedulers", body, status=201)
+        talk.ask("DELETE", f"/schedulers/{allowed.get('scheduler', allowed)['id']}")
     # While anything is due later, each minute is looked at.
     later = talk.listen("talk-wait.example", lambda each: _done(each, delay=3_600, update_url="/x"))
     waits = _map(talk, "talk-wait", ["talk:wait"])
