@@ -22,6 +22,7 @@ from tests.cli.served_hub import TOKEN, ServedHub
 from tests.cli.test_webhooks import with_endpoints
 from tests.engine.world import PROJECT as PROJECT_ID
 from tests.fakes.private_keys import identity
+from tests.fakes.verifier import symmetric
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
@@ -157,7 +158,13 @@ def test_the_page_is_typed_line_by_line(installed: Installed, hub: ServedHub) ->
     world = hub.worlds["ironmq"].world
     world.sender.script("https://shop.example/in", 500)
     with_endpoints(hub)
-    for name, content in (("stripe.txt", "whsec_s\n"), ("client.txt", "hush\n"), ("identity.pem", identity())):
+    for name, content in {
+        "stripe.txt": "whsec_s\n",
+        "client.txt": "hush\n",
+        "identity.pem": identity(),
+        "schemes.json": '[{"preset": "standard-webhooks"}]',
+        "standard.txt": f"{symmetric('1')}\n",
+    }.items():
         (installed.home / name).write_text(content)
     hub.lives = True
     # When they are typed in a folder with nothing but the files that they name, then each does what it says
