@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import folder_of
 from pushhub.cloud.calls import aws_call
-from pushhub.cloud.table import Item, Table, text
+from pushhub.cloud.table import WRITES_PER_CALL, Item, Table, text
 from pushhub.engine.model.record import LINK
 
+from . import side_by_side
 from .holdings import BODIES, MENTIONS, TABLES, owner
 
 SETTLED_MS = 900_000
@@ -30,10 +36,23 @@ longer.
 NOTES = "records/erased"
 """Where it is noted, by day, how many records are left in objects from which some were taken."""
 
+NOTED_PROJECTS = f"{NOTES}/projects"
+"""Where the digests of erased projects' ids are noted, an object for each: the report's job takes their rows out of
+what former nights have found and carried over.
+"""
+
+TAKEN_OUT = "curated/erased.json"
+"""Where the job says, by these digests, whose rows it has taken out."""
+
 PROJECT = "PROJECT"
 """Sort key of the project's own item."""
 
 _TRAIL = "audit trail"
+_FORMER = "former versions of curated files"
+_CURATED_BY_DAY = re.compile(r"(?:curated/(?:records|deliveries|attempts_hourly)|quarantine)/dt=(?P<day>[0-9-]{10})/")
+_CURATED_OF_ALL = ("curated/findings/", "curated/gone/", "curated/open/", "work/")
+_BESIDE_RECORDS = ("curated/deliveries", "curated/attempts_hourly")
+"""Made after a day's records are, in the same run of the job."""
 _BATCH = 500
 _MOST_DELETED = 1_000
 _MISSING = ("NoSuchKey", "404")
@@ -103,6 +122,10 @@ class Erasing:
         first = iso_time(created_at)[:10]
         self._take_out(project_id, first, erased)
         said("delivery records")
+        former = list(self._former(first))
+        self._delete(self._records, former)
+        erased.removed[_FORMER] += len(former)
+        said("curated files")
         self._look_again(project_id, first, erased)
         return erased
 
@@ -136,7 +159,9 @@ class Erasing:
         erased.removed[name] += self._deleted(name, waiting)
 
     def _deleted(self, name: str, keys: list[Item]) -> int:
-        self._tables[name].delete_many(keys)
+        batches = side_by_side.in_parts(keys, WRITES_PER_CALL)
+        for _ in side_by_side.each(self._tables[name].delete_many, batches):
+            pass
         return len(keys)
 
     def _take_out(self, project_id: str, first: str, erased: Erased) -> None:
@@ -150,21 +175,27 @@ class Erasing:
         for key in self._keys("records/dt=", after=f"records/dt={first}"):
             by_day.setdefault(_day(key), []).append(key)
         for day, keys in by_day.items():
-            read = {key: self._lines(key) for key in keys}
+            read = dict(zip(keys, side_by_side.each(self._lines, keys), strict=True))
             kept = {key: [each for each in lines if not _is_of(each, project_id)] for key, lines in read.items()}
             rest = {key: lines for key, lines in kept.items() if len(lines) < len(read[key])}
             noted = self._noted(day)
             if rest:
+                self._write(_note_of(project_id), json.dumps({"erasure": uuid4().hex}).encode())
                 noted |= {_below_day(key): sum(not _is_link(each) for each in lines) for key, lines in rest.items()}
                 self._write(f"{NOTES}/dt={day}.json", json.dumps(noted, sort_keys=True).encode())
-            for key, lines in rest.items():
-                self._write(key, gzip.compress(b"".join(each + b"\n" for each in lines), mtime=0))
-                erased.removed[place] += len(read[key]) - len(lines)
+            for key in side_by_side.each(partial(self._rewritten, rest), rest):
+                erased.removed[place] += len(read[key]) - len(rest[key])
             # A run that was cut off may have left former versions of what it has rewritten.
-            for name in noted:
-                key = f"records/dt={day}/{name}"
-                former = [each for each in self._versions(self._records, key) if not each["IsLatest"]]
-                self._delete(self._records, former)
+            if noted:
+                versions = self._versions(self._records, f"records/dt={day}/")
+                names = {f"records/dt={day}/{name}" for name in noted}
+                self._delete(
+                    self._records, [each for each in versions if each["Key"] in names and not each["IsLatest"]]
+                )
+
+    def _rewritten(self, lines: Mapping[str, list[bytes]], key: str) -> str:
+        self._write(key, gzip.compress(b"".join(each + b"\n" for each in lines[key]), mtime=0))
+        return key
 
     def _look_again(self, project_id: str, first: str, erased: Erased) -> None:
         for name in TABLES:
@@ -178,21 +209,57 @@ class Erasing:
             found = sum(1 for _ in self._versions(self._bodies, f"{area}/{project_id}/"))
             erased.left[f"bodies bucket, {area}/"] += found
         erased.left[_TRAIL] += sum(1 for _ in self._versions(self._records, folder_of(project_id)))
-        for key in self._keys("records/dt=", after=f"records/dt={first}"):
-            erased.left["delivery records"] += sum(_is_of(each, project_id) for each in self._lines(key))
-        days = {_day(key) for key in self._keys(f"{NOTES}/dt=", after=f"{NOTES}/dt={first}")}
-        erased.days = sorted(day for day in days if self._is_outdated(day))
+        for lines in side_by_side.each(self._lines, self._keys("records/dt=", after=f"records/dt={first}")):
+            erased.left["delivery records"] += sum(_is_of(each, project_id) for each in lines)
+        erased.left[_FORMER] += sum(1 for _ in self._former(first))
+        days = self._noted_days(first)
+        outdated = {day for day in days if self._is_outdated(day)}
+        # Findings are those of the nights, and may be about any day.
+        erased.days = sorted(outdated or (days if self._is_in_findings(project_id) else set()))
+
+    def _noted_days(self, first: str) -> set[str]:
+        """The days from whose records some were taken."""
+        return {_day(key) for key in self._keys(f"{NOTES}/dt=", after=f"{NOTES}/dt={first}")}
+
+    def _former(self, first: str) -> Iterator[dict[str, Any]]:
+        """Former versions of what the report's job makes of these days, carries over, or works with."""
+        days = self._noted_days(first)
+        for prefix in ("curated/", "quarantine/", "work/") if days else ():
+            for page in self._pages("list_object_versions", Bucket=self._records, Prefix=prefix):
+                for each in page.get("Versions", []):
+                    by_day = _CURATED_BY_DAY.match(each["Key"])
+                    if not each["IsLatest"] and (
+                        (by_day and by_day["day"] in days) or each["Key"].startswith(_CURATED_OF_ALL)
+                    ):
+                        yield each
 
     def _is_outdated(self, day: str) -> bool:
         """Whether what is kept of a day was made from records as they were before."""
         try:
-            manifest = json.loads(self._read(f"curated/records/dt={day}/_manifest.json"))
+            made = self._get(f"curated/records/dt={day}/_manifest.json")
         except KeyError:
             return False
-        pages = self._pages("list_objects_v2", Bucket=self._records, Prefix=f"records/dt={day}/")
-        now = {each["Key"]: each["ETag"].strip('"') for page in pages for each in page.get("Contents", [])}
-        made_from = {name: mark for name, (_, mark) in manifest["raw"].items()}
-        return any(made_from.get(name) != now.get(f"records/dt={day}/{name}") for name in self._noted(day))
+        now = {each["Key"]: each["ETag"].strip('"') for each in self._listed(f"records/dt={day}/")}
+        made_from = {name: mark for name, (_, mark) in json.loads(made["Body"].read())["raw"].items()}
+        if any(made_from.get(name) != now.get(f"records/dt={day}/{name}") for name in self._noted(day)):
+            return True
+        # A run that was cut off has made the records anew, and not yet what it makes of them.
+        since: datetime = made["LastModified"]
+        tables = (each for table in _BESIDE_RECORDS for each in self._listed(f"{table}/dt={day}/"))
+        return any(each["LastModified"] < since for each in tables)
+
+    def _is_in_findings(self, project_id: str) -> bool:
+        """Whether no night has taken what is the project's out of what former nights have found and carried over."""
+        try:
+            noted = json.loads(self._read(_note_of(project_id)))["erasure"]
+        except KeyError:
+            return False
+        if not any(self._keys("curated/days/")):
+            return False
+        try:
+            return bool(json.loads(self._read(TAKEN_OUT)).get(_digest(project_id)) != noted)
+        except KeyError:
+            return True
 
     def _noted(self, day: str) -> dict[str, int]:
         try:
@@ -210,23 +277,29 @@ class Erasing:
         Raises:
             KeyError: There is none.
         """
+        content: bytes = self._get(key)["Body"].read()
+        return content
+
+    def _get(self, key: str) -> Any:
         try:
             with aws_call("s3:GetObject"):
-                content: bytes = self._s3.get_object(Bucket=self._records, Key=key)["Body"].read()
+                return self._s3.get_object(Bucket=self._records, Key=key)
         except Unavailable as error:
             if error.reason in _MISSING:
                 raise KeyError(key) from error
             raise
-        return content
 
     def _write(self, key: str, body: bytes) -> None:
         with aws_call("s3:PutObject"):
             self._s3.put_object(Bucket=self._records, Key=key, Body=body)
 
     def _keys(self, prefix: str, after: str = "") -> Iterator[str]:
+        yield from (each["Key"] for each in self._listed(prefix, after))
+
+    def _listed(self, prefix: str, after: str = "") -> Iterator[dict[str, Any]]:
         more = {"StartAfter": after} if after else {}
         for page in self._pages("list_objects_v2", Bucket=self._records, Prefix=prefix, **more):
-            yield from (each["Key"] for each in page.get("Contents", []))
+            yield from page.get("Contents", [])
 
     def _versions(self, bucket: str, prefix: str) -> Iterator[dict[str, Any]]:
         for page in self._pages("list_object_versions", Bucket=bucket, Prefix=prefix):
@@ -259,6 +332,14 @@ def _is_project(name: str, item: Item) -> bool:
 def _is_of(line: bytes, project_id: str) -> bool:
     """Whether a record is a project's."""
     return project_id.encode() in line and json.loads(line).get("project") == project_id
+
+
+def _digest(project_id: str) -> str:
+    return sha256(project_id.encode()).hexdigest()
+
+
+def _note_of(project_id: str) -> str:
+    return f"{NOTED_PROJECTS}/{_digest(project_id)}.json"
 
 
 def _is_link(line: bytes) -> bool:

@@ -10,6 +10,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import click
@@ -20,6 +21,7 @@ from pushhub.cloud.audit_trail import folder_of
 from pushhub.cloud.calls import aws_call
 from pushhub.cloud.table import Item
 
+from . import side_by_side
 from .carried import AUDIT, BODIES, FORMAT, MANIFEST, RECORDS, Carrier, Opens, as_json, sealed_values
 from .holdings import BODIES as AREAS
 from .holdings import MENTIONS, TABLES, moving
@@ -124,9 +126,9 @@ class Exporting(Carrier):
             if name in there:
                 continue
             found: dict[str, dict[str, Any]] = {}
-            for key in keys:
+            for key, content in zip(keys, side_by_side.each(partial(self._read, self.records), keys), strict=True):
                 hour = key.partition("hour=")[2][:2]
-                for line in gzip.decompress(self._read(self.records, key)).splitlines():
+                for line in gzip.decompress(content).splitlines():
                     if project_id.encode() in line and (record := json.loads(line)).get("project") == project_id:
                         # A batch of a stream may have been recorded twice.
                         found[record.get("record_id", line.decode())] = {"hour": hour, "record": record}

@@ -84,10 +84,10 @@ BODIES = ("bodies", "webhooks", "hub")
 
 RECORDS = {
     "records": "delivery records: what is the project's is taken out",
-    "curated": "made from the records again",
-    "reports": "made from the records again",
-    "quarantine": "made from the records again",
-    "work": "gone within two days",
+    "curated": "made from the records again, or the project's rows are taken out; former versions go",
+    "reports": "those of all projects: gone with their retention",
+    "quarantine": "made from the records again; former versions go",
+    "work": "removed by the job; former versions go",
     "searches": "gone within a day",
     "audit": "changes of settings: the project's folder goes",
     "settled": "findings, by their ids",

@@ -1,7 +1,7 @@
 """Imports an exported project into another stack, with the same ids.
 
-The project is suspended until somebody resumes it. Everything is written over what an earlier run has written, in an
-order in which nothing is sent twice: settings first, deliveries before their messages, and waits last. Items of tables
+The project is suspended until somebody resumes it. What an earlier run has not finished is written over, in an order in
+which nothing is sent twice: settings first, deliveries before their messages, and waits last. Items of tables
 that have a stream carry a mark by which the stream's readers know that they are not new.
 """
 
@@ -13,7 +13,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import click
@@ -21,10 +22,11 @@ import click
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock
 from pushhub.cloud.calls import aws_call
-from pushhub.cloud.table import Item, number, text
+from pushhub.cloud.table import WRITES_PER_CALL, Item, number, text
 from pushhub.engine.store.dynamodb_messages import RESTORED
 from pushhub.engine.store.dynamodb_schedule import KEPT_S, LEAST_MINUTES_AHEAD, MINUTE_MS
 
+from . import side_by_side
 from .carried import (
     AUDIT,
     BODIES,
@@ -46,7 +48,6 @@ PROJECT = "PROJECT"
 STREAMED = ("MessagesTable", "PullTable", "BacklogsTable")
 """The tables whose streams are read."""
 ORDER = ("ConfigTable", "HubTable", "WebhooksTable", "MessagesTable", "PullTable", "BacklogsTable", "ScheduleTable")
-_BATCH = 500
 _WAIT = re.compile(r"(?P<minute>[0-9]+)#(?P<shard>[0-9]+)")
 _RECORDS_IN_OBJECT = 20_000
 _THERE = "PreconditionFailed"
@@ -58,8 +59,11 @@ class Importing(Carrier):
 
     Attributes:
         clock: Says when it was suspended, and which waits are over.
+        begun: The file of the folder in which it is kept what is written already.
     """
 
+    begun: str
+    _written: dict[str, int] = field(default_factory=dict, init=False)
     vault: Opens
     clock: Clock
 
@@ -120,40 +124,48 @@ class Importing(Carrier):
         """
         project_id = str(manifest["project"])
         done: Counter[str] = Counter()
-        done["ConfigTable"] += self._put("ConfigTable", project_id, lambda item: item["sk"]["S"] == PROJECT)
-        for name in self.folder.files(BODIES):
-            self._write(self.bodies, name.removeprefix(f"{BODIES}/"), self.folder.read(name))
-            done[BODIES] += 1
+        self._written.update(self.folder.state(self.begun).get("written", {}))
+        done["ConfigTable"] += self._put("ConfigTable", project_id, "project", _is_project)
+        done[BODIES] += self._once(project_id, BODIES, self._put_bodies)
         said("bodies")
         for name in ORDER:
             if name == "ConfigTable":
-                done[name] += self._put(name, project_id, lambda item: item["sk"]["S"] != PROJECT)
+                done[name] += self._put(name, project_id, "rest", lambda item: not _is_project(item))
             else:
                 # A message without its deliveries would be taken for a new one.
-                done[name] += self._put(name, project_id, lambda item: not _is_message(item))
-                done[name] += self._put(name, project_id, _is_message)
+                done[name] += self._put(name, project_id, "deliveries", lambda item: not _is_message(item))
+                done[name] += self._put(name, project_id, "messages", _is_message)
             said(name)
-        done[RECORDS] += self._put_records(project_id)
+        done[RECORDS] += self._once(project_id, RECORDS, lambda: self._put_records(project_id))
         said("delivery records")
         for name in self.folder.files(AUDIT):
             self._write_once(name.removeprefix(f"{AUDIT}/"), self.folder.read(name), "application/json")
             done[AUDIT] += 1
         return done
 
-    def _put(self, name: str, project_id: str, wanted: Callable[[Item], bool]) -> int:
-        count = 0
-        for part in self.folder.parts(name):
-            waiting: list[Item] = []
-            for line in self.folder.lines(part)[:-1]:
-                item = as_item(line["item"])
-                if wanted(item):
-                    waiting.append(self._made(name, item, line.get("opened", {}), project_id))
-                if len(waiting) >= _BATCH:
-                    self.tables[name].put_many(waiting)
-                    count, waiting = count + len(waiting), []
-            self.tables[name].put_many(waiting)
-            count += len(waiting)
-        return count
+    def _put(self, name: str, project_id: str, kind: str, wanted: Callable[[Item], bool]) -> int:
+        def put(part: str) -> int:
+            lines = ((as_item(line["item"]), line) for line in self.folder.lines(part)[:-1])
+            items = [self._made(name, item, line.get("opened", {}), project_id) for item, line in lines if wanted(item)]
+            for _ in side_by_side.each(self.tables[name].put_many, side_by_side.in_parts(items, WRITES_PER_CALL)):
+                pass
+            return len(items)
+
+        parts = self.folder.parts(name)
+        return sum(self._once(project_id, f"{part} {kind}", partial(put, part)) for part in parts)
+
+    def _once(self, project_id: str, what: str, write: Callable[[], int]) -> int:
+        """Write something, unless an earlier run has, and keep that it is written: how much it is."""
+        if what not in self._written:
+            self._written[what] = write()
+            self.folder.keep({"project": project_id, "written": self._written}, self.begun)
+        return self._written[what]
+
+    def _put_bodies(self) -> int:
+        def put(name: str) -> None:
+            self._write(self.bodies, name.removeprefix(f"{BODIES}/"), self.folder.read(name))
+
+        return sum(1 for _ in side_by_side.each(put, self.folder.files(BODIES)))
 
     def _made(self, name: str, item: Item, opened: Mapping[str, str], project_id: str) -> Item:
         """An item as it is to be here."""
@@ -217,6 +229,10 @@ class Importing(Carrier):
         except Unavailable as error:
             if error.reason != _THERE:
                 raise
+
+
+def _is_project(item: Item) -> bool:
+    return bool(item["sk"]["S"] == PROJECT)
 
 
 def _is_message(item: Item) -> bool:

@@ -68,7 +68,8 @@ def main(argv: Sequence[str]) -> None:
 
 
 def sync(client: S3Client, bucket: str, folder: Path) -> tuple[int, int]:
-    """Make a folder hold exactly the record objects of a bucket; objects never change, so only new ones are fetched.
+    """Make a folder hold exactly the record objects of a bucket; an object is fetched again only when it was written
+    again, as the deletion of a project does.
 
     Args:
         client: S3 client.
@@ -79,21 +80,34 @@ def sync(client: S3Client, bucket: str, folder: Path) -> tuple[int, int]:
         How many objects there are, and how many were fetched.
     """
     pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=PREFIX)
-    keys = {each["Key"]: each["Size"] for page in pages for each in page.get("Contents", [])}
-    wanted = {folder / key.removeprefix(PREFIX): (key, size) for key, size in keys.items()}
+    found = [each for page in pages for each in page.get("Contents", [])]
+    # Whole seconds, as S3 counts them.
+    wanted = {
+        folder / each["Key"].removeprefix(PREFIX): (each["Key"], each["Size"], int(each["LastModified"].timestamp()))
+        for each in found
+    }
     for file in [each for each in folder.rglob("*") if each.is_file() and each not in wanted]:
         file.unlink()
-    missing = {file: key for file, (key, size) in wanted.items() if not file.is_file() or file.stat().st_size != size}
+    missing = {file: (key, at) for file, (key, size, at) in wanted.items() if _marks(file) != (size, at)}
     for parent in {file.parent for file in missing}:
         parent.mkdir(parents=True, exist_ok=True)
 
-    def fetch(file: Path, key: str) -> None:
+    def fetch(file: Path, key: str, at: int) -> None:
         file.write_bytes(client.get_object(Bucket=bucket, Key=key)["Body"].read())
+        os.utime(file, (at, at))
 
     with ThreadPoolExecutor(max_workers=DOWNLOADS_AT_ONCE) as pool:
-        for done in [pool.submit(fetch, file, key) for file, key in missing.items()]:
+        for done in [pool.submit(fetch, file, *each) for file, each in missing.items()]:
             done.result()
     return len(wanted), len(missing)
+
+
+def _marks(file: Path) -> tuple[int, int] | None:
+    """The size of a file and when its object was written; None if it is not there."""
+    if not file.is_file():
+        return None
+    status = file.stat()
+    return status.st_size, int(status.st_mtime)
 
 
 def publish(client: S3Client, bucket: str, folder: Path) -> int:

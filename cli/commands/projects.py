@@ -237,17 +237,19 @@ def import_project(hub: HubOptions, folder: Path) -> int:
     was exported.
     """
     place = Folder(folder)
-    importing = importing_of(hub, place)
+    begun = f"imported-{hub.settings().stack or 'local'}.json"
+    importing = importing_of(hub, place, begun)
     manifest = importing.check()
     counts: dict[str, int] = manifest["counts"]
-    project, begun = manifest["project"], f"imported-{hub.settings().stack or 'local'}.json"
+    project = manifest["project"]
     there = next((each for each in projects_of(hub).projects() if each.project_id == project), None)
     if there is not None and (not place.state(begun) or not there.suspended or there.erased_since is not None):
         raise click.ClickException(f"there is a project {project} already, which this does not go on to import")
     if hub.dry_run:
         hub.show([{"place": each, "would import": counts[each]} for each in sorted(counts)])
         return 0
-    place.keep({"project": project}, begun)
+    if there is None:
+        place.keep({"project": project}, begun)
     # So that the audit trail says whose data it was.
     click.get_current_context().params["project"] = project
     done = importing.run(manifest, _progress)

@@ -16,9 +16,10 @@ import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
+from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -58,6 +59,7 @@ class State:
         lost: Days on which an earlier state was lost, and with it the deliveries that were open then.
         rows: Records in it.
         files: Its files.
+        folder: Where they are, below that of all states.
     """
 
     day: date
@@ -66,6 +68,7 @@ class State:
     lost: tuple[date, ...] = ()
     rows: int = 0
     files: Mapping[str, Stored]
+    folder: str
 
     @property
     def following(self) -> date:
@@ -125,7 +128,7 @@ def state_records(spark: SparkSession, layout: Layout, state: State) -> DataFram
     """The records of a state, with the day (``dt``) of each."""
     if not state.files:
         return small_table(spark, [], _WITH_DAY)
-    return in_todays_words(spark.read.schema(_STORED_WITH_DAY).parquet(f"{layout.open}/{state.day}"))
+    return in_todays_words(spark.read.schema(_STORED_WITH_DAY).parquet(f"{layout.open}/{state.folder}"))
 
 
 def advance(
@@ -178,8 +181,7 @@ def advance(
     of_a_finding = rows.join(F.broadcast(named), ["project", "queue", "delivery_id"], "left_semi")
     keep = rows.where(open_still | lingers).unionByName(of_a_finding).where(~settled).select(*IDENTITY).distinct()
     folder = f"{layout.open}/{day}"
-    remove_file(f"{folder}.json")
-    remove(folder)
+    _remove(layout, [day])
     _records_of(until, keep).select(*CURATED.fieldNames(), "dt").write.mode("overwrite").parquet(folder)
     state = State(
         day=day,
@@ -188,15 +190,42 @@ def advance(
         lost=carried.lost,
         rows=history.sparkSession.read.schema(_WITH_DAY).parquet(folder).count(),
         files=listed(folder, digests=True),
+        folder=f"{day}",
     )
     _write(layout, state)
     # Later states followed from other records than these.
     later = [each for each in _days(layout) if each > day]
-    for each in [*later, *_days(layout)[: -KEPT - len(later)]]:
-        remove_file(f"{layout.open}/{each}.json")
-        remove(f"{layout.open}/{each}")
+    _remove(layout, [*later, *_days(layout)[: -KEPT - len(later)]])
     _logger.info("      %d records of open deliveries carried over from %s", state.rows, day)
     return state
+
+
+def without_rows(spark: SparkSession, layout: Layout, unwanted: Column) -> None:
+    """Take rows out of all states. What follows from a state does not change by it.
+
+    A run that is killed leaves each state as it was or as it is to be.
+
+    Args:
+        spark: Session.
+        layout: Where they are.
+        unwanted: Whether a row is to go.
+    """
+    for day in _days(layout):
+        state = _read(layout, day)
+        if state is None or not state.files:
+            continue
+        rows = spark.read.schema(_STORED_WITH_DAY).parquet(f"{layout.open}/{state.folder}")
+        left = rows.where(~unwanted)
+        count = left.count()
+        if count < state.rows:
+            name = f"{day}.{uuid4().hex}"
+            folder = f"{layout.open}/{name}"
+            left.write.mode("overwrite").parquet(folder)
+            files = listed(folder, digests=True)
+            _write(layout, replace(state, rows=count, files=files, folder=name))
+    used = {state.folder for day in _days(layout) if (state := _read(layout, day))}
+    for folder in {name.partition("/")[0] for name in listed(layout.open) if "/" in name} - used:
+        remove(f"{layout.open}/{folder}")
 
 
 def settled_by_hand(layout: Layout) -> tuple[list[dict[str, str]], list[date]]:
@@ -260,6 +289,16 @@ def _days(layout: Layout) -> list[date]:
     return sorted(date.fromisoformat(each[1]) for each in found if each)
 
 
+def _remove(layout: Layout, days: Sequence[date]) -> None:
+    """Remove states, and then what they held."""
+    for each in days:
+        remove_file(f"{layout.open}/{each}.json")
+    names = {f"{each}" for each in days}
+    for folder in {name.partition("/")[0] for name in listed(layout.open) if "/" in name}:
+        if folder.partition(".")[0] in names:
+            remove(f"{layout.open}/{folder}")
+
+
 def _was_kept_before(layout: Layout, day: date) -> bool:
     """Whether an earlier run has kept days before this one, with their manifests."""
     days = {each.split("/", 1)[0].removeprefix("dt=") for each in listed(layout.records)}
@@ -280,11 +319,13 @@ def _read(layout: Layout, day: date) -> State | None:
             lost=tuple(date.fromisoformat(each) for each in said["lost"]),
             rows=int(said["rows"]),
             files=from_json(said["files"]),
+            # Written since rows may be taken out.
+            folder=str(said.get("folder", day)),
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
     good = said["version"] == _VERSION and state.day == day
-    return state if good and listed(f"{layout.open}/{day}", digests=True) == state.files else None
+    return state if good and listed(f"{layout.open}/{state.folder}", digests=True) == state.files else None
 
 
 def _write(layout: Layout, state: State) -> None:
@@ -296,5 +337,6 @@ def _write(layout: Layout, state: State) -> None:
         "lost": [f"{each}" for each in state.lost],
         "rows": state.rows,
         "files": as_json(state.files),
+        "folder": state.folder,
     }
     write_text(f"{layout.open}/{state.day}.json", json.dumps(said), "application/json")

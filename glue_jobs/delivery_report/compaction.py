@@ -68,7 +68,7 @@ class DayIntake:
         links: Objects that others name as written before them, by the hours they lie in, and that are in none of
             the days that were read: the names with that of an object that names them.
         digest: Of the names, sizes and marks of the objects.
-        erased: Whether the day was made again, and records of erased projects were taken out of its objects before.
+        erased: Whether records of erased projects were taken out of its objects.
     """
 
     day: date
@@ -116,7 +116,9 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
 
     def finished(intake: DayIntake, raw: Mapping[str, Stored]) -> DayIntake:
         unmet = {name: by for name, by in intake.links.items() if name not in there}
-        return _digested(replace(intake, links=unmet), raw)
+        # Unchanged days too: a run that was cut off may not have made everything of them again.
+        erased = bool(left_by_erasures(records, intake.day))
+        return _digested(replace(intake, links=unmet, erased=erased), raw)
 
     made = {intake.day: files for intake, _, files in done if intake.objects and not intake.unchanged}
     if not made:
@@ -138,7 +140,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
         names = {_below_day(intake.day, name) for name in raw}
         held = counted | {each: counted.get(each, 0) + len(ids) for each, ids in intake.pulses.items()}
         left = left_by_erasures(records, intake.day)
-        whole = replace(intake, incomplete=incomplete_objects(names, held, rejected, left), erased=bool(left))
+        whole = replace(intake, incomplete=incomplete_objects(names, held, rejected, left))
         _replace_day(
             layout,
             intake.day,
@@ -153,7 +155,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
                 pulses=whole.pulses,
                 links=whole.links,
             ),
-            erased=whole.erased,
+            erased=bool(left),
         )
         whole_days.append(finished(whole, raw))
     return whole_days

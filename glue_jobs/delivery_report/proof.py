@@ -32,6 +32,7 @@ from .conservation import (
 from .days import listed_days, named_files, read_files, replace_days
 from .deliveries import DELIVERY, KEPT_DELIVERY, delivery_rows, is_repeated, is_suspicious, repeated, suspicious
 from .duplicates import duplicated_objects, duplicated_records, without_duplicates
+from .erasures import take_out_erased
 from .files import listed
 from .findings import FINDING
 from .kept_records import newest_day, read_records
@@ -57,7 +58,7 @@ class Proof:
         findings: Everything that is wrong.
         intakes: What became of the raw objects of the report's days.
         missed: Days before the report's that no run has kept, as nights were missed: from the last that was carried on.
-        erased: Days made again from whose objects records of erased projects were taken.
+        erased: Days from whose objects records of erased projects were taken.
         as_of: When deliveries were judged.
         since: Deliveries accepted from this day on were judged.
         set_aside: Stream records that the records function could not turn into delivery records.
@@ -103,6 +104,7 @@ def prove(
         BadInput: There are no records on these days, neither raw nor compacted; or what a person has settled cannot be
             read.
     """
+    take_out_erased(spark, arguments.input, layout)
     start = carried_to(layout, arguments.date_from)
     try:
         by_hand, lost_settled = settled_by_hand(layout)

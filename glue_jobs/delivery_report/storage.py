@@ -32,6 +32,7 @@ class Layout:
         self.findings = f"{output}/curated/findings"
         self.open = f"{output}/curated/open"
         self.gone = f"{output}/curated/gone"
+        self.erased = f"{output}/curated/erased.json"
         self.settled = f"{output}/settled"
         self.rejected = f"{output}/quarantine"
         self.reports = f"{output}/reports"

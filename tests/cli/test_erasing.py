@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import boto3
 import botocore.client
 import pytest
 from cli.__main__ import run
-from cli.erasing import NOTES, SETTLED_MS
+from cli.erasing import NOTED_PROJECTS, NOTES, SETTLED_MS, TAKEN_OUT
 from cli.holdings import BODIES, NOBODY, RECORDS, TABLES, owner
 from tests.cloud import aws_services as aws
 from tests.notifications.store import aws_notifications
@@ -96,6 +97,8 @@ class Hub:
         self.now = NOW
         self.calls: list[str] = []
         self.dies_after: int | None = None
+        self.nights = 0
+        self.dates: dict[str, datetime] = {}
         self.dynamodb: Any = boto3.client("dynamodb")
         self.s3: Any = boto3.client("s3")
         for bucket in (aws.BUCKET, RECORDS_BUCKET):
@@ -117,6 +120,15 @@ class Hub:
         self.write_records(f"records/dt={DAY}/{self.raw}", [self.project, OTHER, OTHER, self.project])
         self.write_records(f"records/dt={DAY}/hour=06/messages-3-4-1.json.gz", [OTHER])
 
+    def date(self, operation: str, parameters: dict[str, Any], answer: Any) -> None:
+        """Objects are a second younger than those that were written before them, however fast they were written."""
+        if operation == "PutObject":
+            self.dates[parameters["Key"]] = datetime.fromtimestamp(len(self.dates) + self.now // 1000, UTC)
+        if operation == "GetObject":
+            answer["LastModified"] = self.dates.get(parameters["Key"], answer["LastModified"])
+        for each in answer.get("Contents", []) if operation == "ListObjectsV2" else []:
+            each["LastModified"] = self.dates.get(each["Key"], each["LastModified"])
+
     def put(self, name: str, pk: str, sk: str) -> None:
         self.dynamodb.put_item(TableName=NAMES[name], Item={"pk": {"S": pk}, "sk": {"S": sk}})
 
@@ -124,12 +136,37 @@ class Hub:
         lines = "".join(json.dumps({"project": each, "queue": self.project}) + "\n" for each in projects)
         self.s3.put_object(Bucket=RECORDS_BUCKET, Key=key, Body=gzip.compress(lines.encode()))
 
-    def make_curated(self) -> None:
-        """As the report's job does."""
+    def make_curated(self, *, killed: bool = False) -> None:
+        """As the report's job does: a day is made again in files with other names, and findings lose what was erased.
+        A run that is killed has made nothing but the records.
+        """
         found = self.s3.list_objects_v2(Bucket=RECORDS_BUCKET, Prefix=f"records/dt={DAY}/")["Contents"]
         raw = {each["Key"].split(f"dt={DAY}/")[1]: [each["Size"], each["ETag"].strip('"')] for each in found}
+        whose = b"".join(versions[0] for versions in self.stored(RECORDS_BUCKET, "records/dt=").values())
+        self.nights += 1
+
+        def replace(place: str, content: bytes) -> None:
+            for each in self.s3.list_objects_v2(Bucket=RECORDS_BUCKET, Prefix=place).get("Contents", []):
+                self.s3.delete_object(Bucket=RECORDS_BUCKET, Key=each["Key"])
+            self.s3.put_object(Bucket=RECORDS_BUCKET, Key=f"{place}/part-{self.nights}.parquet", Body=content)
+
+        replace(f"curated/records/dt={DAY}", whose)
         key = f"curated/records/dt={DAY}/_manifest.json"
         self.s3.put_object(Bucket=RECORDS_BUCKET, Key=key, Body=json.dumps({"raw": raw}).encode())
+        if killed:
+            return
+        for place in ("curated/deliveries", "curated/attempts_hourly", "quarantine"):
+            replace(f"{place}/dt={DAY}", whose)
+        for place in ("curated/findings/dt=2026-01-01", "curated/open/2026-01-01", "work/deliveries"):
+            replace(place, whose)
+        for place in ("deliveries", "findings"):
+            self.s3.put_object(Bucket=RECORDS_BUCKET, Key=f"curated/days/{place}/dt={DAY}/files.txt", Body=b"x")
+        self.s3.put_object(Bucket=RECORDS_BUCKET, Key=TAKEN_OUT, Body=self.noted())
+
+    def noted(self) -> bytes:
+        """The erasures that were noted, as the job keeps them."""
+        notes = self.stored(RECORDS_BUCKET, f"{NOTED_PROJECTS}/").items()
+        return json.dumps({Path(key).stem: json.loads(content[0])["erasure"] for key, content in notes}).encode()
 
     def items(self, project: str) -> list[tuple[str, str, str]]:
         """All items of a project, by the lists of this test and not by those of the command."""
@@ -141,13 +178,19 @@ class Hub:
     def all(self, name: str) -> list[dict[str, Any]]:
         return list(self.dynamodb.scan(TableName=NAMES[name])["Items"])
 
-    def stored(self, bucket: str) -> dict[str, list[bytes]]:
-        """The contents of all versions, by key."""
+    def stored(self, bucket: str, prefix: str = "") -> dict[str, list[bytes]]:
+        """The contents of all versions, by key, the newest first."""
         found: dict[str, list[bytes]] = {}
-        for each in self.s3.list_object_versions(Bucket=bucket).get("Versions", []):
+        for each in self.s3.list_object_versions(Bucket=bucket, Prefix=prefix).get("Versions", []):
             body = self.s3.get_object(Bucket=bucket, Key=each["Key"], VersionId=each["VersionId"])["Body"].read()
             found.setdefault(each["Key"], []).append(gzip.decompress(body) if each["Key"].endswith(".gz") else body)
         return found
+
+    def naming(self, prefix: str) -> list[str]:
+        """The keys of all versions below a prefix of the records bucket that have a record of the project."""
+        whose = f'"project": "{self.project}"'.encode()
+        stored = self.stored(RECORDS_BUCKET, prefix).items()
+        return [key for key, versions in stored for each in versions if whose in each]
 
     def delete(self, *, code: int = 1) -> tuple[dict[str, tuple[int, int]], str]:
         """What was removed and what is left, by place; and what else was said."""
@@ -179,7 +222,10 @@ def hub(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
             hub.calls.append(operation)
             if hub.dies_after is not None and len(hub.calls) > hub.dies_after:
                 raise Killed
-        return real(client, operation, parameters)
+        answer = real(client, operation, parameters)
+        if hub is not None:
+            hub.date(operation, parameters, answer)
+        return answer
 
     monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
     monkeypatch.setattr(SystemClock, "sleep", lambda _, __: None)
@@ -258,13 +304,35 @@ def test_everything_of_a_project_goes_and_nothing_of_another(hub: Hub) -> None:
     hub.make_curated()
     hub.now += SETTLED_MS
     places, said = hub.delete(code=0)
-    # Then nothing was left to remove, and its own item is gone, too
+    # Then nothing was left to remove but what the job had made before, and its own item is gone, too
+    assert places.pop("former versions of curated files") == (8, 0)
     assert {*places.values()} == {(0, 0)}
     assert [each for each in said.splitlines() if not each.startswith("done: ")] == []
     keys = {(each["pk"]["S"], each["sk"]["S"]) for each in hub.all("ConfigTable")}
     assert (f"P#{hub.project}", "PROJECT") not in keys
     # And whoever asks again is told the same
     assert {*hub.delete(code=0)[0].values()} == {(0, 0)}
+
+
+def test_no_version_of_what_the_job_has_made_names_it(hub: Hub) -> None:
+    # Given curated files of several nights
+    for _ in range(2):
+        hub.make_curated()
+    assert len(hub.naming("curated/")) == 10
+    # When the project is deleted, and a night is killed when it has taken out findings and made the records again, or
+    # has made everything again and has not taken out findings
+    hub.delete()
+    hub.now += SETTLED_MS
+    taken_out = hub.stored(RECORDS_BUCKET, TAKEN_OUT)[TAKEN_OUT][0]
+    hub.make_curated(killed=True)
+    for undone in (hub.noted(), taken_out):
+        hub.s3.put_object(Bucket=RECORDS_BUCKET, Key=TAKEN_OUT, Body=undone)
+        # Then it is said that the job has to run
+        assert f"--date-from {DAY}" in hub.delete()[1]
+        hub.make_curated()
+    # And when it has, no version of any object has something of the project
+    hub.delete(code=0)
+    assert hub.naming("") == []
 
 
 def test_former_versions_of_bodies_go_too(hub: Hub) -> None:

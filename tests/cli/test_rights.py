@@ -395,7 +395,12 @@ def in_letters(value: Any) -> Any:
     if "Fn::Split" in value:
         return [in_letters({"Ref": "OldKmsKeyArns"})] * 2
     if "Fn::Sub" in value:
-        return re.sub(r"\$\{.*?\}", lambda _: str(in_letters({"Ref": "Any"})), value["Fn::Sub"])
+        resources = source()["Resources"]
+        named = {
+            each: str(in_letters({"Ref": each if each in resources else "Any"}))
+            for each in re.findall(r"\$\{([\w:]+)", value["Fn::Sub"])
+        }
+        return re.sub(r"\$\{([\w:]+).*?\}", lambda found: named[found[1]], value["Fn::Sub"])
     if "Ref" in value or "Fn::GetAtt" in value:
         name = value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0]
         kind = {**source()["Resources"], "Any": {}}.get(name, {}).get("Type", "")

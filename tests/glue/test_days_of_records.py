@@ -8,7 +8,8 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date
+from datetime import date, timedelta
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from unittest.mock import MagicMock
 import pytest
 from glue_jobs.delivery_report import compaction, manifest
 from glue_jobs.delivery_report import days as days_module
+from glue_jobs.delivery_report.arguments import BadInput
 from glue_jobs.delivery_report.compaction import DayIntake, compact
 from glue_jobs.delivery_report.days import named_files
 from glue_jobs.delivery_report.kept_records import read_records
@@ -55,31 +57,57 @@ def test_a_query_that_began_before_a_day_was_made_again_reads_it_as_it_was(spark
 
 
 def test_what_was_erased_is_not_left_in_former_files(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a reported day with two projects in one object
+    # Given a reported day with two projects in one object, both with a delivery that is open
     lives = Lives()
     for project in ("kept", "erased"):
         lives.project = project
         lives.attempt(lives.post()[0])
+        lives.attempt(lives.post()[0], 503)
     (file,) = lives.write(tmp_path / "records")
     proved(spark, asked(tmp_path))
     assert holding(tmp_path, b"erased")
+    # And nights of days later, which name them among their findings and carry them over
+    for day in (3, 4):
+        later = f"2026-11-{18 + day + 1}T01:30:00"
+        found = proved(spark, asked(tmp_path, first=DAY + timedelta(day - 1), last=DAY + timedelta(day), now=later))
+        assert {each["project"] for each in found.findings} == {"kept", "erased"}
+    state = next(iter(tmp_path.glob("out/curated/open/*.json"))).read_text()
+    assert holding(tmp_path, b"erased", "findings", "open")
     # When one of them is erased as the command does, and the day is reported again
     lives.records = [each for each in lives.records if each.project == "kept"]
     (left,) = lives.write(tmp_path / "left")
     file.write_bytes(left.read_bytes())
     (tmp_path / "records/erased").mkdir()
-    (tmp_path / f"records/erased/dt={DAY}.json").write_text(json.dumps({f"hour=12/{file.name}": 2}))
+    (tmp_path / f"records/erased/dt={DAY}.json").write_text(json.dumps({f"hour=12/{file.name}": 3}))
+    (tmp_path / "records/erased/projects").mkdir()
+    note = tmp_path / f"records/erased/projects/{sha256(b'erased').hexdigest()}.json"
+    note.write_text('{"erasure": "1"}')
+    (tmp_path / "out/work/suspects").mkdir(exist_ok=True)
+    (tmp_path / "out/work/suspects/part-0.parquet").write_bytes(b"erased")
+    # And a night is killed before it makes the day again
+    with pytest.raises(BadInput):
+        proved(spark, asked(tmp_path, first=DAY - timedelta(9), last=DAY - timedelta(9)))
+    # Then what former nights have found and carried over names the other project only, and follows from the same
+    assert not holding(tmp_path, b"erased", "findings", "open")
+    assert holding(tmp_path, b"kept", "findings", "open")
+    assert not (tmp_path / "out/work/suspects").exists()
+    assert json.loads(next(iter(tmp_path.glob("out/curated/open/*.json"))).read_text())["fingerprint"] in state
+    # And the next night takes the state as it is, and finds what it found of the other project alone
+    found = proved(spark, asked(tmp_path, first=DAY + timedelta(4), last=DAY + timedelta(5), now="2026-11-24T01:30:00"))
+    assert [each["project"] for each in found.findings] == ["kept"]
+    # And when the day is made again, no file of any table kept by day names what was erased
     found = proved(spark, asked(tmp_path))
-    # Then no file of any table kept by day names it
-    assert found.findings == []
     assert holding(tmp_path, b"kept")
     assert not holding(tmp_path, b"erased")
+    assert not holding(tmp_path, b"erased", "findings", "open")
+    assert json.loads((tmp_path / "out/curated/erased.json").read_text()) == {note.stem: "1"}
 
 
-def holding(folder: Path, name: bytes) -> list[Path]:
-    """Files of tables kept by day whose statistics or values have this project."""
-    files = (folder / "out/curated").glob("[!o]*/dt=*/*.parquet")
-    return [each for each in files if name in each.read_bytes()]
+def holding(folder: Path, name: bytes, *tables: str) -> list[Path]:
+    """Files of tables, or else those kept by day, whose statistics or values have this project."""
+    curated = folder / "out/curated"
+    places = [curated / each for each in tables] or [each for each in curated.iterdir() if each.name != "open"]
+    return [each for place in places for each in place.rglob("*.parquet") if name in each.read_bytes()]
 
 
 class Objects:

@@ -8,12 +8,15 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from glue_jobs import local_report
 from mypy_boto3_s3 import S3Client
+
+WRITTEN = datetime(2026, 11, 18, 12, tzinfo=UTC)
 
 
 @dataclass
@@ -22,6 +25,7 @@ class Bucket:
 
     objects: dict[str, bytes]
     fetched: list[str] = field(default_factory=list)
+    written: dict[str, datetime] = field(default_factory=dict)
 
     def get_paginator(self, _: str) -> Bucket:
         return self
@@ -29,8 +33,11 @@ class Bucket:
     def paginate(self, **asked: str) -> Iterator[dict[str, Any]]:
         keys = [key for key in sorted(self.objects) if key.startswith(asked["Prefix"])]
         for start in range(0, len(keys), 2):
-            yield {"Contents": [{"Key": key, "Size": len(self.objects[key])} for key in keys[start : start + 2]]}
+            yield {"Contents": [self.listed(key) for key in keys[start : start + 2]]}
         yield {}
+
+    def listed(self, key: str) -> dict[str, Any]:
+        return {"Key": key, "Size": len(self.objects[key]), "LastModified": self.written.get(key, WRITTEN)}
 
     def put_object(self, **put: Any) -> None:
         self.objects[put["Key"]] = put["Body"]
@@ -60,6 +67,13 @@ def test_only_new_objects_are_fetched_and_gone_ones_removed(tmp_path: Path) -> N
     assert sync(bucket, tmp_path) == (3, 2)
     assert sorted(bucket.fetched) == [keys[1], "records/quarantine/messages-7.json"]
     assert not (tmp_path / keys[0].removeprefix("records/")).exists()
+    assert sync(bucket, tmp_path) == (3, 0)
+    # When one is written again and as long as before, as what the deletion of a project notes may be
+    bucket.written[keys[2]] = WRITTEN + timedelta(seconds=1)
+    bucket.objects[keys[2]] = b"z"
+    # Then it is fetched again
+    assert sync(bucket, tmp_path) == (3, 1)
+    assert (tmp_path / keys[2].removeprefix("records/")).read_bytes() == b"z"
     assert sync(bucket, tmp_path) == (3, 0)
 
 

@@ -50,14 +50,16 @@ def make_report(stack: RunningStack, project_id: str) -> Path:
     return report
 
 
-def report_on(stack: RunningStack, project_id: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the job as ``make report`` does, for one project, or for all if none is named."""
+def report_on(
+    stack: RunningStack, project_id: str, *arguments: str, many: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run the job as ``make report`` does, for one project, or for all if none is named; ``many`` records have time."""
     assert REPORT_PYTHON.exists(), "make report-environment makes what this needs"
     only = ["--projects", project_id] if project_id else []
     home = str(stack.place.home)
     settings = stack.place.home / "spark"
     settings.mkdir(exist_ok=True)
-    (settings / "spark-defaults.conf").write_text(SMALL)
+    (settings / "spark-defaults.conf").write_text("" if many else SMALL)
     return subprocess.run(
         [str(REPORT_PYTHON), "-m", "glue_jobs.local_report", *only, *arguments],
         cwd=REPOSITORY,
@@ -70,7 +72,7 @@ def report_on(stack: RunningStack, project_id: str, *arguments: str) -> subproce
         },
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3_000 if many else 600,
         check=False,
     )
 

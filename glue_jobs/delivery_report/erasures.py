@@ -1,0 +1,84 @@
+"""What is kept besides the days themselves is rid of erased projects: findings and ends of former nights, what is
+carried over, intermediate tables.
+
+``pushhub projects delete`` notes below ``records/erased/projects`` whose records it has taken out: an object for each
+project, named by the digest of its id. The days that these records were of are made again like all days whose objects
+have changed (:mod:`.compaction`); what is here follows from no day. Done once for each erasure, and kept in
+``curated/erased.json``, where the command finds it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from .carried import without_rows
+from .days import listed_days, named_files, read_replaced, remove_others, replace_days
+from .files import listed, read_text, remove, write_text
+from .findings import FINDING
+from .pulled_ends import GONE
+from .storage import Layout
+
+_BITS: Final = 256
+
+
+def take_out_erased(spark: SparkSession, records: str, layout: Layout) -> None:
+    """Take the rows of projects that were erased since the last run out of what former runs have left.
+
+    Args:
+        spark: Session.
+        records: Folder that holds ``dt=...`` and ``erased``.
+        layout: Where the tables are.
+
+    Raises:
+        OSError: What is read back differs from what was written.
+    """
+    noted = _noted(records)
+    new = {digest for digest, erasure in (noted.items() - _taken_out(layout).items())}
+    if not new:
+        return
+    of_erased = _is_of(new)
+    for root, schema in ((layout.findings, FINDING), (layout.gone, GONE)):
+        _clear(spark, root, schema, of_erased)
+    without_rows(spark, layout, of_erased)
+    remove(layout.work)
+    write_text(layout.erased, json.dumps(noted, sort_keys=True), "application/json")
+
+
+def _clear(spark: SparkSession, root: str, schema: StructType, of_erased: Column) -> None:
+    """Make the days of a table again that hold such rows, and remove all files that are no day's any more."""
+    rows: DataFrame = read_replaced(spark, root, schema, date.min)
+    days = [each["dt"] for each in rows.where(of_erased).select("dt").distinct().collect()]
+    if days:
+        others = rows.where(F.col("dt").isin(*days) & ~of_erased).coalesce(1)
+        replace_days(others, root, days, erased=days)
+    named = {day: named_files(root, day) for day in listed_days(root)}
+    for day in _folders(listed(root)):
+        remove_others(root, day, named.get(day, []))
+
+
+def _folders(names: Iterable[str]) -> list[date]:
+    found = {name.partition("/")[0] for name in names}
+    return sorted(date.fromisoformat(each.removeprefix("dt=")) for each in found if each.startswith("dt="))
+
+
+def _is_of(digests: Iterable[str]) -> Column:
+    """Whether a row is of one of these projects."""
+    return F.coalesce(F.sha2(F.col("project"), _BITS).isin(*sorted(digests)), F.lit(False))
+
+
+def _noted(records: str) -> dict[str, str]:
+    """The erasures that were noted: by the digest of the project, which one it was."""
+    folder = f"{records}/erased/projects"
+    texts = {name: read_text(f"{folder}/{name}") for name in listed(folder)}
+    return {name.removesuffix(".json"): str(json.loads(text)["erasure"]) for name, text in texts.items() if text}
+
+
+def _taken_out(layout: Layout) -> Mapping[str, str]:
+    return {str(digest): str(erasure) for digest, erasure in json.loads(read_text(layout.erased) or "{}").items()}
