@@ -238,6 +238,17 @@ def test_messages_go_through_the_versions_that_are_live(
     # Then it arrives
     [received] = sink.wait_for(1, WAIT_SECONDS)
     assert received.body == b"x" * 20_000
+    # And when the alias goes to a new version and, as docs/deploy.md says, back by hand
+    push = deployment.outputs["PushFunctionName"]
+    former = functions.get_alias(FunctionName=push, Name="live")["FunctionVersion"]
+    functions.update_function_configuration(FunctionName=push, Description="the next release")
+    newer = functions.publish_version(FunctionName=push)["Version"]
+    assert newer != former
+    for number, version in enumerate((newer, former), start=2):
+        functions.update_alias(FunctionName=push, Name="live", FunctionVersion=version)
+        deployment.call("POST", f"/{name}/messages", {"messages": [{"body": f"to {version}"}]})
+        # Then messages arrive through either
+        assert sink.wait_for(number, WAIT_SECONDS)[-1].body == f"to {version}".encode()
 
 
 class Operator:

@@ -28,8 +28,10 @@ WILDCARDS = {
     "${RecordsBucket.Arn}/curated*": (
         "each object has a key of its own, and Spark leaves marks beside the folder (curated_$folder$)"
     ),
+    "${RecordsBucket.Arn}/quarantine/*": "as for curated",
     "${RecordsBucket.Arn}/quarantine*": "as for curated",
     "${RecordsBucket.Arn}/reports*": "as for curated",
+    "${RecordsBucket.Arn}/work/*": "as for curated",
     "${RecordsBucket.Arn}/work*": "as for curated",
     "${RecordsBucket.Arn}/reports/*": "a report has its days in its name",
     "${RecordsBucket.Arn}/searches/*": "Athena names what it writes by the query",
