@@ -33,7 +33,7 @@ LINES = {
     "layers/pushhub/pushhub": 70_900,
     "cli": 8_450,
     "functions": 250,
-    "glue_jobs": 9_200,
+    "glue_jobs": 9_300,
     "local": 8_500,
     "simulation": 16_000,
     "bench": 7_550,
