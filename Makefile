@@ -82,14 +82,14 @@ check: environments ## within a minute whether a change is sane: style, types, t
 	@$(PYTHON) -m pytest -q -x $(IN_TWO) $(FASTEST) & tests=$$!; \
 		$(VENV)/bin/mypy layers/pushhub functions cli; types=$$?; wait $$tests && exit $$types
 
-# The stack waits for its clocks most of the time, sam and the browser for the stack's answers. So they run first; what
-# only computes, the report's Spark and the tests without a stack, is nice and takes what they leave of the machine.
+# The stack waits for its clocks most of the time, sam and the browser for the stack's answers, and the report's Spark keeps
+# no more than one core busy for long. The other tests, which can use both, are nice and take what these leave.
 LANE := $(SYSTEM_PYTHON) .ci/lane.py
 NICE := nice -n 5
 test: export LANES_BEGAN := $(shell date +%s)
 test: environments report-environment ## style, types and the fastest tests, then every other test
 	@mkdir -p build && rm -f build/lanes.txt
-	@$(LANE) test-report $(NICE) $(MAKE) --no-print-directory test-report >build/test-report.txt 2>&1 & report=$$!; \
+	@$(LANE) test-report $(MAKE) --no-print-directory test-report >build/test-report.txt 2>&1 & report=$$!; \
 		$(LANE) "check lint" $(MAKE) --no-print-directory check lint || { kill $$report; wait $$report; exit 1; }; \
 		$(LANE) test-others $(NICE) $(MAKE) --no-print-directory test-others >build/test-others.txt 2>&1 & others=$$!; \
 		$(LANE) "test-sam test-browser" $(MAKE) --no-print-directory -k test-sam test-browser >build/test-sam-and-browser.txt 2>&1 & beside=$$!; \
