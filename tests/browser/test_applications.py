@@ -285,8 +285,9 @@ def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorde
     # Given an application with one endpoint that accepts its messages, and one that fails
     good, bad = recorder.endpoint(200), recorder.endpoint(500)
     app = application(project, "acme")
-    for each in (good, bad):
-        project.webhooks("POST", f"/app/{app}/endpoint", {"url": each.url})
+    stripe = [{"preset": "stripe", "secret": "whsec_of-stripe"}]
+    for each, more in ((good, {"signatures": stripe}), (bad, {})):
+        project.webhooks("POST", f"/app/{app}/endpoint", {"url": each.url, **more})
     # When a person sends a message
     console.open("apps", app)
     page.get_by_role("button", name="Send a message").click()
@@ -298,6 +299,7 @@ def test_a_webhooks_message_is_followed_and_sent_again(console: Console, recorde
     expect(life.get_by_text(f"{good.url}: HTTP 200")).to_be_visible()
     expect(life.get_by_text(f"{bad.url}: HTTP 500").first).to_be_visible()
     expect(life.get_by_text(f"{bad.url}: the next attempt")).to_be_visible()
+    expect(life.get_by_text("Signed by stripe.")).to_have_count(1)
     expect(page.locator("pre.body").last).to_contain_text("<script>alert(1)</script>")
     # And it is resent where a person requests it
     page.get_by_role("button", name=f"Send again to {good.url}").click()

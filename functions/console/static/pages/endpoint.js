@@ -264,13 +264,23 @@ export function WebhookMessage({ segments: [app, , id] }) {
   <//>`;
 }
 
+// What an attempt showed its endpoint of who asks; nothing for Standard Webhooks alone.
+function identity(attempt) {
+  const said = [
+    attempt.signedBy && `Signed by ${attempt.signedBy.join(", ")}.`,
+    attempt.tokenClient && `Token of ${attempt.tokenClient}.`,
+    attempt.certificate && `Certificate ${attempt.certificate.slice(0, 16)}….`,
+  ];
+  return said.filter(Boolean).map((each) => `${each} `).join("");
+}
+
 function timeline(message, attempts, destinations) {
   const urls = Object.fromEntries(destinations.map((each) => [each.id, each.url]));
   const made = [...attempts].sort((a, b) => a.timestamp.localeCompare(b.timestamp)).map((each) => ({
     kind: stateOf(each) === "success" ? "good" : "bad",
     what: `${urls[each.endpointId] ?? each.url}: ${answered(each)}`,
     at: each.timestamp,
-    detail: html`${each.triggerType === 1 ? "Requested by a person. " : ""}${each.responseDurationMs} ms.
+    detail: html`${each.triggerType === 1 ? "Requested by a person. " : ""}${identity(each)}${each.responseDurationMs} ms.
       ${each.response && html`<details><summary>The answer</summary><pre class="body" tabindex="0">${each.response}</pre></details>`}`,
   }));
   const ahead = destinations.filter((each) => each.nextAttempt).map((each) => ({
