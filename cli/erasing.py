@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
-from pushhub.base.errors import Unavailable
+from pushhub.base.errors import Invalid, Unavailable
 from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import folder_of
 from pushhub.cloud.calls import aws_call
@@ -269,7 +270,19 @@ class Erasing:
         return noted
 
     def _lines(self, key: str) -> list[bytes]:
-        return gzip.decompress(self._read(key)).splitlines() if key.endswith(".json.gz") else []
+        """The lines of an object of records.
+
+        Raises:
+            Invalid: It cannot be read, so nobody knows whose records are in it.
+        """
+        if not key.endswith(".json.gz"):
+            return []
+        content = self._read(key)
+        try:
+            return gzip.decompress(content).splitlines()
+        except (OSError, EOFError, zlib.error) as error:
+            found = f"{key} cannot be read ({error}): bring back a former version of it, or remove it"
+            raise Invalid(f"{found}, and run this command again") from error
 
     def _read(self, key: str) -> bytes:
         """An object of the records bucket.
@@ -330,8 +343,11 @@ def _is_project(name: str, item: Item) -> bool:
 
 
 def _is_of(line: bytes, project_id: str) -> bool:
-    """Whether a record is a project's."""
-    return project_id.encode() in line and json.loads(line).get("project") == project_id
+    """Whether a line is a project's record, or is none and names the project."""
+    if project_id.encode() not in line:
+        return False
+    read = _record(line)
+    return read is None or read.get("project") == project_id
 
 
 def _digest(project_id: str) -> str:
@@ -344,7 +360,16 @@ def _note_of(project_id: str) -> str:
 
 def _is_link(line: bytes) -> bool:
     """Whether a line only names another object; a key's count does not include it."""
-    return b'"link' in line and json.loads(line).get("kind") == LINK
+    return b'"link' in line and (_record(line) or {}).get("kind") == LINK
+
+
+def _record(line: bytes) -> Mapping[str, Any] | None:
+    """What a line says; None if it is no record."""
+    try:
+        read = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return read if isinstance(read, dict) else None
 
 
 def _day(key: str) -> str:

@@ -276,6 +276,27 @@ def test_a_link_to_another_object_stays_and_is_not_counted(hub: Hub) -> None:
     assert json.loads(note) == {hub.raw: 2, "hour=05/messages-5-6-2.json.gz": 1}
 
 
+def test_what_is_no_record_goes_if_it_names_the_project_and_an_object_that_cannot_be_read_is_named(
+    hub: Hub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given lines that somebody's tool has spoilt, and an object that is no gzip, or was cut off
+    hour = f"records/dt={DAY}/hour=05"
+    spoilt, cut_off = f"{hour}/messages-5-6-2.json.gz", f"{hour}/messages-5-6-3.json.gz"
+    lines = [b'{"project": "' + hub.project.encode(), b'{"link', b"[" + b"[" * 99_999, b"\xff"]
+    hub.s3.put_object(Bucket=RECORDS_BUCKET, Key=spoilt, Body=gzip.compress(b"\n".join(lines)))
+    for content in (b"no gzip", gzip.compress(b"x" * 99)[:-9]):
+        hub.s3.put_object(Bucket=RECORDS_BUCKET, Key=cut_off, Body=content)
+        # When the project is deleted, then it is said which object, and what to do
+        assert run(["--stack", "acme", "projects", "delete", hub.project, "--yes"]) == 1
+        assert f"{cut_off} cannot be read" in capsys.readouterr().err
+    # And when that is out of the way
+    hub.s3.delete_object(Bucket=RECORDS_BUCKET, Key=cut_off)
+    hub.delete()
+    # Then the line that names the project is gone, and the others are as they were
+    [left] = hub.stored(RECORDS_BUCKET, spoilt)[spoilt]
+    assert left.splitlines() == lines[1:]
+
+
 def test_everything_of_a_project_goes_and_nothing_of_another(hub: Hub) -> None:
     others = hub.items(OTHER)
     hub.make_curated()
