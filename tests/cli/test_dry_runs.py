@@ -84,6 +84,7 @@ def test_every_command_either_has_a_dry_run_or_a_reason_to_have_none() -> None:
 
 
 WEBHOOK = ("--app", "a", "--endpoint", "e")
+SUBSCRIBER = ("--queue", "orders", "--subscriber", "shop")
 GATED = ("--app", "acme", "--endpoint", "gated")
 ON_THE_HUB: dict[str, tuple[tuple[str, ...], ...]] = {
     "queues create": (("new", "--push", "https://x.example"), ("orders", "--retries", "5")),
@@ -99,11 +100,16 @@ ON_THE_HUB: dict[str, tuple[tuple[str, ...], ...]] = {
     "traces export": (("https://x.example/v1/traces", "-H", "x-key=s3cret"),),
     "traces stop": ((),),
     "signatures add": (("standard-webhooks", "--app", "acme"), ("github",)),
-    "signatures set": (("SCHEMES", *SHOP),),
+    "signatures set": (("SCHEMES", *SHOP), ("SCHEMES", *SUBSCRIBER)),
+    "signatures off": ((*SUBSCRIBER, "--yes"), SUBSCRIBER),
     "signatures end": (("stripe", "never", *SHOP),),
     "signatures remove": (("stripe", *SHOP, "--yes"), ("stripe", *SHOP)),
-    "gates oauth": ((*GATE, "--secret-file", "SECRET", *SHOP), (*GATE, "--secret-file", "SECRET", *OPERATIONAL)),
-    "gates certificate": (("IDENTITY", *SHOP),),
+    "gates oauth": (
+        (*GATE, "--secret-file", "SECRET", *SHOP),
+        (*GATE, "--secret-file", "SECRET", *OPERATIONAL),
+        (*GATE, "--secret-file", "SECRET", *SUBSCRIBER),
+    ),
+    "gates certificate": (("IDENTITY", *SHOP), ("IDENTITY", *SUBSCRIBER)),
     "gates remove": (("oauth", *GATED, "--yes"), ("certificate", *GATED)),
     "frames set": (("https://app.example.com",), ("--app", "acme")),
     "post": (("orders", "x"), ("orders", "--ndjson", "LINES"), ("new", "x"), ("orders", "--file", "BINARY")),

@@ -122,10 +122,12 @@ def event_type_as_described(described: Mapping[str, Any], enforcement: Enforceme
         enforcement: Whether its schema is enforced; None for what it then is.
 
     Raises:
-        Unprocessable: A field breaks a rule.
+        Unprocessable: A field breaks a rule, or no event type can have its name.
     """
     kept = {} if enforcement is None else {"schemaEnforcement": enforcement.value}
-    return parse_event_type(Fields({**described, **kept}, "body", "spec", "webhooks", str(described["name"])))
+    fields = Fields({**described, **kept}, "body", "spec", "webhooks", str(described["name"]))
+    fields.name("name")
+    return parse_event_type(fields)
 
 
 def event_type_view(event_type: EventType, *, with_schemas: bool) -> dict[str, Any]:
