@@ -33,14 +33,6 @@ RATES = (10, 60, 10_000)
 BUSY = 1_000
 """From so many records an hour on, the second night is left out if the first has named everything."""
 
-COMPILED_LITTLE = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
-}
-"""For many small runs in one process, of which compiling would take most of the time."""
-
 DRAWN = {1: "drawn by chance, alone", 2: "drawn by chance, two at once", 8: "drawn by chance, eight at once"}
 
 
@@ -90,12 +82,12 @@ def main() -> None:
     parser.add_argument("--add-to", type=Path, help="file of results; what is in it is not run again")
     parser.add_argument("--save", type=Path)
     options = parser.parse_args()
-    from glue_jobs.delivery_report.session import open_session  # noqa: PLC0415 (Java first)
+    from glue_jobs.delivery_report.session import FOR_LITTLE, open_session  # noqa: PLC0415 (Java first)
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
     from tests.glue.sabotaged import made_hub, named_by  # noqa: PLC0415
 
     use_bundled_java()
-    quick = COMPILED_LITTLE if max(options.rates) < BUSY else {}
+    quick = FOR_LITTLE if max(options.rates) < BUSY else {}
     spark = open_session("local[2]", settings={"spark.sql.shuffle.partitions": "2"} | quick)
     results: dict[str, dict[str, Any]] = {}
     if options.add_to and options.add_to.exists():

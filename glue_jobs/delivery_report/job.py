@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -38,18 +38,19 @@ BROKEN = 2
 _logger = logging.getLogger(__name__)
 
 
-def main(argv: Sequence[str], *, master: str | None = None) -> None:
+def main(argv: Sequence[str], *, master: str | None = None, settings: Mapping[str, str] | None = None) -> None:
     """Run the job with the arguments of a command line.
 
     Args:
         argv: Without the program's name.
         master: Spark master of a run on this machine; None on Glue.
+        settings: See :func:`.session.open_session`.
     """
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     now = datetime.now(UTC)
     try:
         arguments = parse(argv, today=now.date(), now=now)
-        results = run(open_session(master), arguments)
+        results = run(open_session(master, settings=settings), arguments)
     except BadInput as error:
         _logger.error("delivery_report: %s", error)  # noqa: TRY400 (the message says it all)
         raise SystemExit(1) from error

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-__all__ = ["open_session"]
+__all__ = ["FOR_LITTLE", "open_session"]
 
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
@@ -30,6 +30,15 @@ _LOCAL = {
     # A run compiles some 450 pieces of code; the usual 100 would drop those that later queries share.
     "spark.sql.codegen.cache.maxEntries": "1000",
 }
+
+FOR_LITTLE = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
+}
+"""For a run on this machine over little data, most of which would go by with compiling."""
 
 
 def open_session(master: str | None = None, *, settings: Mapping[str, str] | None = None) -> SparkSession:

@@ -24,21 +24,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
-SMALL = {
-    # Tests run many tiny queries, for which compiling costs more than running.
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
-}
-
-
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session for all tests, on the wheel's Java, because the machine may have none."""
-    from glue_jobs.delivery_report.session import open_session  # noqa: PLC0415 (absent from the main environment)
+    from glue_jobs.delivery_report.session import FOR_LITTLE, open_session  # noqa: PLC0415 (absent from the main environment)
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
 
     kept = dict(os.environ)
@@ -51,7 +40,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
                 (tools / tool.name).symlink_to(tool)
     os.environ["PATH"] = str(tools)
     use_bundled_java()
-    session = open_session("local[2]", settings=SMALL)
+    session = open_session("local[2]", settings={**FOR_LITTLE, "spark.driver.memory": "1g"})
     yield session
     session.stop()
     os.environ.clear()
