@@ -59,13 +59,18 @@ class Importing(Carrier):
 
     Attributes:
         clock: Says when it was suspended, and which waits are over.
-        begun: The file of the folder in which it is kept what is written already.
     """
 
-    begun: str
     _written: dict[str, int] = field(default_factory=dict, init=False)
     vault: Opens
     clock: Clock
+
+    @property
+    def begun(self) -> str:
+        """The file of the folder in which it is kept what is written already: here, as names of buckets are nobody
+        else's, while stacks of other accounts have the same names.
+        """
+        return f"imported-{self.bodies}.json"
 
     def check(self) -> dict[str, Any]:
         """The manifest of the export, which is whole.

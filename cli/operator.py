@@ -228,10 +228,10 @@ def exporting_of(hub: HubOptions, folder: Folder, *, with_keys: bool) -> Exporti
     return Exporting(**_data_of(found), folder=folder, vault=_vault_of(found) if with_keys else None)
 
 
-def importing_of(hub: HubOptions, folder: Folder, begun: str) -> Importing:
+def importing_of(hub: HubOptions, folder: Folder) -> Importing:
     """What imports projects into the hub; errors as in :func:`erasing_of`."""
     found = deployment(hub)
-    return Importing(**_data_of(found), folder=folder, vault=_vault_of(found), clock=SystemClock(), begun=begun)
+    return Importing(**_data_of(found), folder=folder, vault=_vault_of(found), clock=SystemClock())
 
 
 def _data_of(found: Deployment) -> dict[str, Any]:

@@ -237,8 +237,8 @@ def import_project(hub: HubOptions, folder: Path) -> int:
     was exported.
     """
     place = Folder(folder)
-    begun = f"imported-{hub.settings().stack or 'local'}.json"
-    importing = importing_of(hub, place, begun)
+    importing = importing_of(hub, place)
+    begun = importing.begun
     manifest = importing.check()
     counts: dict[str, int] = manifest["counts"]
     project = manifest["project"]

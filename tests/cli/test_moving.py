@@ -473,6 +473,20 @@ def test_a_project_that_is_there_is_not_written_over(mover: Mover, hub: Hub) -> 
     assert "already" in said
 
 
+def test_what_was_written_into_a_stack_counts_for_no_other_of_that_name(mover: Mover, hub: Hub) -> None:
+    # Given an import that is done
+    mover.exports("--with-keys")
+    mover.leaves()
+    mover.imports()
+    # Then what is written is kept by the name of the bucket, which no other stack has
+    [kept] = mover.folder.glob("imported-*")
+    assert kept.name == f"imported-{aws.BUCKET}.json"
+    # And a project that another stack has by half is not taken for one that is whole
+    kept.rename(kept.with_name("imported-of-another.json"))
+    _, said = mover.imports(code=1)
+    assert "already" in said
+
+
 def test_a_folder_holds_one_export_that_only_its_owner_reads(mover: Mover, hub: Hub) -> None:
     mover.exports("--with-keys")
     assert {each.stat().st_mode & 0o777 for each in mover.folder.rglob("*") if each.is_file()} == {0o600}

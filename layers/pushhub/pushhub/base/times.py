@@ -18,3 +18,8 @@ def iso_time(epoch_ms: int) -> str:
     """Epoch milliseconds as ``2026-11-21T05:34:16.123Z``."""
     moment = datetime.fromtimestamp(epoch_ms // 1000, UTC).replace(tzinfo=None)
     return f"{moment.isoformat()}.{epoch_ms % 1000:03d}Z"
+
+
+def end_in_words(days_left: int) -> str:
+    """When something ends, for people; 0 days: it has ended."""
+    return f"ends in {days_left} day{'s' if days_left > 1 else ''}" if days_left else "has ended"

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pushhub.base.times import epoch_ms
+from pushhub.base.times import epoch_ms, iso_time
 
 if TYPE_CHECKING:
     from pushhub.base.gates import ClientCertificate
     from pushhub.base.ports import Clock
+    from pushhub.base.signature_schemes import Scheme
 
 DAY_MS = 86_400_000
 CERTIFICATE_DAYS = (30, 7, 1, 0)
@@ -93,6 +94,11 @@ def next_warning(ends_at: int, after: int, days: Sequence[int] = CERTIFICATE_DAY
 def days_left(ends_at: int, now: int) -> int:
     """Days until an end, counted up; 0 when it has come."""
     return max(0, -(-(ends_at - now) // DAY_MS))
+
+
+def shown_ends(schemes: Iterable[Scheme]) -> dict[str, str]:
+    """When schemes end, as owners are shown it, by the headers of their signatures; those that do not are left out."""
+    return {each.header: iso_time(each.ends_at) for each in schemes if each.ends_at}
 
 
 def scheme_digest(header: str, ends_at: int) -> str:

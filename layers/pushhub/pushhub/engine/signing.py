@@ -14,7 +14,7 @@ from urllib.parse import quote
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import KeyRing, TooManyKeys, signatures
 from pushhub.base.times import iso_time
-from pushhub.engine.ends import scheme_note
+from pushhub.engine.ends import scheme_note, shown_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -208,7 +208,7 @@ class Signing:
             note = scheme_note((project_id, *place), each.header, each.ends_at, self._clock.now())
             if note is not None:
                 self._notes(protocol).note_end(note)
-        return {each.header: iso_time(each.ends_at) for each in ending}
+        return shown_ends(ending)
 
     def signature(
         self, project_id: str, sealed: bytes, *, message_id: str, body: bytes, kind: str, url: str

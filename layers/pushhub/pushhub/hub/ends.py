@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.base.times import iso_time
-from pushhub.engine.ends import ending_certificate, ending_schemes
+from pushhub.base.times import end_in_words, iso_time
+from pushhub.engine.ends import ending_certificate, ending_schemes, shown_ends
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.notice import Level, Notice, message_type
 
@@ -63,12 +63,12 @@ class ServiceEnds:
 
         def certificate_ends(certificate: ClientCertificate, days_left: int) -> None:
             ends_at = iso_time(certificate.ends_at)
-            subject = f"The client certificate for {name} {_when(days_left)}"
+            subject = f"The client certificate for {name} {end_in_words(days_left)}"
             self._notify(note, name, subject, f"{certificate.subject}, {ends_at}")
             self._event("certificate_ending", note, ends_at, days_left, **about)
 
         def scheme_ends(header: str, ends_at: str, days_left: int) -> None:
-            self._notify(note, name, f"The signature {header} for {name} {_when(days_left)}", ends_at)
+            self._notify(note, name, f"The signature {header} for {name} {end_in_words(days_left)}", ends_at)
             self._event("signature_ending", note, ends_at, days_left, **about, header=header)
 
         return [
@@ -83,10 +83,10 @@ class ServiceEnds:
         schemes = project.signatures if project else ()
 
         def scheme_ends(header: str, ends_at: str, days_left: int) -> None:
-            self._notify(note, ORIGIN, f"The project's signature {header} {_when(days_left)}", ends_at)
+            self._notify(note, ORIGIN, f"The project's signature {header} {end_in_words(days_left)}", ends_at)
             self._event("signature_ending", note, ends_at, days_left, header=header)
 
-        return ending_schemes({each.header: iso_time(each.ends_at) for each in schemes if each.ends_at}, scheme_ends)
+        return ending_schemes(shown_ends(schemes), scheme_ends)
 
     def _notify(self, note: EndNote, origin: str, subject: str, description: str) -> None:
         message = self._intake().derive(
@@ -116,7 +116,3 @@ class ServiceEnds:
 
     def _event(self, event: str, note: EndNote, ends_at: str, days_left: int, **about: str) -> None:
         self._telemetry.event(event, project=note.project, **about, ends_at=ends_at, days_left=days_left)
-
-
-def _when(days_left: int) -> str:
-    return f"ends in {days_left} day{'s' if days_left > 1 else ''}" if days_left else "has ended"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
-from pushhub.engine.ends import ending_certificate, ending_schemes
+from pushhub.engine.ends import ending_certificate, ending_schemes, shown_ends
 from pushhub.ironmq.wire.project_alerts import EndOf, certificate_body, signature_body
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class SubscriberEnds:
             self._post_to(note, concerns, lambda alert: signature_body(alert, header, ends_at, end))
             self._log("signature_ending", note, ends_at, days_left, header=header)
 
-        return ending_schemes({each.header: iso_time(each.ends_at) for each in schemes if each.ends_at}, scheme_ends)
+        return ending_schemes(shown_ends(schemes), scheme_ends)
 
     def _post_to(
         self, note: EndNote, concerns: Callable[[ProjectAlert], bool], body: Callable[[ProjectAlert], bytes]

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from pushhub.base.credentials import user_of
 from pushhub.base.errors import Invalid
-from pushhub.base.times import iso_time
+from pushhub.base.times import end_in_words, iso_time
 from pushhub.ironmq.model.project_alert import Format, Happened, Measure
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.web.gates import certificate_view
@@ -176,10 +176,8 @@ class EndOf:
 
     def said(self, what: str, ended: str = "") -> str:
         """A sentence for people."""
-        plural = "s" if self.days_left > 1 else ""
-        when = f"ends in {self.days_left} day{plural}" if self.days_left else f"has ended{ended}"
         whose = f"for {self.subscriber or 'a subscriber'} of queue {self.queue}" if self.queue else "of the project"
-        return f"The {what} {whose} {when}."
+        return f"The {what} {whose} {end_in_words(self.days_left)}{'' if self.days_left else ended}."
 
 
 def certificate_body(alert: ProjectAlert, certificate: ClientCertificate, end: EndOf) -> bytes:
