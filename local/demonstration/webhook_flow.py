@@ -135,7 +135,7 @@ async def run(stack: Description, say: Say) -> None:
             raise LocalError(f"the delivery of {message_id} is not what was posted, or its signature is wrong")
         if verified(secret, given, body + b" "):
             raise LocalError("a changed body has the same signature")
-        await _told(hub, message_id, started)
+        await wait_until_stored(hub, message_id, started)
     say(f"Checked: the signature fits, and fits no other body. {time.monotonic() - started:.1f} s in all.")
 
 
@@ -147,12 +147,19 @@ async def _delivered(receiver: Receiver, message_id: str, started: float) -> tup
     return found
 
 
-async def _told(hub: _Producer, message_id: str, started: float) -> None:
-    """Wait until the hub says that the message was delivered."""
+async def wait_until_stored(hub: _Producer, message_id: str, started: float) -> None:
+    """Wait until the hub says that the message was delivered.
+
+    The receiver has it a moment before the hub has stored the attempt, and until then no endpoint is listed.
+
+    Raises:
+        LocalError: It does not say so in time.
+    """
     while True:
-        [to] = (await hub.call("GET", f"/app/{APPLICATION}/msg/{message_id}/endpoint"))["data"]
-        if to["statusText"] == "success":
+        found = (await hub.call("GET", f"/app/{APPLICATION}/msg/{message_id}/endpoint"))["data"]
+        said = [to["statusText"] for to in found]
+        if said == ["success"]:
             return
         if time.monotonic() - started > SECONDS:
-            raise LocalError(f"the message is {to['statusText']} after {SECONDS:.0f} s, though it was delivered")
+            raise LocalError(f"the hub says {said} of the message after {SECONDS:.0f} s, though it was delivered")
         await asyncio.sleep(0.2)

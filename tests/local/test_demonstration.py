@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -217,3 +218,17 @@ def test_the_webhook_part_shows_a_delivery_whose_signature_fits() -> None:
     assert not hub.faults
     assert [line.partition(":")[0] for line in said if line.startswith("Checked")] == ["Checked"] * 2
     assert sum("webhook-signature: v1," in line for line in said) == 2
+
+
+def test_the_webhook_part_waits_until_the_delivery_is_stored() -> None:
+    # Given a hub whose list of endpoints is empty at first, as the receiver was faster than its table
+    answers: list[list[dict[str, str]]] = [[], [{"statusText": "pending"}], [{"statusText": "success"}]]
+
+    class Hub:
+        async def call(self, method: str, path: str) -> dict[str, list[dict[str, str]]]:
+            return {"data": answers.pop(0)}
+
+    # When the part waits for the hub's own word
+    asyncio.run(webhook_flow.wait_until_stored(Hub(), "msg_1", time.monotonic()))  # type: ignore[arg-type]
+    # Then it read on until the delivery was told
+    assert not answers
