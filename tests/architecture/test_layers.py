@@ -151,8 +151,6 @@ def test_handlers_make_no_use_case() -> None:
 
 
 READS_FIELDS = {
-    "hub/integrations.py",
-    "hub/settings.py",
     "webhooks/credentials.py",
     "webhooks/endpoints.py",
     "webhooks/gates.py",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import NotFound, TryLater
 from pushhub.base.ports import Clock, PushRequest, Sender
@@ -14,14 +14,13 @@ from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.integration import EndpointDescription, Integration, Service
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
-from pushhub.hub.model.parameters import DataType, Parameter, parameter_id
+from pushhub.hub.model.parameters import Parameter, parameter_id
 from pushhub.hub.model.schedule import Scheduler, period_ms
 from pushhub.hub.ports import Integrations, Mappings, Parameters, Schedulers
-from pushhub.hub.settings import check_target, replace_parameter, with_stored_value
+from pushhub.hub.settings import check_target, replace_parameter
 from pushhub.hub.tokens import token_of
-from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, declared_types, description_url, read_description
-from pushhub.hub.wire.fields import Fields, InvalidObject
-from pushhub.hub.wire.objects import read_integration, read_parameter
+from pushhub.hub.wire.discovery import DESCRIPTION_LIMIT, description_url, read_description
+from pushhub.hub.wire.fields import InvalidObject
 from pushhub.hub.wire.request import service_url
 
 if TYPE_CHECKING:
@@ -76,40 +75,40 @@ class HubIntegrations:
             raise NotFound("Integration not found.")
         return integration
 
-    def register(self, project_id: str, fields: Mapping[str, Any]) -> Integration:
+    def new(self) -> Integration:
+        """An integration of which nothing is known yet but a token, for owners who give none."""
+        now = self._clock.now()
+        return Integration(
+            integration_id=new_object_id(now), name="", url="", token=secrets.token_hex(20), created_at=now
+        )
+
+    def register(self, project_id: str, integration: Integration) -> Integration:
         """Register a new integration, with the mappings that its endpoint describes.
 
         If the description cannot be read, the integration stays pending and holds the errors.
 
-        If no token is given, one is generated, which the owner passes on to the endpoint: the integration returned here
-        is the only one that shows it.
+        If its token was generated, the owner passes it on to the endpoint: the integration returned here is the only
+        one that shows it.
 
         Raises:
-            InvalidObject: Something is wrong with it.
+            InvalidObject: Its name is taken, or its URL cannot be used.
             TryLater: Too many requests of the project wait for descriptions.
         """
-        now = self._clock.now()
-        fresh = Integration(
-            integration_id=new_object_id(now), name="", url="", token=secrets.token_hex(20), created_at=now
-        )
-        read = read_integration(Fields(fields), fresh)
-        if any(each.name == read.name for each in self._settings.integrations(project_id)):
+        if any(each.name == integration.name for each in self._settings.integrations(project_id)):
             raise InvalidObject({"name": ["has already been taken"]})
-        return replace(self._describe(project_id, read), token=read.token)
+        return replace(self._describe(project_id, integration), token=integration.token)
 
-    def change(self, project_id: str, integration_id: str, fields: Mapping[str, Any]) -> Integration:
+    def change(self, project_id: str, integration: Integration, before: Integration) -> Integration:
         """Change an integration's settings and read its endpoint's description again.
 
         Raises:
-            NotFound: No such integration.
-            InvalidObject: Something is wrong with it.
+            InvalidObject: Its name would change, or its URL cannot be used.
+            TryLater: Too many requests of the project wait for descriptions.
             Conflict: Somebody else changed it meanwhile.
         """
-        stored = self.integration(project_id, integration_id)
-        read = read_integration(Fields(fields), stored)
-        if read.name != stored.name:
+        if integration.name != before.name:
             raise InvalidObject({"name": ["can't be changed: parameters and mappings are named after it"]})
-        return self._describe(project_id, read)
+        return self._describe(project_id, integration)
 
     def delete(self, project_id: str, integration_id: str) -> None:
         """Remove an integration, its mappings, and the schedulers that were made for them.
@@ -135,55 +134,25 @@ class HubIntegrations:
                     self._schedule(project_id, integration.integration_id, service)
 
     def sign_up(
-        self, project_id: str, integration_id: str, parameters: Mapping[str, Any], enabled: Sequence[str]
-    ) -> Integration:
+        self, project_id: str, integration: Integration, parameters: Iterable[Parameter], enabled: Sequence[str]
+    ) -> None:
         """Set an endpoint's parameters, and enable exactly the named services (required ones are always enabled).
 
         Args:
             project_id: The store.
-            integration_id: The integration.
-            parameters: Name to value; names with or without the endpoint's prefix.
+            integration: The integration.
+            parameters: The parameters.
             enabled: Names of services.
-
-        Raises:
-            NotFound: No such integration.
-            InvalidObject: A parameter is wrong.
         """
-        integration = self.integration(project_id, integration_id)
-        prefix = f"{integration.name}."
-        for parameter in self._signed(integration, parameters, project_id):
-            replace_parameter(self._settings, parameter)
-        for mapping in self._mappings(project_id, integration_id):
+        prefix, now = f"{integration.name}.", self._clock.now()
+        for parameter in parameters:
+            replace_parameter(self._settings, replace(parameter, as_of=now))
+        for mapping in self._mappings(project_id, integration.integration_id):
             wanted = mapping.required or not {mapping.name, mapping.name.removeprefix(prefix)}.isdisjoint(enabled)
             self._settings.put_mapping(project_id, replace(mapping, enabled=wanted))
         for service in integration.endpoint.services if integration.endpoint else ():
             if service.name in enabled or service.required:
                 self._schedule(project_id, integration.integration_id, service)
-        return integration
-
-    def _signed(self, integration: Integration, parameters: Mapping[str, Any], project_id: str) -> list[Parameter]:
-        """The parameters of a sign-up, each with the type that the endpoint declares.
-
-        Either all of them are valid, or none is set.
-        """
-        prefix = f"{integration.name}."
-        types: dict[str, DataType] = {}
-        for service in integration.endpoint.services if integration.endpoint else ():
-            types |= declared_types(service)
-        signed: list[Parameter] = []
-        errors: list[str] = []
-        for name, value in parameters.items():
-            short = name.removeprefix(prefix)
-            fields = Fields({"name": prefix + short, "value": value, "data_type": types.get(short)})
-            try:
-                read = read_parameter(fields, None, project_id, self._clock.now())
-                signed.append(with_stored_value(self._settings, read))
-            except InvalidObject as error:
-                told = (f"{field} {message}" for field, each in error.errors.items() for message in each)
-                errors += [f"{short}: {message}" for message in told]
-        if errors:
-            raise InvalidObject({"parameters": errors})
-        return signed
 
     def set_enabled(self, project_id: str, integration_id: str, *, enabled: bool) -> None:
         """Enable or disable all mappings of an integration; required ones stay enabled.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid, NotFound
 from pushhub.base.gates import KEEP_GATES, GateRefused
 from pushhub.engine.model.reach import Reach
@@ -14,11 +13,9 @@ from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.internal_queues import DIALECT
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.object_ids import new_object_id
-from pushhub.hub.model.schedule import Scheduler
+from pushhub.hub.model.schedule import Scheduler, period_ms
 from pushhub.hub.ports import Mappings, Parameters, Schedulers
-from pushhub.hub.wire.fields import Fields, InvalidObject
-from pushhub.hub.wire.mapping import read_gates, read_mapping, read_signing
-from pushhub.hub.wire.objects import read_parameter, read_scheduler
+from pushhub.hub.wire.fields import InvalidObject
 
 if TYPE_CHECKING:
     from pushhub.base.gates import GateChange
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
     from pushhub.engine.signing import Signing
     from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.hub.model.parameters import Parameter
+    from pushhub.hub.wire.mapping import WantedMapping
 
 
 def check_target(url: str, project_id: str, *, config: ProjectStore, calls: StrangerCalls) -> None:
@@ -39,20 +37,6 @@ def check_target(url: str, project_id: str, *, config: ProjectStore, calls: Stra
     refusal = calls.refusal(project_id, [url], allowed_targets(config, project_id, Reach.PROJECT))
     if refusal is not None:
         raise InvalidObject({"url": [refusal]})
-
-
-def with_stored_value(settings: Parameters, parameter: Parameter) -> Parameter:
-    """A parameter as meant by its owner: ``********``, as the API shows secrets, stands for the stored value.
-
-    Raises:
-        InvalidObject: There is none.
-    """
-    if parameter.value != MASK:
-        return parameter
-    stored = next((each for each in settings.parameters(parameter.project) if each.name == parameter.name), None)
-    if stored is None:
-        raise InvalidObject({"value": [f"is {MASK}, which stands for a stored value"]})
-    return replace(parameter, value=stored.value)
 
 
 def replace_parameter(settings: Parameters, parameter: Parameter) -> Parameter:
@@ -114,25 +98,28 @@ class HubSettingsOfStore:
             raise NotFound("Mapping not found.")
         return mapping
 
-    def make_mapping(self, project_id: str, fields: Mapping[str, Any]) -> ServiceMapping:
-        """Create a mapping.
-
-        Raises:
-            InvalidObject: Something is wrong with it.
-        """
+    def new_mapping(self) -> ServiceMapping:
+        """A mapping of which nothing is known yet."""
         now = self._clock.now()
-        fresh = ServiceMapping(mapping_id=new_object_id(now), name="", url="", token="", messages=(), created_at=now)
-        return self._put(project_id, Fields(fields), fresh)
+        return ServiceMapping(mapping_id=new_object_id(now), name="", url="", token="", messages=(), created_at=now)
 
-    def change_mapping(self, project_id: str, mapping_id: str, fields: Mapping[str, Any]) -> ServiceMapping:
-        """Change a mapping's settings.
+    def put_mapping(self, project_id: str, wanted: WantedMapping) -> ServiceMapping:
+        """Store a mapping, which is new or was changed.
 
         Raises:
-            NotFound: No such mapping.
-            InvalidObject: Something is wrong with it.
+            InvalidObject: The hub may not reach it, or its signatures or gates could not be right.
             Conflict: Somebody else changed it meanwhile.
         """
-        return self._put(project_id, Fields(fields), self.mapping(project_id, mapping_id))
+        mapping = wanted.mapping
+        check_target(mapping.url, project_id, config=self._config, calls=self._calls)
+        try:
+            sealed = self._signing.changed(project_id, mapping.sealed, wanted.signing)
+        except Invalid as error:
+            raise InvalidObject({"signing": [error.message]}) from error
+        if sealed != mapping.sealed:
+            ends = self._signing.ends(project_id, sealed, protocol=DIALECT, place=("", mapping.mapping_id))
+            mapping = replace(mapping, sealed=sealed, signing_ends=ends)
+        return self._settings.put_mapping(project_id, self._gated(project_id, mapping, wanted.gates))
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> None:
         """Remove a mapping. Its pending messages are archived when they are next processed, and its identities are
@@ -145,19 +132,6 @@ class HubSettingsOfStore:
         if self.mapping(project_id, mapping_id).required:
             raise InvalidObject({"base": ["The mapping is required by its endpoint"]})
         self._settings.delete_mapping(project_id, mapping_id)
-
-    def _put(self, project_id: str, fields: Fields, before: ServiceMapping) -> ServiceMapping:
-        mapping, change, gates = read_mapping(fields, before), read_signing(fields), read_gates(fields)
-        check_target(mapping.url, project_id, config=self._config, calls=self._calls)
-        try:
-            sealed = self._signing.changed(project_id, before.sealed, change)
-        except Invalid as error:
-            raise InvalidObject({"signing": [error.message]}) from error
-        ends = before.signing_ends
-        if sealed != before.sealed:
-            ends = self._signing.ends(project_id, sealed, protocol=DIALECT, place=("", mapping.mapping_id))
-        mapping = self._gated(project_id, replace(mapping, sealed=sealed, signing_ends=ends), gates)
-        return self._settings.put_mapping(project_id, mapping)
 
     def _gated(self, project_id: str, mapping: ServiceMapping, change: GateChange) -> ServiceMapping:
         """A mapping with its gates after a change. Who has none, and wants none, pays nothing."""
@@ -182,14 +156,10 @@ class HubSettingsOfStore:
             raise NotFound("Scheduler not found.")
         return scheduler
 
-    def make_scheduler(self, project_id: str, fields: Mapping[str, Any]) -> Scheduler:
-        """Create a scheduler; its first tick is one period from now.
-
-        Raises:
-            InvalidObject: Something is wrong with it.
-        """
+    def new_scheduler(self, project_id: str) -> Scheduler:
+        """A scheduler of which nothing is known yet."""
         now = self._clock.now()
-        fresh = Scheduler(
+        return Scheduler(
             project=project_id,
             scheduler_id=new_object_id(now),
             key="",
@@ -198,18 +168,17 @@ class HubSettingsOfStore:
             created_at=now,
             next_at=now,
         )
-        return self._settings.put_scheduler(read_scheduler(Fields(fields), fresh, now))
 
-    def change_scheduler(self, project_id: str, scheduler_id: str, fields: Mapping[str, Any]) -> Scheduler:
-        """Change a scheduler's settings.
+    def put_scheduler(self, scheduler: Scheduler, before: Scheduler) -> Scheduler:
+        """Store a scheduler; if it is new or its interval has changed, its next tick is one period from now.
 
         Raises:
-            NotFound: No such scheduler.
-            InvalidObject: Something is wrong with it.
             Conflict: Somebody else changed it meanwhile, or it just ticked.
         """
-        stored = self.scheduler(project_id, scheduler_id)
-        return self._settings.put_scheduler(read_scheduler(Fields(fields), stored, self._clock.now()))
+        every = (scheduler.count, scheduler.interval)
+        if not before.version or every != (before.count, before.interval):
+            scheduler = replace(scheduler, next_at=self._clock.now() + period_ms(*every))
+        return self._settings.put_scheduler(scheduler)
 
     def delete_scheduler(self, project_id: str, scheduler_id: str) -> None:
         """Remove a scheduler.
@@ -232,25 +201,13 @@ class HubSettingsOfStore:
             raise NotFound("Parameter not found.")
         return parameter
 
-    def make_parameter(self, project_id: str, fields: Mapping[str, Any]) -> Parameter:
-        """Create a parameter, or set a new value if the name exists.
+    def make_parameter(self, parameter: Parameter) -> Parameter:
+        """Create a parameter, or set a new value if the name exists."""
+        return set_by_a_person(self._settings, replace(parameter, as_of=self._clock.now()))
 
-        Raises:
-            InvalidObject: Something is wrong with it.
-        """
-        read = read_parameter(Fields(fields), None, project_id, self._clock.now())
-        return set_by_a_person(self._settings, with_stored_value(self._settings, read))
-
-    def change_parameter(self, project_id: str, parameter_id: str, fields: Mapping[str, Any]) -> Parameter:
-        """Change a parameter's value or type.
-
-        Raises:
-            NotFound: No such parameter.
-            InvalidObject: Something is wrong with it.
-        """
-        stored = self.parameter(project_id, parameter_id)
-        read = read_parameter(Fields(fields), stored, project_id, self._clock.now())
-        return replace_parameter(self._settings, with_stored_value(self._settings, read))
+    def change_parameter(self, parameter: Parameter) -> Parameter:
+        """Change a parameter's value or type."""
+        return replace_parameter(self._settings, replace(parameter, as_of=self._clock.now()))
 
     def delete_parameter(self, project_id: str, parameter_id: str) -> None:
         """Remove a parameter. Mappings that name it no longer send it.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from pushhub.hub.api.answers import NOTHING, listed
 from pushhub.hub.api.call import STORE, HubCall
 from pushhub.hub.api.settings import MAPPINGS
-from pushhub.hub.wire.fields import InvalidObject
+from pushhub.hub.wire.fields import Fields, InvalidObject
+from pushhub.hub.wire.objects import read_integration, read_sign_up
 from pushhub.hub.wire.views import integration_view
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
@@ -26,7 +27,8 @@ def _list(hub: HubUseCases, call: HubCall) -> Response:
 
 
 def _register(hub: HubUseCases, call: HubCall) -> Response:
-    integration = hub.integrations.register(call.store, call.wrapped("integration"))
+    fields = Fields(call.wrapped("integration"))
+    integration = hub.integrations.register(call.store, read_integration(fields, hub.integrations.new()))
     return Response(status=201, body=integration_view(integration, call.store, made=True))
 
 
@@ -36,7 +38,9 @@ def _show(hub: HubUseCases, call: HubCall) -> Response:
 
 
 def _change(hub: HubUseCases, call: HubCall) -> Response:
-    integration = hub.integrations.change(call.store, call.id, call.wrapped("integration"))
+    found, fields = call.id, Fields(call.wrapped("integration"))
+    before = hub.integrations.integration(call.store, found)
+    integration = hub.integrations.change(call.store, read_integration(fields, before), before)
     return Response(status=200, body=integration_view(integration, call.store))
 
 
@@ -52,7 +56,9 @@ def _sign_up(hub: HubUseCases, call: HubCall) -> Response:
     services = [enabled] if isinstance(enabled, str) else enabled
     if not isinstance(services, list) or not all(isinstance(each, str) for each in services):
         raise InvalidObject({"enabled": ["must be names of services"]})
-    integration = hub.integrations.sign_up(call.store, call.id, parameters, services)
+    integration = hub.integrations.integration(call.store, call.id)
+    signed = read_sign_up(integration, parameters, call.store, hub.settings.parameters)
+    hub.integrations.sign_up(call.store, integration, signed, services)
     return Response(status=200, body=integration_view(integration, call.store))
 
 

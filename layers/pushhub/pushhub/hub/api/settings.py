@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pushhub.hub.api.answers import NOTHING, listed
 from pushhub.hub.api.call import STORE, HubCall
-from pushhub.hub.wire.mapping import mapping_view
+from pushhub.hub.wire.fields import Fields
+from pushhub.hub.wire.mapping import mapping_view, wanted_mapping
+from pushhub.hub.wire.objects import read_parameter, read_scheduler
 from pushhub.hub.wire.views import parameter_view, scheduler_view
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
     from pushhub.hub.api.use_cases import HubUseCases
+    from pushhub.hub.model.mapping import ServiceMapping
+    from pushhub.hub.model.schedule import Scheduler
 
 T = TypeVar("T")
 
@@ -27,8 +31,8 @@ class Kind(Generic[T]):
         noun: What it is called.
         stored: Lists a store's.
         show: Finds one by its id.
-        make: Makes one from its fields.
-        change: Changes one by its id.
+        make: Makes one of a store's from its fields.
+        change: Changes one of a store's.
         delete: Removes one by its id.
         view: Renders one of a store's.
     """
@@ -36,8 +40,8 @@ class Kind(Generic[T]):
     noun: str
     stored: Callable[[HubUseCases], Callable[[str], Iterable[T]]]
     show: Callable[[HubUseCases], Callable[[str, str], T]]
-    make: Callable[[HubUseCases], Callable[[str, Mapping[str, Any]], T]]
-    change: Callable[[HubUseCases], Callable[[str, str, Mapping[str, Any]], T]]
+    make: Callable[[HubUseCases, str, Fields], T]
+    change: Callable[[HubUseCases, str, Fields, T], T]
     delete: Callable[[HubUseCases], Callable[[str, str], None]]
     view: Callable[[T, str], dict[str, Any]]
 
@@ -49,10 +53,12 @@ class Kind(Generic[T]):
         return self._one(self.show(hub)(call.store, call.id), call)
 
     def _make(self, hub: HubUseCases, call: HubCall) -> Response:
-        return self._one(self.make(hub)(call.store, call.wrapped(self.noun)), call, status=201)
+        return self._one(self.make(hub, call.store, Fields(call.wrapped(self.noun))), call, status=201)
 
     def _change(self, hub: HubUseCases, call: HubCall) -> Response:
-        return self._one(self.change(hub)(call.store, call.id, call.wrapped(self.noun)), call)
+        found, fields = call.id, Fields(call.wrapped(self.noun))
+        before = self.show(hub)(call.store, found)
+        return self._one(self.change(hub, call.store, fields, before), call)
 
     def _delete(self, hub: HubUseCases, call: HubCall) -> Response:
         self.delete(hub)(call.store, call.id)
@@ -81,12 +87,20 @@ class Kind(Generic[T]):
         yield Route("DELETE", one, self._delete, name=f"hub.delete_{self.noun}", summary=f"Delete {a_noun}")
 
 
+def _put_mapping(hub: HubUseCases, store: str, fields: Fields, before: ServiceMapping) -> ServiceMapping:
+    return hub.of_store.put_mapping(store, wanted_mapping(fields, before))
+
+
+def _put_scheduler(hub: HubUseCases, fields: Fields, before: Scheduler) -> Scheduler:
+    return hub.of_store.put_scheduler(read_scheduler(fields, before), before)
+
+
 MAPPINGS = Kind(
     noun="mapping",
     stored=lambda hub: hub.settings.mappings,
     show=lambda hub: hub.of_store.mapping,
-    make=lambda hub: hub.of_store.make_mapping,
-    change=lambda hub: hub.of_store.change_mapping,
+    make=lambda hub, store, fields: _put_mapping(hub, store, fields, hub.of_store.new_mapping()),
+    change=_put_mapping,
     delete=lambda hub: hub.of_store.delete_mapping,
     view=mapping_view,
 )
@@ -94,8 +108,8 @@ SCHEDULERS = Kind(
     noun="scheduler",
     stored=lambda hub: hub.settings.schedulers,
     show=lambda hub: hub.of_store.scheduler,
-    make=lambda hub: hub.of_store.make_scheduler,
-    change=lambda hub: hub.of_store.change_scheduler,
+    make=lambda hub, store, fields: _put_scheduler(hub, fields, hub.of_store.new_scheduler(store)),
+    change=lambda hub, _, fields, before: _put_scheduler(hub, fields, before),
     delete=lambda hub: hub.of_store.delete_scheduler,
     view=lambda scheduler, _: scheduler_view(scheduler),
 )
@@ -103,8 +117,12 @@ PARAMETERS = Kind(
     noun="parameter",
     stored=lambda hub: hub.settings.parameters,
     show=lambda hub: hub.of_store.parameter,
-    make=lambda hub: hub.of_store.make_parameter,
-    change=lambda hub: hub.of_store.change_parameter,
+    make=lambda hub, store, fields: hub.of_store.make_parameter(
+        read_parameter(fields, None, store, hub.settings.parameters)
+    ),
+    change=lambda hub, store, fields, before: hub.of_store.change_parameter(
+        read_parameter(fields, before, store, hub.settings.parameters)
+    ),
     delete=lambda hub: hub.of_store.delete_parameter,
     view=lambda parameter, _: parameter_view(parameter),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pushhub.base.credentials import MASK
@@ -29,6 +29,34 @@ MAX_VALUE = 2000
 """Longest value of a filter, in characters."""
 LONGEST_WAIT_S = 604_800
 """Seconds; the longest first wait and cap of a back-off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedMapping:
+    """A mapping as its owner wants it.
+
+    Attributes:
+        mapping: With the signing keys and gates that it has had.
+        signing: The change of its signing keys.
+        gates: The change of its gates.
+    """
+
+    mapping: ServiceMapping
+    signing: SigningChange
+    gates: GateChange
+
+
+def wanted_mapping(fields: Fields, mapping: ServiceMapping) -> WantedMapping:
+    """What a request asks for.
+
+    Args:
+        fields: As sent; absent ones keep their values.
+        mapping: As :func:`read_mapping`.
+
+    Raises:
+        InvalidObject: Something is wrong.
+    """
+    return WantedMapping(mapping=read_mapping(fields, mapping), signing=read_signing(fields), gates=read_gates(fields))
 
 
 def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:

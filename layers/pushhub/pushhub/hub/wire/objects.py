@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from pushhub.hub.model.message import HubMessage, is_message_type
 from pushhub.hub.model.parameters import DataType, Parameter, data_type_of
 from pushhub.hub.model.schedule import Scheduler, period_ms
 from pushhub.hub.wire.answer import MAX_VALUE
+from pushhub.hub.wire.discovery import declared_types
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.mapping import read_token
@@ -59,9 +61,8 @@ def read_pushed(body: bytes) -> tuple[HubMessage, dict[str, Any]]:
     return message, submitted
 
 
-def read_scheduler(fields: Fields, scheduler: Scheduler, now: int) -> Scheduler:
-    """``scheduler`` updated with the fields that were sent; if its interval changed, its next tick is one period from
-    now.
+def read_scheduler(fields: Fields, scheduler: Scheduler) -> Scheduler:
+    """``scheduler`` updated with the fields that were sent.
 
     Raises:
         InvalidObject: Something is wrong.
@@ -71,25 +72,25 @@ def read_scheduler(fields: Fields, scheduler: Scheduler, now: int) -> Scheduler:
         fields.error("key", "must be a message type such as acme:order:poll")
     count = fields.whole("count", scheduler.count, least=1, most=1_000_000) or scheduler.count
     interval = fields.text("interval", scheduler.interval, required=True)
-    read = replace(scheduler, key=key, count=count, interval=interval)
     try:
-        period = period_ms(count, interval)
+        period_ms(count, interval)
     except Invalid as error:
         fields.error(error.message.partition(" ")[0], error.message.partition(" ")[2])
-        period = 0
     fields.check()
-    unchanged = (read.count, read.interval) == (scheduler.count, scheduler.interval) and scheduler.version > 0
-    return read if unchanged else replace(read, next_at=now + period)
+    return replace(scheduler, key=key, count=count, interval=interval)
 
 
-def read_parameter(fields: Fields, parameter: Parameter | None, project: str, now: int) -> Parameter:
-    """A parameter with the fields that were sent.
+def read_parameter(
+    fields: Fields, parameter: Parameter | None, project: str, stored: Callable[[str], Iterable[Parameter]]
+) -> Parameter:
+    """A parameter with the fields that were sent. ``********``, as the API shows secrets, stands for its stored value.
+    When it was set is left open.
 
     Args:
         fields: As sent.
-        parameter: The stored one, whose name stays; None for a new one.
+        parameter: The stored one, whose name stays; None for one that may be new.
         project: Its store.
-        now: Epoch milliseconds.
+        stored: Lists a store's.
 
     Raises:
         InvalidObject: Something is wrong.
@@ -107,7 +108,48 @@ def read_parameter(fields: Fields, parameter: Parameter | None, project: str, no
     if len(json.dumps(value)) > MAX_VALUE:
         fields.error("value", f"is longer than {MAX_VALUE} characters")
     fields.check()
-    return Parameter(project=project, name=name, value=value, data_type=DataType(kind), as_of=now)
+    if value == MASK:
+        found = [each.value for each in stored(project) if each.name == name]
+        if not found:
+            raise InvalidObject({"value": [f"is {MASK}, which stands for a stored value"]})
+        value = found[0]
+    return Parameter(project=project, name=name, value=value, data_type=DataType(kind), as_of=0)
+
+
+def read_sign_up(
+    integration: Integration,
+    given: Mapping[str, Any],
+    project: str,
+    stored: Callable[[str], Iterable[Parameter]],
+) -> list[Parameter]:
+    """The parameters of a sign-up, each with the type that the endpoint declares.
+
+    Args:
+        integration: The integration.
+        given: Name to value; names with or without the endpoint's prefix.
+        project: Its store.
+        stored: Lists a store's.
+
+    Raises:
+        InvalidObject: One of them is wrong.
+    """
+    prefix = f"{integration.name}."
+    types: dict[str, DataType] = {}
+    for service in integration.endpoint.services if integration.endpoint else ():
+        types |= declared_types(service)
+    signed: list[Parameter] = []
+    errors: list[str] = []
+    for name, value in given.items():
+        short = name.removeprefix(prefix)
+        fields = Fields({"name": prefix + short, "value": value, "data_type": types.get(short)})
+        try:
+            signed.append(read_parameter(fields, None, project, stored))
+        except InvalidObject as error:
+            told = (f"{field} {message}" for field, each in error.errors.items() for message in each)
+            errors += [f"{short}: {message}" for message in told]
+    if errors:
+        raise InvalidObject({"parameters": errors})
+    return signed
 
 
 def _typed(value: Any, kind: DataType) -> Any:
