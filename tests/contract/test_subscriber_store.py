@@ -101,15 +101,15 @@ def test_one_has_the_turn_until_it_is_given_back_or_over(subscriber_store: Subsc
     # Given a turn that nobody ever had
     assert store.flow(FLOW) is None
     assert store.take_turn(FLOW, "a", TERMS, now=NOW, until=NOW + 100) == FlowState(terms=TERMS)
-    assert store.flow(FLOW) == FlowState(terms=TERMS, until=NOW + 100)
+    assert store.flow(FLOW) == FlowState(terms=TERMS, until=NOW + 100, places=1)
     # Then nobody else gets it before its time is over, nor after it was extended
     assert store.take_turn(FLOW, "b", TERMS, now=NOW + 99, until=NOW + 999) is None
     extended = store.take_turn(FLOW, "a", TERMS, now=NOW + 50, until=NOW + 200)
-    assert extended == FlowState(terms=TERMS, until=NOW + 100)
+    assert extended == FlowState(terms=TERMS, until=NOW + 100, places=1)
     assert store.take_turn(FLOW, "b", TERMS, now=NOW + 100, until=NOW + 999) is None
     # And who gets it when it is over is told that it was not given back
     assert store.take_turn(FLOW, "b", SLOWER, now=NOW + 200, until=NOW + 300) == FlowState(
-        terms=SLOWER, until=NOW + 200
+        terms=SLOWER, until=NOW + 200, places=1
     )
     # When the former one gives it back, then that is void
     store.give_back(FLOW, "a", mark=5, places=6)

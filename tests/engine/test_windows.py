@@ -258,6 +258,84 @@ def test_what_a_prompt_one_earned_elsewhere_is_known_here_until_it_is_slow() -> 
     assert not known.admits(ONE, SLOW_MS + 1)
 
 
+def tried_at_once(known: Windows, key: Key, now: int, **how: bool) -> int:
+    """Begin as many attempts as possible in the subscriber's turn; returns their number."""
+    count = 0
+    while known.admits(key, now, in_turn=True, roomy=True, **how):
+        known.begin(key, now)
+        count += 1
+    return count
+
+
+def test_one_that_is_met_for_the_first_time_is_tried_with_ten_and_goes_on_from_what_it_answered() -> None:
+    # Given a subscriber whose turn nobody had before
+    known = Windows()
+    known.meet(ONE, 0)
+    # Then it has one attempt outside of its turn, or where few threads are free, and otherwise ten
+    assert begun_at_once(known, ONE, 0) == 1
+    assert not known.admits(ONE, 0, in_turn=True)
+    assert tried_at_once(known, ONE, 0) == windows.MET_WITH - 1
+    # When they are answered, slowly, then it has earned a place with each, and is never asked for less meanwhile
+    for answered in range(1, windows.MET_WITH + 1):
+        known.end(ONE, 0, 6_000)
+        assert tried_at_once(known, ONE, 6_000, alone=True) == 1 + (answered == windows.MET_WITH)
+        assert known.places(ONE, 6_000) == 1 + answered
+    # And once that turn is over, only what it has earned counts
+    known.met(ONE)
+    known.meet(OTHER, 0)
+    known.met(OTHER)
+    assert tried_at_once(known, OTHER, 0) == 1
+
+
+def test_one_that_is_met_and_hangs_has_one_attempt_at_a_time_as_soon_as_that_is_known() -> None:
+    known, times_out = Windows(), 10_000
+    known.meet(ONE, 0)
+    assert tried_at_once(known, ONE, 0) == windows.MET_WITH
+    # When it has not answered for five seconds, then nothing more begins, though some are over
+    known.end(ONE, 0, 100, answered=None)
+    assert not known.admits(ONE, SLOW_MS + 1, in_turn=True, roomy=True)
+    # And when the others have not been answered in time, then one at a time does
+    for _ in range(windows.MET_WITH - 1):
+        known.end(ONE, 0, times_out, answered=False)
+    assert tried_at_once(known, ONE, times_out, alone=True) == 1
+    # And one that is known to hang is not met
+    known.end(ONE, times_out, 2 * times_out, answered=False)
+    known.meet(ONE, 2 * times_out)
+    assert tried_at_once(known, ONE, 2 * times_out) == 1
+    # Nor is one in a run whose former one broke off
+    known.meet(OTHER, 0)
+    known.start_over()
+    assert tried_at_once(known, OTHER, 0) == 1
+
+
+def test_those_that_are_met_share_ten_with_the_slow_ones_of_their_project_and_take_none_from_those() -> None:
+    known, now = Windows(), SLOW_MS + 1
+    slow: Key = ("p", "q", "slow")
+    # Given a slow one that has earned four places and uses three of them
+    known.begin(slow, 0)
+    known.end(slow, 0, now)
+    known.grant(slow, 4, now)
+    for _ in range(3):
+        known.begin(slow, now)
+    # When two others are met, then they begin so many more that it is ten in all, but each at least one
+    known.meet(ONE, now)
+    known.meet(OTHER, now)
+    assert tried_at_once(known, ONE, now) == windows.SLOW_OF_A_PROJECT - 3
+    assert tried_at_once(known, OTHER, now) == 1
+    # And once they count as slow, too, the first one has its places nevertheless
+    assert known.slow(ONE, now + SLOW_MS + 1)
+    assert tried_at_once(known, slow, now + SLOW_MS + 1) == 1
+    # And ten that hang, and a project that is crowded, leave nothing to try with
+    hanging(known, "q", windows.SLOW_OF_A_PROJECT, 0)
+    waits: Key = ("q", "q", "waits")
+    known.begin(waits, 0)
+    known.end(waits, 0, now)
+    assert known.crowded(waits, now)
+    known.start_over()
+    known.meet(("q", "q", "met"), now)
+    assert tried_at_once(known, ("q", "q", "met"), now) == 1
+
+
 def test_slow_ones_of_a_crowded_project_begin_one_attempt_each() -> None:
     # Given a slow subscriber that has all places of its project
     known, now = Windows(), 10_000

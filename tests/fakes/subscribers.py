@@ -64,7 +64,7 @@ class FakeSubscribers:
             before = replace(self._flows.get(key) or FlowState(terms=terms), terms=terms)
             if before.until > now and self._holders.get(key) != holder:
                 return None
-            self._flows[key] = replace(before, until=until)
+            self._flows[key] = replace(before, until=until, places=before.places or 1)
             self._holders[key] = holder
             return before
 

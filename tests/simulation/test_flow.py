@@ -18,7 +18,7 @@ from simulation.scheduler import SECOND
 from pushhub.engine.model.flow import BURST_MS, Limits, Pace
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 from pushhub.engine.turns import Turns
-from pushhub.engine.windows import SLOW_ALONE, SLOW_OF_A_PROJECT
+from pushhub.engine.windows import MET_WITH, SLOW_ALONE, SLOW_OF_A_PROJECT
 
 CHANCE = Random("flow/1")
 RATES = [0.1, *(round(10 ** CHANCE.uniform(-1, 2), 3) for _ in range(4))]
@@ -183,17 +183,29 @@ def test_a_healthy_subscriber_that_takes_its_time_gets_its_messages(takes_ms: in
     bench = Bench(f"slow/{takes_ms}/{runs}", takes_ms=lambda _: takes_ms, runs=runs)
     with bench.running():
         bench.post(30)
-        start = bench.account.scheduler.now
-        bench.goes_on(100)
-        assert len({*bench.receiver.ids}) == 30
-        # And it has earned more places than one
-        assert bench.receiver.most_at_once > 1
-        # And a trickle after that finds it without anything waiting
-        assert bench.receiver.at_once(start + 99 * SECOND) <= 10
-        for number in range(10):
-            bench.post(1, after=2.0 * number)
         bench.goes_on(40)
-    assert len({*bench.receiver.ids}) == 40
+        # Then all have begun after three answers, as ten at a time are tried before it is known (it was five)
+        assert len({*bench.receiver.ids}) == 30
+        lasted_ms = (bench.receiver.begun[-1] - bench.receiver.begun[0]) // 1_000
+        assert lasted_ms <= 3 * takes_ms + 2_000
+        # And it has earned more places than those
+        assert bench.receiver.most_at_once > SLOW_OF_A_PROJECT
+        # And a trickle after that finds it without anything waiting
+        for number in range(5):
+            bench.post(1, after=2.0 * number)
+        bench.goes_on(20)
+    assert len({*bench.receiver.ids}) == 35
+
+
+def test_a_rate_is_kept_from_the_first_second_by_one_that_needs_several_at_a_time() -> None:
+    # Given a new subscriber that is slow, whose rate needs nine requests at a time
+    bench = Bench("new/1", limits=Limits(rate_per_s=1.5), takes_ms=lambda _: 6_000, runs=4)
+    with bench.running():
+        bench.post(90)
+        bench.goes_on(50)
+    # Then it has its rate in any half minute, also in the first, in which it moves to the slow lane
+    assert len({*bench.receiver.ids}) == len(bench.receiver.ids)
+    assert out_of_rate(bench, 1.5, WINDOW_S) == []
 
 
 def test_a_slow_subscriber_that_is_alone_gets_what_it_can_take() -> None:
@@ -252,8 +264,6 @@ def test_nothing_is_posted_twice_when_a_run_ends_and_another_takes_the_turn(
     if limits is None:
         assert receiver.most_at_once <= SLOW_ALONE
     else:
-        # But for the first answers, by which it is learned how many at a time it takes
-        receiver.begun = [each for each in receiver.begun if each > receiver.begun[0] + 15 * SECOND]
         assert out_of_rate(bench, limits.rate_per_s or 0, WINDOW_S) == []
 
 
@@ -267,15 +277,18 @@ def test_a_turn_that_leaves_its_attempts_to_the_next_would_be_seen() -> None:
     assert len({*bench.receiver.ids}) < len(bench.receiver.ids)
 
 
-def test_a_subscriber_that_never_answers_gets_one_request_at_a_time() -> None:
-    bench = Bench("hangs/1", takes_ms=lambda _: 10**7, runs=50)
+@pytest.mark.parametrize("limits", [None, Limits(rate_per_s=20)])
+def test_a_subscriber_that_never_answers_gets_one_request_at_a_time(limits: Limits | None) -> None:
+    bench = Bench("hangs/1", limits=limits, takes_ms=lambda _: 10**7, runs=4)
     with bench.running():
-        bench.post(1_000)
-        bench.goes_on(300)
+        bench.post(500)
+        bench.goes_on(100)
         start = bench.receiver.begun[0]
-    late = [each for each in bench.receiver.begun if each > start + 60 * SECOND]
-    # Its timeout is ten seconds
-    assert 0 < len(late) <= 240 / 10 + 2
+    # Its timeout is ten seconds: once those have failed that it was met with, in each lane, one at a time begins
+    late = [each for each in bench.receiver.begun if each > start + 20 * SECOND]
+    assert len(bench.receiver.begun) - len(late) <= 2 * MET_WITH + 4
+    assert 0 < len(late) <= 80 / 10 + 1
+    assert all(after - before >= 10 * SECOND for before, after in pairwise(late))
 
 
 def _keeps_places(real: Callable[..., None]) -> Callable[..., None]:

@@ -388,7 +388,9 @@ class Push:
         """Whether there is a thread for another attempt at a subscriber."""
         if several and self._windows.held(key[0]) >= SHARE_OF_A_PROJECT:
             return False
-        return len(run.running) < AT_ONCE and self._windows.admits(key, now, in_turn=in_turn, alone=alone)
+        running = len(run.running)
+        roomy = running < AT_ONCE // 2
+        return running < AT_ONCE and self._windows.admits(key, now, in_turn=in_turn, alone=alone, roomy=roomy)
 
     def _submit(
         self, run: _Run, received: Received, stored: Delivery | None, key: Key, turn: Turn | None = None
@@ -453,7 +455,10 @@ class Push:
         if taken is None:
             return None
         turn, places = taken
-        self._windows.grant(turn.window, places, self._clock.now())
+        if places:
+            self._windows.grant(turn.window, places, self._clock.now())
+        elif not turn.part:
+            self._windows.meet(turn.window, self._clock.now())
         return turn
 
     def _answer(self, run: _Run, calls: Sequence[Received]) -> None:
@@ -629,9 +634,11 @@ class Push:
         self._put_back(run, turn)
         waits = call_ms is not None and bool(turn.lined or turn.in_hand or turn.kept)
         to = run.slow if run.slow and (run.is_slow_lane or self._is_slow(turn.window, self._clock.now())) else None
+        places = self._windows.places(turn.window, self._clock.now())
+        self._windows.met(turn.window)
         again = self._turns.give_back(
             turn,
-            places=self._windows.places(turn.window, self._clock.now()),
+            places=places,
             call_ms=call_ms if waits else None,
             to=to or self._queues.retry,
             under_way=[each.received for each in run.running.values() if each.turn is turn],

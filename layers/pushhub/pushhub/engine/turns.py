@@ -294,7 +294,7 @@ class Turns:
         """Take the turn at a subscriber, or of a part of its rate, unless somebody else has it.
 
         Returns:
-            The turn, and how many concurrent attempts the subscriber had earned.
+            The turn, and how many concurrent attempts the subscriber had earned; 0 if nobody has had it before.
 
         Raises:
             Unavailable: The effect is unknown.
@@ -335,7 +335,7 @@ class Turns:
                 return None
             turn, places = taken
         else:
-            places = 0
+            places = 1
         turn.lined, turn.looks_at, turn.called_at = True, 0, 0
         # The terms stored there may be older than the parts of the rate.
         turn.unsure = bool(turn.terms.limits.rate_per_s or turn.part)

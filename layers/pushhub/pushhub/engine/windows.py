@@ -4,8 +4,9 @@ for prompt ones.
 An attempt waiting for its answer holds a thread for as long as the subscriber takes, possibly three minutes. So a
 subscriber starts with one attempt at a time, gets one more with each prompt answer (like TCP's slow start), and drops
 back to one when an answer is slow. In the slow lane, one that does answer, within its own time limit, earns more even
-so, and falls back to one when it does not. An execution environment keeps this in memory; at worst it starts learning
-again.
+so, and falls back to one when it does not. One that is met for the first time, in a turn that nobody had before, is
+tried with several at once, so that what answers slowly need not learn from one answer after the other. An execution
+environment keeps this in memory; at worst it starts learning again.
 
 A project with fifty hanging endpoints must affect the others like a single slow neighbour, so all of its slow
 subscribers share a few attempts; one with fifty prompt endpoints must not hold all threads while another waits. An
@@ -37,6 +38,11 @@ SLOW_ALONE = SHARE_OF_A_PROJECT
 time and so free their threads.
 """
 
+MET_WITH = SLOW_OF_A_PROJECT
+"""Concurrent attempts at a subscriber that is met for the first time, until it has shown what it takes or has failed to
+answer in time (decision 0150).
+"""
+
 SLOW_MS = 5_000
 """An answer that takes this long is slow; so is a subscriber that has kept a request waiting for this long."""
 
@@ -60,6 +66,7 @@ Key = tuple[str, str, str]
 class _Window:
     allowed: int = FIRST
     places: int = FIRST
+    tried: int = 0
     slow_until: int = 0
     begun: list[int] = field(default_factory=list)
     told_at: int | None = None
@@ -71,6 +78,11 @@ class _Window:
     def waits(self, now: int, than_ms: int) -> bool:
         """Whether an attempt has been in progress for longer than ``than_ms``."""
         return bool(self.begun) and now - self.begun[0] > than_ms
+
+    @property
+    def untold(self) -> bool:
+        """Whether it is tried with several attempts, and has answered none of them late and in time."""
+        return self.tried > FIRST and self.places == FIRST
 
 
 class Windows:
@@ -88,6 +100,7 @@ class Windows:
         """Forget all attempts: those that an aborted run began are no longer in progress."""
         for window in self._windows.values():
             window.begun.clear()
+            window.tried = 0
         self._under_way.clear()
         self._held.clear()
         self._begun.clear()
@@ -102,18 +115,29 @@ class Windows:
         window = self._windows.get(key)
         return window is not None and window.slow(now)
 
-    def admits(self, key: Key, now: int, *, in_turn: bool = False, alone: bool = False) -> bool:
-        """Whether another attempt may begin; a slow subscriber has the places it has earned ``in_turn`` only, where no
-        other run makes attempts at it, and more than :data:`SLOW_OF_A_PROJECT` while its project is ``alone``.
+    def admits(self, key: Key, now: int, *, in_turn: bool = False, alone: bool = False, roomy: bool = False) -> bool:
+        """Whether another attempt may begin.
+
+        Args:
+            key: The subscriber.
+            now: The time.
+            in_turn: Whether no other run makes attempts at it: only then a slow one has the places it has earned.
+            alone: Whether its project is the only one here: only then slow ones that answer have more than
+                :data:`SLOW_OF_A_PROJECT`.
+            roomy: Whether so many threads are free that some may be used to try one that is met for the first time.
         """
         window = self._windows.get(key)
         if window is None:
             return True
+        spread = in_turn and now >= self._crowded.get(key[0], 0)
+        tried = window.tried if spread and roomy else FIRST
         if window.slow(now):
-            most = window.places if in_turn and now >= self._crowded.get(key[0], 0) else FIRST
+            most = max(window.places, FIRST if window.untold else tried) if spread else FIRST
             together = SLOW_ALONE if alone and most > FIRST else SLOW_OF_A_PROJECT
             return len(window.begun) < min(most, together) and self._slow_of(key[0], now) < together
-        return len(window.begun) < window.allowed
+        if len(window.begun) < window.allowed:
+            return True
+        return len(window.begun) < tried and self._slow_or_tried_of(key[0], now) < SLOW_OF_A_PROJECT
 
     def crowded(self, key: Key, now: int) -> bool:
         """Whether a slow subscriber has no attempt in progress and may begin none, because others of its project have
@@ -126,10 +150,14 @@ class Windows:
         return True
 
     def places(self, key: Key, now: int) -> int:
-        """Concurrent attempts that a subscriber has earned, as a slow one if it is slow."""
+        """Concurrent attempts that a subscriber has earned, as a slow one if it is slow; 0 if it was met for the first
+        time, and has neither answered nor failed to.
+        """
         window = self._windows.get(key)
         if window is None:
             return FIRST
+        if window.untold and window.allowed == FIRST:
+            return 0
         return window.places if window.slow(now) else window.allowed
 
     def grant(self, key: Key, places: int, now: int) -> None:
@@ -138,6 +166,19 @@ class Windows:
         window.places = min(SLOW_OF_A_PROJECT, max(window.places, places))
         if not window.slow(now):
             window.allowed = min(MOST, max(window.allowed, places))
+
+    def meet(self, key: Key, now: int) -> None:
+        """Nobody has had a subscriber's turn before: it may be tried with :data:`MET_WITH` attempts at once, unless it
+        has failed to answer in time here.
+        """
+        window = self._windows.setdefault(key, _Window())
+        window.tried = 0 if window.slow(now) and window.places == FIRST else MET_WITH
+
+    def met(self, key: Key) -> None:
+        """The first turn at a subscriber is over."""
+        window = self._windows.get(key)
+        if window is not None:
+            window.tried = 0
 
     def holds_up(self, key: Key, now: int, *, in_turn: bool = False) -> bool:
         """Whether an order for a subscriber would hold up others: the subscriber is slow, or is keeping its orders
@@ -198,6 +239,7 @@ class Windows:
         if now - begun > SLOW_MS:
             window.allowed, window.slow_until = FIRST, now + REMEMBERED_MS
             window.places = min(SLOW_ALONE, window.places + 1) if answered else FIRST
+            window.tried = window.tried if answered else 0
         elif answered is not None:
             window.allowed, window.slow_until = min(MOST, window.allowed + 1), 0
 
@@ -218,6 +260,13 @@ class Windows:
         return sum(window.allowed == FIRST and window.waits(now, HOLD_MS) for window in windows)
 
     def _slow_of(self, project: str, now: int) -> int:
-        """Number of attempts in progress at slow subscribers of a project."""
+        """Number of attempts in progress at slow subscribers of a project. One that is met for the first time takes no
+        more from the others than its first.
+        """
         windows = (self._windows[key] for key in self._under_way.get(project, ()))
-        return sum(len(window.begun) for window in windows if window.slow(now))
+        return sum(FIRST if window.untold else len(window.begun) for window in windows if window.slow(now))
+
+    def _slow_or_tried_of(self, project: str, now: int) -> int:
+        """Number of attempts in progress at subscribers of a project that are slow, or met for the first time."""
+        windows = (self._windows[key] for key in self._under_way.get(project, ()))
+        return sum(len(window.begun) for window in windows if window.tried or window.slow(now))

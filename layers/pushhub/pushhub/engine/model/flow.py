@@ -108,14 +108,14 @@ class FlowState:
         terms: As the last one who had the turn knew them.
         until: Until when somebody has the turn; 0 when it was given back.
         mark: When the next attempt may begin by the rate, as of the last turn that was given back.
-        places: Concurrent attempts that the subscriber had earned then.
+        places: Concurrent attempts that the subscriber had earned then; 0 if nobody has had the turn before.
         called_at: When a call that is on its way arrives, or the last one has; 0 for none.
     """
 
     terms: Terms
     until: int = 0
     mark: int = 0
-    places: int = 1
+    places: int = 0
     called_at: int = 0
 
 

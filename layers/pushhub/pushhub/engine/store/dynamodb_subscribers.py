@@ -352,11 +352,13 @@ def _decode_terms(holder: Item) -> Terms:
 
 def _decode_flow(item: Item, *, before: bool) -> FlowState:
     """The state of a flow, as stored or (``before``) as it was before the turn was taken."""
+    until = int(item["before" if before else "until"]["N"])
     return FlowState(
         terms=_decode_terms(item["terms"]),
-        until=int(item["before" if before else "until"]["N"]),
+        until=until,
         mark=numbers(item, "mark") or 0,
-        places=numbers(item, "places") or 1,
+        # Whoever had it and never gave it back has left nothing but its end.
+        places=numbers(item, "places") or (1 if until else 0),
         called_at=numbers(item, "called_at") or 0,
     )
 
