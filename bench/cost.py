@@ -105,9 +105,10 @@ class Hub:
         behind_ms: How far the functions' clock is behind, as runs take longer on this machine than on AWS.
     """
 
-    def __init__(self, meter: Meter, sqs: Any, dynamodb: Any) -> None:
+    def __init__(self, meter: Meter, sqs: Any, dynamodb: Any, s3: Any = None) -> None:
         self.meter = meter
         self.sqs = sqs
+        self.s3 = s3
         self.dynamodb = dynamodb
         self.behind_ms = 0.0
         source = self.source = template.load(ROOT / "template.yaml")
@@ -140,8 +141,8 @@ class Hub:
         # The attempts of a batch are made, and their outcomes written, side by side.
         outcomes = self.meter.calls["PutItem"] + self.meter.calls["BatchExecuteStatement"]
         in_a_row: float = calls if name != "push" else calls - outcomes + 1
-        if name == "wake":
-            # It looks at several shards at a time.
+        if name in {"wake", "sweep"}:
+            # It looks at several shards at a time, or reads several objects.
             in_a_row = calls - self.meter.aside * (1 - 1 / LOOKS)
         core = min(1.0, self.memory_mb[name] / 1769)
         took_ms = max(0.0, cpu_ms) / core + in_a_row * CALL_MS + waits_ms
@@ -466,7 +467,7 @@ def bench() -> Iterator[Bench]:
         aws.kms() as (_, key),
         sink(0) as port,
         metered() as meter,
-        clock_of(Hub(meter, sqs, dynamodb)) as hub,
+        clock_of(Hub(meter, sqs, dynamodb, s3)) as hub,
     ):
         names = (
             "PUSH_QUEUE_URL",

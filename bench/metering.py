@@ -147,6 +147,12 @@ class Meter:
         # The SDK makes a file of the bytes that it is given.
         self.bytes_put += parameters["Body"].getbuffer().nbytes
 
+    def _ListObjectsV2(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self.units["s3_put"] += 1  # the price of a listing
+
+    def _PutEvents(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
+        self.units["scheduler_invocation"] += len(parameters["Entries"])  # a dollar a million, as that
+
     def _GetObject(self, parameters: dict[str, Any], answer: dict[str, Any]) -> None:
         self.units["s3_get"] += 1
 

@@ -8,14 +8,16 @@ runs begin; a hub that gets one now and then pays for a run of each function for
 
 At rest means without any message. Counted from the template with its defaults: alarms beyond the ten that are free,
 keys, the secret, receives of the queues that start functions (Lambda reads each with five long polls of 20 seconds),
-the nightly report (two workers, four minutes), and what the runs by the clock call and take, metered on empty tables
-over an hour; wake's pulses among them, each of which is a run of records. Not counted: free tiers other than that of
-alarms, the storage of what is left, data out.
+the delivery report (two workers, four minutes) on one night of 28, sweep's look at the records on the others, and what
+the runs by the clock call and take, metered on empty tables over an hour; wake's pulses among them, each of which is a
+run of records. Not counted: free tiers other than that of alarms, the storage of what is left, data out.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,8 +29,14 @@ from tests.template.cloudformation import deployed
 from bench.cost import Account, Bench, bench, least, queued, run, scan, shown
 from bench.kept_cost import MONTH_S, records_event
 from bench.tables import options_of, save, table
+from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
+from pushhub.engine.model.pulse import Pulse, pulse_time
 from pushhub.engine.model.record import PULSE, PULSE_EVERY_S
+from pushhub.engine.nights import GRACE_MS, LONGEST_MS
+from pushhub.engine.store.aws_nights import DECIDED
+from pushhub.engine.store.dynamodb_pulses import DynamoDBPulses
+from pushhub.engine.store.s3_records import S3RecordStore
 
 FREE_ALARMS = 10
 POLLERS = 5
@@ -36,7 +44,8 @@ POLLERS = 5
 (https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html)."""
 LONG_POLL_S = 20
 REPORT_S = 240
-"""How long the nightly report takes, of which two minutes are starting."""
+"""How long the delivery report takes, of which two minutes are starting."""
+RECORDS, NIGHT_S = "records", 86_400
 BATCHES = ((100, 10), (31, 3), (10, 1), (1, 1))
 """Messages of the stream in a run of dispatch, messages of the queue in a run of push."""
 MONTHS = ((10_000, (1, 1)), (1_000_000, (1, 1)), (100_000_000, (10, 1)), (10_000_000_000, (100, 10)))
@@ -64,7 +73,8 @@ def standing() -> Iterator[tuple[str, str, float]]:
     yield "empty receives", f"{len(read)} queues", receives * PRICES["sqs_standard_request"]
     (job,) = (each["Properties"] for each in resources.values() if each["Type"] == "AWS::Glue::Job")
     price = PRICES["glue_flex_dpu_hour" if job.get("ExecutionClass") == "FLEX" else "glue_dpu_hour"]
-    yield "the report", f"{REPORT_S} s a night", 2 * REPORT_S / 3_600 * MONTH_S / 86_400 * price
+    runs = MONTH_S / NIGHT_S / (LONGEST_MS / 1000 / NIGHT_S + 1)
+    yield "the report", f"{runs:.1f} runs of {REPORT_S} s", 2 * REPORT_S / 3_600 * runs * price
 
 
 def clocked(made: Bench) -> Iterator[tuple[str, str, float]]:
@@ -98,6 +108,38 @@ def pulses(made: Bench) -> Iterator[tuple[str, str, float]]:
     yield "records", f"{count:,.0f} pulses", count * dollars
 
 
+def quiet_nights(made: Bench) -> Iterator[tuple[str, str, float]]:
+    """What a night costs on which sweep finds nothing but pulses: a day and an hour of them, through each table."""
+    s3, tables = made.hub.s3, os.environ["PULSED_TABLES"].split(",")
+    for each in s3.list_objects_v2(Bucket=RECORDS, Prefix="records/").get("Contents", []):
+        s3.delete_object(Bucket=RECORDS, Key=each["Key"])
+    night = int(time.time()) // NIGHT_S * NIGHT_S * 1000 + GRACE_MS + 1_800_000
+    reported = night - NIGHT_S * 1000
+    ahead, store = SystemClock(), S3RecordStore(s3, RECORDS)
+    for at in range(reported - GRACE_MS, night, PULSE_EVERY_S * 1000):
+        DynamoDBPulses(made.hub.dynamodb, tables, ahead).send(pulse_time(at))
+        for table_name in tables:
+            store.write([Pulse(table=table_name, at=pulse_time(at))], table=table_name, first=f"{at}", last=f"{at}")
+    name = f"{iso_time(reported - 6 * NIGHT_S * 1000)[:10]}_{iso_time(reported)[:10]}"
+    as_of = iso_time(reported).replace("Z", "+00:00")
+    verdict = {"conserved": True, "owed": 0, "stream_records_quarantined": 0, "as_of": as_of}
+    for key, content in {
+        "reports/latest.json": {"report": name, "verdict": verdict},
+        "curated/open/2026-11-26.json": {"rows": 0},
+        DECIDED: {"day": "", "until": 0, "why": "the first"},
+    }.items():
+        s3.put_object(Bucket=RECORDS, Key=key, Body=json.dumps(content).encode())
+    account, real = Account(messages=1), SystemClock.now
+    SystemClock.now = lambda self: night  # type: ignore[method-assign]  # noqa: ARG005
+    made.hub.invoke(account, "sweep", {})
+    SystemClock.now = real  # type: ignore[method-assign]
+    decided = json.loads(s3.get_object(Bucket=RECORDS, Key=DECIDED)["Body"].read())
+    assert decided == {"day": iso_time(night)[:10], "until": night - GRACE_MS, "why": ""}, decided
+    nights = MONTH_S / NIGHT_S
+    dollars = sum(each / 1e6 for each in account.dollars_per_million("sweep").values())
+    yield "quiet nights", f"{nights:.0f} looks", nights * dollars
+
+
 def by_batch(made: Bench, rounds: int) -> dict[tuple[int, int], float]:
     """Dollars for a million messages posted one at a time, with all that is kept, by how full batches are."""
     found = {}
@@ -115,10 +157,13 @@ def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()
-    os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "wake"
+    os.environ.update({"AWS_LAMBDA_FUNCTION_NAME": "wake", "REPORT_JOB": "report"})
     with bench() as made, aws_notifications.dynamodb():
         os.environ["BACKLOGS_TABLE"] = aws_notifications.BACKLOGS_TABLE
-        idle = [*standing(), *clocked(made), *pulses(made)]
+        # Whatever night it is, it has been decided.
+        tomorrow = {"day": iso_time(int(time.time() + 3_600) * 1000)[:10], "until": 0, "why": ""}
+        made.hub.s3.put_object(Bucket=RECORDS, Key=DECIDED, Body=json.dumps(tomorrow).encode())
+        idle = [*standing(), *clocked(made), *pulses(made), *quiet_nights(made)]
         prices = by_batch(made, options.rounds)
     rest = sum(dollars for _, _, dollars in idle)
     rows = [[name, count, f"{dollars:.2f}"] for name, count, dollars in idle]

@@ -85,9 +85,9 @@ class FunctionSettings:
     reserved: int | None = None
 
 
-_LEFT_OUT = {"PULSED_TABLES"}
+_LEFT_OUT = {"PULSED_TABLES", "REPORT_JOB"}
 """Settings without which a function does less: the simulator checks every record against what happened, so it needs no
-pulses, and their items and records would make its runs longer."""
+pulses, whose items and records would make its runs longer, and no report."""
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,13 @@ WIDE = {
 """Those that are wider still."""
 
 LINES = {
-    "layers/pushhub/pushhub": 70_900,
+    "layers/pushhub/pushhub": 71_300,
     "cli": 8_450,
     "functions": 250,
     "glue_jobs": 9_300,
     "local": 8_500,
     "simulation": 16_000,
-    "bench": 7_550,
+    "bench": 7_650,
 }
 """Most lines of Python by folder."""
 

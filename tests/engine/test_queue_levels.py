@@ -37,13 +37,14 @@ def test_what_lies_in_a_queue_of_dead_letters_is_counted_at_each_look() -> None:
         clock.advance(seconds=60)
     # Then each queue was asked twice, and both looks counted: an alarm's period of five minutes is never without one
     assert asked == [DEAD, BUSY] * 2
-    assert telemetry.counts == {"MessagesSetAside": 6}
+    assert telemetry.counts == {"WorkStuck": 6}
 
 
 def test_a_queue_near_its_limit_is_counted() -> None:
     look, _, telemetry = looker(lambda _: QueueLevel(messages=0, in_flight=CROWDED))
     look.run()
-    assert telemetry.counts == {"QueuesNearlyFull": 1}
+    assert telemetry.counts == {"WorkStuck": 1}
+    assert [name for name, _ in telemetry.events] == ["queue_nearly_full"]
 
 
 def test_a_look_that_fails_fails_the_run_and_is_made_again() -> None:
@@ -63,4 +64,4 @@ def test_a_look_that_fails_fails_the_run_and_is_made_again() -> None:
     # And the next minute's looks again
     clock.advance(seconds=60)
     look.run()
-    assert telemetry.counts == {"MessagesSetAside": 1}
+    assert telemetry.counts == {"WorkStuck": 1}

@@ -166,15 +166,15 @@ def test_ticks_are_made_before_a_backlog_takes_the_time(monkeypatch: pytest.Monk
 def test_wake_tells_of_what_was_set_aside(functions: Functions, capsys: pytest.CaptureFixture[str]) -> None:
     # Given nothing set aside, then wake tells nothing
     functions.invoke("wake", {})
-    assert "MessagesSetAside" not in capsys.readouterr().out
+    assert "WorkStuck" not in capsys.readouterr().out
     # When something is set aside
     functions.sqs.send_message(QueueUrl=functions.queue_urls["DISPATCH_FAILURES_URL"], MessageBody="{}")
     turn_clock(seconds=300)
     functions.invoke("wake", {})
     # Then the metric that an alarm watches has it, and the log names the queue
     lines = [json.loads(each) for each in capsys.readouterr().out.splitlines()]
-    (counted,) = (each for each in lines if "MessagesSetAside" in each)
-    assert counted["MessagesSetAside"] == [1.0]
+    (counted,) = (each for each in lines if "WorkStuck" in each)
+    assert counted["WorkStuck"] == [1.0]
     (told,) = (each for each in lines if each.get("message") == "messages_set_aside")
     assert told["queue"] == "dispatch_failures"
 

@@ -17,12 +17,17 @@ from tests.functions.test_engine import PROJECT, a_push_queue, post
 from tests.notifications.store import aws_notifications
 
 from local import template
+from pushhub.base.times import iso_time
+from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.inserts import Inserts
 from pushhub.engine import windows
 from pushhub.engine.model.circuit import Circuit, CircuitState
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import NewMessage
+from pushhub.engine.model.pulse import Pulse
 from pushhub.engine.model.queue import QueueType
+from pushhub.engine.store.aws_nights import GlueRuns
+from pushhub.engine.store.s3_records import S3RecordStore
 from pushhub.ironmq.model.project_alert import Format, Measure, ProjectAlert
 from pushhub.ironmq.wiring import Ironmq
 
@@ -168,6 +173,32 @@ def test_the_engine_is_allowed_what_it_does(functions: Functions, sink: Sink, re
         )
     run_and_check(functions, "push", functions.sqs_event("RETRY_QUEUE_URL"))
     run_and_check(functions, "errors", functions.sqs_event("ERRORS_QUEUE_URL"))
+
+
+def test_sweep_is_allowed_to_look_at_a_night(functions: Functions, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a night at rest, a day after the last report, of whose pulses none is left but one
+    monkeypatch.setenv("REPORT_JOB", "report")
+    now = SystemClock().now() // 86_400_000 * 86_400_000 + 5_400_000
+    monkeypatch.setattr(SystemClock, "now", lambda _: now)
+    s3 = aws._client("s3")
+    first, last = iso_time(now - 7 * 86_400_000), iso_time(now - 86_400_000)
+    verdict = {"conserved": True, "owed": 0, "stream_records_quarantined": 0, "as_of": last.replace("Z", "+00:00")}
+    for key, content in {
+        "reports/latest.json": {"report": f"{first[:10]}_{last[:10]}", "verdict": verdict},
+        "curated/open/2026-11-26.json": {"rows": 0},
+    }.items():
+        s3.put_object(Bucket=RECORDS_BUCKET, Key=key, Body=json.dumps(content).encode())
+    S3RecordStore(s3, RECORDS_BUCKET).write([Pulse(table="messages", at=now)], table="messages", first="1", last="1")
+    functions.forget()
+    # When sweep decides about it
+    monkeypatch.setattr(GlueRuns, "start", lambda _: True)
+    functions.invoke("sweep", {})
+    # Then it may do all that leads to that, and start that one job
+    assert {"Scan", "ListObjectsV2", "GetObject", "PutObject"} <= {each.operation for each in functions.calls}
+    assert not missing_rights(functions.calls, "SweepRole")
+    actions = {right.action: right.resource for right in allowed("SweepRole")}
+    assert actions["glue:StartJobRun"].endswith(":job/ReportJob}")
+    assert actions["events:PutEvents"].endswith(":event-bus/default")
 
 
 def test_the_engine_is_allowed_to_protect_a_subscriber(functions: Functions, sink: Sink) -> None:

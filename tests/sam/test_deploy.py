@@ -171,9 +171,9 @@ def test_the_report_job_finds_its_script_and_its_libraries_and_is_started_each_n
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--target", "installed", *installing, *as_glue]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
     assert job["DefaultArguments"]["--input"] == f"s3://{deployment.outputs['RecordsBucketName']}/records"
-    # And the trigger names the job
-    [trigger] = glue.get_triggers(DependentJobName=job["Name"])["Triggers"]
-    assert (trigger["State"], trigger["Actions"]) == ("ACTIVATED", [{"JobName": job["Name"]}])
+    # And sweep starts that job
+    sweep = deployment.client("lambda").get_function_configuration(FunctionName=deployment.outputs["SweepFunctionName"])
+    assert sweep["Environment"]["Variables"]["REPORT_JOB"] == job["Name"]
 
 
 def fetched(deployment: Deployment, place: str) -> bytes:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from tests.template.cloudformation import ROOT, Resource, of_type, references
+from tests.template.cloudformation import ROOT, Resource, conditions, of_type, references, resources
 
 from pushhub.cloud.observability import HUB_FAULTS
 from pushhub.engine.model.delivery import DeliveryState
@@ -80,7 +80,7 @@ def test_each_dead_letter_queue_is_watched_and_has_its_redrive_in_the_runbook() 
     dead = {name for name, queue in of_type("AWS::SQS::Queue").items() if "RedrivePolicy" not in queue}
     # wake looks at them, and an alarm at what it finds (and at runs of wake that fail, and at those that do not begin)
     assert references(variables(FUNCTIONS["WakeFunction"])["SET_ASIDE_QUEUES"]) == dead
-    assert ALARMS["MessagesSetAside"]["Period"] > LOOK_MS / 1000
+    assert ALARMS["WorkStuck"]["Period"] > LOOK_MS / 1000
     redrive = RUNBOOK.split("\n## Redrive\n")[1]
     for name in dead:
         assert f"`{name}`" in redrive
@@ -108,7 +108,12 @@ def test_throttles_are_noticed_whichever_function_they_are_of() -> None:
     (alarm,) = (each for name, each in ALARMS.items() if name == "FunctionThrottles")
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Throttles")
     assert "Dimensions" not in alarm
+    # Behind the gateway, what ingest refuses is answered with 503, which ApiServerErrors counts. At its own URL it is
+    # answered with 429, which nothing else counts: there it has an alarm
     assert references(ALARMS["IngestFunctionThrottles"]["Dimensions"]) == {"IngestFunction"}
+    assert conditions(ProducersUrl="true")["HasProducersUrl"]
+    assert not conditions()["HasProducersUrl"]
+    assert resources()["IngestFunctionThrottles"]["Condition"] == "HasProducersUrl"
 
 
 def test_each_fault_that_is_counted_together_is_counted_by_the_code() -> None:

@@ -660,8 +660,9 @@ UNVERIFIABLE = {
     "report succeeds, from the first day on",
     "ChainsEnded": "that RecursiveInvocationsDropped is also kept for all functions together, as LAMBDA's page says of "
     "its metrics in general. If not, it never rings; nothing else depends on it",
-    "FunctionThrottles": "the same of Throttles. If not, it never rings; that ingest is refused has an alarm of its "
-    "own, and what waits in queues and streams has its ages",
+    "FunctionThrottles": "the same of Throttles. If not, it never rings; that ingest is refused is answered with 503, "
+    "which ApiServerErrors counts (at the producers' URL with 429, which has an alarm of its own), and what waits in "
+    "queues and streams has its ages",
     "FunctionErrors": "that Lambda's line of a failed run is of level WARN and has type platform.report and a status. "
     "If not, runs that time out or are killed are seen by what waits for them (decision 0083); the others log a line "
     "of ours",

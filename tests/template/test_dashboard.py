@@ -69,7 +69,8 @@ def test_there_is_none_unless_it_is_asked_for() -> None:
 def test_its_alarms_are_those_of_the_template(producers_url: bool) -> None:
     shows = body(producers_url=producers_url, gradual=producers_url)["widgets"]
     (widget,) = (each for each in shows if each["type"] == "alarm")
-    optional = {"ProducersUrlErrors", "IngestReleaseErrors", "ControlReleaseErrors", "PushReleaseErrors"}
+    optional = {"ProducersUrlErrors", "IngestFunctionThrottles"}
+    optional |= {"IngestReleaseErrors", "ControlReleaseErrors", "PushReleaseErrors"}
     expected = set(ALARMS) if producers_url else set(ALARMS) - optional
     alarms = widget["properties"]["alarms"]
     assert sorted(alarms) == sorted(f"${{{each}.Arn}}" for each in expected)

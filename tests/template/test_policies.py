@@ -25,6 +25,7 @@ WILDCARDS = {
     "*": "the network interfaces of a function in a VPC, and what operators ask: their actions take no resource",
     "${BodiesBucket.Arn}/*": "whoever erases a project erases its folder in each",
     "${RecordsBucket.Arn}/curated/*": "as for curated",
+    "${RecordsBucket.Arn}/curated/open/*": "a state for each day",
     "${RecordsBucket.Arn}/curated*": (
         "each object has a key of its own, and Spark leaves marks beside the folder (curated_$folder$)"
     ),
@@ -100,7 +101,9 @@ def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
             known = text.endswith("}:catalog") or (
                 resource == "*" and set(statement["Action"]) in [OF_INTERFACES, OF_DEPLOYMENTS, *OF_OPERATORS]
             )
-            known = known or text.endswith((":stack/${AWS::StackName}/*", ":${AWS::Region}::/account"))
+            known = known or text.endswith(
+                (":stack/${AWS::StackName}/*", ":${AWS::Region}::/account", ":event-bus/default")
+            )
             assert references(resource) - WHERE or known, f"{resource} names nothing"
             assert "*" not in text or text in WILDCARDS
 

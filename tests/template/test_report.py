@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
+import json
+from types import SimpleNamespace
+from typing import Any, cast
 
 from tests.template.cloudformation import of_type, references, resources
+
+from pushhub.cloud.clients import Clients
+from pushhub.engine.store.aws_nights import GlueRuns
 
 ALARMS = of_type("AWS::CloudWatch::Alarm")
 RULES = of_type("AWS::Events::Rule")
@@ -37,13 +41,42 @@ def test_it_may_read_both_and_they_stay() -> None:
     assert not [each for each in rules if "ExpirationInDays" in each and "jobs/".startswith(each["Prefix"])]
 
 
-def test_one_run_at_a_time_is_started_each_night() -> None:
-    (trigger,) = of_type("AWS::Glue::Trigger").values()
-    assert (trigger["Type"], trigger["StartOnCreation"]) == ("SCHEDULED", True)
-    assert re.fullmatch(r"cron\(\d+ \d+ \* \* \? \*\)", trigger["Schedule"])
-    assert trigger["Actions"] == [{"JobName": {"Ref": "ReportJob"}}]
+def test_one_run_at_a_time_is_started_by_sweep_alone() -> None:
+    # Whether a night has something to prove is decided by sweep, which runs each hour
+    assert not of_type("AWS::Glue::Trigger")
+    sweep = resources()["SweepFunction"]["Properties"]["Environment"]["Variables"]
+    assert sweep["REPORT_JOB"] == {"Ref": "ReportJob"}
+    # It goes by the tables that the job compares with
+    assert references(sweep["PULSED_TABLES"]) == references(JOB["DefaultArguments"]["--tables"])
     assert JOB["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
     assert JOB["MaxRetries"] == 0
+
+
+def test_a_quiet_night_counts_as_a_run_that_succeeded() -> None:
+    # Given the event that sweep sends on such a night
+    sent: list[dict[str, Any]] = []
+
+    def put_events(*, Entries: list[dict[str, Any]]) -> dict[str, int]:  # noqa: N803 (the SDK's name)
+        sent.extend(Entries)
+        return {"FailedEntryCount": 0}
+
+    events = SimpleNamespace(put_events=put_events)
+    GlueRuns(cast(Clients, SimpleNamespace(of=lambda _: events)), "job").quiet()
+    # Then the rule that the alarm of missing reports counts by matches it
+    (event,) = sent
+    pattern = RULES["ReportRunsSucceeded"]["EventPattern"]
+    assert event["Source"] in pattern["source"]
+    assert event["DetailType"] in pattern["detail-type"]
+    detail = json.loads(event["Detail"])
+    assert detail["state"] in pattern["detail"]["state"]
+    assert (detail["jobName"], pattern["detail"]["jobName"]) == ("job", [{"Ref": "ReportJob"}])
+    # And sweep may send no other, and only that rule takes it
+    statements = of_type("AWS::IAM::Role")["SweepRole"]["Policies"][0]["PolicyDocument"]["Statement"]
+    (allowed,) = (each for each in statements if "events:PutEvents" in each.get("Action", ()))
+    assert allowed["Condition"] == {"StringEquals": {"events:source": event["Source"]}}
+    assert [name for name, each in RULES.items() if event["Source"] in each["EventPattern"]["source"]] == [
+        "ReportRunsSucceeded"
+    ]
 
 
 def test_it_reads_the_records_and_writes_beside_them() -> None:
@@ -72,8 +105,8 @@ def states_watched_by(alarm: str) -> list[str]:
     (dimension,) = ALARMS[alarm]["Dimensions"]
     assert (ALARMS[alarm]["Namespace"], ALARMS[alarm]["MetricName"]) == ("AWS/Events", "TriggeredRules")
     pattern: dict[str, Any] = RULES[dimension["Value"]["Ref"]]["EventPattern"]
-    assert pattern["source"] == ["aws.glue"]
-    assert pattern["detail-type"] == ["Glue Job State Change"]
+    assert "aws.glue" in pattern["source"]
+    assert "Glue Job State Change" in pattern["detail-type"]
     assert pattern["detail"]["jobName"] == [{"Ref": "ReportJob"}]
     states: list[str] = pattern["detail"]["state"]
     return states

@@ -22,7 +22,7 @@ CROWDED = 100_000
 
 
 class LookAtQueues:
-    """Counts what the alarms ``MessagesSetAside`` and ``QueuesNearlyFull`` watch.
+    """Counts what the alarm ``WorkStuck`` watches: messages set aside, and queues near their limit.
 
     Args:
         level: Asks for the level of one queue.
@@ -59,11 +59,11 @@ class LookAtQueues:
             return
         for queue in self._set_aside:
             if messages := self._level(queue).messages:
-                self._telemetry.count("MessagesSetAside", messages)
+                self._telemetry.count("WorkStuck", messages)
                 self._telemetry.event("messages_set_aside", queue=_name(queue), messages=messages)
         for queue in self._crowded:
             if (in_flight := self._level(queue).in_flight) >= CROWDED:
-                self._telemetry.count("QueuesNearlyFull")
+                self._telemetry.count("WorkStuck")
                 self._telemetry.event("queue_nearly_full", queue=_name(queue), in_flight=in_flight)
         self._looked_at = now
 

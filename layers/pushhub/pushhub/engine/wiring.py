@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.record import DeliveryRecord
+    from pushhub.engine.nights import Nights
     from pushhub.engine.oauth import Tokens, TokenStore
     from pushhub.engine.past import PastSearches
     from pushhub.engine.ports import (
@@ -115,6 +116,9 @@ PAST_DATABASE = optional_text("PAST_DATABASE")
 PULSED_TABLES = listed("PULSED_TABLES")
 """Names of the tables through whose streams pulses are sent: those that have delivery records."""
 
+REPORT_JOB = optional_text("REPORT_JOB")
+"""Name of the Glue job that makes the delivery report; empty where nobody starts it each night."""
+
 _ATTEMPTS: tuple[Setting[Any], ...] = (
     *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
     *(PUBLIC_BASE_URL, ALLOWED_TARGETS, VAULT_KEY, ATTEMPT_EVENTS),
@@ -131,7 +135,10 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, DISPATCH_FAILURES_URL),
     "push": (*_ATTEMPTS, PUSH_QUEUE_URL, SLOW_QUEUE_URL, ROUTE_QUEUE_URL),
     "poll": _ATTEMPTS,
-    "sweep": (MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
+    "sweep": (
+        *(MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
+        *(RECORDS_BUCKET, PULSED_TABLES, REPORT_JOB),
+    ),
     "wake": (
         CONFIG_TABLE,
         MESSAGES_TABLE,
@@ -832,6 +839,21 @@ class Engine:
             clock=ports.clock,
             telemetry=ports.telemetry,
         )
+
+    @cached_property
+    def nights(self) -> Nights | None:
+        """Decides whether a night needs the delivery report; None where nothing starts it."""
+        ports = self.ports
+        job = ports.settings[REPORT_JOB]
+        if not job:
+            return None
+        from pushhub.engine.nights import Nights
+        from pushhub.engine.store.aws_nights import AwsNights, GlueRuns
+
+        bucket, tables = ports.settings[RECORDS_BUCKET], ports.settings[PULSED_TABLES]
+        store = AwsNights(ports.clients, bucket, tables, clock=ports.clock, executor=ports.executor)
+        runs = GlueRuns(ports.clients, job)
+        return Nights(store=store, runs=runs, clock=ports.clock, telemetry=ports.telemetry)
 
     def records(self, table: str) -> Records:
         """Writes delivery records of the changes in a table, either a protocol's or the engine's own."""

@@ -115,7 +115,8 @@ SWEEP_PARTS = 24
 
 
 def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Schedule, each hour: scan this hour's part of the messages table.
+    """Schedule, each hour: scan this hour's part of the messages table, and decide once a night whether the delivery
+    report has something to prove.
 
     When run by hand, ``{"everything": true}`` scans all of it and rebuilds the schedule.
     """
@@ -124,6 +125,8 @@ def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
     if everything:
         part, parts = 0, 1
     swept = hub.engine.sweep.run(part, parts, context.get_remaining_time_in_millis, reschedule=everything)
+    if hub.engine.nights is not None and not everything:
+        hub.engine.nights.run()
     return {"swept": swept}
 
 
