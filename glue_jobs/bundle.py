@@ -25,6 +25,9 @@ OF_THE_LAYER: Final = (backoff, record)
 these modules of it, which import nothing else of it, are packed with the job.
 """
 
+PACKED: Final = (".py", ".html", ".css")
+"""Files of the package that the job needs."""
+
 _SCRIPT: Final = '''"""The delivery report as one Glue script. Made by glue_jobs/bundle.py; change the sources there."""
 
 import base64
@@ -67,7 +70,8 @@ def bundle(folder: Path) -> tuple[Path, Path]:
 
 def _zipped() -> bytes:
     """The package; names in order and no times, so that the same sources make the same bytes."""
-    job = {file.relative_to(SOURCES).as_posix(): file for file in (SOURCES / "delivery_report").rglob("*.py")}
+    package = (SOURCES / "delivery_report").rglob("*")
+    job = {file.relative_to(SOURCES).as_posix(): file for file in package if file.suffix in PACKED}
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, file in sorted({**job, **_of_the_layer()}.items()):

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from html import escape
+from importlib.resources import files
+from string import Template
 from typing import Any, Final
 
 from .advice import in_words
@@ -20,58 +22,6 @@ from .wording import as_html, shortened
 _logger = logging.getLogger(__name__)
 
 Row = Mapping[str, Any]
-
-_CSS: Final = """
-:root{color-scheme:light dark;--ink:#26323b;--muted:#5f6d77;--line:#dfe5e8;--paper:#fff;--back:#f5f7f8;--good:#2f7d5b;
---bad:#b23a30;--wait:#8a6010;--link:#2c6594;
---c-good:#2f7d5b;--c-later:#8fc3a5;--c-waiting:#e3b04b;--c-bad:#c2453b;--c-ink:#26323b;--c-muted:#75838d;
---c-pale:#9dbfdc;--c-mid:#3f7cac;--c-deep:#173f5f;--c-edge:#c9d1d6;--c-grid:#e8ecee}
-@media(prefers-color-scheme:dark){:root{--ink:#dde5ea;--muted:#95a4ae;--line:#33414b;--paper:#1b242b;--back:#12191e;
---good:#63c596;--bad:#f08379;--wait:#e3b45c;--link:#86bbe6;
---c-good:#4fa97f;--c-later:#2f6b51;--c-waiting:#c9983a;--c-bad:#dc6a60;--c-ink:#dde5ea;--c-muted:#95a4ae;
---c-pale:#4d7fa3;--c-mid:#5f9fd0;--c-deep:#b4d8f3;--c-edge:#47565f;--c-grid:#27323a}
-svg image{opacity:.85}}
-*{box-sizing:border-box}html{scroll-behavior:smooth}body{margin:0;background:var(--back);color:var(--ink);
-font:15px/1.5 system-ui,'Segoe UI','DejaVu Sans',sans-serif}
-main{max-width:1160px;margin:0 auto;padding:28px 24px 60px}h1{font-size:26px;margin:0}h2{font-size:19px;
-margin:38px 0 10px}
-h3{font-size:14px;margin:0 0 6px;font-weight:600}p{margin:6px 0;max-width:78ch;overflow-wrap:anywhere}
-.sub{color:var(--muted)}a{color:var(--link);text-decoration-thickness:1px;text-underline-offset:2px}
-.verdict{margin:18px 0;padding:14px 18px;border-left:6px solid var(--good);background:var(--paper);border-radius:4px;
-overflow-wrap:anywhere}
-.verdict.broken{border-color:var(--bad)}.verdict>b{font-size:17px}.verdict.broken>b{color:var(--bad)}
-.verdict b.ok{color:var(--good)}.counts{display:flex;flex-wrap:wrap;gap:2px 22px;max-width:none}
-.counts b{font-size:17px}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px}
-.tile{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:12px 14px}.tile .n{font-size:24px;
-font-weight:600;line-height:1.2}
-.tile .l{color:var(--muted);font-size:13px}.tile .d{font-size:12.5px;color:var(--muted)}
-.card{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:14px 16px;margin:12px 0;
-overflow-x:auto}.scroll{overflow-x:auto}
-.two{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:12px;align-items:start;margin:12px 0}
-.two .card{margin:0}@media(max-width:860px){.two{grid-template-columns:minmax(0,1fr)}}
-svg{width:100%;height:auto;display:block}svg text{font-family:system-ui,'Segoe UI','DejaVu Sans',sans-serif!important}
-table{border-collapse:collapse;width:100%;font-size:13.5px}th{text-align:left;color:var(--muted);font-weight:600;
-white-space:nowrap}
-th,td{padding:5px 12px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}tr:last-child td{border-bottom:0}
-td.r,th.r{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-td.name{white-space:nowrap}td.text{min-width:13em;overflow-wrap:anywhere}
-tr:target td{background:color-mix(in srgb,var(--wait) 18%,transparent)}
-td.id{font-family:ui-monospace,'DejaVu Sans Mono',monospace;font-size:12px;overflow-wrap:anywhere;min-width:12em}
-.when{white-space:nowrap}.breach{color:var(--bad);font-weight:600}.notice{color:var(--wait);font-weight:600}
-.none{color:var(--muted)}.missing{color:var(--wait)}nav{line-height:2}nav a{margin-right:14px;font-size:13.5px}
-footer{color:var(--muted);font-size:13px;margin-top:36px;overflow-wrap:anywhere}
-summary{cursor:pointer;color:var(--muted)}
-@media(max-width:640px){main{padding:18px 12px 40px}h1{font-size:22px}h2{margin-top:30px}
-.tiles{grid-template-columns:1fr 1fr;gap:8px}.tile{padding:10px}.tile .n{font-size:20px}.card{padding:12px}
-.wide svg{min-width:620px}table{font-size:13px}th,td{padding-right:10px}td.name{white-space:normal;
-overflow-wrap:anywhere;min-width:6em}
-table:has(td.text) tr{display:flex;flex-wrap:wrap;gap:0 12px;border-bottom:1px solid var(--line);padding:6px 0}
-table:has(td.text) tr:has(th){display:none}
-table:has(td.text) td{border:0;padding:0;min-width:0}table:has(td.text) td:empty{display:none}
-table:has(td.text) td.text{flex-basis:100%}table:has(td.text) td.r::before{content:attr(data-name) " ";
-color:var(--muted)}}
-"""
 
 LITTLE: Final = 0.0005
 """Share of deliveries that further attempts must add to be worth naming."""
@@ -136,13 +86,21 @@ def render(results: Results) -> str:
     arguments = results.arguments
     days = f"{arguments.date_from} to {arguments.date_to}"
     whose = f"projects {', '.join(arguments.projects)}" if arguments.projects else "all projects"
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Deliveries {days}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_CSS}</style></head><body><main>'
-        f'<h1>Delivery report</h1><p class="sub">{days} (UTC), {escape(whose)}, as of {_time(results.as_of)}</p>'
-        f"{_verdict(results)}<nav>{links}</nav>{body}"
-        f"<footer>All tables, complete: {escape(results.path)}</footer></main></body></html>\n"
+    return Template(template("page.html")).substitute(
+        days=days,
+        style=template("page.css"),
+        whose=escape(whose),
+        at=_time(results.as_of),
+        verdict=_verdict(results),
+        links=links,
+        body=body,
+        path=escape(results.path),
     )
+
+
+def template(name: str) -> str:
+    """A file of the page, which lies beside this module, or within the archive that Glue runs."""
+    return files(__package__).joinpath(name).read_text()
 
 
 def _part(title: str, make: Callable[[], str]) -> str:

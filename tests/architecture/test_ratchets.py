@@ -17,15 +17,7 @@ WIDEST = 8
 """Most parameters of a constructor."""
 
 WIDE = {
-    "WebhooksPosting": 13,
-    "HubTarget": 11,
     "WebhooksEndpoints": 11,
-    "Post": 10,
-    "CheckAlerts": 9,
-    "ConsentTarget": 9,
-    "HubIntake": 9,
-    "WebhookTarget": 9,
-    "WebhooksAttempts": 9,
 }
 """Those that are wider still."""
 

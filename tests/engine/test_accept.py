@@ -11,7 +11,7 @@ from tests.fakes.body_store import FakeBodyStore
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import derived_message_id
-from pushhub.engine.accept import ID_ROUNDS, INLINE_BODY_LIMIT, Accept, PlacedBody
+from pushhub.engine.accept import ID_ROUNDS, INLINE_BODY_LIMIT, Accept, AcceptBodies, Ids, PlacedBody
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.ports import Once
 
@@ -52,7 +52,7 @@ def a_message(message_id: str) -> Message:
 
 def accepting() -> tuple[Accept, Workers]:
     workers = Workers()
-    return Accept(workers=workers, clock=FakeClock()), workers
+    return Accept(Ids(workers=workers, clock=FakeClock())), workers
 
 
 def test_ids_rise_and_a_process_asks_for_its_number_once() -> None:
@@ -65,10 +65,10 @@ def test_ids_rise_and_a_process_asks_for_its_number_once() -> None:
 
 
 def test_large_bodies_lie_in_one_object_and_small_ones_with_their_messages() -> None:
-    accept, _ = accepting()
-    store = FakeBodyStore()
+    clock, store = FakeClock(), FakeBodyStore()
+    accept = AcceptBodies(Ids(workers=Workers(), clock=clock), bodies=store, clock=clock)
     small, large = b"s" * INLINE_BODY_LIMIT, b"l" * (INLINE_BODY_LIMIT + 1)
-    placed = accept.placed("p", [large, small, large + b"2"], store)
+    placed = accept.placed("p", [large, small, large + b"2"])
     [key] = store.objects
     assert placed == [
         PlacedBody(inline=None, ref=BodyRef(key=key, offset=0, length=8193), size=8193),
@@ -77,7 +77,8 @@ def test_large_bodies_lie_in_one_object_and_small_ones_with_their_messages() -> 
     ]
     assert key.startswith(f"bodies/p/{FakeClock().now()}/")
     # And if none is large, nothing is written
-    assert accept.placed("p", [small], FakeBodyStore()) == [PlacedBody(inline=small, ref=None, size=8192)]
+    assert accept.placed("p", [small]) == [PlacedBody(inline=small, ref=None, size=8192)]
+    assert [*store.objects] == [key]
 
 
 @pytest.mark.parametrize("taken", [0, 1, ID_ROUNDS - 1])

@@ -341,7 +341,7 @@ def test_messages_of_two_queues_with_the_same_id_are_both_pushed() -> None:
     for name, url in (("first", A), ("second", B)):
         world.make_queue(name, subscribers(url), unicast=True)
     ids = {
-        world.ingest.post_caused(PROJECT, name, NewMessage(body=name.encode()), cause="c", at=world.clock.now())
+        world.queue_intake.post_caused(PROJECT, name, NewMessage(body=name.encode()), cause="c", at=world.clock.now())
         for name in ("first", "second")
     }
     assert len(ids) == 1

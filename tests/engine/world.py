@@ -28,6 +28,7 @@ from pushhub.engine.protocol import OWNERS, Protocol
 from pushhub.engine.push import Push
 from pushhub.engine.wake import Wake
 from pushhub.ironmq.error_queue import ErrorQueuePost
+from pushhub.ironmq.intake import QueueIntake
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.hub import Pushhub
@@ -128,6 +129,11 @@ class World:
     def ingest(self) -> Post:
         """Posts messages."""
         return self.hub.part(Ironmq).post
+
+    @property
+    def queue_intake(self) -> QueueIntake:
+        """Posts messages that the hub makes itself."""
+        return self.hub.part(Ironmq).intake
 
     @property
     def push(self) -> Push:

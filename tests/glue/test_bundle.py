@@ -45,3 +45,18 @@ def test_the_script_runs_on_a_plain_spark_as_on_glue(tmp_path: Path) -> None:
     # Then it gets as far as looking for records
     assert ended.returncode == 1, ended.stderr[-2000:]
     assert "delivery_report: no records under" in ended.stderr
+
+
+def test_the_page_is_drawn_from_the_archive_alone(tmp_path: Path) -> None:
+    # Given the archive as it lies beside the script, and nothing else of the repository
+    _, archive = bundle(tmp_path / "build")
+    script = tmp_path / "drawn.py"
+    script.write_text(
+        f"import sys; sys.path.insert(0, {str(archive)!r})\n"
+        "from delivery_report import page\n"
+        "sys.stdout.write(page.template('page.html') + page.template('page.css'))\n"
+    )
+    # Then the page's frame and its style are in it
+    drawn = run(script, tmp_path).stdout
+    assert "$verdict" in drawn
+    assert ".verdict{" in drawn

@@ -14,6 +14,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.engine.accept import INLINE_BODY_LIMIT
 from pushhub.engine.model.message import Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.ironmq.intake import QueueIntake
 from pushhub.ironmq.post import Post
 from pushhub.ironmq.wiring import Ironmq
 
@@ -34,6 +35,9 @@ class Hub:
 
     def ingest(self, plan: FaultPlan | None = None) -> Post:
         return self.ports.build(plan or FaultPlan()).part(Ironmq).post
+
+    def intake(self) -> QueueIntake:
+        return self.ports.build(FaultPlan()).part(Ironmq).intake
 
     def make(self, name: str, kind: QueueType = QueueType.PULL, *, cleared_at: int = 0) -> Queue:
         subscribers = tuple(Subscriber(subscriber_id=each, name=each, url="http://a") for each in ("s1", "s2"))
@@ -151,7 +155,7 @@ def test_a_caused_message_is_posted_once_however_often_it_is_asked_for(hub: Hub,
     ids = set()
     for _ in range(3):
         hub.clock.advance(seconds=1)
-        ids.add(hub.ingest().post_caused(PROJECT, "q", NewMessage(body=LARGE), cause="c", at=5_000))
+        ids.add(hub.intake().post_caused(PROJECT, "q", NewMessage(body=LARGE), cause="c", at=5_000))
     assert len(ids) == 1
     assert len(hub.waiting("q")) + len(hub.messages.all_messages()) == 1
     # And counted once; those of push queues are counted when they are dispatched
@@ -160,9 +164,9 @@ def test_a_caused_message_is_posted_once_however_often_it_is_asked_for(hub: Hub,
 
 def test_caused_messages_of_different_causes_never_replace_each_other(hub: Hub) -> None:
     # Given enough causes in one millisecond for two of them to clash
-    ingest = hub.ingest()
+    intake = hub.intake()
     ids = {
-        ingest.post_caused(PROJECT, "q", NewMessage(body=b"x"), cause=f"c{number}", at=hub.clock.now())
+        intake.post_caused(PROJECT, "q", NewMessage(body=b"x"), cause=f"c{number}", at=hub.clock.now())
         for number in range(4000)
     }
     assert len(ids) == 4000
@@ -211,7 +215,7 @@ def test_a_transferred_message_keeps_its_id_and_goes_over_once(hub: Hub, kind: Q
     # When it is moved, twice because a crash came in between
     for _ in range(2):
         hub.clock.advance(seconds=1)
-        hub.ingest().transfer(PROJECT, "dead", message, LARGE, reserved_count=3)
+        hub.intake().transfer(PROJECT, "dead", message, LARGE, reserved_count=3)
     # Then it is in the other queue once, unchanged, with a new time
     [moved] = hub.waiting("dead") + hub.messages.all_messages()
     assert (moved.message_id, hub.body(moved), moved.headers) == (message_id, LARGE, {"X": "1"})
@@ -234,5 +238,5 @@ def test_a_transferred_message_whose_id_is_taken_gets_another(hub: Hub) -> None:
         expires_at=message.expires_at,
     )
     hub.pull.put([other])
-    hub.ingest().transfer(PROJECT, "dead", message, b"moved", reserved_count=1)
+    hub.intake().transfer(PROJECT, "dead", message, b"moved", reserved_count=1)
     assert {each.body for each in hub.waiting("dead")} == {b"other", b"moved"}

@@ -8,7 +8,7 @@ import pytest
 from tests.notifications.world import PROJECT, NotificationWorld
 
 from pushhub.base.verdict import Verdict
-from pushhub.engine.accept import Accept
+from pushhub.engine.accept import Ids
 from pushhub.engine.model.delivery import opening
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
@@ -18,7 +18,7 @@ from pushhub.notifications.target import TopicTarget
 
 
 def target(world: NotificationWorld) -> TopicTarget:
-    next_id = Accept(workers=world.config, clock=world.clock).next_id
+    next_id = Ids(workers=world.config, clock=world.clock).next
     return TopicTarget(log=lambda: world.log, next_id=next_id, clock=world.clock)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.steps import MOST_STEPS
-from pushhub.webhooks import posting
+from pushhub.webhooks import recipients
 from pushhub.webhooks.messages import LIST_STEPS
 from pushhub.webhooks.model.redaction import TOO_COSTLY
 
@@ -186,7 +186,7 @@ def test_filters_of_many_endpoints_that_take_too_many_steps_are_a_refusal(
     world: WebhooksWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given endpoints whose filters take more steps together than a post may
-    monkeypatch.setattr(posting, "FILTER_STEPS", 8)
+    monkeypatch.setattr(recipients, "FILTER_STEPS", 8)
     app = world.make_app()
     filters = [{"path": "order.items.0.sku", "operator": "ne", "value": "x"}]
     for number in range(3):

@@ -664,7 +664,9 @@ def test_a_message_the_hub_made_is_not_made_again_once_its_owner_deleted_it(hub:
     assert hub.call("DELETE", f"/queues/target/messages/{made.message_id}").status == 200
     # When it is made again for the same cause, as after a crash
     assert made.cause is not None
-    again = world.ingest.post_caused(PROJECT, "target", NewMessage(body=b"x"), cause=made.cause, at=_made_at(world))
+    again = world.queue_intake.post_caused(
+        PROJECT, "target", NewMessage(body=b"x"), cause=made.cause, at=_made_at(world)
+    )
     # Then it stays deleted, and nobody gets it again
     assert again == made.message_id
     world.run(seconds=1)

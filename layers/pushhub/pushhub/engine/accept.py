@@ -57,11 +57,12 @@ class Sink(Protocol):
         """Write a message the hub makes itself (``cause`` set) unless its id is taken."""
 
 
-class Accept:
-    """Accepts messages.
+class Ids:
+    """Makes the ids of messages.
 
     Args:
         workers: Assigns this process its number when the first id is made.
+        clock: Ids rise with it.
     """
 
     def __init__(self, *, workers: Workers, clock: Clock) -> None:
@@ -69,26 +70,26 @@ class Accept:
         self._clock = clock
         self._ids: MessageIds | None = None
 
-    def next_id(self) -> str:
+    def next(self) -> str:
         """A new id: 19 decimal digits, greater than any this process made before."""
         if self._ids is None:
             self._ids = MessageIds(self._workers.next_worker())
         return self._ids.next(self._clock.now())
 
-    def placed(self, project_id: str, bodies: Sequence[bytes], store: BodyStore) -> list[PlacedBody]:
-        """Write those bodies that are large, all into one object.
 
-        Raises:
-            Unavailable: They may or may not have been written.
-        """
-        large = [each for each in bodies if len(each) > INLINE_BODY_LIMIT]
-        refs = iter(store.put(project_id, large, self._clock.now()) if large else ())
-        return [
-            PlacedBody(inline=None, ref=next(refs), size=len(each))
-            if len(each) > INLINE_BODY_LIMIT
-            else PlacedBody(inline=each, ref=None, size=len(each))
-            for each in bodies
-        ]
+class Accept:
+    """Accepts messages.
+
+    Args:
+        ids: Makes their ids.
+    """
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+
+    def next_id(self) -> str:
+        """See :meth:`Ids.next`."""
+        return self._ids.next()
 
     def new(self, sink: Sink, count: int, make: Callable[[Sequence[str]], Sequence[Message]]) -> Sequence[Message]:
         """Accept what a producer posted.
@@ -113,6 +114,36 @@ class Accept:
     def once(self, sink: Sink, make: Callable[[str], Message], *, cause: str, at: int) -> tuple[Message, Once]:
         """See :func:`accept_once`."""
         return accept_once(sink, make, cause=cause, at=at)
+
+
+class AcceptBodies(Accept):
+    """Accepts messages whose bodies may be large.
+
+    Args:
+        ids: Makes their ids.
+        bodies: Where large bodies are stored, for as long as the protocol keeps its messages.
+        clock: Dates what is stored.
+    """
+
+    def __init__(self, ids: Ids, *, bodies: BodyStore, clock: Clock) -> None:
+        super().__init__(ids)
+        self._bodies = bodies
+        self._clock = clock
+
+    def placed(self, project_id: str, bodies: Sequence[bytes]) -> list[PlacedBody]:
+        """Write those bodies that are large, all into one object.
+
+        Raises:
+            Unavailable: They may or may not have been written.
+        """
+        large = [each for each in bodies if len(each) > INLINE_BODY_LIMIT]
+        refs = iter(self._bodies.put(project_id, large, self._clock.now()) if large else ())
+        return [
+            PlacedBody(inline=None, ref=next(refs), size=len(each))
+            if len(each) > INLINE_BODY_LIMIT
+            else PlacedBody(inline=each, ref=None, size=len(each))
+            for each in bodies
+        ]
 
 
 def accept_once(sink: Sink, make: Callable[[str], Message], *, cause: str, at: int) -> tuple[Message, Once]:

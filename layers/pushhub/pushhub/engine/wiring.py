@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from pushhub.base.ports import Clock, Sender, Telemetry, Vault
-    from pushhub.engine.accept import Accept
+    from pushhub.engine.accept import Accept, AcceptBodies, Ids
     from pushhub.engine.circuits import Circuits, Recover
     from pushhub.engine.copies import ChangeNotes, Changes
     from pushhub.engine.count_attempts import CountAttempts
@@ -461,7 +461,19 @@ class Engine:
         """The single entry point for messages."""
         from pushhub.engine.accept import Accept
 
-        return Accept(workers=self.ports.config, clock=self.ports.clock)
+        return Accept(self._ids)
+
+    def accept_bodies(self, bodies: BodyStore) -> AcceptBodies:
+        """The entry point for messages of a protocol that stores their large bodies there."""
+        from pushhub.engine.accept import AcceptBodies
+
+        return AcceptBodies(self._ids, bodies=bodies, clock=self.ports.clock)
+
+    @cached_property
+    def _ids(self) -> Ids:
+        from pushhub.engine.accept import Ids
+
+        return Ids(workers=self.ports.config, clock=self.ports.clock)
 
     @cached_property
     def first_orders(self) -> FirstOrders:

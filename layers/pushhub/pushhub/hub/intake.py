@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.accept import Accept, PlacedBody
+    from pushhub.engine.accept import AcceptBodies, PlacedBody
     from pushhub.engine.model.trace import Trace
-    from pushhub.engine.ports import BodyStore, MessageSink, SearchIndex
+    from pushhub.engine.ports import MessageSink, SearchIndex
     from pushhub.engine.quotas import Quotas
     from pushhub.hub.model.mapping import ServiceMapping
     from pushhub.hub.ports import MessageTypes, WriteEntries
@@ -37,7 +37,6 @@ class HubIntake:
     Args:
         accept: The engine's entry point for messages.
         messages: Where messages are kept.
-        bodies: Large bodies, kept as long as the hub's messages.
         settings: Notified of message types.
         log: Notified of pushed messages.
         quotas: Bounds what producers push; made when one does.
@@ -48,9 +47,8 @@ class HubIntake:
     def __init__(
         self,
         *,
-        accept: Accept,
+        accept: AcceptBodies,
         messages: MessageSink,
-        bodies: BodyStore,
         settings: MessageTypes,
         log: WriteEntries,
         quotas: Callable[[], Quotas],
@@ -60,7 +58,6 @@ class HubIntake:
     ) -> None:
         self._accept = accept
         self._messages = messages
-        self._bodies = bodies
         self._settings = settings
         self._log = log
         self._quotas = quotas
@@ -201,7 +198,7 @@ class HubIntake:
             self._telemetry.event("message_not_listed", error=str(error), message_id=message.message_id)
 
     def _placed(self, project_id: str, message: HubMessage) -> PlacedBody:
-        (placed,) = self._accept.placed(project_id, [message.encode()], self._bodies)
+        (placed,) = self._accept.placed(project_id, [message.encode()])
         return placed
 
 

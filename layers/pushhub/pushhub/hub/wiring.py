@@ -156,9 +156,8 @@ class Hub:
 
         outside = self._outside
         return HubIntake(
-            accept=self._engine.accept,
+            accept=self._engine.accept_bodies(self.ports.kept_bodies),
             messages=outside.messages,
-            bodies=self.ports.kept_bodies,
             settings=self.ports.settings,
             log=self.ports.log,
             quotas=lambda: self._engine.quotas,
@@ -274,19 +273,23 @@ class Hub:
 
     def _target(self) -> HubTarget:
         from pushhub.hub.effects import HubEffects
+        from pushhub.hub.recorded_answers import RecordedAnswers
         from pushhub.hub.router import HubRouter
+        from pushhub.hub.service_requests import ServiceRequests
         from pushhub.hub.target import HubTarget
 
         outside, settings, log = self._outside, self.ports.settings, self.ports.log
         return HubTarget(
-            config=outside.config,
-            settings=settings,
-            log=log,
-            sending=self._engine.gate_sending,
-            signing=self._engine.signing,
-            credentials=self._engine.credentials,
-            bodies=outside.bodies,
-            kept_bodies=self.ports.kept_bodies,
+            requests=ServiceRequests(
+                config=outside.config,
+                settings=settings,
+                sending=self._engine.gate_sending,
+                signing=self._engine.signing,
+                credentials=self._engine.credentials,
+            ),
+            answers=RecordedAnswers(
+                log=log, bodies=outside.bodies, kept_bodies=self.ports.kept_bodies, clock=outside.clock
+            ),
             router=HubRouter(
                 settings=settings, log=log, intake=self.intake, clock=outside.clock, matches=self.ports.matches
             ),

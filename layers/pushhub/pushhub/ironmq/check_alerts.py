@@ -138,16 +138,69 @@ class OwnQueues:
         return internal_queue(project_id, name, alert_id, push)
 
 
+class OldestWaiting:
+    """Knows how long the oldest message of a queue has waited.
+
+    Args:
+        queues: Queues of owners.
+        unsettled: Deliveries that wait, of push queues.
+        backlog: Deliveries that wait because their subscriber is paused.
+        pull: Messages of pull queues; made on first use.
+    """
+
+    def __init__(
+        self,
+        *,
+        queues: QueueSource,
+        unsettled: Unsettled,
+        backlog: WaitingOrders,
+        pull: Callable[[], PulledMessages],
+    ) -> None:
+        self._queues = queues
+        self._unsettled = unsettled
+        self._backlog = backlog
+        self._pull = pull
+
+    def seconds(self, alert: ProjectAlert, now: int) -> int:
+        """Seconds since the oldest message that waits in a queue was accepted; 0 when none does.
+
+        Args:
+            alert: Names the queue.
+            now: Epoch milliseconds.
+        """
+        queue = self._queues.queue(alert.project, alert.queue)
+        times = [] if queue is None else [*self._waiting_since(queue, now)]
+        return max((now - each) // 1000 for each in times) if times else 0
+
+    def _waiting_since(self, queue: Queue, now: int) -> Iterator[int]:
+        if queue.push is None:
+            for pulled in self._pull().peek(queue.project, queue.pull_uid, count=1, now=now):
+                yield pulled.message.accepted_at
+            return
+        found, _ = self._unsettled.unsettled(queue.project, queue.uid, limit=LOOKED_AT)
+        for each in found:
+            waits = each.state not in (DeliveryState.EXHAUSTED, DeliveryState.HELD) and each.expires_at > now
+            if waits and each.accepted_at > queue.cleared_at:
+                yield each.accepted_at
+        for subscriber in queue.push.subscribers:
+            if subscriber.paused:
+                key = SubscriberKey(
+                    project=queue.project,
+                    queue=queue.name,
+                    queue_uid=queue.uid,
+                    subscriber_id=subscriber.subscriber_id,
+                )
+                for waiting in self._backlog.waiting(key, 1):
+                    yield time_of_message_id(waiting.order.key.message_id)
+
+
 class CheckAlerts:
     """Looks at all alerts: measures, and posts when one begins to fire or is resolved.
 
     Args:
         alerts: Where they are kept.
         counts: What was counted of what alerts watch.
-        queues: Queues of owners.
-        unsettled: Deliveries that wait, of push queues.
-        backlog: Deliveries that wait because their subscriber is paused.
-        pull: Messages of pull queues; made on first use.
+        oldest: How long messages have waited.
         post: Posts.
         clock: Time.
         telemetry: Metrics, and events about alerts that could not be looked at.
@@ -158,20 +211,14 @@ class CheckAlerts:
         *,
         alerts: AlertStore,
         counts: AlertCounts,
-        queues: QueueSource,
-        unsettled: Unsettled,
-        backlog: WaitingOrders,
-        pull: Callable[[], PulledMessages],
+        oldest: OldestWaiting,
         post: AlertPost,
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
         self._alerts = alerts
         self._counts = counts
-        self._queues = queues
-        self._unsettled = unsettled
-        self._backlog = backlog
-        self._pull = pull
+        self._oldest = oldest
         self._post = post
         self._clock = clock
         self._telemetry = telemetry
@@ -214,39 +261,12 @@ class CheckAlerts:
     def _judged(self, alert: ProjectAlert) -> ProjectAlert:
         now = self._clock.now()
         if alert.measure is Measure.OLDEST_WAITING:
-            judged_now = judged(alert, self._oldest_s(alert, now), now)
+            judged_now = judged(alert, self._oldest.seconds(alert, now), now)
             # An age grows each second; only what it means is worth a write.
             same = replace(judged_now.state, value=alert.state.value) == alert.state
             return alert if same and alert.state.value is not None else judged_now
         alert, counts = sampled(alert, self._counts.of(alert, now), now)
         return judged(alert, value_of(alert.measure, counts), now)
-
-    def _oldest_s(self, alert: ProjectAlert, now: int) -> int:
-        """Seconds since the oldest message that waits in a queue was accepted; 0 when none does."""
-        queue = self._queues.queue(alert.project, alert.queue)
-        times = [] if queue is None else [*self._waiting_since(queue, now)]
-        return max((now - each) // 1000 for each in times) if times else 0
-
-    def _waiting_since(self, queue: Queue, now: int) -> Iterator[int]:
-        if queue.push is None:
-            for pulled in self._pull().peek(queue.project, queue.pull_uid, count=1, now=now):
-                yield pulled.message.accepted_at
-            return
-        found, _ = self._unsettled.unsettled(queue.project, queue.uid, limit=LOOKED_AT)
-        for each in found:
-            waits = each.state not in (DeliveryState.EXHAUSTED, DeliveryState.HELD) and each.expires_at > now
-            if waits and each.accepted_at > queue.cleared_at:
-                yield each.accepted_at
-        for subscriber in queue.push.subscribers:
-            if subscriber.paused:
-                key = SubscriberKey(
-                    project=queue.project,
-                    queue=queue.name,
-                    queue_uid=queue.uid,
-                    subscriber_id=subscriber.subscriber_id,
-                )
-                for waiting in self._backlog.waiting(key, 1):
-                    yield time_of_message_id(waiting.order.key.message_id)
 
 
 def from_another_start(alerts: Sequence[ProjectAlert], now: int) -> Sequence[ProjectAlert]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import BodyStore
     from pushhub.engine.stranger_calls import StrangerCalls
+    from pushhub.ironmq.intake import QueueIntake
     from pushhub.ironmq.ports import PullMessage, PullStore
-    from pushhub.ironmq.post import Post
 
 SETTLES_S = 1.0
 """How long posts that found the queue still a pull queue are waited for."""
@@ -41,15 +41,17 @@ class Conversion:
     Args:
         pull: Where they are.
         bodies: Large bodies.
-        post: Puts them into the push queue.
+        intake: Puts them into the push queue.
         calls: Limits how many requests of a project do this, or call a stranger, at the same time: each occupies an
             execution environment for many seconds.
     """
 
-    def __init__(self, *, pull: PullStore, bodies: BodyStore, post: Post, calls: StrangerCalls, clock: Clock) -> None:
+    def __init__(
+        self, *, pull: PullStore, bodies: BodyStore, intake: QueueIntake, calls: StrangerCalls, clock: Clock
+    ) -> None:
         self._pull = pull
         self._bodies = bodies
-        self._post = post
+        self._intake = intake
         self._calls = calls
         self._clock = clock
 
@@ -94,7 +96,7 @@ class Conversion:
         message = held.message
         try:
             body = body_of(message, self._bodies)
-            self._post.transfer(queue.project, queue.name, message, body, reserved_count=0)
+            self._intake.transfer(queue.project, queue.name, message, body, reserved_count=0)
         except MessageNotFound:
             # Its body is gone, and with it what there was to push.
             pass

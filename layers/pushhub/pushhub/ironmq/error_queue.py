@@ -10,7 +10,7 @@ from pushhub.base.errors import MessageNotFound, Unavailable
 from pushhub.engine.bodies import body_of
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import MAX_HOPS, Message, NewMessage
-from pushhub.ironmq.post import Caused, Post
+from pushhub.ironmq.intake import Caused, QueueIntake
 from pushhub.ironmq.wire.error_queue import error_message_body
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ErrorQueuePost:
     Args:
         messages: Messages and deliveries.
         bodies: Claim-checked bodies.
-        post: Posts to the error queue, only once per delivery however often it is called.
+        intake: Posts to the error queue, only once per delivery however often it is called.
         executor: Reads bodies and writes messages in parallel.
     """
 
@@ -52,14 +52,14 @@ class ErrorQueuePost:
         config: QueueSource,
         messages: StoredMessages,
         bodies: BodyStore,
-        post: Post,
+        intake: QueueIntake,
         telemetry: Telemetry,
         executor: Executor,
     ) -> None:
         self._config = config
         self._messages = messages
         self._bodies = bodies
-        self._post = post
+        self._intake = intake
         self._telemetry = telemetry
         self._executor = executor
 
@@ -123,7 +123,7 @@ class ErrorQueuePost:
                 failed[delivery.key] = caused
         if not made:
             return failed
-        told = self._post.post_all_caused(queue.project, error_queue, [each for _, _, each in made], self._executor)
+        told = self._intake.post_all_caused(queue.project, error_queue, [each for _, _, each in made], self._executor)
         for (message, delivery, _), posted in zip(made, told, strict=True):
             if isinstance(posted, Exception):
                 failed[delivery.key] = posted

@@ -1,112 +1,36 @@
-"""Posting messages to queues, push and pull, by producers and by the hub itself."""
+"""Posting messages to queues by producers: within their quota, and at once to the subscribers of eager queues."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-from pushhub.base.errors import Conflict, Unavailable
-from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage, Ordering
-from pushhub.engine.model.queue import Queue, QueueType
-from pushhub.engine.ports import BodyStore, MessageSink, Once, QueuesAndTotals
-from pushhub.engine.queue_copies import QueueCopies
-from pushhub.ironmq.alerts import Alerts
-from pushhub.ironmq.ports import PullSink, PullSizes
-from pushhub.ironmq.queue_changes import pull_queue
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor
 
-    from pushhub.base.ports import Clock
-    from pushhub.engine.accept import Accept, PlacedBody, Sink
     from pushhub.engine.first_orders import FirstOrders
+    from pushhub.engine.model.message import NewMessage
     from pushhub.engine.quotas import Quotas
-    from pushhub.ironmq.search import Fields
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caused:
-    """A message made by the hub itself.
-
-    Attributes:
-        message: What to post.
-        cause: What it is made for: the same on each repetition for the same reason, and never used for another.
-        at: When the cause happened, epoch milliseconds; the same on each repetition.
-    """
-
-    message: NewMessage
-    cause: str
-    at: int
-
-
-class _PullSink:
-    """Implements :class:`pushhub.engine.accept.Sink` on the store of pull queues.
-
-    Args:
-        pull: The store.
-        reserved_count: Times the messages were reserved before.
-    """
-
-    def __init__(self, pull: PullSink, *, reserved_count: int = 0) -> None:
-        self._pull = pull
-        self._reserved_count = reserved_count
-
-    def accept(self, messages: Sequence[Message]) -> None:
-        self._pull.put(messages)
-
-    def accept_once(self, message: Message) -> Once:
-        return self._pull.put_once(message, reserved_count=self._reserved_count)
-
-
-class _Pull(PullSink, PullSizes, Protocol):
-    """Accepts messages and reports sizes."""
+    from pushhub.ironmq.intake import QueueIntake
 
 
 class Post:
-    """Accepts messages from producers and from the hub itself.
+    """Accepts messages from producers.
 
     Args:
-        accept: The engine's entry point for messages.
-        config: Queues and counts.
-        messages: Messages of push queues.
-        pull: Messages of pull queues.
-        bodies: Large bodies.
+        intake: Accepts messages into queues.
         quotas: Bounds what producers post; made when one does.
         first_orders: Sends the first orders of eager queues; made when a producer posts to one.
-        fields: Enters messages of queues with named fields into the index.
-        descendants: How many messages may derive from one that a producer posts.
     """
 
     def __init__(
-        self,
-        *,
-        accept: Accept,
-        config: QueuesAndTotals,
-        messages: MessageSink,
-        pull: _Pull,
-        bodies: BodyStore,
-        quotas: Callable[[], Quotas],
-        first_orders: Callable[[], FirstOrders],
-        fields: Fields,
-        clock: Clock,
-        descendants: int = DESCENDANTS,
+        self, *, intake: QueueIntake, quotas: Callable[[], Quotas], first_orders: Callable[[], FirstOrders]
     ) -> None:
-        self._descendants = descendants
-        self._accept = accept
-        self._config = config
-        self._messages = messages
-        self._pull = pull
-        self._bodies = bodies
+        self._intake = intake
         self._quotas = quotas
         self._first_orders = first_orders
-        self._fields = fields
-        self._clock = clock
-        self._copies = QueueCopies(config, clock)
-        self._alerts = Alerts(config=config, pull=pull, clock=clock)
 
     def post(self, project_id: str, queue_name: str, messages: Sequence[NewMessage]) -> list[str]:
-        """Accept messages from a producer; returns their ids in order. An unknown queue is created as a pull queue.
+        """Accept messages; returns their ids in order. An unknown queue is created as a pull queue.
 
         Args:
             project_id: Owner of the queue.
@@ -118,201 +42,13 @@ class Post:
             Unavailable: The effect is unknown; the producer has to post again.
         """
         self._quotas().take(project_id, len(messages))
-        queue = self._queue(project_id, queue_name)
-        placed = self._accept.placed(project_id, [each.body for each in messages], self._bodies)
-        hurries = queue.push is not None and queue.push.eager
-
-        def made(ids: Sequence[str]) -> list[Message]:
-            now = self._clock.now()
-            given = zip(ids, messages, placed, strict=True)
-            composed = [self._composed(queue, message_id, new, body, now=now) for message_id, new, body in given]
-            self._fields.add(queue, zip(composed, messages, strict=True))
-            if hurries and queue.push is not None:
-                return self._first_orders().marked(composed, queue.push.subscribers)
-            return composed
-
-        accepted = self._accept.new(self._sink(queue), len(messages), made)
-        if hurries:
-            self._first_orders().send(accepted)
-        self._stored(queue, len(accepted), exact=True)
+        queue = self._intake.queue(project_id, queue_name)
+        push = queue.push
+        if push is None or not push.eager:
+            accepted = self._intake.posted(queue, messages)
+        else:
+            orders, subscribers = self._first_orders(), push.subscribers
+            accepted = self._intake.posted(queue, messages, lambda composed: orders.marked(composed, subscribers))
+            orders.send(accepted)
+        self._intake.stored(queue, len(accepted), exact=True)
         return [each.message_id for each in accepted]
-
-    def post_caused(self, project_id: str, queue_name: str, message: NewMessage, *, cause: str, at: int) -> str:
-        """Accept a message made by the hub itself; returns its id. Repeating the call does not post it again.
-
-        Args:
-            project_id: Owner of the queue.
-            queue_name: A validated name; an unknown queue is created as a pull queue.
-            message: What to post.
-            cause: What it is made for: the same on each repetition for the same reason, and never used for another.
-            at: When the cause happened, epoch milliseconds; the same on each repetition.
-
-        Raises:
-            Unavailable: The effect is unknown; call again.
-        """
-        queue = self._queue(project_id, queue_name)
-        (body,) = self._accept.placed(project_id, [message.body], self._bodies)
-        message_id, once = self._once(queue, Caused(message=message, cause=cause, at=at), body)
-        if once is Once.STORED:
-            self._stored(queue, 1)
-        return message_id
-
-    def post_all_caused(
-        self, project_id: str, queue_name: str, caused: Sequence[Caused], executor: Executor
-    ) -> list[str | Exception]:
-        """Accept messages made by the hub itself, in parallel; the data they share is read and counted once.
-
-        Safe to repeat, like :meth:`post_caused`.
-
-        Args:
-            project_id: Owner of the queue.
-            queue_name: A validated name; an unknown queue is created as a pull queue.
-            caused: At least one.
-            executor: Writes them.
-
-        Returns:
-            Each message's id, or the error it failed with; failed ones have to be posted again.
-
-        Raises:
-            Unavailable: The effect is unknown for all of them; call again.
-        """
-        queue = self._queue(project_id, queue_name)
-        placed = self._accept.placed(project_id, [each.message.body for each in caused], self._bodies)
-
-        def one(each: Caused, body: PlacedBody) -> tuple[str | Exception, Once]:
-            try:
-                return self._once(queue, each, body)
-            except Exception as error:  # noqa: BLE001 (the caller is told; it must not touch the others)
-                return error, Once.TAKEN
-
-        outcomes = list(executor.map(one, caused, placed))
-        count = sum(once is Once.STORED for _, once in outcomes)
-        if count:
-            self._stored(queue, count)
-        return [told for told, _ in outcomes]
-
-    def _once(self, queue: Queue, caused: Caused, body: PlacedBody) -> tuple[str, Once]:
-        def made(message_id: str) -> Message:
-            new, now = caused.message, self._clock.now()
-            composed = self._composed(queue, message_id, new, body, now=now, cause=caused.cause)
-            self._fields.add(queue, [(composed, new)])
-            return composed
-
-        accepted, once = self._accept.once(self._sink(queue), made, cause=caused.cause, at=caused.at)
-        return accepted.message_id, once
-
-    def transfer(self, project_id: str, queue_name: str, message: Message, body: bytes, *, reserved_count: int) -> None:
-        """Move a pull queue's message into another queue with its id and count (dead letters). Safe to repeat.
-
-        Its lifetime starts again, so its body is stored again as well.
-
-        Args:
-            project_id: Owner of both queues.
-            queue_name: The target; an unknown queue is created as a pull queue.
-            message: The message in its current queue.
-            body: Its bytes.
-            reserved_count: Times it was reserved so far.
-
-        Raises:
-            Unavailable: The effect is unknown; call again.
-        """
-        cause = f"dead-letter/{message.queue_uid}/{message.message_id}"
-        new = NewMessage(
-            body=body,
-            headers=message.headers,
-            hops=message.hops,
-            descendants=message.descendants,
-            trace=message.trace,
-        )
-        queue = self._queue(project_id, queue_name)
-        (placed,) = self._accept.placed(project_id, [body], self._bodies)
-        moved = self._composed(queue, message.message_id, new, placed, now=self._clock.now(), cause=cause)
-        self._fields.add(queue, [(moved, new)])
-        once = self._sink(queue, reserved_count=reserved_count).accept_once(moved)
-        if once is Once.STORED:
-            self._stored(queue, 1)
-        elif once is Once.TAKEN:
-            # The id is taken by another message there; keeping the message matters more than keeping its id.
-            self.post_caused(project_id, queue_name, new, cause=cause, at=message.accepted_at)
-
-    def size_changed(self, queue: Queue, change: int, *, exact: bool = True) -> None:
-        """Fire the alerts of a pull queue triggered by a change of its size. Never fails: the change itself is done.
-
-        Args:
-            queue: The queue, as read for the change.
-            change: Messages added, or (negative) removed.
-            exact: As for :meth:`pushhub.ironmq.ports.PullSizes.size`. Functions that only post may not delete.
-        """
-        if not queue.alerts:
-            return
-        try:
-            for fired in self._alerts.fired(queue, change, exact=exact):
-                target = self._queue(queue.project, fired.queue)
-                new = NewMessage(body=fired.body)
-                (body,) = self._accept.placed(queue.project, [fired.body], self._bodies)
-                message = self._composed(target, self._accept.next_id(), new, body, now=self._clock.now())
-                self._sink(target).accept([message])
-                # Alerts about alert messages could trigger each other for ever, so those messages are only counted.
-                self._count(target, 1)
-        except (Conflict, Unavailable):
-            return
-
-    def _queue(self, project_id: str, name: str) -> Queue:
-        queue = self._copies.queue(project_id, name)
-        if queue is not None:
-            return queue
-        created = pull_queue(project_id, name, self._clock.now())
-        try:
-            self._config.create_queue(created)
-        except Conflict:
-            made_by_another = self._config.queue(project_id, name, fresh=True)
-            if made_by_another is None:
-                raise
-            return made_by_another
-        return created
-
-    def _sink(self, queue: Queue, *, reserved_count: int = 0) -> Sink:
-        return self._messages if queue.is_push else _PullSink(self._pull, reserved_count=reserved_count)
-
-    def _stored(self, queue: Queue, count: int, *, exact: bool = False) -> None:
-        self._count(queue, count)
-        self.size_changed(queue, count, exact=exact)
-
-    def _count(self, queue: Queue, count: int) -> None:
-        """Count a pull queue's messages; those of push queues are counted when they are dispatched."""
-        if queue.is_push:
-            return
-        try:
-            self._config.add_to_total(queue.project, queue.uid, count)
-        except Unavailable:
-            # A statistic: the messages are stored, and an error would make the producer post them again.
-            return
-
-    def _composed(
-        self, queue: Queue, message_id: str, new: NewMessage, body: PlacedBody, *, now: int, cause: str | None = None
-    ) -> Message:
-        """The message to store. Its lifetime starts when it is due, so that a long delay does not use it up."""
-        # Clearing a push queue deletes everything up to that moment; this message came after it.
-        accepted_at = max(now, queue.cleared_at + 1)
-        due_at = accepted_at + new.delay_s * 1000
-        subscribers = queue.push.subscribers if queue.push else ()
-        return Message(
-            project=queue.project,
-            queue=queue.name,
-            queue_uid=queue.uid if queue.is_push else queue.pull_uid,
-            message_id=message_id,
-            body=body.inline,
-            body_ref=body.ref,
-            body_size=body.size,
-            headers=new.headers,
-            accepted_at=accepted_at,
-            due_at=due_at,
-            expires_at=due_at + queue.message_expiration * 1000,
-            subscriber_ids=tuple(each.subscriber_id for each in subscribers),
-            unicast=queue.type is QueueType.UNICAST,
-            hops=new.hops,
-            ordering=Ordering(key=new.order_key) if new.order_key is not None and queue.is_push else None,
-            descendants=min(self._descendants, self._descendants if new.descendants is None else new.descendants),
-            cause=cause,
-            trace=new.trace,
-        )

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.ports import BodyStore, Waits
+    from pushhub.ironmq.intake import QueueIntake
     from pushhub.ironmq.ports import PulledMessages, PullMessage
-    from pushhub.ironmq.post import Post
 
 ANSWER_WITHIN_MS = 28_000
 """A long poll ends by then: API Gateway gives up after 30 seconds."""
@@ -80,17 +80,24 @@ class PullQueues:
         config: Shows whether a queue was cleared during a long poll.
         pull: The store.
         bodies: Large bodies.
-        post: Moves dead letters and fires alerts.
+        intake: Moves dead letters and fires alerts.
         waits: Limits how many requests of a project wait at the same time.
     """
 
     def __init__(
-        self, *, config: _Config, pull: PulledMessages, bodies: BodyStore, post: Post, waits: Waits, clock: Clock
+        self,
+        *,
+        config: _Config,
+        pull: PulledMessages,
+        bodies: BodyStore,
+        intake: QueueIntake,
+        waits: Waits,
+        clock: Clock,
     ) -> None:
         self._config = config
         self._pull = pull
         self._bodies = bodies
-        self._post = post
+        self._intake = intake
         self._waits = waits
         self._clock = clock
 
@@ -198,11 +205,11 @@ class PullQueues:
         except MessageNotFound:
             # Left to _read, which drops messages whose body is gone.
             return False
-        self._post.transfer(
+        self._intake.transfer(
             queue.project, queue.dead_letter.queue_name, message, body, reserved_count=held.reserved_count - 1
         )
         self._remove(queue, message.message_id, held.reservation_id, leaving="exhausted")
-        self._post.size_changed(queue, -1)
+        self._intake.size_changed(queue, -1)
         return True
 
     def _read(self, queue: Queue, held: Sequence[PullMessage], *, compressed: bool) -> tuple[list[ReadMessage], bool]:
@@ -286,7 +293,7 @@ class PullQueues:
                 self._give_back(queue, [later.held for later in taken[position + 1 :]])
                 break
             deleted.append(each)
-        self._post.size_changed(queue, -len(deleted))
+        self._intake.size_changed(queue, -len(deleted))
         return deleted
 
     def _remove(self, queue: Queue, message_id: str, reservation_id: str | None, leaving: str = "") -> None:
@@ -389,7 +396,7 @@ class PullQueues:
                 self._check(queue, each)
         for each in deletions:
             self._remove(queue, each.message_id, each.reservation_id)
-        self._post.size_changed(queue, -len(deletions))
+        self._intake.size_changed(queue, -len(deletions))
 
     def _check(self, queue: Queue, deletion: Deletion) -> None:
         """Check the rule of :meth:`pushhub.ironmq.ports.PulledMessages.delete` without deleting."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.ports import ProjectStore, TokenStore
     from pushhub.engine.signing import Signature, Signing
-    from pushhub.ironmq.post import Post
+    from pushhub.ironmq.intake import QueueIntake
 
 DIALECT = "raw"
 """The body is sent unchanged; of the answer, only the status matters."""
@@ -99,7 +99,7 @@ class IronMqQueueTarget:
     """Pushes to a queue: of this project, of another project here, or of another hub (through its webhook).
 
     Args:
-        post: Posts to queues of this hub.
+        intake: Posts to queues of this hub.
         projects: For the project's allowed targets.
         tokens: Checks other projects' tokens.
         sender: Reaches other hubs.
@@ -113,7 +113,7 @@ class IronMqQueueTarget:
     def __init__(
         self,
         *,
-        post: Post,
+        intake: QueueIntake,
         projects: ProjectStore,
         tokens: TokenStore,
         sender: Sender,
@@ -122,7 +122,7 @@ class IronMqQueueTarget:
         signing: Signing,
     ) -> None:
         self._signing = signing
-        self._post = post
+        self._intake = intake
         self._projects = projects
         self._tokens = tokens
         self._sender = sender
@@ -200,7 +200,7 @@ class IronMqQueueTarget:
         if project is not None and is_suspended(self._projects, project):
             return 403, ProjectSuspended().message
         try:
-            self._post.post_caused(
+            self._intake.post_caused(
                 project or order.queue.project,
                 queue,
                 NewMessage(

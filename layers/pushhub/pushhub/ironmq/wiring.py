@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.api.use_cases import IronUseCases
     from pushhub.ironmq.check_alerts import AlertPost, CheckAlerts, OwnQueues
     from pushhub.ironmq.error_queue import ErrorQueuePost
+    from pushhub.ironmq.intake import QueueIntake
     from pushhub.ironmq.ports import AlertStore, PullStore
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.project_alerts import ProjectAlerts
@@ -148,18 +149,26 @@ class Ironmq:
 
     @cached_property
     def post(self) -> Post:
-        """Posts messages."""
+        """Posts messages of producers."""
         from pushhub.ironmq.post import Post
 
-        outside = self._outside
         return Post(
-            accept=self._engine.accept,
+            intake=self.intake,
+            quotas=lambda: self._engine.quotas,
+            first_orders=lambda: self._engine.first_orders,
+        )
+
+    @cached_property
+    def intake(self) -> QueueIntake:
+        """Accepts messages into queues."""
+        from pushhub.ironmq.intake import QueueIntake
+
+        outside = self._outside
+        return QueueIntake(
+            accept=self._engine.accept_bodies(outside.bodies),
             config=outside.config,
             messages=outside.messages,
             pull=self.ports.pull,
-            bodies=outside.bodies,
-            quotas=lambda: self._engine.quotas,
-            first_orders=lambda: self._engine.first_orders,
             fields=self._fields,
             clock=outside.clock,
             descendants=self.ports.queue_descendants,
@@ -263,16 +272,18 @@ class Ironmq:
     @cached_property
     def check_alerts(self) -> CheckAlerts:
         """Looks at all alerts of projects, each minute."""
-        from pushhub.ironmq.check_alerts import CheckAlerts
+        from pushhub.ironmq.check_alerts import CheckAlerts, OldestWaiting
 
         outside = self._outside
         return CheckAlerts(
             alerts=self.ports.alerts,
             counts=self._alert_counts,
-            queues=outside.config,
-            unsettled=outside.messages,
-            backlog=outside.subscribers,
-            pull=lambda: self.ports.pull,
+            oldest=OldestWaiting(
+                queues=outside.config,
+                unsettled=outside.messages,
+                backlog=outside.subscribers,
+                pull=lambda: self.ports.pull,
+            ),
             post=self._alert_post,
             clock=outside.clock,
             telemetry=outside.telemetry,
@@ -288,7 +299,7 @@ class Ironmq:
             config=outside.config,
             messages=outside.messages,
             bodies=outside.bodies,
-            post=self.post,
+            intake=self.intake,
             telemetry=outside.telemetry,
             executor=outside.executor,
         )
@@ -327,7 +338,7 @@ class Ironmq:
 
         engine, outside = self._engine, self._outside
         config, messages, bodies, clock = outside.config, outside.messages, outside.bodies, outside.clock
-        pull, post, calls = self.ports.pull, self.post, engine.stranger_calls
+        pull, intake, calls = self.ports.pull, self.intake, engine.stranger_calls
         registration = Registration(
             targets=engine.targets,
             config=config,
@@ -340,18 +351,18 @@ class Ironmq:
             messages=messages, bodies=bodies, fields=self._fields, resend=lambda: engine.resend, clock=clock
         )
         pull_queues = PullQueues(
-            config=config, pull=pull, bodies=bodies, post=post, waits=self.ports.waits, clock=clock
+            config=config, pull=pull, bodies=bodies, intake=intake, waits=self.ports.waits, clock=clock
         )
         quiet = QuietQueues(config, clock)
         return IronUseCases(
             queues=Queues(
                 config=config, messages=messages, pull=pull, registration=registration, quiet=quiet, clock=clock
             ),
-            conversion=Conversion(pull=pull, bodies=bodies, post=post, calls=calls, clock=clock),
+            conversion=Conversion(pull=pull, bodies=bodies, intake=intake, calls=calls, clock=clock),
             subscribers=Subscribers(
                 config=config, registration=registration, quiet=quiet, backlog=lambda: outside.subscribers
             ),
-            post=post,
+            post=self.post,
             pull=pull_queues,
             push_messages=push_messages,
             acknowledge=Acknowledge(
@@ -452,7 +463,7 @@ class Ironmq:
 
         outside = self._outside
         return IronMqQueueTarget(
-            post=self.post,
+            intake=self.intake,
             projects=outside.config,
             tokens=outside.config,
             sender=outside.sender,

@@ -1,29 +1,26 @@
-"""What happened to messages: attempts, messages by endpoint, endpoints by message; and resending."""
+"""What happened to messages: attempts, messages by endpoint, endpoints by message."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Forbidden
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
 from pushhub.webhooks.messages import MessageQuery, WebhooksMessages, engine_span
 from pushhub.webhooks.model.attempt import LoggedAttempt, MessageStatus
-from pushhub.webhooks.model.event_type import seen_with
 from pushhub.webhooks.model.ids import Kind, first_id
 from pushhub.webhooks.model.internal_queues import app_of
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of, taken
-from pushhub.webhooks.model.refusals import Gone, Refused, not_found
+from pushhub.webhooks.model.refusals import Refused, not_found
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.ports import MessageStore
-    from pushhub.engine.resend import Resend
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import AttemptLog, Endpoints, MessageLog, ReadApplications
@@ -122,8 +119,6 @@ class WebhooksAttempts:
         log: Lists messages.
         attempts: Attempts.
         deliveries: Deliveries of the engine.
-        resend: Schedules another attempt.
-        flags_for: See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
         clock: Time.
     """
 
@@ -136,18 +131,14 @@ class WebhooksAttempts:
         log: MessageLog,
         attempts: AttemptLog,
         deliveries: MessageStore,
-        resend: Resend,
-        flags_for: Callable[[Endpoint, str], Sequence[str]],
         clock: Clock,
     ) -> None:
-        self._flags_for = flags_for
         self._applications = applications
         self._endpoints = endpoints
         self._messages = messages
         self._log = log
         self._attempts = attempts
         self._deliveries = deliveries
-        self._resend = resend
         self._clock = clock
 
     def of_endpoint(
@@ -240,56 +231,6 @@ class WebhooksAttempts:
         found = taken(made, lambda each: each.subscriber_id, span_of(window))
         shown = (each for each in map(self._destination, found) if each is not None)
         return page_of(shown, window, lambda each: each.endpoint.endpoint_id)
-
-    def resend(
-        self, project_id: str, app: str, name: str, endpoint: str, *, flags: frozenset[str] | None = None
-    ) -> bool:
-        """Send a message to an endpoint once more, immediately, regardless of the endpoint's filters.
-
-        Args:
-            project_id: Owner.
-            app: The application.
-            name: The message.
-            endpoint: The endpoint.
-            flags: Feature flags of the caller's token; None for the project's, which may send everything everywhere.
-
-        Returns:
-            Whether it is sent: nothing is sent to a disabled endpoint.
-
-        Raises:
-            NotFound: No such application, message or endpoint.
-            Gone: The message's bytes are gone (400).
-            Refused: The message was never owed to the endpoint, and the caller could not choose its event type (403).
-        """
-        application = self._application(project_id, app)
-        message = self._messages.of(application, name)
-        to = found_endpoint(self._endpoints, application, endpoint)
-        if flags is not None and not self._may_be_sent(message, to, flags):
-            raise Refused(403, "forbidden", "The event type of the message has a feature flag that the token lacks")
-        return self.resend_to(message, to)
-
-    def _may_be_sent(self, message: ListedMessage, to: Endpoint, flags: frozenset[str]) -> bool:
-        """Whether a portal may have a message sent to an endpoint: it was owed to it, or the portal could choose it."""
-        if seen_with(flags, self._flags_for(replace(to, flags=flags), message.fields.event_type)):
-            return True
-        stored = self._messages.stored(message)
-        owed = to.endpoint_id in stored.delivery_subscribers
-        return owed or self._deliveries.delivery(stored.delivery_key(to.endpoint_id)) is not None
-
-    def resend_to(self, message: ListedMessage, endpoint: Endpoint) -> bool:
-        """As :meth:`resend`, for objects that have already been looked up.
-
-        Raises:
-            Gone: The message's bytes are gone (400).
-        """
-        stored = self._messages.stored(message)
-        if not endpoint.active:
-            return False
-        try:
-            self._resend.ask(stored, endpoint.endpoint_id)
-        except Forbidden:
-            raise Gone from None
-        return True
 
     def stats(self, project_id: str, app: str, name: str, *, since: int | None, until: int | None) -> Stats:
         """The number of successful and failed attempts at an endpoint.

@@ -163,17 +163,72 @@ class Changed(Protocol):
         """Send an event with the endpoint after the change."""
 
 
-class ConsentTarget:
-    """Implements :class:`pushhub.engine.target.Target` for questions: asks, and stores the answer with the endpoint.
+class Consents:
+    """What endpoints answered to questions, stored with them.
 
     Args:
         endpoints: Endpoints.
         notes: Notes changes before they are made.
+        changed: Called with the endpoint when it has consented.
+        clock: Time.
+    """
+
+    def __init__(self, *, endpoints: Endpoints, notes: ChangeNotes, changed: Changed, clock: Clock) -> None:
+        self._endpoints = endpoints
+        self._notes = notes
+        self._changed = changed
+        self._clock = clock
+
+    def asked(self, project_id: str, app_id: str, endpoint_id: str, digest: str) -> Endpoint | None:
+        """The endpoint, if a question is still open there."""
+        endpoint = self._endpoints.endpoint(project_id, app_id, endpoint_id)
+        return endpoint if endpoint is not None and self._is_open(endpoint, digest) else None
+
+    def _is_open(self, endpoint: Endpoint, digest: str) -> bool:
+        asked = endpoint.question
+        return asked is not None and asked.digest == digest and asked.open_at(self._clock.now())
+
+    def store(self, asked: Endpoint, digest: str, reply: Reply, *, final: bool) -> None:
+        """Store an answer with the endpoint, unless the question is no longer open there.
+
+        Args:
+            asked: The endpoint when it was asked.
+            digest: Identifies the question.
+            reply: Its answer.
+            final: Whether an endpoint that does not consent has said so, and cannot do it later.
+        """
+
+        def once() -> Endpoint | None:
+            before = self.asked(asked.project, asked.app_id, asked.endpoint_id, digest)
+            if before is None or before.question is None:
+                return None
+            now = self._clock.now()
+            question = replace(before.question, rate=reply.rate, problem=reply.problem[:MAX_PROBLEM])
+            if reply.given:
+                question = replace(question, answered=True)
+            elif reply.problem and final:
+                question = replace(question, until=now)
+            if question == before.question:
+                return None
+            rate = reply.rate if reply.given else before.allowed_rate
+            after = replace(before, question=question, allowed_rate=rate, updated_at=now)
+            self._notes.note(after.project, queue_of(after.app_id))
+            return self._endpoints.put_endpoint(after, before)
+
+        after = until_saved(once, doing="storing an endpoint's consent")
+        if after is not None and reply.given:
+            self._changed("endpoint.updated", after)
+
+
+class ConsentTarget:
+    """Implements :class:`pushhub.engine.target.Target` for questions: asks, and stores the answer with the endpoint.
+
+    Args:
+        consents: Knows which questions are open, and stores the answers.
         projects: For the project's allowed targets.
         sending: Makes the request.
         vault: Opens the secrets of callbacks.
         credentials: Opens what the endpoints' URLs hide.
-        changed: Called with the endpoint when it has consented.
         base_url: Public base URL of this hub.
         clock: Time.
     """
@@ -183,23 +238,19 @@ class ConsentTarget:
     def __init__(
         self,
         *,
-        endpoints: Endpoints,
-        notes: ChangeNotes,
+        consents: Consents,
         projects: ProjectStore,
         sending: GateSending,
         vault: Vault,
         credentials: Credentials,
-        changed: Changed,
         base_url: str,
         clock: Clock,
     ) -> None:
-        self._endpoints = endpoints
-        self._notes = notes
+        self._consents = consents
         self._projects = projects
         self._sending = sending
         self._vault = vault
         self._credentials = credentials
-        self._changed = changed
         self._base_url = base_url
         self._clock = clock
 
@@ -218,8 +269,8 @@ class ConsentTarget:
         """
         question = json.loads(order.body)
         digest = question["digest"]
-        endpoint = self._endpoints.endpoint(order.message.project, question["app"], question["endpoint"])
-        if endpoint is None or not self._is_open(endpoint, digest):
+        endpoint = self._consents.asked(order.message.project, question["app"], question["endpoint"], digest)
+        if endpoint is None:
             return self._nothing_to_ask(order)
         sent = self._sending.send(
             endpoint.project, endpoint.endpoint_id, endpoint, self._request(order, endpoint, question.get("secret"))
@@ -227,15 +278,11 @@ class ConsentTarget:
         answer = sent.answer
         if answer.error_class:
             problem = f"The endpoint could not be asked for its consent: {answer.message}"
-            self._store(endpoint, digest, Reply(given=False, problem=problem), final=False)
+            self._consents.store(endpoint, digest, Reply(given=False, problem=problem), final=False)
             return Outcome(answer=answer, verdict=Verdict.FAILED, asked=sent.asked, reached=sent.reached)
         reply = read_reply(answer, origin_of(self._base_url), callback="secret" in question)
-        self._store(endpoint, digest, reply, final=True)
+        self._consents.store(endpoint, digest, reply, final=True)
         return Outcome(answer=answer, verdict=Verdict.DELIVERED)
-
-    def _is_open(self, endpoint: Endpoint, digest: str) -> bool:
-        asked = endpoint.question
-        return asked is not None and asked.digest == digest and asked.open_at(self._clock.now())
 
     def _nothing_to_ask(self, order: PushOrder) -> Outcome:
         """The outcome for an endpoint that is not waiting for this question, or not yet: it is stored after the
@@ -268,37 +315,6 @@ class ConsentTarget:
             answer_limit=0,
             allowed_targets=allowed_targets(self._projects, endpoint.project, endpoint.reach),
         )
-
-    def _store(self, asked: Endpoint, digest: str, reply: Reply, *, final: bool) -> None:
-        """Store an answer with the endpoint, unless the question is no longer open there.
-
-        Args:
-            asked: The endpoint when it was asked.
-            digest: Identifies the question.
-            reply: Its answer.
-            final: Whether an endpoint that does not consent has said so, and cannot do it later.
-        """
-
-        def once() -> Endpoint | None:
-            before = self._endpoints.endpoint(asked.project, asked.app_id, asked.endpoint_id)
-            if before is None or before.question is None or not self._is_open(before, digest):
-                return None
-            now = self._clock.now()
-            question = replace(before.question, rate=reply.rate, problem=reply.problem[:MAX_PROBLEM])
-            if reply.given:
-                question = replace(question, answered=True)
-            elif reply.problem and final:
-                question = replace(question, until=now)
-            if question == before.question:
-                return None
-            rate = reply.rate if reply.given else before.allowed_rate
-            after = replace(before, question=question, allowed_rate=rate, updated_at=now)
-            self._notes.note(after.project, queue_of(after.app_id))
-            return self._endpoints.put_endpoint(after, before)
-
-        after = until_saved(once, doing="storing an endpoint's consent")
-        if after is not None and reply.given:
-            self._changed("endpoint.updated", after)
 
 
 def allowed_rate(text: str) -> int | None:

@@ -12,9 +12,10 @@ from pushhub.webhooks.wire.message import parse_message
 
 if TYPE_CHECKING:
     from pushhub.webhooks.event_types import WebhooksEventTypes
+    from pushhub.webhooks.intake import Posted
     from pushhub.webhooks.model.event_type import Example
     from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
-    from pushhub.webhooks.posting import Posted, WebhooksPosting
+    from pushhub.webhooks.posting import WebhooksPosting
 
 PING = "svix.ping"
 """An event type that always has an example."""

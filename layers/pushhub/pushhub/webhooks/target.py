@@ -3,53 +3,33 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock, PushRequest, Telemetry, Vault
-from pushhub.base.signature_schemes import STANDARD, Unsigned
-from pushhub.base.signing import KeyRing, signatures
+from pushhub.base.ports import Clock, PushRequest, Telemetry
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.queue import Subscriber
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH, Outcome, PushOrder, Targets
 from pushhub.engine.traces import passed_on
-from pushhub.webhooks.consent import origin_of
 from pushhub.webhooks.credentials import opened
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
-from pushhub.webhooks.model.cloud_events import STRUCTURED_TYPE, CloudEvent, Mode
-from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.model.internal_queues import PROTOCOL
 from pushhub.webhooks.model.message import LISTED_MS, MessageFields
 from pushhub.webhooks.queues import EndpointPush, EndpointSubscriber
 from pushhub.webhooks.wire.endpoint import is_http
 
 if TYPE_CHECKING:
-    from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.gate_sending import GateSending
-    from pushhub.engine.model.message import Ordering
     from pushhub.engine.model.trace import Trace
     from pushhub.engine.ports import ProjectStore
     from pushhub.webhooks.attempt_groups import AttemptGroups
     from pushhub.webhooks.model.endpoint import Endpoint
-
-USER_AGENT = "Pushhub-Webhooks/1.0"
-
-
-JSON_TYPE = "application/json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Content:
-    """The content sent to an endpoint for a message, apart from the signature."""
-
-    body: bytes
-    content_type: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    from pushhub.webhooks.signed_requests import SignedRequest, SignedRequests
 
 
 class WebhookTarget:
@@ -57,13 +37,12 @@ class WebhookTarget:
 
     Args:
         projects: For the project's allowed targets.
-        vault: Opens signing keys.
         credentials: Opens what endpoints hide.
+        requests: Makes and signs the requests.
         attempts: Logs attempts, grouped with others that end at the same time.
-        sending: Makes the request.
-        base_url: Public base URL of this hub.
+        sending: Sends them.
         targets: Other kinds of subscribers, for endpoints whose URL is one of theirs.
-        clock: Dates signatures.
+        clock: Time.
         telemetry: Reports attempts that could not be logged.
     """
 
@@ -71,21 +50,19 @@ class WebhookTarget:
         self,
         *,
         projects: ProjectStore,
-        vault: Vault,
         credentials: Credentials,
+        requests: SignedRequests,
         attempts: AttemptGroups,
         sending: GateSending,
-        base_url: str,
         targets: Callable[[], Targets],
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
         self._projects = projects
-        self._vault = vault
         self._credentials = credentials
+        self._requests = requests
         self._attempts = attempts
         self._sending = sending
-        self._base_url = base_url
         self._targets = targets
         self._clock = clock
         self._telemetry = telemetry
@@ -110,109 +87,32 @@ class WebhookTarget:
         endpoint = opened(order.subscriber.endpoint, self._credentials)
         fields = MessageFields.of(order.message)
         trace = passed_on(self._projects, order, own=False)
-        content = self._content(order, endpoint, fields, traced=trace is not None)
-        url, headers, schemes = self._signed(order, endpoint, content, trace)
+        request = self._requests.of(order, endpoint, trace)
         self._attempts.begin(endpoint.endpoint_id)
         try:
             if not self._targets().within(endpoint.reach, endpoint.fields.url):
                 outcome = self._refused()
             elif is_http(endpoint.fields.url):
-                outcome = self._post(order, endpoint, url, headers, content.body)
-                if outcome.reached and schemes:
-                    outcome = replace(outcome, proof=replace(outcome.proof, schemes=schemes))
+                outcome = self._post(order, endpoint, request)
+                if outcome.reached and request.schemes:
+                    outcome = replace(outcome, proof=replace(outcome.proof, schemes=request.schemes))
             else:
-                outcome = self._hand_over(order, endpoint, headers, content.body, trace)
+                outcome = self._hand_over(order, endpoint, request, trace)
         except BaseException:
             self._attempts.give_up(endpoint.endpoint_id)
             raise
         self._log(order, endpoint, fields, outcome)
         return outcome
 
-    def _content(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, *, traced: bool) -> _Content:
-        """The content sent to an endpoint: the message's bytes unchanged, or an event."""
-        content_type, wanted = fields.content_type or JSON_TYPE, endpoint.fields.cloud_events
-        if wanted is None:
-            return _Content(body=order.body, content_type=content_type)
-        event = CloudEvent(
-            identifier=message_id(order.message.message_id),
-            source=f"{self._base_url}/api/v1/app/{endpoint.app_id}",
-            type=fields.event_type,
-            time=order.message.accepted_at,
-            content_type=content_type,
-            data=order.body,
-            trace=order.message.trace if traced else None,
-        )
-        origin = {"WebHook-Request-Origin": origin_of(self._base_url)} if wanted.consent else {}
-        if wanted.mode is Mode.BINARY:
-            return _Content(body=order.body, content_type=content_type, headers={**event.headers, **origin})
-        return _Content(body=event.structured, content_type=STRUCTURED_TYPE, headers=origin)
-
-    def _signed(
-        self, order: PushOrder, endpoint: Endpoint, content: _Content, trace: Trace | None
-    ) -> tuple[str, dict[str, str], tuple[str, ...]]:
-        """The URL to call, all headers, with signatures of this moment, and the names of the schemes; none for Standard
-        Webhooks alone, which records would otherwise name for each attempt.
-        """
-        now = self._clock.now()
-        identifier = message_id(order.message.message_id)
-        schemes = self._schemes(order, endpoint)
-        keys, own = None, []
-        if not endpoint.signatures or any(each.standard for each in schemes):
-            keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
-        if schemes:
-            from pushhub.webhooks.signatures import secrets_of  # noqa: PLC0415 (only those who have schemes pay)
-
-            own = secrets_of(endpoint, schemes, keys, self._vault, now)
-        standard = not own or any(each.standard and each.signs_at(now) for each in schemes)
-        signature = signatures(keys.live(now), identifier, now // 1000, content.body) if standard and keys else None
-        headers = request_headers(
-            identifier,
-            now // 1000,
-            signature,
-            content_type=content.content_type,
-            own=endpoint.headers,
-            ordering=order.message.ordering,
-            trace=trace,
-        )
-        taken = {name.lower() for name in content.headers}
-        headers = {name: value for name, value in headers.items() if name.lower() not in taken} | dict(content.headers)
-        if not own:
-            return endpoint.fields.url, headers, ()
-        from pushhub.webhooks.signatures import signed  # noqa: PLC0415
-
-        fields = MessageFields.of(order.message)
-        request = Unsigned(
-            message_id=identifier,
-            event_id=fields.event_id or identifier,
-            event_type=fields.event_type,
-            at=now,
-            url="",
-            body=content.body,
-        )
-        url, extra = signed(endpoint.fields.url, own, request)
-        # What an endpoint itself sets may have the name of a scheme that it inherits.
-        taken = {name.lower() for name in extra}
-        headers = {name: value for name, value in headers.items() if name.lower() not in taken} | extra
-        names = (*([STANDARD] if signature else []), *(scheme.name for scheme, _ in own))
-        return url, headers, names
-
-    def _schemes(self, order: PushOrder, endpoint: Endpoint) -> tuple[Scheme, ...]:
-        """The schemes that sign an endpoint's requests; none for Standard Webhooks alone."""
-        project = self._projects.project(endpoint.project)
-        return endpoint.signed_by(
-            order.push.application.signatures if isinstance(order.push, EndpointPush) else (),
-            project.signatures if project else (),
-        )
-
-    def _post(self, order: PushOrder, endpoint: Endpoint, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+    def _post(self, order: PushOrder, endpoint: Endpoint, request: SignedRequest) -> Outcome:
         sent = self._sending.send(
             endpoint.project,
             endpoint.endpoint_id,
             endpoint,
             PushRequest(
-                url=url,
-                body=body,
-                headers=headers,
+                url=request.url,
+                body=request.body,
+                headers=request.headers,
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=KEPT_BYTES,
                 allowed_targets=allowed_targets(self._projects, order.message.project, endpoint.reach),
@@ -233,13 +133,11 @@ class WebhookTarget:
         )
         return Outcome(answer=answer, verdict=Verdict.FAILED)
 
-    def _hand_over(
-        self, order: PushOrder, endpoint: Endpoint, headers: Mapping[str, str], body: bytes, trace: Trace | None
-    ) -> Outcome:
+    def _hand_over(self, order: PushOrder, endpoint: Endpoint, request: SignedRequest, trace: Trace | None) -> Outcome:
         """Deliver to another kind of subscriber. If it keeps headers with messages, they include those of signature and
         event.
         """
-        signed = {name: value for name, value in headers.items() if name.startswith(("webhook-", "ce-"))}
+        signed = {name: value for name, value in request.headers.items() if name.startswith(("webhook-", "ce-"))}
         subscriber = Subscriber(
             subscriber_id=endpoint.endpoint_id,
             name=order.subscriber.name,
@@ -247,7 +145,7 @@ class WebhookTarget:
             timeout_s=order.subscriber.timeout_s,
         )
         message = replace(order.message, headers=signed, trace=trace)
-        handed = replace(order, subscriber=subscriber, message=message, body=body)
+        handed = replace(order, subscriber=subscriber, message=message, body=request.body)
         return self._targets().of(endpoint.fields.url).deliver(handed)
 
     def _log(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, outcome: Outcome) -> None:
@@ -298,43 +196,3 @@ def response_text(answer: Answer) -> str:
         return answer.body.decode()
     except UnicodeDecodeError:
         return base64.b64encode(answer.body).decode()
-
-
-def request_headers(
-    identifier: str,
-    timestamp: int,
-    signature: str | None,
-    *,
-    content_type: str,
-    own: Mapping[str, str],
-    ordering: Ordering | None = None,
-    trace: Trace | None = None,
-) -> dict[str, str]:
-    """The headers of a request to an endpoint: those of Standard Webhooks and those of Svix, with equal values,
-    then the endpoint's own.
-
-    Args:
-        identifier: Id of the message.
-        timestamp: Epoch seconds of the attempt.
-        signature: See :func:`pushhub.base.signing.signatures`; None if only schemes of the endpoint's own sign. Then
-            Svix's headers are left out, too: a receiver that prefers them would miss the signature.
-        content_type: Content type of the body.
-        own: The endpoint's own headers.
-        ordering: The message's place among those of its ordering key, sent if there is one.
-        trace: Its trace, if the project passes it on.
-    """
-    named = {"id": identifier, "timestamp": str(timestamp)}
-    signed = {} if signature is None else {**named, "signature": signature}
-    headers = {
-        "Accept": "*/*",
-        "Content-Type": content_type,
-        **{f"webhook-{name}": value for name, value in (signed or named).items()},
-        **{f"svix-{name}": value for name, value in signed.items()},
-        "User-Agent": USER_AGENT,
-    }
-    if ordering is not None:
-        headers |= {"webhook-ordering-key": ordering.key, "webhook-sequence": str(ordering.sequence)}
-    if trace is not None:
-        headers |= trace.headers
-    given = {name.lower() for name in own}
-    return {name: value for name, value in headers.items() if name.lower() not in given} | dict(own)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.gates import EndpointGates
     from pushhub.webhooks.health import WebhooksHealth
     from pushhub.webhooks.idempotency import Repeats
+    from pushhub.webhooks.intake import WebhooksIntake
     from pushhub.webhooks.listing import Listing
     from pushhub.webhooks.messages import WebhooksMessages
     from pushhub.webhooks.model.endpoint import Endpoint
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     )
     from pushhub.webhooks.posting import WebhooksPosting
     from pushhub.webhooks.queues import WebhooksQueues
+    from pushhub.webhooks.resending import WebhooksResending
     from pushhub.webhooks.search import WebhooksFields, WebhooksFinder
     from pushhub.webhooks.signature_defaults import SignatureDefaults
     from pushhub.webhooks.signatures import EndpointSignatures
@@ -411,13 +413,7 @@ class Webhooks:
         from pushhub.webhooks.saying import Saying
 
         ports, outside = self.ports, self._outside
-        saying = Saying(
-            accept=self._engine.accept,
-            messages=outside.messages,
-            bodies=ports.webhook_bodies,
-            endpoints=ports.endpoints,
-            log=self.listing,
-        )
+        saying = Saying(intake=self.intake, endpoints=ports.endpoints)
         return Operational(
             applications=ports.applications,
             say=saying.say,
@@ -496,23 +492,34 @@ class Webhooks:
     @cached_property
     def posting(self) -> WebhooksPosting:
         """Accepts messages."""
+        from pushhub.webhooks.payload_check import PayloadCheck
         from pushhub.webhooks.posting import WebhooksPosting
+        from pushhub.webhooks.recipients import Recipients
 
         ports, outside = self.ports, self._outside
+        payloads = PayloadCheck(event_types=ports.event_types, telemetry=outside.telemetry, clock=outside.clock)
         return WebhooksPosting(
-            accept=self._engine.accept,
-            messages=outside.messages,
-            bodies=ports.webhook_bodies,
             applications=self.applications,
-            endpoints=ports.endpoints,
+            payloads=payloads,
+            recipients=Recipients(endpoints=ports.endpoints, type_flags=payloads.flags, clock=outside.clock),
+            intake=self.intake,
             log=self.listing,
             repeats=self.repeats,
-            event_types=ports.event_types,
             quotas=lambda: self._engine.quotas,
-            first_orders=lambda: self._engine.first_orders,
-            search_fields=self._search_fields,
-            telemetry=outside.telemetry,
             clock=outside.clock,
+        )
+
+    @cached_property
+    def intake(self) -> WebhooksIntake:
+        """Accepts messages into applications."""
+        from pushhub.webhooks.intake import WebhooksIntake
+
+        return WebhooksIntake(
+            accept=self._engine.accept_bodies(self.ports.webhook_bodies),
+            messages=self._outside.messages,
+            log=self.listing,
+            search_fields=self._search_fields,
+            first_orders=lambda: self._engine.first_orders,
         )
 
     @cached_property
@@ -567,9 +574,21 @@ class Webhooks:
             log=self.listing,
             attempts=ports.attempt_log,
             deliveries=outside.messages,
+            clock=outside.clock,
+        )
+
+    @cached_property
+    def resending(self) -> WebhooksResending:
+        """Sends messages again."""
+        from pushhub.webhooks.resending import WebhooksResending
+
+        return WebhooksResending(
+            applications=self.ports.applications,
+            endpoints=self.ports.endpoints,
+            messages=self.messages,
+            deliveries=self._outside.messages,
             resend=self._engine.resend,
             flags_for=self.event_types.flags_for,
-            clock=outside.clock,
         )
 
     @cached_property
@@ -624,6 +643,7 @@ class Webhooks:
             posting=self.posting,
             messages=self.messages,
             attempts=self.attempts,
+            resending=self.resending,
             examples=self.examples,
             health=self.health,
             repeats=self.repeats,
@@ -662,33 +682,38 @@ class Webhooks:
         return self._engine.targets.scope(url.partition(":")[2])
 
     def _consent_target(self) -> ConsentTarget:
-        from pushhub.webhooks.consent import ConsentTarget
+        from pushhub.webhooks.consent import Consents, ConsentTarget
 
         outside = self._outside
         return ConsentTarget(
-            endpoints=self.ports.endpoints,
-            notes=self._engine.change_notes,
+            consents=Consents(
+                endpoints=self.ports.endpoints,
+                notes=self._engine.change_notes,
+                changed=self.operational.endpoint,
+                clock=outside.clock,
+            ),
             projects=outside.config,
             sending=self._engine.gate_sending,
             vault=outside.vault,
             credentials=self._engine.credentials,
-            changed=self.operational.endpoint,
             base_url=outside.base_url,
             clock=outside.clock,
         )
 
     def _target(self) -> WebhookTarget:
         from pushhub.webhooks.attempt_groups import AttemptGroups
+        from pushhub.webhooks.signed_requests import SignedRequests
         from pushhub.webhooks.target import WebhookTarget
 
         ports, outside = self.ports, self._outside
         return WebhookTarget(
             projects=outside.config,
-            vault=self._outside.vault,
             credentials=self._engine.credentials,
+            requests=SignedRequests(
+                projects=outside.config, vault=outside.vault, base_url=outside.base_url, clock=outside.clock
+            ),
             attempts=AttemptGroups(log=ports.attempt_log, clock=outside.clock),
             sending=self._engine.gate_sending,
-            base_url=outside.base_url,
             targets=lambda: self._engine.targets,
             clock=outside.clock,
             telemetry=outside.telemetry,

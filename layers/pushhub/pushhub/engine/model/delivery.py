@@ -825,7 +825,7 @@ def schedule(delivery: Delivery) -> Delivery:
 
 
 def retries_remaining(delivery: Delivery, policy: RetryPolicy) -> int:
-    """Retries left as IronMQ v3 counts them: unchanged by the first try, one less for each retry, 0 at the end."""
+    """Retries left: the first try takes none of them, each later one takes one; 0 at the end."""
     if policy.max_tries is None:
         return 0
     if delivery.state in (DeliveryState.EXHAUSTED, DeliveryState.EXPIRED):

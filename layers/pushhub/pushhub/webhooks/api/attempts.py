@@ -118,7 +118,7 @@ def _expunge(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _resend(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    sent = hub.attempts.resend(call.project, call.app, call.message, call.endpoint, flags=call.caller.flags)
+    sent = hub.resending.resend(call.project, call.app, call.message, call.endpoint, flags=call.caller.flags)
     return Response(status=202, body={} if sent else {"skipped": "endpoint_disabled"})
 
 

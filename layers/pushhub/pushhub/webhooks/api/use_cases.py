@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.poller import WebhooksPoller
     from pushhub.webhooks.portal import Portal
     from pushhub.webhooks.posting import WebhooksPosting
+    from pushhub.webhooks.resending import WebhooksResending
     from pushhub.webhooks.signature_defaults import SignatureDefaults
     from pushhub.webhooks.signatures import EndpointSignatures
     from pushhub.webhooks.tasks import Tasks
@@ -55,6 +56,7 @@ class WebhooksUseCases(WebhooksPostingUseCases):
         signature_defaults: Shows and sets that, also for a whole application or project.
         event_types: Event types.
         attempts: Attempts, and the messages sent to endpoints.
+        resending: Sends messages again.
         examples: Sends examples.
         health: Reports the health of endpoints.
         repeats: Answers repeated requests.
@@ -74,6 +76,7 @@ class WebhooksUseCases(WebhooksPostingUseCases):
     signature_defaults: Callable[[], SignatureDefaults]
     event_types: WebhooksEventTypes
     attempts: WebhooksAttempts
+    resending: WebhooksResending
     examples: WebhooksExamples
     health: WebhooksHealth
     repeats: Repeats
