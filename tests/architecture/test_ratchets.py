@@ -22,7 +22,7 @@ WIDE = {
 """Those that are wider still."""
 
 LINES = {
-    "layers/pushhub/pushhub": 71_300,
+    "layers/pushhub/pushhub": 71_800,
     "cli": 8_450,
     "functions": 250,
     "glue_jobs": 9_300,
