@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -486,10 +487,10 @@ def _tells_of(row: Mapping[str, Any], part: Part) -> bool:
     if row["finding"] == "pulse_missing":
         table = row["detail"].removeprefix("stream of ").partition(":")[0]
         since, until = (_ms(f"{each}:00+00:00") for each in _times(row["detail"]))
-        return any(not each.kind and TABLES[each.stream] == table and since <= each.at < until for each in part.lines)
+        return any(TABLES[each.stream] == table and since <= each.at < until for each in _pulses(part))
     if row["finding"] == "object_missing":
         return part.object_removed and _name(next(iter(part.lines)).batch, tuple(part.lines)) in _names(row["detail"])
-    ids = {each.message_id for each in part.lines if each.kind}
+    ids = _messages(part)
     if row["message_id"]:
         return row["message_id"] in ids
     if row["finding"] == "not_recorded":
@@ -497,6 +498,16 @@ def _tells_of(row: Mapping[str, Any], part: Part) -> bool:
     # Of everything: that there was silence.
     hour = row["hour"].replace(tzinfo=UTC).timestamp() * 1000 if row["hour"] else 0
     return row["finding"] == "silence" and any(hour <= each.at < hour + HOUR for each in part.lines)
+
+
+@lru_cache
+def _pulses(part: Part) -> list[Line]:
+    return [each for each in part.lines if not each.kind]
+
+
+@lru_cache
+def _messages(part: Part) -> frozenset[str]:
+    return frozenset(each.message_id for each in part.lines if each.kind)
 
 
 def _times(detail: str) -> tuple[str, str]:
