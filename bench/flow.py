@@ -2,19 +2,21 @@
 
     make up && .venv/bin/python -m bench.flow [--only rates,quotas] [--rates 100,5] [--save docs/figures/flow.md]
 
-One after the other: endpoints with a `throttleRate`, sent more than that (from 100 a second on, all messages are due at
-the same moment, and parts of ten seconds are looked at instead of thirty); an endpoint that answers after six seconds,
-and 30 messages for it; four clients that post over a quota, batches of a hundred or single messages, and wait as
-`Retry-After` says; and a replay of 60 messages beside sixty tasks of another project: replays of 60, requested one by
-one, and each once more with the same key, four at a time. (Beside other projects' work, the local stack gives a
-project's further requests at a time a thirtieth of the CPU of everything else that runs, so those wait longer on a
-machine that is busy; AWS has no such rule.)
+One after the other: endpoints with a `throttleRate`, sent more than that (from 100 a second on, all messages are due
+at the same moment, and parts of ten seconds are looked at instead of thirty); new endpoints and messages for them:
+one that answers in 20 ms, and one after six seconds, alone and beside another project's 500 for one that never
+answers; four clients that post over a quota, batches of a hundred or single messages, and wait as `Retry-After` says;
+and a replay of 60 messages beside sixty tasks of another project: replays of 60, requested one by one, and each once
+more with the same key, four at a time. (Beside other projects' work, the local stack gives a project's further
+requests at a time a thirtieth of the CPU of everything else that runs, so those wait longer on a machine that is
+busy; AWS has no such rule.)
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -23,7 +25,7 @@ from typing import Any
 import requests
 from local.place import Place
 
-from bench.local_hub import Tenant, tenant
+from bench.local_hub import Tenant, forget_work, tenant
 from bench.sink import sink
 from bench.tables import options_of, save, table
 from local import stack
@@ -35,8 +37,9 @@ from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 RATES = "200,100,20,5,1"
 WINDOW_S = 30
 LONGEST_S = 120
-SLOW_MS = 6_000
-SLOW_MESSAGES = 30
+SLOW_MS, HANGS_MS = 6_000, 3_600_000
+FLOOD = 500
+"""Messages for an endpoint that never answers."""
 QUOTAS, QUOTA_S = ((5, 100), (5, 1), (20, 1)), 60
 """A second, and messages of a post."""
 HIGH, POSTS_PER_SECOND, LEAST_AHEAD_S = 100, 40, 62
@@ -94,19 +97,43 @@ def rate(url: str, stamps: Stamps, per_second: int) -> list[str]:
     return [str(per_second), *parts, str(most), f"{len(arrived)} of {messages}", f"{load:.1f}"]
 
 
-def slow(url: str, stamps: Stamps) -> list[str]:
-    """A row: when the messages for a slow endpoint have begun, seconds from the first post."""
-    load, owner = os.getloadavg()[0], tenant("flow")
-    stamps()
-    owner.push_queue("slow", f"{url}/stamp", timeout=10)
+def met(name: str, url: str, messages: int, beside: str = "") -> list[list[str]]:
+    """Rows: when the messages for a new endpoint have begun, seconds from their post; and those for one that hangs, if
+    it has such a neighbour.
+    """
+    load, owner, rows = os.getloadavg()[0], tenant("flow"), []
+    hangs, now = tenant("hangs"), time.time()
+    if beside:
+        hangs.push_queue("hangs", f"{beside}/stamp", timeout=10)
+        for first in range(0, FLOOD, 100):
+            hangs.post("hangs", [f"h{first + number}" for number in range(100)])
+        time.sleep(3)
+    owner.push_queue("new", f"{url}/stamp", timeout=10)
     begun = time.time()
-    owner.post("slow", [f"s{number}" for number in range(SLOW_MESSAGES)])
+    owner.post("new", [f"s{number}" for number in range(messages)])
     arrived: list[float] = []
-    while len(arrived) < SLOW_MESSAGES and time.time() < begun + LONGEST_S:
+    while len(arrived) < messages and time.time() < begun + LONGEST_S:
         time.sleep(1)
-        arrived += [at for times in stamps().values() for at in times]
-    at = sorted(round(each - begun) for each in arrived)
-    return [str(len(at)), " ".join(map(str, at)), f"{load:.1f}"]
+        arrived += [at for times in stamps_of(url)().values() for at in times]
+    rows.append([name, f"{len(arrived)} of {messages}", by_second(arrived, begun), f"{load:.1f}"])
+    if beside:
+        time.sleep(max(0.0, now + 45 - time.time()))
+        seen = [at for times in stamps_of(beside)().values() for at in times]
+        rows.append(["... the one that hangs", f"{len(seen)} of {FLOOD}", by_second(seen, now), ""])
+        forget_work()
+    return rows
+
+
+def by_second(seen: list[float], begun: float) -> str:
+    """How many came in which second."""
+    return ", ".join(
+        f"{many} at {second}" for second, many in sorted(Counter(round(at - begun) for at in seen).items())
+    )
+
+
+def stamps_of(url: str) -> Stamps:
+    """When messages came to an endpoint since this was asked for the last time."""
+    return lambda: requests.get(f"{url}/stamps", timeout=30).json()
 
 
 def quota(per_second: int, batch: int) -> list[str]:
@@ -190,11 +217,8 @@ def main() -> None:
         tables.append(table(head, rows))
         print(tables[-1], flush=True)
 
-    def stamps_of(url: str) -> Stamps:
-        return lambda: requests.get(f"{url}/stamps", timeout=30).json()
-
-    with sink(20) as prompt, sink(SLOW_MS) as late:
-        url, slow_url = (f"http://127.0.0.1:{port}" for port in (prompt, late))
+    with sink(20) as prompt, sink(SLOW_MS) as late, sink(HANGS_MS) as never:
+        url, slow_url, hangs = (f"http://127.0.0.1:{port}" for port in (prompt, late, never))
         if "rates" in options.only:
             rows = [rate(url, stamps_of(url), int(each)) for each in options.rates.split(",")]
             shown(
@@ -202,7 +226,13 @@ def main() -> None:
                 rows,
             )
         if "slow" in options.only:
-            shown(["begun", "at second", "load before"], [slow(slow_url, stamps_of(slow_url))])
+            rows = [
+                *met("20 ms", url, 100),
+                *met("6 s", slow_url, 30),
+                *met("6 s", slow_url, 100),
+                *met("6 s, beside one that hangs", slow_url, 30, hangs),
+            ]
+            shown(["a new endpoint takes", "begun", "how many, at which second", "load before"], rows)
         if "quotas" in options.only:
             head = ["quota, /s", "a post", f"accepted in {QUOTA_S} s", "rate and burst", "load before"]
             shown(head, [quota(*each) for each in QUOTAS])

@@ -14,8 +14,11 @@ from pushhub.engine.model.flow import Limits
 from pushhub.engine.projects import Projects
 from pushhub.engine.turns import Callers
 from simulation.account import Account, Operator
-from simulation.endpoints import Asked, Reply
+from simulation.endpoints import Asked as Seen
+from simulation.endpoints import Reply
 from simulation.functions import Environment
+from simulation.promises.flow import Asked, Flow, Limit, Waiting
+from simulation.promises.judgement import Faults, Judgement
 from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.weather import Kind, Storm, Weather
@@ -42,7 +45,7 @@ class Receiver:
     ids: list[str] = field(default_factory=list)
     environments: set[str] = field(default_factory=set)
 
-    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
+    def asked(self, request: PushRequest, environment: Environment) -> tuple[Seen, Reply]:
         """A request."""
         now, takes = self.account.scheduler.now, self.takes_ms(len(self.begun)) * 1_000
         headers = {name.lower(): value for name, value in request.headers.items()}
@@ -50,7 +53,7 @@ class Receiver:
         self.ended.append(now + takes)
         self.ids.append(headers["iron-message-id"])
         self.environments.add(environment.name)
-        return Asked(now, headers, b"", self.ids[-1], environment.name), Reply(takes=takes)
+        return Seen(now, headers, b"", self.ids[-1], environment.name), Reply(takes=takes)
 
     def most_within(self, seconds: float) -> int:
         """The most requests that began within any span of so many seconds."""
@@ -101,6 +104,7 @@ class Bench:
         self.account = Account(seed, replace(deployed, functions=functions), Weather((), seed))
         self.receiver = Receiver(self.account, takes_ms)
         self._limits = limits
+        self._waiting: list[Waiting] = []
         self._timeout_s = timeout_s
 
     @contextmanager
@@ -164,19 +168,38 @@ class Bench:
         path = f"/3/projects/{self.project}/queues/q/messages"
         for first in range(0, messages, PER_POST):
             body = {"messages": [{"body": "x"}] * min(PER_POST, messages - first)}
-            post = partial(self.account.http, "POST", path, body, token=self._token)
+            post = partial(self._post, path, body)
             self.account.scheduler.spawn(post, after=round(after * SECOND) + first * 1_000)
+
+    def _post(self, path: str, body: Any) -> None:
+        answer = self.account.http("POST", path, body, token=self._token)
+        posted = answer.body.get("ids", ()) if answer.status // 100 == 2 else ()
+        self._waiting += [Waiting(each, self.account.scheduler.now) for each in posted]
+
+    @property
+    def broken(self) -> set[str]:
+        """The promises of its limits that were not kept, judged as in every world."""
+        judgement, receiver = Judgement(), self.receiver
+        log = [Asked(*each) for each in zip(receiver.begun, receiver.ended, receiver.ids, strict=True)]
+        limits = self._limits or Limits()
+        Flow(judgement, Faults()).judge("only", Limit(limits.rate_per_s, limits.concurrency), log, self._waiting)
+        return {each.rule for each in judgement.violations}
 
     def kills(self, function: str, *, seconds: float, rate: float, repeats: float = 0.0) -> None:
         """From now on, environments of a function die at this share of their calls; this share of SQS messages comes
         twice.
         """
-        now = self.account.scheduler.now
-        ends = now + round(seconds * SECOND)
-        storms = [Storm("kills", Kind.CRASH, function, now, ends, rate)]
+        self.troubled(Kind.CRASH, function, seconds=seconds, rate=rate, name="kills")
         if repeats:
-            storms.append(Storm("repeats", Kind.DUPLICATES, "", now, ends, repeats))
-        self.account.weather = Weather(tuple(storms), self.account.seed)
+            kills, now = self.account.weather.storms, self.account.scheduler.now
+            storm = Storm("repeats", Kind.DUPLICATES, "", now, now + round(seconds * SECOND), repeats)
+            self.account.weather = Weather((*kills, storm), self.account.seed)
+
+    def troubled(self, kind: Kind, where: str, *, seconds: float, rate: float, name: str = "troubled") -> None:
+        """From now on, faults of a kind strike this share of the calls of a function, or of a service."""
+        now = self.account.scheduler.now
+        storm = Storm(name, kind, where, now, now + round(seconds * SECOND), rate)
+        self.account.weather = Weather((storm,), self.account.seed)
 
     def goes_on(self, seconds: float) -> None:
         """Let time go by."""

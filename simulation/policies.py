@@ -1,4 +1,4 @@
-"""Rules for subscribers with a circuit, with limits, or whose answers are obeyed, and for messages with ordering keys.
+"""Rules for subscribers with a circuit, or whose answers are obeyed, and for messages with ordering keys.
 
 They are checked against what endpoints received and what was written.
 """
@@ -11,14 +11,12 @@ from itertools import pairwise
 
 from pushhub.engine.circuits import FRESH_MS
 from pushhub.engine.model.circuit import CircuitState, Health
-from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import Message
 from simulation.account import START_MS
 from simulation.endpoints import Asked, Endpoint
-from simulation.promises.judgement import Faults, Judgement, Violation
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
 from simulation.truth import Truth
-from simulation.weather import Kind
 
 UNDER_WAY = FRESH_MS * 1000 + 30 * SECOND
 """A request may begin this long (microseconds) after its sender read that the circuit is closed: cached state is used
@@ -27,8 +25,6 @@ for ten seconds, and calls take their time.
 
 A_RUN = 50 * SECOND
 """Within this time there is at most one run of wake that releases orders; a slow one may reach into the next."""
-
-RATE_WINDOW = 60 * SECOND
 
 
 def left_alone(truth: Truth, endpoint: Endpoint, subscriber_id: str, clocks_off_ms: int) -> Iterator[Violation]:
@@ -140,45 +136,6 @@ def in_order(
     for (queue_uid, key, sequence), message_id in places.items():
         if sequence > 1 and (queue_uid, key, sequence - 1) not in places:
             yield Violation("a place left out", message_id, f"{key} has no {sequence - 1}")
-
-
-HELD_UP = 15 * SECOND
-"""For so long at most an attempt waits for a call that takes long (microseconds)."""
-
-TAKES_LONG = {Kind.REPEATED.value, Kind.SLOW.value, Kind.LOST.value, Kind.LATE.value}
-"""Faults of calls that take until nobody waits for them any more, or longer than others."""
-
-
-def within_limits(
-    endpoint: Endpoint, limits: Limits, judgement: Judgement, faults: Faults, *, window: int = RATE_WINDOW
-) -> Iterator[Violation]:
-    """The subscriber's limits on concurrent requests and on requests per window are respected.
-
-    The latter may be exceeded by a second's requests, and by two that took unequally long to come; by more only where a
-    call of push took long, for which several attempts waited that had begun one after the other.
-
-    Args:
-        endpoint: The subscriber's endpoint.
-        limits: Its limits.
-        judgement: Where facts about rates go.
-        faults: What the fault plan did to push, under the name "".
-        window: Length of the window, microseconds.
-    """
-    if limits.concurrency is not None:
-        ends: list[int] = []
-        for each in endpoint.log:
-            ends = [end for end in ends if end > each.at]
-            ends.append(10**18 if each.ended_at is None else each.ended_at)
-            if len(ends) > limits.concurrency:
-                told = f"{endpoint.name}: {len(ends)} at {_told(each.at)}"
-                yield Violation("too many at a time", each.message_id, told)
-    if limits.rate_per_s is not None:
-        for place, each in enumerate(endpoint.log):
-            lately = [other for other in endpoint.log[max(0, place - 1_000) : place + 1] if other.at > each.at - window]
-            most = limits.rate_per_s * (window / SECOND + 1) + 2
-            told = f"{endpoint.name}: {len(lately)} in {window // SECOND} s at {_told(each.at)}, not {most:.0f}"
-            slow = [fault for fault in faults.on("", lately[0].at - HELD_UP, each.at) if fault.kind in TAKES_LONG]
-            judgement.fact(len(lately) <= most, "too often", each.message_id, told, slow[-1:])
 
 
 def _told(at: int) -> str:

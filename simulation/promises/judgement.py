@@ -125,6 +125,11 @@ class Faults:
         found = self._faults[message_id] if times else []
         return found[bisect.bisect_left(times, begins) : bisect.bisect_right(times, ends)]
 
+    @property
+    def storms(self) -> list[Fault]:
+        """What is :meth:`everywhere`."""
+        return [*self._storms]
+
     def delaying(self, message_id: str, begins: int, ends: int) -> list[Fault]:
         """The same, and the storms of that time."""
         return [

@@ -24,7 +24,8 @@ from pushhub.ironmq.wiring import Ironmq
 from pushhub.runtime.hub import Pushhub
 from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.functions import RunFailed
-from simulation.policies import in_order, left_alone, within_limits
+from simulation.policies import in_order, left_alone
+from simulation.promises.flow import Waiting
 from simulation.promises.ironmq import Post
 from simulation.promises.ironmq import Queue as MadeQueue
 from simulation.promises.judgement import Told, Violation
@@ -50,6 +51,9 @@ CIRCUIT = Circuit(failures=3, share=0.6, least=6, window_s=60, probe_s=60, most_
 SLOW_DOWN_S = 20
 RULES = AnswerRules(retry_after=True, slow_down_s=SLOW_DOWN_S)
 LIMITS = (Limits(concurrency=2), Limits(rate_per_s=0.1))
+
+RATE_WINDOW_S = 60
+"""Window for counting the requests of a rate."""
 
 PROMPT = 15 * MINUTE
 """A message whose endpoint is well and which waits for no other one is delivered within this time."""
@@ -203,9 +207,8 @@ class PoliciesWorld(IronMqWorld):
     def check(self) -> Iterator[Violation]:
         """Every promise that was not kept."""
         # What is judged of limits is part of the whole.
-        limited = [*self._limited()]
+        self._limited()
         yield from super().check()
-        yield from limited
         yield from self._ordered()
         for number, queue in enumerate(self.queues):
             for name, endpoint in queue.endpoints.items():
@@ -232,12 +235,16 @@ class PoliciesWorld(IronMqWorld):
                 if len(ids) == 1:
                     yield from left_alone(self._truth, endpoint, subscriber_id, clocks_off)
 
-    def _limited(self) -> Iterator[Violation]:
-        if any(each.kind == "clocks" for each in self._account.weather.storms):
-            return
+    def _limited(self) -> None:
         for limits, queue in zip(LIMITS, self.queues[3:], strict=False):
+            waiting = [
+                Waiting(message_id, post.told.answered + round(delay_s * SECOND))
+                for post in self._posts
+                if post.queue == queue.name
+                for message_id, delay_s in zip(post.ids, post.delays_s, strict=False)
+            ]
             for endpoint in queue.endpoints.values():
-                yield from within_limits(endpoint, limits, self.judgement, self._of_push)
+                self._judge_flow(endpoint, limits, waiting, window_s=RATE_WINDOW_S)
 
     def _ordered(self) -> Iterator[Violation]:
         requests: dict[Owed, list[Asked]] = {}

@@ -28,13 +28,14 @@ from pushhub.webhooks.store._items import decode_endpoint
 from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, life
 from simulation.expressions import Item
-from simulation.policies import in_order, left_alone, within_limits
+from simulation.policies import in_order, left_alone
+from simulation.promises.flow import Waiting
 from simulation.promises.judgement import Told, Violation
 from simulation.promises.push import FOREVER
 from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
 from simulation.promises.talks import webhooks as talks
+from simulation.promises.webhooks import RAMP_S, Posted, Webhooks
 from simulation.promises.webhooks import Endpoint as MadeEndpoint
-from simulation.promises.webhooks import Posted, Webhooks
 from simulation.scheduler import SECOND
 from simulation.truth import Accepted
 from simulation.weather import HOUR
@@ -74,7 +75,7 @@ OWN_RATE = 2
 UNSURE = (0, 500, 503)
 """Answers that leave open whether a request took effect."""
 
-COUNTED = 10 * SECOND
+COUNTED_S = 10
 """Window for counting the requests of a rate."""
 
 RESENDS_AN_HOUR = 24.0
@@ -420,7 +421,7 @@ class WebhooksWorld(PushWorld):
         """Every promise that was not kept."""
         stored = {accepted.message.message_id: accepted for accepted in self._truth.accepted.values()}
         self._judge()
-        yield from self._limited()
+        self._limited()
         yield from self.judgement.total()
         for message_id in {message_id for _, message_id in self.posted}:
             if engine_id(message_id) not in stored:
@@ -435,13 +436,20 @@ class WebhooksWorld(PushWorld):
             clocks_off = self._clocks_off_ms
             yield from left_alone(self._truth, customer.endpoint, customer.endpoint_id, clocks_off)
 
-    def _limited(self) -> Iterator[Violation]:
-        if any(each.kind == "clocks" for each in self._account.weather.storms):
-            return
+    def _limited(self) -> None:
         for each in self.customers:
             if each.rate:
+                waiting = [
+                    Waiting(post.message_id, post.told.answered)
+                    for post in self._posts
+                    if post.app == each.app
+                    and not post.ordered
+                    and (post.message_id, each.endpoint.name) not in self._by_hand
+                ]
                 limits = Limits(rate_per_s=each.rate)
-                yield from within_limits(each.endpoint, limits, self.judgement, self._of_push, window=COUNTED)
+                # Its circuit may hold messages back until its ramp is over.
+                changed = each.changed
+                self._judge_flow(each.endpoint, limits, waiting, window_s=COUNTED_S, calm_s=RAMP_S, disturbed=changed)
 
     def _judge(self) -> None:
         model = Webhooks(

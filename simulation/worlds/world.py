@@ -9,12 +9,15 @@ from functools import cached_property
 from random import Random
 from typing import ClassVar
 
+from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import Message
 from pushhub.engine.projects import Projects
 from simulation.account import Account, HttpAnswer, Operator
 from simulation.endpoints import Asked, Endpoint, Mood, Reply
+from simulation.promises.flow import LEARNED_S, Flow, Limit, Waiting
+from simulation.promises.flow import Asked as FlowAsked
 from simulation.promises.judgement import HARMLESS, Fault, Faults, Judgement, Violation
-from simulation.promises.push import Request
+from simulation.promises.push import FOREVER, Request
 from simulation.promises.talks.talk import Came, Say, Surroundings, Talk
 from simulation.scheduler import SECOND
 from simulation.sources import SHARDS
@@ -88,6 +91,37 @@ class World(ABC):
             )
             for seen in endpoint.log
         ]
+
+    def _judge_flow(
+        self,
+        endpoint: Endpoint,
+        limits: Limits,
+        waiting: Iterable[Waiting],
+        *,
+        window_s: float,
+        calm_s: float = LEARNED_S,
+        disturbed: Iterable[tuple[int, int]] = (),
+    ) -> None:
+        """Judge what an endpoint with limits was sent; see :class:`simulation.promises.flow.Flow`."""
+        log = [
+            FlowAsked(
+                each.at,
+                FOREVER if each.ended_at is None else each.ended_at,
+                each.message_id,
+                each.answered_at is not None and each.status // 100 == 2,
+            )
+            for each in endpoint.log
+        ]
+        flow = Flow(self.judgement, self._of_push, clocks_s=self._clocks_off_s)
+        flow.judge(
+            endpoint.name,
+            Limit(limits.rate_per_s, limits.concurrency),
+            log,
+            waiting,
+            window_s=window_s,
+            calm_s=calm_s,
+            disturbed=disturbed,
+        )
 
     @property
     def _clocks_off_s(self) -> float:

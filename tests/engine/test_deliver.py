@@ -23,7 +23,7 @@ from pushhub.engine.circuits import Gate
 from pushhub.engine.deliver import CLOCK_SKEW_MS, MANUAL_HEAD_START_MS, Deliver, Requests
 from pushhub.engine.delivery_news import DeliveryNews
 from pushhub.engine.in_order import InOrder
-from pushhub.engine.job import DEADLINE_MARGIN_MS, EARLY_MS, Follow, Following
+from pushhub.engine.job import DEADLINE_MARGIN_MS, EARLY_MS, Follow, Following, MayAsk
 from pushhub.engine.model.answer_rules import STANDARD_RULES, Asked, Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS, Exponential, FixedDelay
 from pushhub.engine.model.circuit import Circuit, SubscriberKey
@@ -171,6 +171,7 @@ class Bench:
         version: int | None = None,
         bare: bool = False,
         terms: Terms | None = None,
+        may_ask: MayAsk | None = None,
     ) -> Following:
         """Work on its delivery; it and its message are stored first. A bare order comes without the message.
 
@@ -187,7 +188,7 @@ class Bench:
             received_at=START,
             receive_count=receive_count,
         )
-        self.whole = self.deliver_.run(received, stored, lambda: remaining_ms, terms)
+        self.whole = self.deliver_.run(received, stored, lambda: remaining_ms, terms, may_ask)
         return Following(self.whole.follow, self.whole.due_at)
 
     def stored(self, message: Message, subscriber_id: str = "a") -> Delivery:
@@ -697,6 +698,15 @@ def test_in_its_turn_it_is_attempted_and_told_how_that_went() -> None:
     free = Bench()
     free.run(a_message(), terms=TERMS)
     assert free.whole == Following(Follow.NOTHING, answered=True)
+
+
+@pytest.mark.parametrize(("gate", "asked"), [(Gate.GO, 0), (Gate.PROBE, 1)])
+def test_what_may_not_ask_in_its_turn_at_this_moment_waits_for_it_again_but_for_a_probe(gate: Gate, asked: int) -> None:
+    bench = Bench(a_subscriber(limits=LIMITS), circuit=Circuit())
+    bench.let_in = gate
+    bench.run(a_message(), terms=TERMS, may_ask=lambda now: now < START)
+    assert len(bench.orders) == asked
+    assert asked or bench.whole == Following(Follow.TURN, terms=TERMS)
 
 
 def test_a_turn_is_for_one_attempt() -> None:

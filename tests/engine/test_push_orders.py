@@ -18,7 +18,7 @@ from tests.fakes.telemetry import FakeTelemetry
 from pushhub.base.errors import Unavailable
 from pushhub.engine import push as module
 from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS, QUIET_MS, Hands
-from pushhub.engine.job import Follow, Following
+from pushhub.engine.job import Follow, Following, MayAsk
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
 from pushhub.engine.model.flow import FlowKey, Limits, Terms
@@ -115,10 +115,15 @@ class Bench:
         return {key: stored[key] for key in keys if key in stored}
 
     def run(
-        self, received: Received, stored: Delivery | None, remaining_ms: Callable[[], int], terms: Terms | None
+        self,
+        received: Received,
+        stored: Delivery | None,
+        remaining_ms: Callable[[], int],
+        terms: Terms | None,
+        may_ask: MayAsk | None,
     ) -> Following:
         """As what carries a delivery on."""
-        del terms
+        del terms, may_ask
         assert remaining_ms() == self.remaining_ms
         self.looked_at.append((received, stored))
         self.clock.advance(ms=self._takes.get(received.order.key.message_id, 0))

@@ -14,10 +14,11 @@ from unittest.mock import patch
 import pytest
 from simulation.flow import Bench
 from simulation.scheduler import SECOND
+from simulation.weather import Kind
 
 from pushhub.engine.model.flow import BURST_MS, Limits, Pace
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
-from pushhub.engine.turns import Turns
+from pushhub.engine.turns import Callers, Turns
 from pushhub.engine.windows import MET_WITH, SLOW_ALONE, SLOW_OF_A_PROJECT
 
 CHANCE = Random("flow/1")
@@ -52,6 +53,7 @@ def test_a_rate_is_kept_to_the_percent(rate: float, runs: int) -> None:
     receiver = bench.receiver
     assert len({*receiver.ids}) == len(receiver.ids)
     assert out_of_rate(bench, rate, max(WINDOW_S, 3 / rate)) == []
+    assert bench.broken == set()
     assert receiver.most_within(1) <= 2 * rate + 1
     assert receiver.most_within(5) <= 6 * rate + 1
 
@@ -117,6 +119,19 @@ def test_a_rate_may_change_between_one_part_and_several_with_messages_waiting() 
     assert len({*bench.receiver.ids}) == len(bench.receiver.ids) == 2_600
 
 
+def test_attempts_that_wait_for_one_read_do_not_make_their_requests_together() -> None:
+    # Given calls that the SDK repeats, after seconds, while attempts begin one after the other
+    bench = Bench("try/reads/1", limits=Limits(rate_per_s=1), runs=4)
+    with bench.running():
+        bench.post(60)
+        bench.troubled(Kind.REPEATED, "dynamodb", seconds=100, rate=0.3)
+        bench.goes_on(110)
+    # Then no more come than the rate and a second's burst (there were 7 in a second, and 13 in ten)
+    assert len(bench.receiver.begun) > 10
+    assert bench.receiver.most_within(1) <= 2 * 1 + 1
+    assert bench.receiver.most_within(10) <= 11 * 1 + 1
+
+
 def test_a_changed_rate_is_in_force_within_two_seconds() -> None:
     bench = Bench("changes/1", limits=Limits(rate_per_s=5))
     with bench.running():
@@ -154,6 +169,7 @@ def test_concurrent_requests_are_as_many_as_may_be_and_never_one_more(places: in
     assert receiver.most_at_once == places
     used = [receiver.at_once(at) for at in range(start + 20 * SECOND, now - 2 * SECOND, SECOND // 10)]
     assert sum(used) / len(used) >= 0.9 * places
+    assert bench.broken <= {"places left free"} if places > MET_WITH else bench.broken == set()
     assert len({*receiver.ids}) == len(receiver.ids)
 
 
@@ -311,23 +327,25 @@ def _moves_twice(real: Callable[..., None]) -> Callable[..., None]:
 
 def test_a_place_that_is_never_given_back_would_be_seen() -> None:
     with patch.object(Pace, "end", _keeps_places(Pace.end)):
-        bench = Bench("never/1", limits=Limits(concurrency=3), takes_ms=lambda _: 500)
+        bench = Bench("never/1", limits=Limits(concurrency=3), takes_ms=lambda _: 3_000)
         with bench.running():
-            bench.post(100)
-            bench.goes_on(30)
-    assert len(bench.receiver.begun) < 0.9 * 3 * 30 / 0.5
+            bench.post(60)
+            bench.goes_on(190)
+    assert bench.broken == {"places left free"}
 
 
 def test_a_mark_that_is_moved_twice_or_never_would_be_seen() -> None:
-    changes: list[tuple[str, Any]] = [("begin", _moves_twice(Pace.begin)), ("wait_ms", lambda *_: 0)]
-    for name, change in changes:
-        with patch.object(Pace, name, change):
+    changes: list[tuple[str, Any, str]] = [
+        ("begin", _moves_twice(Pace.begin), "slower than its rate"),
+        ("wait_ms", lambda *_: 0, "too often"),
+    ]
+    for name, change, rule in changes:
+        with patch.object(Pace, name, change), patch.object(Pace, "asks", lambda *_: True):
             bench = Bench("twice/1", limits=Limits(rate_per_s=7))
             with bench.running():
                 bench.post(400)
                 bench.goes_on(50)
-        within = out_of_rate(bench, 7, WINDOW_S) if len(bench.receiver.begun) < 400 else [0]
-        assert within, name
+        assert bench.broken == {rule}, name
 
 
 def test_a_turn_that_anybody_takes_would_be_seen() -> None:
@@ -342,7 +360,22 @@ def test_a_turn_that_anybody_takes_would_be_seen() -> None:
         with bench.running():
             bench.post(60)
             bench.goes_on(8)
-    assert bench.receiver.most_at_once > 2
+    assert bench.broken == {"too many at a time"}
+
+
+def test_a_turn_for_which_nobody_is_called_would_be_seen() -> None:
+    # Given a rate that is lower than a run waits for, calls that are not sent, and a wake that makes up for it late
+    bench, real = Bench("uncalled/1", limits=Limits(rate_per_s=0.2), runs=1), Callers.run
+    with bench.running():
+        late = bench.account.scheduler.now + 300 * SECOND
+
+        def run(callers: Callers, remaining_ms: Callable[[], int]) -> int:
+            return real(callers, remaining_ms) if bench.account.scheduler.now >= late else 0
+
+        with patch.object(Turns, "_call", lambda *_: None), patch.object(Callers, "run", run):
+            bench.post(12)
+            bench.goes_on(500)
+    assert bench.broken == {"slower than its rate", "nobody went on"}
 
 
 def test_what_a_run_had_in_hand_that_died_at_once_is_tried_again_within_two_minutes() -> None:

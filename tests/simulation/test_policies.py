@@ -10,13 +10,12 @@ import pytest
 from simulation.account import START_MS
 from simulation.endpoints import Asked, Endpoint
 from simulation.lost import Lost
-from simulation.policies import UNDER_WAY, in_order, left_alone, within_limits
-from simulation.promises.judgement import Fault, Faults, Judgement, Violation
+from simulation.policies import UNDER_WAY, in_order, left_alone
+from simulation.promises.judgement import Violation
 from simulation.scheduler import SECOND
 from simulation.truth import Truth, Written
 
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
-from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.model.work import WorkOrder
@@ -94,39 +93,6 @@ def test_a_ramp_begins_with_ten_in_a_minute(count: int, broken: list[str]) -> No
     history = [(OPEN_AT, opened()), (LATER, replace(opened(), state=CircuitState.RAMPING, version=2))]
     times = tuple(LATER + 120 * SECOND + place for place in range(count))
     assert rules(left_alone(truth(*history, let_go=times), endpoint(), "s", 0)) == broken
-
-
-def test_requests_at_a_time_and_in_a_minute_are_counted() -> None:
-    # Given three requests, at most two of which are in progress together
-    asked = endpoint(request(0, lasts=5 * SECOND), request(SECOND, lasts=3 * SECOND), request(4 * SECOND))
-    # Then limits of two at a time, and of one a minute, with two that took unequally long to come, are kept; lower ones
-    # are not
-    assert limited(asked, Limits(concurrency=2)) == []
-    assert limited(asked, Limits(concurrency=1)) == ["too many at a time", "too many at a time"]
-    assert limited(asked, Limits(rate_per_s=1 / 60)) == []
-    assert limited(asked, Limits(rate_per_s=1 / 120)) == ["too often"]
-
-
-@pytest.mark.parametrize(("kind", "struck_at", "broken"), [("slow", 90, []), ("slow", 40, ["too often"])])
-def test_requests_may_come_together_that_waited_for_a_call_that_took_long(
-    kind: str, struck_at: int, broken: list[str]
-) -> None:
-    # Given requests one minute apart, of which four came together (seed 90003 of webhooks)
-    times = [100, 101, 102, 103]
-    faults = Faults()
-    faults.struck(Fault(kind, "storm", struck_at * SECOND, struck_at * SECOND), struck_at * SECOND, [""])
-    asked = endpoint(*(request(each * SECOND, str(each)) for each in times))
-    assert limited(asked, Limits(rate_per_s=1 / 60), faults) == broken
-    # And a fault that takes no time explains nothing
-    crash = Faults()
-    crash.struck(Fault("crash", "storm", 90 * SECOND, 90 * SECOND), 90 * SECOND, [""])
-    assert limited(asked, Limits(rate_per_s=1 / 60), crash) == ["too often"]
-
-
-def limited(asked: Endpoint, limits: Limits, faults: Faults | None = None) -> list[str]:
-    judgement = Judgement()
-    found = within_limits(asked, limits, judgement, faults or Faults())
-    return [*rules(found), *rules(iter(judgement.violations))]
 
 
 def message(number: int, before: str | None) -> Message:

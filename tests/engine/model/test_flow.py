@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from bisect import bisect_left
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pushhub.engine.model.flow import BURST_MS, PART_PER_S, FlowKey, Limits, Pace, Terms
+from pushhub.engine.model.flow import BURST_MS, PART_PER_S, TOGETHER_MS, FlowKey, Limits, Pace, Terms
 
 NOW = 1_795_000_000_000
 
@@ -45,6 +46,52 @@ def test_in_any_span_no_more_begin_than_the_rate_allows_and_half_a_second_more(
         for span_ms in (0, 1_000, 30_000):
             count = bisect_left(begun, at + span_ms + 1) - first
             assert count <= rate * (span_ms + BURST_MS) / 1000 + 1 + 1e-6
+
+
+@given(rate=st.floats(0.1, 50), reads=st.lists(st.integers(0, 8_000), min_size=1, max_size=60))
+def test_requests_of_attempts_that_waited_for_reads_come_together_by_no_more_than_a_seconds_burst(
+    rate: float, reads: list[int]
+) -> None:
+    # Given attempts each of which reads for a while before it is ready to make its request
+    pace, now, asked = Pace(Limits(rate_per_s=rate), 0), NOW, list[int]()
+    waiting, reading = [*enumerate(reads)], list[tuple[int, int]]()
+    again = 0
+    while waiting or reading:
+        while waiting and not pace.wait_ms(now):
+            number, takes_ms = waiting.pop(0)
+            pace.begin(now)
+            heapq.heappush(reading, (now + takes_ms, number))
+        times = [each for each, _ in reading[:1]]
+        now = min([*times, *([now + pace.wait_ms(now)] if waiting else [])])
+        while reading and reading[0][0] <= now:
+            _, number = heapq.heappop(reading)
+            may = pace.asks(now)
+            pace.end(attempted=may)
+            if may:
+                asked.append(now)
+            else:
+                # Then whoever may not begins again, and does so in vain no more often than others wait with it
+                again += 1
+                waiting.append((number, 0))
+        assert again <= len(reads) ** 2
+    # Then all are made, and in no span more than the rate allows and a second's burst
+    assert len(asked) == len(reads)
+    for first, at in enumerate(asked):
+        for span_ms in (0, 1_000, 30_000):
+            count = bisect_left(asked, at + span_ms + 1) - first
+            assert count <= rate * (span_ms + TOGETHER_MS) / 1000 + 1 + 1e-6
+
+
+def test_who_was_promised_a_request_far_ahead_may_ask_after_a_raised_rate() -> None:
+    pace = Pace(Limits(rate_per_s=0.1), NOW)
+    for _ in range(2):
+        pace.begin(NOW)
+    assert [pace.asks(NOW), pace.asks(NOW)] == [True, False]
+    pace.change(Limits(rate_per_s=10), NOW)
+    assert not pace.asks(NOW)
+    assert pace.asks(NOW + 100)
+    pace.change(Limits(concurrency=3), NOW)
+    assert all(pace.asks(NOW) for _ in range(9))
 
 
 @given(rate=st.floats(0.5, 500), seconds=st.integers(5, 60))

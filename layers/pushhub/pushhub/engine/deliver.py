@@ -22,6 +22,7 @@ from pushhub.engine.job import (
     Follow,
     Following,
     Job,
+    MayAsk,
     after_the_other,
     look_again,
     terms_of,
@@ -150,9 +151,10 @@ class Deliver:
         stored: Delivery | None,
         remaining_ms: Callable[[], int],
         terms: Terms | None = None,
+        may_ask: MayAsk | None = None,
     ) -> Following:
         """Work on one delivery; arguments and errors as in :meth:`_run`."""
-        following = self._run(received, stored, remaining_ms, terms)
+        following = self._run(received, stored, remaining_ms, terms, may_ask)
         if received.order.manual and stored is not None and stored.settled and following.follow is Follow.ERROR:
             # It had ended before a person asked for another try; the watchers were told then.
             return replace(following, follow=Follow.NOTHING)
@@ -164,6 +166,7 @@ class Deliver:
         stored: Delivery | None,
         remaining_ms: Callable[[], int],
         terms: Terms | None,
+        may_ask: MayAsk | None,
     ) -> Following:
         """Work on one delivery.
 
@@ -172,6 +175,7 @@ class Deliver:
             stored: The delivery as stored; None before its first attempt.
             remaining_ms: Milliseconds the invocation has left; no attempt begins that could take longer.
             terms: The terms under which it is the order's turn; None when it has not waited for that.
+            may_ask: Whether the turn lets a request be made at a time, epoch milliseconds.
 
         Raises:
             Unavailable: One of our own calls failed; try again soon, the stored state decides.
@@ -194,6 +198,7 @@ class Deliver:
             push=queue.push,
             terms=terms,
             looked_up_at=looked_up_at,
+            may_ask=may_ask,
         )
         return self._carry_on(job, delivery, remaining_ms)
 
@@ -397,6 +402,8 @@ class Deliver:
             return Following(Follow.NOTHING)
         if now - job.looked_up_at >= LOOKED_UP_MS and self._has_changed(job, subscriber):
             return look_again(delivery, now)
+        if not probe and job.may_ask is not None and not job.may_ask(now):
+            return Following(Follow.TURN, terms=job.terms)
         order = PushOrder(
             queue=job.queue,
             push=job.push,

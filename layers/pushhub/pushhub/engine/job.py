@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -22,6 +23,9 @@ DEADLINE_MARGIN_MS = 5_000
 
 EARLY_MS = 5_000
 """An order that comes so much before its delivery is due is not the one that will be on time."""
+
+
+MayAsk = Callable[[int], bool]
 
 
 class Follow(StrEnum):
@@ -68,6 +72,7 @@ class Job:
         queue: The queue.
         push: Its push settings.
         looked_up_at: When the queue was looked up, epoch milliseconds.
+        may_ask: Whether a request may be made at a time within the turn (epoch milliseconds); None without a turn.
     """
 
     received: Received
@@ -76,6 +81,7 @@ class Job:
     push: PushSettings
     terms: Terms | None
     looked_up_at: int
+    may_ask: MayAsk | None = None
 
     @property
     def watched(self) -> bool:

@@ -22,7 +22,7 @@ from pushhub.base.errors import Unavailable
 from pushhub.engine.faults import described
 from pushhub.engine.finished import Finished
 from pushhub.engine.in_hand import QUIET_MS, Hands, InHand
-from pushhub.engine.job import Follow, Following
+from pushhub.engine.job import Follow, Following, MayAsk
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.model.eager import FRESH_MS, GOOD_FOR_MS
 from pushhub.engine.model.flow import Limits, Terms
@@ -398,7 +398,8 @@ class Push:
         now = self._clock.now()
         self._windows.begin(key, now)
         terms = turn.terms if turn else None
-        attempt = self._executor.submit(self._carry_on, received, stored, run.remaining_ms, terms)
+        may_ask = turn.pace.asks if turn else None
+        attempt = self._executor.submit(self._carry_on, received, stored, run.remaining_ms, terms, may_ask)
         run.running[attempt] = _Running(received, stored, key, now, turn)
         run.finished.expect(attempt)
 
@@ -822,10 +823,11 @@ class Push:
         stored: Delivery | None,
         remaining_ms: Callable[[], int],
         terms: Terms | None,
+        may_ask: MayAsk | None,
     ) -> Following:
         """Work on one delivery in its own thread; an internal error must not affect its neighbours."""
         try:
-            return self._deliver.run(received, stored, remaining_ms, terms)
+            return self._deliver.run(received, stored, remaining_ms, terms, may_ask)
         except Unavailable as error:
             self._call_failed("attempt_unrecorded", error, **received.order.identity)
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 BURST_MS = 500
 """How late an attempt may begin without the later ones being put off: half a second's worth may begin at once."""
 
+
+TOGETHER_MS = 1_000
+"""Requests of attempts that waited for reads of our own since they began may come together with others up to so much
+of the rate: a second's burst.
+"""
 
 PART_PER_S = 100
 """A higher rate is divided into parts of at most so many a second, each with a turn of its own: about what one run can
@@ -133,7 +139,8 @@ class InLine:
 
 
 class Pace:
-    """When the run that has the turn may begin attempts. Times are epoch milliseconds.
+    """When the run that has the turn may begin attempts, and those may make their requests. For one thread at a time,
+    but for :meth:`asks`. Times are epoch milliseconds.
 
     Args:
         limits: The limits.
@@ -147,11 +154,13 @@ class Pace:
         self.limits = limits
         self.under_way = 0
         self._mark = mark
+        self._asked = mark
+        self._asking = Lock()
 
     @property
     def mark(self) -> int:
         """When the next attempt may begin by the rate."""
-        return math.ceil(self._mark)
+        return math.ceil(max(self._mark, self._asked - TOGETHER_MS))
 
     @property
     def full(self) -> bool:
@@ -172,6 +181,18 @@ class Pace:
         if self.limits.rate_per_s:
             self._mark = max(self._mark, now - BURST_MS) + 1000 / self.limits.rate_per_s
 
+    def asks(self, now: int) -> bool:
+        """An attempt that has begun is ready to make its request: whether it may. Otherwise, too many are ready at the
+        same moment, after a read that took long, and it has to begin again in its time.
+        """
+        with self._asking:
+            rate = self.limits.rate_per_s
+            if rate and now < self._asked - TOGETHER_MS:
+                return False
+            if rate:
+                self._asked = max(self._asked, now) + 1000 / rate
+            return True
+
     def end(self, *, attempted: bool) -> None:
         """An attempt is over; if no request was made after all, its time is free again."""
         self.under_way -= 1
@@ -183,3 +204,5 @@ class Pace:
         self.limits = limits
         if limits.rate_per_s:
             self._mark = min(self._mark, now + 1000 / limits.rate_per_s)
+            with self._asking:
+                self._asked = min(self._asked, now + TOGETHER_MS + 1000 / limits.rate_per_s)
