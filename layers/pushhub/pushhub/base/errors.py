@@ -5,6 +5,7 @@
     HubError
     ├── RequestRefused            the caller must change the request (a dialect maps it to a 4xx)
     │   ├── Invalid               malformed, wrong type, out of range
+    │   │   ├── FieldRefused      at a place in what was asked for
     │   │   └── TooMuchWork       a rule takes too many steps on this data
     │   ├── TooLarge              body over the limit
     │   ├── TryLater              the project does more at a time than it may; later it can be carried out
@@ -43,6 +44,24 @@ class RequestRefused(HubError):
 
 class Invalid(RequestRefused):
     """Malformed, of a wrong type, or out of range."""
+
+
+class FieldRefused(Invalid):
+    """Something inside of what was asked for could not be right.
+
+    Args:
+        text: Why; never repeats a secret.
+        place: Where in it, from outside inwards, in the words of the request.
+    """
+
+    def __init__(self, text: str, *place: str) -> None:
+        super().__init__(f"{'.'.join(place)}: {text}" if place else text)
+        self.text = text
+        self.place = place
+
+    def within(self, *outer: str) -> FieldRefused:
+        """The same of something that this was inside of."""
+        return FieldRefused(self.text, *outer, *self.place)
 
 
 class TooMuchWork(Invalid):

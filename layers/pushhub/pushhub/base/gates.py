@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from pushhub.base.errors import Invalid
 from pushhub.base.fields import SPARSE, told
 
 if TYPE_CHECKING:
@@ -13,22 +12,6 @@ if TYPE_CHECKING:
 
 OAUTH, MTLS = "oauth", "mtls"
 """The two gates, by their names in every dialect."""
-
-
-class GateRefused(Invalid):
-    """What was asked for could not be right.
-
-    Args:
-        gate: Which gate.
-        text: Why; never repeats a secret.
-        place: Where in it, in the words of the request.
-    """
-
-    def __init__(self, gate: str, text: str, *place: str) -> None:
-        self.gate = gate
-        self.text = text
-        self.place = place
-        super().__init__(f"{'.'.join((gate, *place))}: {text}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from pushhub.base.certificates import read_authorities, read_identity
 from pushhub.base.credentials import user_of
 from pushhub.base.der import NotDer
-from pushhub.base.gates import MTLS, OAUTH, OPEN, ClientCertificate, GateRefused, Gates
+from pushhub.base.errors import FieldRefused
+from pushhub.base.gates import MTLS, OAUTH, OPEN, ClientCertificate, Gates
 from pushhub.base.oauth import Grant
 from pushhub.base.ports import ClientIdentity
 from pushhub.base.times import iso_time
@@ -19,7 +20,7 @@ from pushhub.egress.guard import AllowedTargets
 from pushhub.egress.identity import IdentityRefused, check_identity
 from pushhub.egress.url import InvalidTarget, parse_target
 from pushhub.engine.ends import EndNote, next_warning
-from pushhub.engine.grants import Allowed, GrantRefused, read_grant
+from pushhub.engine.grants import Allowed, read_grant
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH
@@ -72,13 +73,13 @@ def read_certificate(asked: CertificateRequest, now: int) -> tuple[ClientCertifi
         now: Epoch milliseconds; it must not have ended.
 
     Raises:
-        GateRefused: It cannot be used.
+        FieldRefused: It cannot be used.
     """
     pem, authorities = asked.identity, asked.ca
     if not isinstance(pem, str) or not pem:
-        raise GateRefused(MTLS, "A PEM file with a private key and its certificate is required", "identity")
+        raise FieldRefused("A PEM file with a private key and its certificate is required", MTLS, "identity")
     if authorities is not None and not isinstance(authorities, str):
-        raise GateRefused(MTLS, "A PEM file with certificates is required", "ca")
+        raise FieldRefused("A PEM file with certificates is required", MTLS, "ca")
     place = "identity"
     try:
         facts = read_identity(pem)
@@ -88,9 +89,9 @@ def read_certificate(asked: CertificateRequest, now: int) -> tuple[ClientCertifi
             read_authorities(authorities)
             check_identity("", authorities)
     except (NotDer, IdentityRefused) as error:
-        raise GateRefused(MTLS, f"This cannot be used: {error}", place) from error
+        raise FieldRefused(f"This cannot be used: {error}", MTLS, place) from error
     if facts.ends_at <= now:
-        raise GateRefused(MTLS, f"The certificate has ended: {iso_time(facts.ends_at)}", "identity")
+        raise FieldRefused(f"The certificate has ended: {iso_time(facts.ends_at)}", MTLS, "identity")
     content = json.dumps([pem, authorities or ""]).encode()
     certificate = ClientCertificate(
         digest=hashlib.sha256(content).hexdigest()[:32],
@@ -124,25 +125,27 @@ def malformed(url: str, targets: Sequence[str]) -> str | None:
     return None
 
 
-def fitting(gated: Gated, url: str, headers: Collection[str]) -> tuple[str, str] | None:
-    """Why a subscriber's gates do not go together with its URL and headers, and which of them; None if they do.
+def check_fitting(gated: Gated, url: str, headers: Collection[str]) -> None:
+    """Check that a subscriber's gates go together with its URL and headers.
 
     Args:
         gated: The gates.
         url: The URL, opened.
         headers: Names of its own headers.
+
+    Raises:
+        FieldRefused: They do not.
     """
     if gated.certificate is not None and not _is_https(url):
-        return MTLS, "Only what has a URL that begins with https:// is sent a certificate"
+        raise FieldRefused("Only what has a URL that begins with https:// is sent a certificate", MTLS)
     if not gated.oauth:
-        return None
+        return
     if not url[:8].lower().startswith(("http://", "https://")):
-        return OAUTH, "Only what has an HTTP URL is sent tokens"
+        raise FieldRefused("Only what has an HTTP URL is sent tokens", OAUTH)
     if user_of(url) is not None:
-        return OAUTH, "The URL has user information, and tokens are to be sent: it can have one of them"
+        raise FieldRefused("The URL has user information, and tokens are to be sent: it can have one of them", OAUTH)
     if any(name.lower() == "authorization" for name in headers):
-        return OAUTH, "There is a header Authorization, in which tokens are sent"
-    return None
+        raise FieldRefused("There is a header Authorization, in which tokens are sent", OAUTH)
 
 
 def _is_https(url: str) -> bool:
@@ -204,18 +207,16 @@ class GateSettings:
             headers: Names of its own headers.
 
         Raises:
-            GateRefused: They could not be right.
+            FieldRefused: They could not be right.
             Unavailable: They could not be encrypted or decrypted.
         """
         before = before or OPEN
         after = Gates(oauth=self._oauth(project_id, before, change.oauth))
         certificate, identity = self._mtls(project_id, before, change.mtls)
         after = replace(after, certificate=certificate, identity=identity)
-        refused = fitting(after, url, headers)
-        if refused is not None:
-            raise GateRefused(*refused)
+        check_fitting(after, url, headers)
         if len(after.oauth) + len(after.identity) > MOST_SEALED:
-            raise GateRefused(OAUTH, f"It takes more than {MOST_SEALED} bytes with the certificate")
+            raise FieldRefused(f"It takes more than {MOST_SEALED} bytes with the certificate", OAUTH)
         if certificate is not None and certificate != before.certificate:
             self._note(project_id, protocol, place, certificate)
         return after
@@ -234,8 +235,8 @@ class GateSettings:
         stored = grant_of(project_id, before, self._vault()) if before.oauth else None
         try:
             grant = read_grant(wanted, stored, self._allowed(project_id))
-        except GrantRefused as refused:
-            raise GateRefused(OAUTH, refused.message, *refused.place) from refused
+        except FieldRefused as refused:
+            raise refused.within(OAUTH) from refused
         if stored is not None and replace(grant, revision=stored.revision) == stored:
             return before.oauth
         return self._vault().seal(project_id, grant.encode())

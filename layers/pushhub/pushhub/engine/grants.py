@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 from pushhub.base.credentials import MASK
 from pushhub.base.der import NotDer
+from pushhub.base.errors import FieldRefused
 from pushhub.base.oauth import BASIC, DEFAULT_ASSERTION_S, PRIVATE_KEY_JWT, Grant
 
 if TYPE_CHECKING:
@@ -48,20 +49,6 @@ _OWN_HEADERS = frozenset(
 )
 
 
-class GrantRefused(Exception):
-    """What was asked for could not be right.
-
-    Args:
-        message: Why; never repeats a secret.
-        place: Where, in the words of the request.
-    """
-
-    def __init__(self, message: str, *place: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.place = place
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
     """Where a token URL may lead.
@@ -87,7 +74,7 @@ def read_grant(asked: GrantRequest, stored: Grant | None, allowed: Allowed) -> G
         allowed: Where the token URL may lead.
 
     Raises:
-        GrantRefused: It could not be right.
+        FieldRefused: It could not be right.
     """
     return _Reader(asked, stored, allowed).read()
 
@@ -259,4 +246,4 @@ def _optional(given: object, *place: str) -> str:
 
 
 def _refuse(text: str, *place: str) -> Never:
-    raise GrantRefused(text, *place)
+    raise FieldRefused(text, *place)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from pushhub.base.errors import Invalid
+from pushhub.base.errors import FieldRefused, Invalid
 from pushhub.base.signing import KeyRing, TooManyKeys, signatures
 from pushhub.base.times import iso_time
 from pushhub.engine.ends import scheme_note, shown_ends
@@ -155,12 +155,12 @@ class Signing:
             ring = self._rotated(ring, change)
         if not change.schemes:
             return _Signed(ring=ring)
-        from pushhub.web.signatures import SignatureRefused, by_header, renewed  # noqa: PLC0415
+        from pushhub.web.signatures import by_header, renewed  # noqa: PLC0415
 
         try:
             secrets = renewed(change.schemes, by_header(before.schemes, before.secrets), self._clock.now())
-        except SignatureRefused as refused:
-            raise Invalid(f"{'.'.join(('signing.signatures', *refused.place))}: {refused.message}") from refused
+        except FieldRefused as refused:
+            raise refused.within("signing", "signatures") from refused
         schemes = tuple(each.scheme for each in change.schemes)
         standard = any(each.standard for each in schemes)
         if standard and ring is None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from pushhub.base.errors import Invalid, NotFound
-from pushhub.base.gates import KEEP_GATES, GateRefused
+from pushhub.base.errors import FieldRefused, Invalid, NotFound
+from pushhub.base.gates import KEEP_GATES
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.internal_queues import DIALECT
@@ -141,8 +141,9 @@ class HubSettingsOfStore:
             gates = self._gates().changed(
                 project_id, mapping, change, protocol=DIALECT, place=("", mapping.mapping_id), url=mapping.url
             )
-        except GateRefused as refused:
-            raise InvalidObject({refused.gate: [f"{'.'.join(refused.place)} {refused.text}".strip()]}) from refused
+        except FieldRefused as refused:
+            gate, *place = refused.place
+            raise InvalidObject({gate: [f"{'.'.join(place)} {refused.text}".strip()]}) from refused
         return replace(mapping, oauth=gates.oauth, certificate=gates.certificate, identity=gates.identity)
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler:

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from pushhub.base.gates import KEEP_GATES, MTLS, OAUTH, CertificateRequest, GateChange, GateRefused
+from pushhub.base.errors import FieldRefused
+from pushhub.base.gates import KEEP_GATES, MTLS, OAUTH, CertificateRequest, GateChange
 from pushhub.base.grants import GrantFields, GrantWords, grant_request
 from pushhub.base.oauth import BASIC, POST, PRIVATE_KEY_JWT
 from pushhub.base.times import iso_time
@@ -47,12 +48,12 @@ def parse_gates(given: Mapping[str, Any]) -> GateChange:
     """The change that the fields ``oauth`` and ``mtls`` ask for; none where they are absent or null.
 
     Raises:
-        GateRefused: One is something else.
+        FieldRefused: One is something else.
     """
     wanted = {gate: given.get(gate) for gate in (OAUTH, MTLS)}
     for gate, value in wanted.items():
         if not (value is None or isinstance(value, bool | dict)):
-            raise GateRefused(gate, "An object, true or false is required")
+            raise FieldRefused("An object, true or false is required", gate)
     if all(each is None for each in wanted.values()):
         return KEEP_GATES
     return GateChange(oauth=_grant(wanted[OAUTH]), mtls=_certificate(wanted[MTLS]))

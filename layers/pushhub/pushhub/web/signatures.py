@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Never
 
+from pushhub.base.errors import FieldRefused
 from pushhub.base.signature_schemes import (
     ENCODINGS,
     HASHES,
@@ -98,37 +99,23 @@ _SETTABLE: Mapping[str, frozenset[str]] = {
 """What an owner may change of a preset: what its sender lets its own users set."""
 
 
-class SignatureRefused(Exception):
-    """A scheme that could not be right.
-
-    Args:
-        message: Why; never repeats a secret.
-        place: Where, from the list of schemes inwards.
-    """
-
-    def __init__(self, message: str, *place: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.place = place
-
-
 def read_signatures(given: Any) -> tuple[WantedSignature, ...]:
     """Read a list of schemes; none when null or empty.
 
     Raises:
-        SignatureRefused: It is not a list, one is faulty, or two do not go together.
+        FieldRefused: It is not a list, one is faulty, or two do not go together.
     """
     if given is None:
         return ()
     if not isinstance(given, list) or len(given) > MOST:
-        raise SignatureRefused(f"A list of up to {MOST} signatures is required")
+        raise FieldRefused(f"A list of up to {MOST} signatures is required")
     read = tuple(_Reader(each, str(number)).read() for number, each in enumerate(given))
     if len(read) == MOST:
         taken = set(read[0].scheme.names) & set(read[1].scheme.names)
         if taken:
-            raise SignatureRefused(f"Both signatures set the header {min(taken)}", "1", "header", "name")
+            raise FieldRefused(f"Both signatures set the header {min(taken)}", "1", "header", "name")
     if read and all(each.scheme.ends_at for each in read):
-        raise SignatureRefused("One signature has to stay: only the other may end", str(len(read) - 1), "endsAt")
+        raise FieldRefused("One signature has to stay: only the other may end", str(len(read) - 1), "endsAt")
     return read
 
 
@@ -328,7 +315,7 @@ class _Reader:
         return value
 
     def _refuse(self, message: str, *place: str) -> Never:
-        raise SignatureRefused(message, *self._where, *place)
+        raise FieldRefused(message, *self._where, *place)
 
 
 def _moment(text: str) -> int | None:
@@ -344,15 +331,15 @@ def check_secret(scheme: Scheme, secret: str, *place: str) -> None:
     """Check that a scheme can sign with a secret.
 
     Raises:
-        SignatureRefused: It is written in another way than the scheme says, or too short or long.
+        FieldRefused: It is written in another way than the scheme says, or too short or long.
     """
     try:
         size = len(scheme.key(secret))
     except Malformed as error:
-        raise SignatureRefused(str(error), *place) from error
+        raise FieldRefused(str(error), *place) from error
     least = 1 if scheme.preset else LEAST_SECRET
     if not least <= size <= MOST_SECRET:
-        raise SignatureRefused(f"The secret must have {least} to {MOST_SECRET} bytes", *place)
+        raise FieldRefused(f"The secret must have {least} to {MOST_SECRET} bytes", *place)
 
 
 def by_header(schemes: Sequence[Scheme], rings: Sequence[SecretRing | None]) -> dict[str, SecretRing]:
@@ -370,7 +357,7 @@ def renewed(wanted: Sequence[WantedSignature], stored: Mapping[str, SecretRing],
         now: Epoch milliseconds.
 
     Raises:
-        SignatureRefused: One has no secret, cannot be used with the stored one, has too many old ones, or ends at a
+        FieldRefused: One has no secret, cannot be used with the stored one, has too many old ones, or ends at a
             time that is past or too far away.
     """
     check_ends(wanted, now)
@@ -384,19 +371,19 @@ def check_ends(wanted: Sequence[WantedSignature], now: int) -> None:
     """Check when schemes end.
 
     Raises:
-        SignatureRefused: One has ended, or ends too far away.
+        FieldRefused: One has ended, or ends too far away.
     """
     for number, each in enumerate(wanted):
         if not each.scheme.signs_at(now):
-            raise SignatureRefused("This is past", str(number), "endsAt")
+            raise FieldRefused("This is past", str(number), "endsAt")
         if each.scheme.ends_at > now + FURTHEST_END_MS:
-            raise SignatureRefused("A signature may end within 400 days", str(number), "endsAt")
+            raise FieldRefused("A signature may end within 400 days", str(number), "endsAt")
 
 
 def _ring(wanted: WantedSignature, before: SecretRing | None, place: str, now: int) -> SecretRing:
     if before is None:
         if wanted.secret is None:
-            raise SignatureRefused("A secret is required", place, "secret")
+            raise FieldRefused("A secret is required", place, "secret")
         return SecretRing(wanted.secret)
     ring, scheme = before, wanted.scheme
     if wanted.secret is not None:
@@ -406,7 +393,7 @@ def _ring(wanted: WantedSignature, before: SecretRing | None, place: str, now: i
             ring = before.rotated(wanted.secret, grace_ms=grace * 1000, now=now)
         except TooManyKeys as error:
             at = iso_time(error.next_expiry)
-            raise SignatureRefused(f"Too many old secrets are still valid; the next one ends at {at}", place) from error
+            raise FieldRefused(f"Too many old secrets are still valid; the next one ends at {at}", place) from error
     # The stored secrets were checked with the scheme as it was.
     for secret in ring.live(now):
         check_secret(scheme, secret, place, "secret")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pushhub.base.errors import Invalid
+from pushhub.base.errors import FieldRefused, Invalid
 from pushhub.base.signing import DEFAULT_GRACE_S, MAX_GRACE_S, parse_key
 from pushhub.base.signing_change import KEEP, SigningChange, WantedSignature
 from pushhub.web.json import integer, text
@@ -44,12 +44,12 @@ def parse_signing(given: Any) -> SigningChange:
 def _schemes(given: Any) -> tuple[WantedSignature, ...]:
     if given is None:
         return ()
-    from pushhub.web.signatures import SignatureRefused, read_signatures  # noqa: PLC0415 (few ask for it)
+    from pushhub.web.signatures import read_signatures  # noqa: PLC0415 (few ask for it)
 
     try:
         schemes = read_signatures(given)
-    except SignatureRefused as refused:
-        raise Invalid(f"{'.'.join(('signing.signatures', *refused.place))}: {refused.message}") from refused
+    except FieldRefused as refused:
+        raise refused.within("signing", "signatures") from refused
     added = next((number for number, each in enumerate(schemes) if each.scheme.query), None)
     if added is not None:
         raise Invalid(f"signing.signatures.{added}.preset: it adds to the URL, which only endpoints of webhooks allow")

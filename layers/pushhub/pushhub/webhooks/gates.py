@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from pushhub.base.gates import CertificateRequest, GateRefused
+from pushhub.base.errors import FieldRefused
+from pushhub.base.gates import CertificateRequest
 from pushhub.base.times import iso_time
 from pushhub.engine.ends import EndNote, next_warning
-from pushhub.engine.gates import fitting, grant_of, malformed, read_certificate
-from pushhub.engine.grants import Allowed, GrantRefused, read_grant
+from pushhub.engine.gates import check_fitting, grant_of, malformed, read_certificate
+from pushhub.engine.grants import Allowed, read_grant
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH
 from pushhub.webhooks.model.refusals import not_found
@@ -163,15 +164,15 @@ class EndpointGates:
         asked = CertificateRequest(identity=fields.raw("identity"), ca=fields.raw("ca"))
         try:
             return read_certificate(asked, self._clock.now())
-        except GateRefused as refused:
-            raise fields.refuse(refused.text, *refused.place) from refused
+        except FieldRefused as refused:
+            raise fields.refuse(refused.text, *refused.place[1:]) from refused
 
     def _read(self, stored: Endpoint, fields: Fields, allowed: Allowed) -> bytes:
         before = grant_of(stored.project, stored, self._vault) if stored.oauth else None
         try:
             grant = read_grant(asked_grant(fields), before, allowed)
-        except GrantRefused as refused:
-            raise fields.refuse(refused.message, *refused.place) from refused
+        except FieldRefused as refused:
+            raise fields.refuse(refused.text, *refused.place) from refused
         return self._vault.seal(stored.project, grant.encode())
 
     def _allowed(self, project_id: str, rights: Rights) -> Allowed:
@@ -197,6 +198,7 @@ def check_gates(endpoint: Endpoint, fields: Fields, *place: str) -> None:
     Raises:
         Unprocessable: It does not.
     """
-    refused = fitting(endpoint, endpoint.fields.url, endpoint.headers)
-    if refused is not None:
-        raise fields.refuse(refused[1], *place)
+    try:
+        check_fitting(endpoint, endpoint.fields.url, endpoint.headers)
+    except FieldRefused as refused:
+        raise fields.refuse(refused.text, *place) from refused

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from pushhub.base.errors import FieldRefused
 from pushhub.base.signature_schemes import (
     Scheme,
     SecretRing,
@@ -20,7 +21,7 @@ from pushhub.base.signing import KeyRing
 from pushhub.base.times import iso_time
 from pushhub.egress.url import InvalidTarget, wire_url
 from pushhub.engine.ends import EndNote, scheme_note
-from pushhub.web.signatures import SignatureRefused, by_header, check_ends, read_signatures, renewed, scheme_view
+from pushhub.web.signatures import by_header, check_ends, read_signatures, renewed, scheme_view
 from pushhub.webhooks.wire.endpoint import is_http
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ def parse_signatures(fields: Fields) -> tuple[WantedSignature, ...]:
     """
     try:
         return read_signatures(fields.raw(FIELD))
-    except SignatureRefused as refused:
-        raise fields.refuse(refused.message, FIELD, *refused.place) from refused
+    except FieldRefused as refused:
+        raise fields.refuse(refused.text, FIELD, *refused.place) from refused
 
 
 def rings_of(endpoint: Endpoint, vault: Vault) -> list[SecretRing | None]:
@@ -123,8 +124,8 @@ class EndpointSignatures:
         stored = by_header(endpoint.signatures, rings_of(endpoint, self._vault))
         try:
             rings = renewed(wanted, stored, now)
-        except SignatureRefused as refused:
-            raise fields.refuse(refused.message, FIELD, *refused.place) from refused
+        except FieldRefused as refused:
+            raise fields.refuse(refused.text, FIELD, *refused.place) from refused
         changed = self._with(endpoint, [each.scheme for each in wanted], rings)
         check_fit(changed, fields, FIELD)
         for scheme in changed.signatures:
@@ -229,8 +230,8 @@ def parse_defaults(fields: Fields, now: int) -> tuple[Scheme, ...]:
             raise fields.refuse("Endpoints' secrets are whsec_ and base64", FIELD, str(number), "key")
     try:
         check_ends(wanted, now)
-    except SignatureRefused as refused:
-        raise fields.refuse(refused.message, FIELD, *refused.place) from refused
+    except FieldRefused as refused:
+        raise fields.refuse(refused.text, FIELD, *refused.place) from refused
     return tuple(each.scheme for each in wanted)
 
 

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pushhub.base.credentials import MASK
-from pushhub.base.errors import Invalid
-from pushhub.base.gates import KEEP_GATES, MTLS, OAUTH, GateChange, GateRefused
+from pushhub.base.errors import FieldRefused, Invalid
+from pushhub.base.gates import KEEP_GATES, MTLS, OAUTH, GateChange
 from pushhub.base.signing import MAX_GRACE_S
 from pushhub.base.signing_change import KEEP, SigningChange
 from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
@@ -141,9 +141,9 @@ def read_gates(fields: Fields) -> GateChange:
     given = {gate: _gate(fields, gate) for gate in (OAUTH, MTLS)}
     try:
         change = parse_gates(given)
-    except GateRefused as refused:
+    except FieldRefused as refused:
         change = KEEP_GATES
-        fields.error(refused.gate, refused.text)
+        fields.error(refused.place[0], refused.text)
     fields.check()
     return change
 
