@@ -150,26 +150,35 @@ def test_handlers_make_no_use_case() -> None:
                 assert not made, f"{name_of(path)} makes {made}"
 
 
-READS_FIELDS = {
-    "webhooks/credentials.py",
-    "webhooks/endpoints.py",
-    "webhooks/gates.py",
-    "webhooks/signature_defaults.py",
-    "webhooks/signatures.py",
-}
-"""Use cases that still take the fields of a request, where its reading needs what is stored; may only become fewer."""
-
-
 def test_use_cases_take_values_and_no_requests() -> None:
-    found = {
-        name_of(path)
+    # Given what is a request's fields in each package, and what reads them
+    readers = {
+        (f"pushhub.{own[0]}.wire.{path.stem}", each.name)
         for path in modules()
-        if not part(path.relative_to(LAYER).parts)
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").endswith(".wire.fields")
-        if any(each.name == "Fields" for each in node.names)
+        if part(own := path.relative_to(LAYER).parts) == "wire"
+        for each in ast.parse(path.read_text()).body
+        if isinstance(each, ast.ClassDef | ast.FunctionDef) and _takes_fields(each)
     }
-    assert found == READS_FIELDS
+    assert {
+        *(("pushhub.hub.wire.fields", "Fields"), ("pushhub.hub.wire.mapping", "read_mapping")),
+        *(("pushhub.webhooks.wire.fields", "Fields"), ("pushhub.webhooks.wire.endpoint", "parse_endpoint")),
+    } <= readers
+    # Then no use case knows any of it
+    for path in modules():
+        if part(path.relative_to(LAYER).parts):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                known = {each.name for each in node.names if (node.module, each.name) in readers}
+                assert not known, f"{name_of(path)} reads requests: {known}"
+
+
+def _takes_fields(node: ast.ClassDef | ast.FunctionDef) -> bool:
+    """Whether something is ``Fields`` itself, or a function of it."""
+    if isinstance(node, ast.ClassDef):
+        return node.name == "Fields"
+    arguments = (*node.args.args, *node.args.kwonlyargs)
+    return any(isinstance(each.annotation, ast.Name) and each.annotation.id == "Fields" for each in arguments)
 
 
 def test_the_fakes_have_every_port() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,6 @@ from pushhub.base.signature_schemes import PRESETS
 from pushhub.base.times import epoch_ms, iso_time
 from pushhub.engine.ends import LOOKS_AT_MINUTE
 from pushhub.hub.wiring import Hub
-from pushhub.webhooks.wire.fields import Fields
 from pushhub.webhooks.wiring import Webhooks
 
 FIRST, SECOND = symmetric("1"), symmetric("2")
@@ -193,7 +193,7 @@ def test_a_store_is_told_a_week_and_a_day_before_a_scheme_ends() -> None:
     made(store, signing={"signatures": schemes})
     made(store, name="heir", signing={"secret": FIRST})
     made(store, url=watcher, name="watch", messages=["notification:warn"])
-    inherited = Fields({"signatures": [{"preset": "slack", "endsAt": end}, {"preset": "standard-webhooks"}]})
+    inherited = (replace(PRESETS["slack"], ends_at=epoch_ms(end)), PRESETS["standard-webhooks"])
     store.hub.part(Webhooks).signature_defaults.set_of_project(PROJECT, inherited)
     # When the days pass, hour by hour
     for hour in range(21 * 24):
@@ -215,7 +215,7 @@ def test_a_store_without_signed_services_is_told_nothing_of_what_it_could_inheri
     store = Store()
     made(store)
     end = iso_time(store.clock.now() + 8 * 86_400_000)
-    inherited = Fields({"signatures": [{"preset": "slack", "endsAt": end}, {"preset": "standard-webhooks"}]})
+    inherited = (replace(PRESETS["slack"], ends_at=epoch_ms(end)), PRESETS["standard-webhooks"])
     store.hub.part(Webhooks).signature_defaults.set_of_project(PROJECT, inherited)
     assert [look(store) for _ in range(9 * 24)] == [0] * 9 * 24
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,6 @@ from pushhub.base.times import epoch_ms, iso_time
 from pushhub.engine.ends import LOOKS_AT_MINUTE
 from pushhub.ironmq.wire.subscribers import MAX_SIGNED
 from pushhub.ironmq.wiring import Ironmq
-from pushhub.webhooks.wire.fields import Fields
 from pushhub.webhooks.wiring import Webhooks
 
 URL = "https://a.example/in"
@@ -396,9 +396,10 @@ def test_alerts_are_told_of_the_end_of_what_subscribers_inherit(hub: Hub) -> Non
     alert(hub, "signed", queue="signed")
     alert(hub, "signed-plain", queue="signed", subscriber="plain")
     alert(hub, "plain", queue="plain")
-    schemes = [{"preset": "stripe", "endsAt": ends(hub, 10 * 86_400)}, {"preset": "standard-webhooks"}]
-    answer = hub.world.hub.part(Webhooks).signature_defaults.set_of_project(PROJECT, Fields({"signatures": schemes}))
-    assert answer["signatures"][0]["endsAt"] == schemes[0]["endsAt"]
+    end = ends(hub, 10 * 86_400)
+    schemes = (replace(PRESETS["stripe"], ends_at=epoch_ms(end)), PRESETS["standard-webhooks"])
+    answer = hub.world.hub.part(Webhooks).signature_defaults.set_of_project(PROJECT, schemes)
+    assert answer["signatures"][0]["endsAt"] == end
     # When the days pass, then those are told to whom it makes a difference
     for _ in range(12 * 24):
         look(hub)

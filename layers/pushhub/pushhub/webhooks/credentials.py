@@ -7,13 +7,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pushhub.base.credentials import MASK, masked_headers, masked_url, place_of, revealed, user_of, with_user
+from pushhub.base.credentials import masked_headers, masked_url, revealed
 from pushhub.engine.credentials import still_hidden
 
 if TYPE_CHECKING:
     from pushhub.engine.credentials import Credentials
-    from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
-    from pushhub.webhooks.wire.fields import Fields
+    from pushhub.webhooks.model.endpoint import Endpoint
 
 _OWN = ""
 """The only holder in an endpoint's encrypted text."""
@@ -53,22 +52,3 @@ def without_secrets(endpoint: Endpoint) -> Endpoint:
     """An endpoint that nothing will be sent to any more."""
     bare = replace(endpoint, headers={}, credentials=b"", scheme_secrets=b"")
     return replace(bare, oauth=b"", certificate=None, identity=b"")
-
-
-def as_meant(given: EndpointFields, stored: EndpointFields | None, fields: Fields) -> EndpointFields:
-    """An owner's fields, with the user information that ``********`` in the URL stands for: the stored one's.
-
-    Args:
-        given: As read from the request.
-        stored: The opened ones; None for a new endpoint.
-        fields: The request.
-
-    Raises:
-        Unprocessable: None is stored, or it belongs to another host, which must not get it.
-    """
-    if user_of(given.url) != MASK:
-        return given
-    user = user_of(stored.url) if stored and place_of(stored.url) == place_of(given.url) else None
-    if user is None:
-        raise fields.refuse(f"{MASK} stands for a stored value, and there is none for this URL", "url")
-    return replace(given, url=with_user(given.url, user))

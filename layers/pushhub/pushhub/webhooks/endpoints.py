@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,29 +16,20 @@ from pushhub.engine.model.reach import Reach
 from pushhub.engine.target import OUT_OF_REACH
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.consent import Questions, allowed_rate, digest_of
-from pushhub.webhooks.credentials import as_meant, opened
+from pushhub.webhooks.credentials import opened
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.ids import Kind, is_id, new_id
 from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
-from pushhub.webhooks.model.refusals import Refused, conflict, insufficient, not_found
+from pushhub.webhooks.model.refusals import Refused, conflict, insufficient, not_found, unprocessable
 from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints, UidTaken
-from pushhub.webhooks.signatures import check_fit, parse_signatures
-from pushhub.webhooks.wire.endpoint import (
-    Rotation,
-    checked_together,
-    is_http,
-    parse_endpoint,
-    parse_endpoint_patch,
-    parse_header_change,
-    parse_headers,
-    parse_secret,
-)
-from pushhub.webhooks.wire.endpoint import as_meant as headers_as_meant
-from pushhub.webhooks.wire.fields import NAME, Fields, size_of
+from pushhub.webhooks.signatures import check_fit
+from pushhub.webhooks.wire.endpoint import is_http
+from pushhub.webhooks.wire.fields import NAME, size_of
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.base.signing_change import WantedSignature
     from pushhub.engine.copies import ChangeNotes
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.target import Targets
@@ -46,10 +37,12 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.rights import Rights
     from pushhub.webhooks.signatures import EndpointSignatures
+    from pushhub.webhooks.wire.endpoint import EndpointChange, HeaderChange, NewEndpoint, Rotation
 
 MAX_BYTES = 300_000
 """Maximum size of an endpoint without its headers and keys, in bytes of JSON: it is kept in one item."""
 
+_CONSENT = ("body", "cloudEvents", "consent")
 _PROJECT = re.compile("[0-9a-f]{24}")
 
 
@@ -59,10 +52,14 @@ def found_endpoint(store: ReadEndpoints, application: Application, name: str) ->
     Raises:
         NotFound: There is none.
     """
-    found = store.endpoint(application.project, application.app_id, name) if NAME.fullmatch(name) else None
+    found = _find(store, application, name)
     if found is None:
         raise not_found()
     return found
+
+
+def _find(store: ReadEndpoints, application: Application, name: str) -> Endpoint | None:
+    return store.endpoint(application.project, application.app_id, name) if NAME.fullmatch(name) else None
 
 
 class Tell(Protocol):
@@ -116,35 +113,38 @@ class WebhooksEndpoints:
         self._credentials = credentials
         self._clock = clock
 
-    def create(self, project_id: str, app: str, fields: Fields, rights: Rights) -> Endpoint:
+    def create(
+        self,
+        application: Application,
+        wanted: NewEndpoint,
+        signatures: Callable[[], Sequence[WantedSignature]],
+        rights: Rights,
+    ) -> Endpoint:
         """Make an endpoint.
 
         Args:
-            project_id: Owner.
-            app: Id or uid of the application.
-            fields: The endpoint's.
+            application: Its application.
+            wanted: The endpoint.
+            signatures: Reads the schemes that are to sign its requests, when everything else is right.
             rights: The caller's.
 
         Raises:
-            NotFound: No such application.
+            NotFound: There is no such application any more.
             Unprocessable: A field breaks a rule.
             Refused: The uid is taken (409).
         """
-        application = found_application(self._applications, project_id, app)
-        given = as_meant(parse_endpoint(fields), None, fields)
-        key = parse_secret(fields, "secret") or new_key()
-        headers = headers_as_meant(fields, parse_headers(fields), {})
-        self._check(project_id, given, fields, rights)
-        _check_consent(rights, application, given, None, fields)
-        self._check_headers(given, headers, fields)
-        if fields.raw("secret") is not None and not self._targets().signs(given.url):
-            raise fields.refuse("An endpoint with such a url has no signature, so it takes no secret", "secret")
-        wanted = parse_signatures(fields)
-        if wanted and fields.raw("secret") is not None and not any(each.scheme.standard for each in wanted):
-            raise fields.refuse("None of the signatures uses this secret: each has its own", "secret")
+        given, headers = wanted.fields, wanted.headers
+        self._check(application.project, given, rights)
+        _check_consent(rights, application, given, None)
+        self._check_headers(given, headers)
+        if wanted.key is not None and not self._targets().signs(given.url):
+            raise unprocessable("An endpoint with such a url has no signature, so it takes no secret", "body", "secret")
+        schemes = signatures()
+        if schemes and wanted.key is not None and not any(each.scheme.standard for each in schemes):
+            raise unprocessable("None of the signatures uses this secret: each has its own", "body", "secret")
         now = self._clock.now()
         named = Endpoint(
-            project=project_id,
+            project=application.project,
             app_id=application.app_id,
             endpoint_id=new_id(Kind.ENDPOINT, now),
             fields=given,
@@ -153,8 +153,8 @@ class WebhooksEndpoints:
             created_at=now,
             updated_at=now,
         )
-        named = self._signatures.changed(replace(named, headers=headers), wanted, fields)
-        made = self._signatures.with_keys(replace(named, question=self._asked(named, fields)), KeyRing(key))
+        named = self._signatures.changed(replace(named, headers=headers), schemes)
+        made = self._signatures.with_keys(replace(named, question=self._asked(named)), KeyRing(wanted.key or new_key()))
         try:
             stored = self._store.put_endpoint(made, None)
         except UidTaken:
@@ -182,83 +182,46 @@ class WebhooksEndpoints:
         """
         return found_endpoint(self._store, found_application(self._applications, project_id, app), name)
 
-    def replace(self, project_id: str, app: str, name: str, fields: Fields, rights: Rights) -> tuple[Endpoint, bool]:
-        """Replace all fields of an endpoint except secret and headers, or create it with them.
+    def find(self, application: Application, name: str) -> Endpoint | None:
+        """The endpoint of an application with an id or uid, or None."""
+        return _find(self._store, application, name)
+
+    def update(self, application: Application, endpoint: Endpoint, wanted: EndpointChange, rights: Rights) -> Endpoint:
+        """Change the fields of an endpoint.
 
         Args:
-            project_id: Owner.
-            app: Id or uid of the application.
-            name: Id or uid of the endpoint.
-            fields: The endpoint's.
-            rights: The caller's.
-
-        Returns:
-            The endpoint, and whether it was made now.
-
-        Raises:
-            NotFound: No such application.
-            Unprocessable: A field breaks a rule.
-            Refused: The uid is taken (409).
-        """
-        application = found_application(self._applications, project_id, app)
-        given = parse_endpoint(fields)
-        there = self._store.endpoint(project_id, application.app_id, name) if NAME.fullmatch(name) else None
-        if there is None:
-            return self.create(project_id, app, fields, rights), True
-        there = self._opened(there)
-        given = as_meant(given, there.fields, fields)
-        self._check(project_id, given, fields, rights, before=there.fields)
-        consented = self._consent(there, given, fields)
-
-        def change(stored: Endpoint) -> Endpoint:
-            self._check_may_set(rights, stored, given, fields)
-            _check_consent(rights, application, given, stored, fields)
-            if given.url != stored.fields.url:
-                self._check_headers(given, stored.headers, fields)
-                check_fit(replace(stored, fields=given), fields, "url")
-            reach = _reach(rights, stored, given)
-            return consented(stored, replace(stored, fields=given, reach=reach, flags=rights.flags))
-
-        return self._updated(there, change), False
-
-    def patch(self, project_id: str, app: str, name: str, fields: Fields, rights: Rights) -> Endpoint:
-        """Change the fields of an endpoint that were sent.
-
-        Args:
-            project_id: Owner.
-            app: Id or uid of the application.
-            name: Id or uid of the endpoint.
-            fields: Those to change.
+            application: Its application.
+            endpoint: The endpoint.
+            wanted: The change.
             rights: The caller's.
 
         Raises:
-            NotFound: No such application or endpoint.
+            NotFound: It has been deleted.
             Unprocessable: A field breaks a rule.
             Refused: The uid is taken (409).
         """
-        application = found_application(self._applications, project_id, app)
-        there = self._opened(found_endpoint(self._store, application, name))
-        given = _patched(fields, there)
-        self._check(project_id, given, fields, rights, before=there.fields)
+        there = self._opened(endpoint)
+        given = wanted.apply(there.fields)
+        self._check(application.project, given, rights, before=there.fields)
 
-        def patched(stored: Endpoint) -> Endpoint:
-            given = _patched(fields, stored)
-            self._check_may_set(rights, stored, given, fields)
-            _check_consent(rights, application, given, stored, fields)
+        def changed(stored: Endpoint) -> Endpoint:
+            given = wanted.apply(stored.fields)
+            self._check_may_set(rights, stored, given)
+            _check_consent(rights, application, given, stored)
             if given.url != stored.fields.url:
-                self._check_headers(given, stored.headers, fields)
-                check_fit(replace(stored, fields=given), fields, "url")
+                self._check_headers(given, stored.headers)
+                check_fit(replace(stored, fields=given), "url")
             return replace(
                 stored,
                 fields=given,
-                reach=_reach(rights, stored, given) if fields.has("url") else stored.reach,
-                flags=rights.flags if fields.has("eventTypes") or fields.has("filterTypes") else stored.flags,
+                reach=_reach(rights, stored, given) if "url" in wanted.settings else stored.reach,
+                flags=rights.flags if "event_types" in wanted.settings else stored.flags,
             )
 
-        if not any(map(fields.has, ("url", "cloudEvents"))):
-            return self._updated(there, patched)
-        consented = self._consent(there, given, fields)
-        return self._updated(there, lambda stored: consented(stored, patched(stored)))
+        if wanted.settings.keys().isdisjoint(("url", "cloud_events")):
+            return self._updated(there, changed)
+        consented = self._consent(there, given)
+        return self._updated(there, lambda stored: consented(stored, changed(stored)))
 
     def _opened(self, endpoint: Endpoint) -> Endpoint:
         return opened(endpoint, self._credentials)
@@ -409,41 +372,20 @@ class WebhooksEndpoints:
         """
         return self._opened(self.endpoint(project_id, app, name)).headers
 
-    def set_headers(self, project_id: str, app: str, name: str, fields: Fields) -> None:
-        """Replace the headers of an endpoint.
-
-        Raises:
-            NotFound: No such application or endpoint.
-            Unprocessable: There are none, or one may not be sent.
-        """
-        if fields.raw("headers") is None:
-            raise fields.refuse("An object whose values are strings is required", "headers")
-        given = parse_headers(fields)
-
-        def change(stored: Endpoint) -> Endpoint:
-            headers = checked_together(fields, headers_as_meant(fields, given, stored.headers))
-            self._check_headers(stored.fields, headers, fields)
-            changed = replace(stored, headers=headers)
-            check_fit(changed, fields, "headers")
-            return changed
-
-        self._changed(self.endpoint(project_id, app, name), change)
-
-    def change_headers(self, project_id: str, app: str, name: str, fields: Fields) -> None:
-        """Add, replace and remove some headers of an endpoint.
+    def change_headers(self, project_id: str, app: str, name: str, wanted: HeaderChange) -> None:
+        """Add, replace and remove headers of an endpoint.
 
         Raises:
             NotFound: No such application or endpoint.
             Unprocessable: One may not be sent.
         """
-        asked = parse_header_change(fields)
 
         def change(stored: Endpoint) -> Endpoint:
-            headers = asked.apply(fields, stored.headers)
+            headers = wanted.apply(stored.headers)
             changed = replace(stored, headers=headers)
-            if set(headers) - set(stored.headers):
-                self._check_headers(stored.fields, headers, fields)
-                check_fit(changed, fields, "headers")
+            if wanted.removed is None or set(headers) - set(stored.headers):
+                self._check_headers(stored.fields, headers)
+                check_fit(changed, "headers")
             return changed
 
         self._changed(self.endpoint(project_id, app, name), change)
@@ -457,12 +399,7 @@ class WebhooksEndpoints:
         return shown
 
     def _check(
-        self,
-        project_id: str,
-        given: EndpointFields,
-        fields: Fields,
-        rights: Rights,
-        before: EndpointFields | None = None,
+        self, project_id: str, given: EndpointFields, rights: Rights, before: EndpointFields | None = None
     ) -> None:
         """Check that its URL is usable and within the caller's reach, and that the event types it chooses exist for
         the caller.
@@ -470,21 +407,21 @@ class WebhooksEndpoints:
         Types it already has may have been archived since.
         """
         if size_of(asdict(given)) > MAX_BYTES:
-            raise fields.refuse(f"An endpoint may take at most {MAX_BYTES} bytes", "description")
+            raise unprocessable(f"An endpoint may take at most {MAX_BYTES} bytes", "body", "description")
         if not is_http(given.url):
             try:
                 self._targets().registered(given.url, rights.reach)
             except Invalid as error:
-                raise fields.refuse(error.message, "url") from error
+                raise unprocessable(error.message, "body", "url") from error
         elif not self._targets().within(rights.reach, given.url):
-            raise fields.refuse(OUT_OF_REACH, "url")
+            raise unprocessable(OUT_OF_REACH, "body", "url")
         kept = before.event_types or () if before else ()
         names = [each for each in given.event_types or () if each not in kept]
         missing = self._event_types.missing(project_id, names, rights.flags) if names else []
         if missing:
-            raise fields.refuse(f"The following event types don't exist: {', '.join(missing)}", "eventTypes")
+            raise unprocessable(f"The following event types don't exist: {', '.join(missing)}", "body", "eventTypes")
 
-    def _check_may_set(self, rights: Rights, stored: Endpoint, given: EndpointFields, fields: Fields) -> None:
+    def _check_may_set(self, rights: Rights, stored: Endpoint, given: EndpointFields) -> None:
         """Check that a caller may change an endpoint as it is stored now.
 
         Raises:
@@ -494,36 +431,36 @@ class WebhooksEndpoints:
         if not self._targets().within(rights.reach, stored.fields.url):
             raise insufficient()
         if rights.reach is Reach.PORTAL and stored.fields.asks_consent and not given.asks_consent:
-            raise fields.refuse("Only a token of the project can switch consent off", "cloudEvents", "consent")
+            raise unprocessable("Only a token of the project can switch consent off", *_CONSENT)
 
-    def _check_headers(self, given: EndpointFields, headers: Mapping[str, str], fields: Fields) -> None:
+    def _check_headers(self, given: EndpointFields, headers: Mapping[str, str]) -> None:
         """Check that an endpoint with headers has a URL to which they can be sent.
 
         Raises:
             Unprocessable: It is a topic's.
         """
         if headers and not self._targets().carries_headers(given.url):
-            raise fields.refuse("An endpoint with such a url has no headers, as nothing would carry them", "headers")
+            raise unprocessable(
+                "An endpoint with such a url has no headers, as nothing would carry them", "body", "headers"
+            )
 
-    def _asked(self, endpoint: Endpoint, fields: Fields) -> OpenQuestion | None:
+    def _asked(self, endpoint: Endpoint) -> OpenQuestion | None:
         """Have an endpoint asked for its consent, if required; returns the question to store with it."""
         wanted = endpoint.fields.cloud_events
         if wanted is None or not wanted.consent:
             return None
         if not is_http(endpoint.fields.url):
-            raise fields.refuse("Only an HTTP endpoint can be asked for its consent", "cloudEvents", "consent")
+            raise unprocessable("Only an HTTP endpoint can be asked for its consent", *_CONSENT)
         return self._questions.ask(endpoint, callback=wanted.callback)
 
-    def _consent(
-        self, there: Endpoint, given: EndpointFields, fields: Fields
-    ) -> Callable[[Endpoint, Endpoint], Endpoint]:
+    def _consent(self, there: Endpoint, given: EndpointFields) -> Callable[[Endpoint, Endpoint], Endpoint]:
         """Decide whether a change needs the endpoint's consent, and have it asked if it does.
 
         Returns:
             What completes the change, given the endpoint as it is stored and as it will be.
         """
         keeps = there.consented_to(given)
-        question = None if keeps else self._asked(replace(there, fields=given), fields)
+        question = None if keeps else self._asked(replace(there, fields=given))
 
         def completed(stored: Endpoint, after: Endpoint) -> Endpoint:
             if after.fields.asks_consent:
@@ -570,14 +507,7 @@ class WebhooksEndpoints:
         return until_saved(once, doing="changing an endpoint")
 
 
-def _patched(fields: Fields, stored: Endpoint) -> EndpointFields:
-    """The fields of an opened endpoint after a change."""
-    return as_meant(parse_endpoint_patch(fields, stored.fields), stored.fields, fields)
-
-
-def _check_consent(
-    rights: Rights, application: Application, given: EndpointFields, stored: Endpoint | None, fields: Fields
-) -> None:
+def _check_consent(rights: Rights, application: Application, given: EndpointFields, stored: Endpoint | None) -> None:
     """Check that a URL that a portal sets is asked for its consent, if the application demands that.
 
     Raises:
@@ -586,7 +516,7 @@ def _check_consent(
     sets_url = stored is None or given.url != stored.fields.url
     demanded = rights.reach is Reach.PORTAL and application.fields.portal_consent
     if demanded and sets_url and not given.asks_consent:
-        raise fields.refuse("This application's endpoints must be asked for their consent", "cloudEvents", "consent")
+        raise unprocessable("This application's endpoints must be asked for their consent", *_CONSENT)
 
 
 def _reach(rights: Rights, stored: Endpoint, given: EndpointFields) -> Reach:

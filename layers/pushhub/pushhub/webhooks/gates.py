@@ -7,18 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import FieldRefused
-from pushhub.base.gates import CertificateRequest
 from pushhub.base.times import iso_time
 from pushhub.engine.ends import EndNote, next_warning
 from pushhub.engine.gates import check_fitting, grant_of, malformed, read_certificate
 from pushhub.engine.grants import Allowed, read_grant
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH
-from pushhub.webhooks.model.refusals import not_found
-from pushhub.webhooks.wire.grant import asked_grant, grant_view
+from pushhub.webhooks.model.refusals import not_found, unprocessable
+from pushhub.webhooks.wire.grant import grant_view
 
 if TYPE_CHECKING:
-    from pushhub.base.gates import ClientCertificate
+    from pushhub.base.gates import CertificateRequest, ClientCertificate
+    from pushhub.base.grants import GrantRequest
     from pushhub.base.ports import Clock, Vault
     from pushhub.engine.ends import EndNotes
     from pushhub.engine.model.reach import Reach
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pushhub.webhooks.endpoints import WebhooksEndpoints
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.model.rights import Rights
-    from pushhub.webhooks.wire.fields import Fields
 
 
 class Refusal(Protocol):
@@ -78,7 +77,7 @@ class EndpointGates:
         endpoint = self._endpoints.endpoint(project_id, app, name)
         return grant_view(grant_of(project_id, endpoint, self._vault)) if endpoint.oauth else None
 
-    def set_oauth(self, project_id: str, app: str, name: str, fields: Fields, rights: Rights) -> None:
+    def set_oauth(self, project_id: str, app: str, name: str, asked: GrantRequest, rights: Rights) -> None:
         """Say how an endpoint's tokens are obtained.
 
         Raises:
@@ -91,9 +90,9 @@ class EndpointGates:
         def change(stored: Endpoint) -> Endpoint:
             # Read again only if somebody else has changed it: each reading is another revision.
             if stored.oauth not in read:
-                read[stored.oauth] = self._read(stored, fields, known)
+                read[stored.oauth] = self._read(stored, asked, known)
             changed = replace(stored, oauth=read[stored.oauth])
-            check_gates(changed, fields)
+            check_gates(changed)
             return changed
 
         self._endpoints.change(project_id, app, name, change)
@@ -123,7 +122,7 @@ class EndpointGates:
             return None
         return {"subject": found.subject, "endsAt": iso_time(found.ends_at), "privateCa": found.private_ca}
 
-    def set_certificate(self, project_id: str, app: str, name: str, fields: Fields) -> None:
+    def set_certificate(self, project_id: str, app: str, name: str, asked: CertificateRequest) -> None:
         """Say with which certificate an endpoint's requests are sent.
 
         Raises:
@@ -131,7 +130,7 @@ class EndpointGates:
             Unprocessable: It could not be used.
         """
         there = self._endpoints.endpoint(project_id, app, name)
-        certificate, content = self._read_certificate(fields)
+        certificate, content = self._read_certificate(asked)
         sealed = self._vault.seal(project_id, content)
         at = next_warning(certificate.ends_at, self._clock.now())
         if at is not None:
@@ -140,7 +139,7 @@ class EndpointGates:
 
         def change(stored: Endpoint) -> Endpoint:
             changed = replace(stored, certificate=certificate, identity=sealed)
-            check_gates(changed, fields)
+            check_gates(changed)
             return changed
 
         self._endpoints.change(project_id, app, name, change)
@@ -159,20 +158,19 @@ class EndpointGates:
 
         self._endpoints.change(project_id, app, name, change)
 
-    def _read_certificate(self, fields: Fields) -> tuple[ClientCertificate, bytes]:
+    def _read_certificate(self, asked: CertificateRequest) -> tuple[ClientCertificate, bytes]:
         """What may be told of a certificate, and what is to be sealed."""
-        asked = CertificateRequest(identity=fields.raw("identity"), ca=fields.raw("ca"))
         try:
             return read_certificate(asked, self._clock.now())
         except FieldRefused as refused:
-            raise fields.refuse(refused.text, *refused.place[1:]) from refused
+            raise unprocessable(refused.text, "body", *refused.place[1:]) from refused
 
-    def _read(self, stored: Endpoint, fields: Fields, allowed: Allowed) -> bytes:
+    def _read(self, stored: Endpoint, asked: GrantRequest, allowed: Allowed) -> bytes:
         before = grant_of(stored.project, stored, self._vault) if stored.oauth else None
         try:
-            grant = read_grant(asked_grant(fields), before, allowed)
+            grant = read_grant(asked, before, allowed)
         except FieldRefused as refused:
-            raise fields.refuse(refused.text, *refused.place) from refused
+            raise unprocessable(refused.text, "body", *refused.place) from refused
         return self._vault.seal(stored.project, grant.encode())
 
     def _allowed(self, project_id: str, rights: Rights) -> Allowed:
@@ -187,12 +185,11 @@ class EndpointGates:
         return Allowed(refusal=refusal, reach=rights.reach.value)
 
 
-def check_gates(endpoint: Endpoint, fields: Fields, *place: str) -> None:
+def check_gates(endpoint: Endpoint, *place: str) -> None:
     """Check that what an endpoint's receiver demands goes together with its URL and headers.
 
     Args:
         endpoint: As it will be, opened.
-        fields: The request.
         place: What the request would change.
 
     Raises:
@@ -201,4 +198,4 @@ def check_gates(endpoint: Endpoint, fields: Fields, *place: str) -> None:
     try:
         check_fitting(endpoint, endpoint.fields.url, endpoint.headers)
     except FieldRefused as refused:
-        raise fields.refuse(refused.text, *place) from refused
+        raise unprocessable(refused.text, "body", *place) from refused

@@ -11,23 +11,18 @@ from pushhub.engine.copies import PROJECT
 from pushhub.engine.ends import EndNote, scheme_note
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.model.internal_queues import queue_of
-from pushhub.webhooks.signatures import (
-    FIELD,
-    parse_defaults,
-    parse_signatures,
-    schemes_view,
-)
+from pushhub.webhooks.wire.signatures import FIELD, schemes_view
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.base.signature_schemes import Scheme
+    from pushhub.base.signing_change import WantedSignature
     from pushhub.engine.copies import ChangeNotes
     from pushhub.engine.ports import ProjectStore
     from pushhub.webhooks.endpoints import WebhooksEndpoints
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.ports import Applications
     from pushhub.webhooks.signatures import EndpointSignatures
-    from pushhub.webhooks.wire.fields import Fields
 
 STANDARD: Mapping[str, Any] = {"preset": "standard-webhooks"}
 
@@ -74,20 +69,18 @@ class SignatureDefaults:
         """
         return self._shown(self._endpoints.endpoint(project_id, app, name))
 
-    def set_of_endpoint(self, project_id: str, app: str, name: str, fields: Fields) -> Mapping[str, Any]:
+    def set_of_endpoint(
+        self, project_id: str, app: str, name: str, wanted: Sequence[WantedSignature]
+    ) -> Mapping[str, Any]:
         """Replace the schemes that sign an endpoint's requests; returns them as shown to their owner.
 
         Raises:
             NotFound: No such application or endpoint.
-            Unprocessable: One could not be right.
+            Unprocessable: One has no secret, or does not go together with the endpoint's URL or headers.
         """
-        if not fields.has(FIELD):
-            raise fields.refuse("A list of signatures is required", FIELD)
-        wanted = parse_signatures(fields)
-        changed = self._endpoints.change(
-            project_id, app, name, lambda stored: self._signatures.changed(stored, wanted, fields)
+        return self._shown(
+            self._endpoints.change(project_id, app, name, lambda stored: self._signatures.changed(stored, wanted))
         )
-        return self._shown(changed)
 
     def _shown(self, endpoint: Endpoint) -> Mapping[str, Any]:
         if endpoint.signatures:
@@ -109,14 +102,12 @@ class SignatureDefaults:
         schemes = found_application(self._applications, project_id, app).signatures
         return {FIELD: schemes_view(schemes, self._clock.now())}
 
-    def set_of_application(self, project_id: str, app: str, fields: Fields) -> Mapping[str, Any]:
+    def set_of_application(self, project_id: str, app: str, schemes: tuple[Scheme, ...]) -> Mapping[str, Any]:
         """Replace the schemes that an application's endpoints inherit; none for those of the project.
 
         Raises:
             NotFound: No such application.
-            Unprocessable: One could not be right.
         """
-        schemes = parse_defaults(fields, self._clock.now())
         app_id = found_application(self._applications, project_id, app).app_id
         self._note(project_id, app_id, schemes)
 
@@ -133,13 +124,8 @@ class SignatureDefaults:
         """The schemes that receivers of a project inherit: endpoints, subscribers of queues and services of stores."""
         return {FIELD: schemes_view(self._of(project_id), self._clock.now())}
 
-    def set_of_project(self, project_id: str, fields: Fields) -> Mapping[str, Any]:
-        """Replace the schemes that receivers of a project inherit; none for Standard Webhooks.
-
-        Raises:
-            Unprocessable: One could not be right.
-        """
-        schemes = parse_defaults(fields, self._clock.now())
+    def set_of_project(self, project_id: str, schemes: tuple[Scheme, ...]) -> Mapping[str, Any]:
+        """Replace the schemes that receivers of a project inherit; none for Standard Webhooks."""
         self._note(project_id, "", schemes)
         self._notes.note(project_id, PROJECT)
         self._projects.sign_project(project_id, schemes)

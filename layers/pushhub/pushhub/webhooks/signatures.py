@@ -18,31 +18,17 @@ from pushhub.base.signature_schemes import (
     signed_url,
 )
 from pushhub.base.signing import KeyRing
-from pushhub.base.times import iso_time
 from pushhub.egress.url import InvalidTarget, wire_url
 from pushhub.engine.ends import EndNote, scheme_note
-from pushhub.web.signatures import by_header, check_ends, read_signatures, renewed, scheme_view
+from pushhub.web.signatures import by_header, renewed
+from pushhub.webhooks.model.refusals import unprocessable
 from pushhub.webhooks.wire.endpoint import is_http
+from pushhub.webhooks.wire.signatures import FIELD, secret_scheme_view
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Vault
     from pushhub.base.signing_change import WantedSignature
     from pushhub.webhooks.model.endpoint import Endpoint
-    from pushhub.webhooks.wire.fields import Fields
-
-FIELD = "signatures"
-
-
-def parse_signatures(fields: Fields) -> tuple[WantedSignature, ...]:
-    """Read the schemes that an owner asks for; none for those of the application or project.
-
-    Raises:
-        Unprocessable: One could not be right.
-    """
-    try:
-        return read_signatures(fields.raw(FIELD))
-    except FieldRefused as refused:
-        raise fields.refuse(refused.text, FIELD, *refused.place) from refused
 
 
 def rings_of(endpoint: Endpoint, vault: Vault) -> list[SecretRing | None]:
@@ -103,7 +89,7 @@ class EndpointSignatures:
         ]
         return self._with(endpoint, [scheme for scheme, _ in pairs], [ring for _, ring in pairs])
 
-    def changed(self, endpoint: Endpoint, wanted: Sequence[WantedSignature], fields: Fields) -> Endpoint:
+    def changed(self, endpoint: Endpoint, wanted: Sequence[WantedSignature]) -> Endpoint:
         """An endpoint that is signed as its owner asks.
 
         A scheme is known by the header that carries its signature: it keeps its secrets if no other is given, and
@@ -112,8 +98,7 @@ class EndpointSignatures:
 
         Args:
             endpoint: As it is stored, and opened.
-            wanted: See :func:`parse_signatures`.
-            fields: The request.
+            wanted: The schemes; none for those of its application or project.
 
         Raises:
             Unprocessable: A scheme has no secret, or does not go together with the endpoint's URL or headers.
@@ -125,9 +110,9 @@ class EndpointSignatures:
         try:
             rings = renewed(wanted, stored, now)
         except FieldRefused as refused:
-            raise fields.refuse(refused.text, FIELD, *refused.place) from refused
+            raise unprocessable(refused.text, "body", FIELD, *refused.place) from refused
         changed = self._with(endpoint, [each.scheme for each in wanted], rings)
-        check_fit(changed, fields, FIELD)
+        check_fit(changed, FIELD)
         for scheme in changed.signatures:
             place = (endpoint.project, endpoint.app_id, endpoint.endpoint_id)
             note = scheme_note(place, scheme.header, scheme.ends_at, now)
@@ -143,10 +128,10 @@ class EndpointSignatures:
         """The schemes of an endpoint's own as its owner is shown them, without secrets."""
         now, rings = self._clock.now(), rings_of(endpoint, self._vault)
         pairs = zip(endpoint.signatures, rings, strict=True)
-        return [_view(scheme, ring, now) for scheme, ring in pairs if scheme.signs_at(now)]
+        return [secret_scheme_view(scheme, ring, now) for scheme, ring in pairs if scheme.signs_at(now)]
 
 
-def check_fit(endpoint: Endpoint, fields: Fields, *place: str) -> None:
+def check_fit(endpoint: Endpoint, *place: str) -> None:
     """Check that an endpoint's signatures, and what its receiver demands, go together with its URL and headers.
 
     Raises:
@@ -155,22 +140,24 @@ def check_fit(endpoint: Endpoint, fields: Fields, *place: str) -> None:
     if endpoint.gated:
         from pushhub.webhooks.gates import check_gates  # noqa: PLC0415 (only endpoints with gates pay)
 
-        check_gates(endpoint, fields, *place)
+        check_gates(endpoint, *place)
     if not any(not each.standard or each.ends_at for each in endpoint.signatures):
         return
     if not is_http(endpoint.fields.url):
-        raise fields.refuse("Only an HTTP endpoint has signatures", *place)
+        raise unprocessable("Only an HTTP endpoint has signatures", "body", *place)
     own = {name.lower() for name in endpoint.headers}
     for scheme in endpoint.signatures:
         taken = own.intersection(scheme.names)
         if taken:
-            raise fields.refuse(f"The endpoint's headers and its signatures both have {min(taken)}", *place)
+            raise unprocessable(f"The endpoint's headers and its signatures both have {min(taken)}", "body", *place)
         try:
             wire_url(endpoint.fields.url)
         except InvalidTarget as error:
-            raise fields.refuse(str(error), *place) from error
+            raise unprocessable(str(error), "body", *place) from error
         if scheme.query and scheme.query in dict(parse_qsl(urlsplit(endpoint.fields.url).query, True)):
-            raise fields.refuse(f"The URL has a parameter {scheme.query} already, which the signature adds", *place)
+            raise unprocessable(
+                f"The URL has a parameter {scheme.query} already, which the signature adds", "body", *place
+            )
 
 
 def signed(url: str, pairs: Sequence[tuple[Scheme, Sequence[str]]], request: Unsigned) -> tuple[str, dict[str, str]]:
@@ -210,40 +197,3 @@ def secrets_of(
         return [(scheme, ring.live(now)) for scheme, ring in pairs if ring is not None and scheme.signs_at(now)]
     texts = keys.as_secrets(now) if keys else []
     return [(scheme, texts) for scheme in schemes if not scheme.standard and scheme.signs_at(now)] if texts else []
-
-
-def parse_defaults(fields: Fields, now: int) -> tuple[Scheme, ...]:
-    """Read the schemes that endpoints are to inherit. They have no secrets: each endpoint's own signs.
-
-    Raises:
-        Unprocessable: One could not be right, for whatever endpoint.
-    """
-    if not fields.has(FIELD):
-        raise fields.refuse("A list of signatures is required", FIELD)
-    wanted = parse_signatures(fields)
-    for number, each in enumerate(wanted):
-        if each.secret is not None:
-            raise fields.refuse("Each endpoint's own secret signs, so none is given here", FIELD, str(number), "secret")
-        if each.scheme.query:
-            raise fields.refuse("It adds to the URL, which only an endpoint can say", FIELD, str(number), "preset")
-        if not each.scheme.standard and not _takes_keys(each.scheme):
-            raise fields.refuse("Endpoints' secrets are whsec_ and base64", FIELD, str(number), "key")
-    try:
-        check_ends(wanted, now)
-    except FieldRefused as refused:
-        raise fields.refuse(refused.text, FIELD, *refused.place) from refused
-    return tuple(each.scheme for each in wanted)
-
-
-def _takes_keys(scheme: Scheme) -> bool:
-    return (scheme.key_prefix, scheme.key_encoding) in (("", "utf8"), ("whsec_", "utf8"), ("whsec_", "base64"))
-
-
-def schemes_view(schemes: Sequence[Scheme], now: int) -> list[Mapping[str, Any]]:
-    """Schemes without secrets as they are shown."""
-    return [scheme_view(each) for each in schemes if each.signs_at(now)]
-
-
-def _view(scheme: Scheme, ring: SecretRing | None, now: int) -> Mapping[str, Any]:
-    ends = [] if ring is None else [iso_time(ends_at) for _, ends_at in ring.old if ends_at > now]
-    return {**scheme_view(scheme), "oldSecretsEnd": ends}

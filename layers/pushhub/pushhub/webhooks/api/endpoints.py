@@ -10,13 +10,26 @@ from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ENDPOINT, ROOT, WebhooksCall
 from pushhub.webhooks.model.ids import Kind
-from pushhub.webhooks.wire.endpoint import endpoint_view, headers_view, parse_rotation
+from pushhub.webhooks.model.refusals import not_found
+from pushhub.webhooks.wire.endpoint import (
+    endpoint_view,
+    headers_view,
+    parse_all_headers,
+    parse_endpoint,
+    parse_endpoint_patch,
+    parse_header_change,
+    parse_new_endpoint,
+    parse_rotation,
+)
 from pushhub.webhooks.wire.page import page_view, parse_window
 from pushhub.webhooks.wire.public_keys import public_keys_url
+from pushhub.webhooks.wire.signatures import parse_defaults, parse_signatures
 
 if TYPE_CHECKING:
     from pushhub.webhooks.api.use_cases import WebhooksUseCases
+    from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.wire.fields import Fields
 
 ENDPOINTS = APP + "/endpoint"
 NOTHING = Response(status=204, body={})
@@ -26,8 +39,14 @@ def _shown(hub: WebhooksUseCases, call: WebhooksCall, endpoint: Endpoint) -> Res
     return Response(status=200, body=endpoint_view(endpoint, hub.endpoints.url_as_shown(call.caller.reach)))
 
 
+def created(hub: WebhooksUseCases, call: WebhooksCall, application: Application, fields: Fields) -> Endpoint:
+    """Make the endpoint of a request."""
+    return hub.endpoints.create(application, parse_new_endpoint(fields), partial(parse_signatures, fields), call.rights)
+
+
 def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    made = hub.endpoints.create(call.project, call.app, call.fields, call.rights)
+    app, fields = call.app, call.fields
+    made = created(hub, call, hub.applications.application(call.project, app), fields)
     return replace(_shown(hub, call, made), status=201)
 
 
@@ -43,12 +62,21 @@ def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    endpoint, made = hub.endpoints.replace(call.project, call.app, call.endpoint, call.fields, call.rights)
-    return replace(_shown(hub, call, endpoint), status=201 if made else 200)
+    app, fields = call.app, call.fields
+    application = hub.applications.application(call.project, app)
+    wanted, there = parse_endpoint(fields), hub.endpoints.find(application, call.endpoint)
+    if there is None:
+        return replace(_shown(hub, call, created(hub, call, application, fields)), status=201)
+    return _shown(hub, call, hub.endpoints.update(application, there, wanted, call.rights))
 
 
 def _patch(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return _shown(hub, call, hub.endpoints.patch(call.project, call.app, call.endpoint, call.fields, call.rights))
+    app, fields = call.app, call.fields
+    application = hub.applications.application(call.project, app)
+    there = hub.endpoints.find(application, call.endpoint)
+    if there is None:
+        raise not_found()
+    return _shown(hub, call, hub.endpoints.update(application, there, parse_endpoint_patch(fields), call.rights))
 
 
 def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -80,7 +108,8 @@ def _signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _set_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    body = hub.signature_defaults().set_of_endpoint(call.project, call.app, call.endpoint, call.fields)
+    app, wanted = call.app, parse_signatures(call.fields, required=True)
+    body = hub.signature_defaults().set_of_endpoint(call.project, app, call.endpoint, wanted)
     return Response(status=200, body=body)
 
 
@@ -89,7 +118,8 @@ def _application_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Respon
 
 
 def _set_application_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    body = hub.signature_defaults().set_of_application(call.project, call.app, call.fields)
+    app, schemes = call.app, parse_defaults(call.fields, hub.clock.now())
+    body = hub.signature_defaults().set_of_application(call.project, app, schemes)
     return Response(status=200, body=body)
 
 
@@ -98,7 +128,8 @@ def _project_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _set_project_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return Response(status=200, body=hub.signature_defaults().set_of_project(call.project, call.fields))
+    schemes = parse_defaults(call.fields, hub.clock.now())
+    return Response(status=200, body=hub.signature_defaults().set_of_project(call.project, schemes))
 
 
 def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -106,12 +137,12 @@ def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _set_headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.endpoints.set_headers(call.project, call.app, call.endpoint, call.fields)
+    hub.endpoints.change_headers(call.project, call.app, call.endpoint, parse_all_headers(call.fields))
     return NOTHING
 
 
 def _change_headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.endpoints.change_headers(call.project, call.app, call.endpoint, call.fields)
+    hub.endpoints.change_headers(call.project, call.app, call.endpoint, parse_header_change(call.fields))
     return NOTHING
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pushhub.base.gates import CertificateRequest
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ENDPOINT, WebhooksCall
 from pushhub.webhooks.api.operational import ENDPOINT as OPERATIONAL
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.refusals import not_found
+from pushhub.webhooks.wire.grant import asked_grant
 
 if TYPE_CHECKING:
     from pushhub.webhooks.api.use_cases import WebhooksUseCases
@@ -38,7 +40,7 @@ def _oauth_config(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _set_oauth(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.gates().set_oauth(call.project, _app(call), call.endpoint, call.fields, call.rights)
+    hub.gates().set_oauth(call.project, _app(call), call.endpoint, asked_grant(call.fields), call.rights)
     return NOTHING
 
 
@@ -60,7 +62,9 @@ def _mtls_config(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _set_mtls(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.gates().set_certificate(call.project, _app(call), call.endpoint, call.fields)
+    app, fields = _app(call), call.fields
+    asked = CertificateRequest(identity=fields.raw("identity"), ca=fields.raw("ca"))
+    hub.gates().set_certificate(call.project, app, call.endpoint, asked)
     return NOTHING
 
 

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ROOT, WebhooksCall
-from pushhub.webhooks.api.endpoints import secret_answer
+from pushhub.webhooks.api.endpoints import created, secret_answer
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP as APP
-from pushhub.webhooks.wire.endpoint import endpoint_view, headers_view, parse_rotation
+from pushhub.webhooks.wire.endpoint import (
+    endpoint_view,
+    headers_view,
+    parse_all_headers,
+    parse_endpoint,
+    parse_rotation,
+)
 from pushhub.webhooks.wire.page import page_view, parse_window
+from pushhub.webhooks.wire.signatures import parse_signatures
 
 if TYPE_CHECKING:
     from pushhub.webhooks.api.use_cases import WebhooksUseCases
@@ -33,7 +40,9 @@ def _view(endpoint: Endpoint) -> dict[str, object]:
 
 def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     hub.operational.ensure(call.project)
-    return Response(status=201, body=_view(hub.endpoints.create(call.project, APP, call.fields, call.rights)))
+    fields = call.fields
+    made = created(hub, call, hub.applications.application(call.project, APP), fields)
+    return Response(status=201, body=_view(made))
 
 
 def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -47,8 +56,9 @@ def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.endpoints.endpoint(call.project, APP, call.endpoint)
-    replaced, _ = hub.endpoints.replace(call.project, APP, call.endpoint, call.fields, call.rights)
+    there, wanted = hub.endpoints.endpoint(call.project, APP, call.endpoint), parse_endpoint(call.fields)
+    application = hub.applications.application(call.project, APP)
+    replaced = hub.endpoints.update(application, there, wanted, call.rights)
     return Response(status=200, body=_view(replaced))
 
 
@@ -71,7 +81,8 @@ def _signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _set_signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    body = hub.signature_defaults().set_of_endpoint(call.project, APP, call.endpoint, call.fields)
+    wanted = parse_signatures(call.fields, required=True)
+    body = hub.signature_defaults().set_of_endpoint(call.project, APP, call.endpoint, wanted)
     return Response(status=200, body=body)
 
 
@@ -80,7 +91,7 @@ def _headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _set_headers(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.endpoints.set_headers(call.project, APP, call.endpoint, call.fields)
+    hub.endpoints.change_headers(call.project, APP, call.endpoint, parse_all_headers(call.fields))
     return NOTHING
 
 

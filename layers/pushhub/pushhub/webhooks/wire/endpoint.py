@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from pushhub.base.credentials import MASK, masked_url, named_like_a_secret
+from pushhub.base.credentials import MASK, masked_url, named_like_a_secret, place_of, user_of, with_user
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import DEFAULT_GRACE_S, MAX_GRACE_S, SigningKey, parse_key
 from pushhub.base.times import iso_time
@@ -16,6 +16,7 @@ from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
 from pushhub.webhooks.model.endpoint import SENSITIVE, Endpoint, EndpointFields
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
+from pushhub.webhooks.model.refusals import unprocessable
 from pushhub.webhooks.wire.fields import NAME, Fields
 from pushhub.webhooks.wire.settings import Settings
 
@@ -173,22 +174,88 @@ _SETTINGS = Settings(
 )
 
 
-def parse_endpoint(fields: Fields) -> EndpointFields:
-    """Read an endpoint to be created or replaced; whether its event types exist is not checked here.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointChange:
+    """A requested change of an endpoint's fields.
+
+    Attributes:
+        settings: What they are to be, by field.
+    """
+
+    settings: Mapping[str, Any]
+
+    def apply(self, stored: EndpointFields) -> EndpointFields:
+        """The fields after the change.
+
+        Args:
+            stored: The opened ones.
+
+        Raises:
+            Unprocessable: There is no user information that ``********`` in the URL could stand for.
+        """
+        return _url_as_meant(replace(stored, **self.settings), stored)
+
+
+def parse_endpoint(fields: Fields) -> EndpointChange:
+    """Read an endpoint to be replaced; whether its event types exist is not checked here.
 
     Raises:
         Unprocessable: A field breaks a rule.
     """
-    return EndpointFields(**_SETTINGS.given(fields, all_of_them=True))
+    return EndpointChange(settings=_SETTINGS.given(fields, all_of_them=True))
 
 
-def parse_endpoint_patch(fields: Fields, stored: EndpointFields) -> EndpointFields:
-    """Read a change of an endpoint: the stored fields, updated with those that were sent.
+def parse_endpoint_patch(fields: Fields) -> EndpointChange:
+    """Read a change of an endpoint's fields: those that were sent.
 
     Raises:
         Unprocessable: A field breaks a rule.
     """
-    return replace(stored, **_SETTINGS.given(fields))
+    return EndpointChange(settings=_SETTINGS.given(fields))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEndpoint:
+    """An endpoint that is asked for.
+
+    Attributes:
+        fields: Its fields.
+        key: Its signing key; None to generate one.
+        headers: Sent with each message.
+    """
+
+    fields: EndpointFields
+    key: SigningKey | None
+    headers: Mapping[str, str]
+
+
+def parse_new_endpoint(fields: Fields) -> NewEndpoint:
+    """Read an endpoint to be created; whether its event types exist is not checked here.
+
+    Raises:
+        Unprocessable: A field breaks a rule.
+    """
+    wanted = _url_as_meant(EndpointFields(**parse_endpoint(fields).settings), None)
+    key = parse_secret(fields, "secret")
+    return NewEndpoint(fields=wanted, key=key, headers=_as_meant(parse_headers(fields), {}))
+
+
+def _url_as_meant(given: EndpointFields, stored: EndpointFields | None) -> EndpointFields:
+    """An owner's fields, with the user information that ``********`` in the URL stands for: the stored one's.
+
+    Args:
+        given: As they were sent.
+        stored: The opened ones; None for a new endpoint.
+
+    Raises:
+        Unprocessable: None is stored, or it belongs to another host, which must not get it.
+    """
+    if user_of(given.url) != MASK:
+        return given
+    user = user_of(stored.url) if stored and place_of(stored.url) == place_of(given.url) else None
+    if user is None:
+        raise unprocessable(f"{MASK} stands for a stored value, and there is none for this URL", "body", "url")
+    return replace(given, url=with_user(given.url, user))
 
 
 def parse_secret(fields: Fields, name: str) -> SigningKey | None:
@@ -246,21 +313,21 @@ def parse_headers(fields: Fields, name: str = "headers") -> dict[str, str]:
             raise fields.refuse(f"A header's value must be a string of up to {HEADER_BYTES} bytes", name, header)
         if _HEADER_VALUE.fullmatch(text) is None:
             raise fields.refuse("A header's value contains control characters", name, header)
-    return checked_together(fields, dict(value))
+    return _checked_together(dict(value))
 
 
-def checked_together(fields: Fields, headers: dict[str, str]) -> dict[str, str]:
+def _checked_together(headers: dict[str, str]) -> dict[str, str]:
     """Check headers that are sent together.
 
     Raises:
         Unprocessable: A name occurs twice, or there are too many.
     """
     if len({each.lower() for each in headers}) != len(headers):
-        raise fields.refuse("A header is given twice", "headers")
+        raise unprocessable("A header is given twice", "body", "headers")
     size = sum(len(name) + len(text.encode(errors="replace")) for name, text in headers.items())
     if len(headers) > MAX_HEADERS or size > ALL_HEADERS_BYTES:
-        raise fields.refuse(
-            f"At most {MAX_HEADERS} headers of {ALL_HEADERS_BYTES} bytes together are allowed", "headers"
+        raise unprocessable(
+            f"At most {MAX_HEADERS} headers of {ALL_HEADERS_BYTES} bytes together are allowed", "body", "headers"
         )
     return headers
 
@@ -273,7 +340,7 @@ def _check_header(fields: Fields, name: str, header: str) -> None:
         raise fields.refuse("This header may not be set", name, header)
 
 
-def as_meant(fields: Fields, headers: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
+def _as_meant(headers: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
     """An owner's headers, with the values that ``********`` stands for: those of the stored headers.
 
     Raises:
@@ -282,7 +349,7 @@ def as_meant(fields: Fields, headers: Mapping[str, str], stored: Mapping[str, st
     present = {name.lower(): text for name, text in stored.items()}
     missing = next((name for name, text in headers.items() if text == MASK and name.lower() not in present), None)
     if missing is not None:
-        raise fields.refuse(f"{MASK} stands for a stored value, and there is none", "headers", missing)
+        raise unprocessable(f"{MASK} stands for a stored value, and there is none", "body", "headers", missing)
     return {name: present[name.lower()] if text == MASK else text for name, text in headers.items()}
 
 
@@ -292,21 +359,32 @@ class HeaderChange:
 
     Attributes:
         set: Headers to add or replace.
-        removed: Names to remove, in lower case.
+        removed: Names to remove, in lower case; None for all others.
     """
 
     set: Mapping[str, str]
-    removed: frozenset[str]
+    removed: frozenset[str] | None
 
-    def apply(self, fields: Fields, headers: Mapping[str, str]) -> dict[str, str]:
+    def apply(self, stored: Mapping[str, str]) -> dict[str, str]:
         """The headers after the change.
 
         Raises:
-            Unprocessable: There are too many.
+            Unprocessable: There are too many, or there is none that ``********`` could stand for.
         """
-        gone = self.removed | {each.lower() for each in self.set}
-        kept = {name: text for name, text in headers.items() if name.lower() not in gone}
-        return checked_together(fields, {**kept, **as_meant(fields, self.set, headers)})
+        gone = None if self.removed is None else self.removed | {each.lower() for each in self.set}
+        kept = {} if gone is None else {name: text for name, text in stored.items() if name.lower() not in gone}
+        return _checked_together({**kept, **_as_meant(self.set, stored)})
+
+
+def parse_all_headers(fields: Fields) -> HeaderChange:
+    """Read the headers that an endpoint is to have from now on.
+
+    Raises:
+        Unprocessable: There are none, or a name or value may not be sent.
+    """
+    if fields.raw("headers") is None:
+        raise fields.refuse("An object whose values are strings is required", "headers")
+    return HeaderChange(set=parse_headers(fields), removed=None)
 
 
 def parse_header_change(fields: Fields) -> HeaderChange:
