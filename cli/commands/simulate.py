@@ -21,6 +21,7 @@ from pushhub.ironmq.wire.policies import (
     MAX_RATE,
     MAX_WINDOWS,
     MIN_RATE,
+    parse_simulation,
     render_forecast,
     render_windows,
     request_of,
@@ -141,7 +142,7 @@ def policy(
         replayed = _counted if ask_hub else _recorded
         request = replayed(hub, replay, queue, since, until) | request
     try:
-        done = run_simulation(request, work=WORK)
+        done = run_simulation(parse_simulation(request), work=WORK)
     except Invalid as error:
         raise click.ClickException(error.message) from error
     beside = done.asked.compared_with

@@ -25,7 +25,7 @@ from pushhub.engine.model.flow import Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.model.project import Project
-from pushhub.engine.model.queue import Queue
+from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
 from pushhub.engine.model.schedule import Position
 from pushhub.engine.model.search import IndexEntry
 from pushhub.engine.model.span_export import SpanExport
@@ -79,6 +79,9 @@ FIXED: dict[tuple[type, str], Any] = {
     (IndexEntry, "expires_at"): 1_795_000_000_000,
     (Entry, "position"): 5,
     (Entry, "bucket"): 6,
+    # Queues of protocols have these, and are not stored.
+    (Subscriber, "attached"): {},
+    (PushSettings, "find"): None,
 }
 """What no type says."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pushhub.engine.model.backoff import Exponential
 from pushhub.engine.model.queue import PushSettings, Subscriber, internal_queue
 from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE, INCOMING_UID, ROUTER, mapping_of_queue
-from pushhub.hub.model.mapping import ServicePush
+from pushhub.hub.model.mapping import MAPPING
 from pushhub.hub.wire.request import ANSWER_SECONDS
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ class HubQueues:
             name=mapping.name,
             url=f"{DIALECT}:{mapping.url}",
             timeout_s=ANSWER_SECONDS,
+            attached=MAPPING.to(mapping),
         )
-        return internal_queue(
-            project_id,
-            name,
-            mapping_id,
-            ServicePush(subscribers=(service,), retry=mapping.options.policy, mapping=mapping),
-        )
+        push = PushSettings(subscribers=(service,), retry=mapping.options.policy)
+        return internal_queue(project_id, name, mapping_id, push)

@@ -16,8 +16,8 @@ from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.gate_sending import was_sent
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.hub.effects import Answered, HubEffects
-from pushhub.hub.model.internal_queues import DIALECT
-from pushhub.hub.model.mapping import ServicePush
+from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE
+from pushhub.hub.model.mapping import MAPPING
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.wire.answer import paced, read_answer
@@ -73,9 +73,9 @@ class HubTarget:
         Raises:
             Unavailable: One of our own calls failed; the stored state tells what is left to do.
         """
-        if not isinstance(order.push, ServicePush):
+        if order.queue.name == INCOMING_QUEUE:
             return self._route(order)
-        mapping = order.push.mapping
+        mapping = MAPPING.of(order.subscriber)
         content = HubMessage.decode(order.body)
         object_id = to_object_id(order.message.message_id)
         recorded, sent = self._answers.of(order), None

@@ -1,4 +1,4 @@
-"""The use case of the policy simulator: reads a request and simulates its plan, and another one for comparison.
+"""The use case of the policy simulator: simulates the plan of a request, and another one for comparison.
 
 Used by the queue API and the command line.
 """
@@ -10,23 +10,11 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
 from pushhub.engine.forecast import forecast
-from pushhub.ironmq.wire.policies import (
-    MAX_WINDOWS,
-    SimulationRequest,
-    notes,
-    parse_replay,
-    parse_simulation,
-    render_forecast,
-    render_history,
-    render_plan,
-    request_of,
-)
+from pushhub.ironmq.wire.policies import SimulationRequest, notes, render_forecast, render_history, render_plan
 
 if TYPE_CHECKING:
     from pushhub.engine.history import History
     from pushhub.engine.model.forecast import Forecast
-    from pushhub.engine.subscriber_history import SubscriberHistory
-    from pushhub.web.json import Fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,37 +53,17 @@ class Simulation:
         }
 
 
-def replayed(histories: SubscriberHistory, project_id: str, fields: Fields) -> tuple[Fields, History | None]:
-    """A request with a subscriber's history filled in as outage and traffic, if it asks for one; and that history.
-
-    Values in the request itself take precedence.
-
-    Raises:
-        Invalid: It cannot be read.
-        NotFound: Nothing is recorded about the subscriber.
-    """
-    asked = parse_replay(fields)
-    if asked is None:
-        return fields, None
-    told = histories.told(
-        project_id, asked.queue, asked.subscriber, since=asked.since, until=asked.until, most_windows=MAX_WINDOWS
-    )
-    own = {name: value for name, value in fields.items() if value is not None}
-    return request_of(told) | own, told
-
-
-def simulate(fields: Fields, *, work: int, replayed: History | None = None) -> Simulation:
+def simulate(asked: SimulationRequest, *, work: int, replayed: History | None = None) -> Simulation:
     """Run the simulation that a request asks for.
 
     Args:
-        fields: The request.
+        asked: The request.
         replayed: The history that the outage was taken from, for the answer.
         work: Work budget, see :func:`pushhub.engine.forecast.forecast`; a comparison shares it.
 
     Raises:
-        Invalid: It cannot be read, or takes too much work.
+        Invalid: It takes too much work.
     """
-    asked = parse_simulation(fields)
     work = work if asked.compared is None else work // 2
     found = forecast(asked.plan, work=work)
     compared = None

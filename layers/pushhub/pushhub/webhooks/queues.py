@@ -4,8 +4,6 @@ looked up one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pushhub.engine.copies import Changes, Copies
@@ -13,7 +11,7 @@ from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.flow import Limits
-from pushhub.engine.model.queue import PushSettings, Queue, Subscriber, internal_queue
+from pushhub.engine.model.queue import Attachment, PushSettings, Queue, Subscriber, internal_queue
 from pushhub.webhooks.model.internal_queues import CONSENT_QUEUE, CONSENT_SCHEME, CONSENT_UID, PROTOCOL, queue_uid
 
 if TYPE_CHECKING:
@@ -57,50 +55,28 @@ _QUESTIONS = PushSettings(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointSubscriber(Subscriber):
-    """An endpoint as a subscriber.
+ENDPOINT: Attachment[Endpoint] = Attachment()
+"""The endpoint that a subscriber is."""
 
-    Attributes:
-        endpoint: The endpoint.
-    """
-
-    endpoint: Endpoint
+APPLICATION: Attachment[Application] = Attachment()
+"""Its application."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointPush(PushSettings):
-    """The push settings of an application: it may have thousands of endpoints, but a delivery needs only one.
-
-    Attributes:
-        find: Finds an endpoint by its id.
-        application: The application.
-    """
-
-    find: Callable[[str], Endpoint | None] = field(compare=False)
-    application: Application
-
-    def subscriber(self, subscriber_id: str) -> Subscriber | None:
-        """The endpoint with that id, or None when it was deleted."""
-        found = self.find(subscriber_id)
-        return subscriber_of(found, self.application) if found else None
-
-
-def subscriber_of(endpoint: Endpoint, application: Application) -> EndpointSubscriber:
+def subscriber_of(endpoint: Endpoint, application: Application) -> Subscriber:
     """An endpoint as a subscriber.
 
     If it has no rate of its own, its application's applies; the rate it consented to always applies.
     """
     own = endpoint.fields.throttle_rate or application.fields.throttle_rate
     rates = [each for each in (own, (endpoint.allowed_rate or 0) / 60) if each]
-    return EndpointSubscriber(
+    return Subscriber(
         subscriber_id=endpoint.endpoint_id,
         name=endpoint.uid or endpoint.endpoint_id,
         url=f"{PROTOCOL}:{endpoint.fields.url}",
         timeout_s=TIMEOUT_S,
         limits=Limits(rate_per_s=min(rates)) if rates else None,
         disabled=not endpoint.active,
-        endpoint=endpoint,
+        attached={**ENDPOINT.to(endpoint), **APPLICATION.to(application)},
     )
 
 
@@ -140,12 +116,13 @@ class WebhooksQueues:
         application = read() if since is None else self._known.find(project_id, name, read, since=since)
         if application is None:
             return None
-        push = EndpointPush(
-            subscribers=(),
-            retry=SCHEDULES["svix"],
-            rules=STANDARD_RULES,
-            circuit=CIRCUIT,
-            application=application,
-            find=find,
+
+        def subscriber(endpoint_id: str) -> Subscriber | None:
+            found = find(endpoint_id)
+            return subscriber_of(found, application) if found else None
+
+        # There may be thousands of endpoints, but a delivery needs only one.
+        push = PushSettings(
+            subscribers=(), retry=SCHEDULES["svix"], rules=STANDARD_RULES, circuit=CIRCUIT, find=subscriber
         )
         return internal_queue(project_id, name, queue_uid(app_id), push)

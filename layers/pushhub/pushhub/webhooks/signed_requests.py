@@ -12,7 +12,7 @@ from pushhub.webhooks.consent import origin_of
 from pushhub.webhooks.model.cloud_events import STRUCTURED_TYPE, CloudEvent, Mode
 from pushhub.webhooks.model.ids import message_id
 from pushhub.webhooks.model.message import MessageFields
-from pushhub.webhooks.queues import EndpointPush
+from pushhub.webhooks.queues import APPLICATION
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Vault
@@ -157,7 +157,7 @@ class SignedRequests:
         """The schemes that sign an endpoint's requests; none for Standard Webhooks alone."""
         project = self._projects.project(endpoint.project)
         return endpoint.signed_by(
-            order.push.application.signatures if isinstance(order.push, EndpointPush) else (),
+            APPLICATION.of(order.subscriber).signatures,
             project.signatures if project else (),
         )
 

@@ -19,7 +19,7 @@ from pushhub.webhooks.credentials import opened
 from pushhub.webhooks.model.attempt import KEPT_BYTES, LoggedAttempt
 from pushhub.webhooks.model.internal_queues import PROTOCOL
 from pushhub.webhooks.model.message import LISTED_MS, MessageFields
-from pushhub.webhooks.queues import EndpointPush, EndpointSubscriber
+from pushhub.webhooks.queues import APPLICATION, ENDPOINT
 from pushhub.webhooks.wire.endpoint import is_http
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ class WebhookTarget:
         Raises:
             Unavailable: Nothing was sent because of a fault of ours.
         """
-        if not isinstance(order.subscriber, EndpointSubscriber):
-            raise TypeError("the subscriber is not an endpoint")
-        endpoint = opened(order.subscriber.endpoint, self._credentials)
+        endpoint = opened(ENDPOINT.of(order.subscriber), self._credentials)
         fields = MessageFields.of(order.message)
         trace = passed_on(self._projects, order, own=False)
         request = self._requests.of(order, endpoint, trace)
@@ -184,8 +182,8 @@ class WebhookTarget:
     @staticmethod
     def _kept_of(order: PushOrder, answer: Answer) -> str:
         text = response_text(answer)
-        application = order.push.application if isinstance(order.push, EndpointPush) else None
-        return application.fields.redaction.of_answer(text) if application and not answer.error_class else text
+        redaction = APPLICATION.of(order.subscriber).fields.redaction
+        return text if answer.error_class else redaction.of_answer(text)
 
 
 def response_text(answer: Answer) -> str:

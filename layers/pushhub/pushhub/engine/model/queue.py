@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pushhub.base.fields import KEY, SPARSE, Setting, Stored, told
+from pushhub.base.fields import APART, KEY, SPARSE, Setting, Stored, told
 from pushhub.engine.model.answer_rules import NO_RULES, AnswerRules
 from pushhub.engine.model.backoff import FixedDelay, RetryPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pushhub.base.gates import ClientCertificate
     from pushhub.engine.model.circuit import Circuit
@@ -44,6 +44,24 @@ class QueueType(StrEnum):
     UNICAST = "unicast"
 
 
+T = TypeVar("T")
+
+
+class Attachment(Generic[T]):
+    """A kind of value that a protocol attaches to subscribers of its internal queues, for its own targets. The engine
+    carries it, and looks at none.
+    """
+
+    def to(self, value: T) -> Mapping[Attachment[Any], Any]:
+        """The value as :attr:`Subscriber.attached`."""
+        return {self: value}
+
+    def of(self, subscriber: Subscriber) -> T:
+        """What its protocol attached to a subscriber."""
+        value: T = subscriber.attached[self]
+        return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscriber:
     """A destination of a push queue.
@@ -67,6 +85,7 @@ class Subscriber:
         oauth: How the tokens are obtained that it is sent, encrypted; empty for no tokens.
         certificate: The certificate that its requests are sent with.
         identity: That certificate, its key and authorities, encrypted (:mod:`pushhub.engine.gates`).
+        attached: What its protocol attached; never stored.
 
     The stored ones show ``********`` for what is in :attr:`PushSettings.credentials`.
     """
@@ -86,6 +105,7 @@ class Subscriber:
     oauth: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
     certificate: ClientCertificate | None = field(default=None, metadata=told(stored=SPARSE))
     identity: bytes = field(default=b"", repr=False, metadata=told(stored=SPARSE))
+    attached: Mapping[Attachment[Any], Any] = field(default_factory=dict, repr=False, metadata=told(stored=APART))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +142,7 @@ class PushSettings:
             (:class:`pushhub.engine.credentials.Credentials`); empty if nothing does.
         former: Subscribers that were removed, the latest last.
         eager: See :mod:`pushhub.engine.model.eager`.
+        find: Finds a subscriber by its id, where there may be too many to list; never stored.
 
     The meaning of the others stands on them.
     """
@@ -163,6 +184,9 @@ class PushSettings:
             SPARSE,
         ),
     )
+    find: Callable[[str], Subscriber | None] | None = field(
+        default=None, repr=False, compare=False, metadata=told(stored=APART)
+    )
 
     def with_subscribers(self, subscribers: tuple[Subscriber, ...]) -> PushSettings:
         """The settings with another list of subscribers; those that are no longer in it are remembered."""
@@ -202,6 +226,8 @@ class PushSettings:
 
     def subscriber(self, subscriber_id: str) -> Subscriber | None:
         """The subscriber with that id; None when it was removed."""
+        if self.find is not None:
+            return self.find(subscriber_id)
         return next((each for each in self.subscribers if each.subscriber_id == subscriber_id), None)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.fields import APART, SPARSE, told
 from pushhub.engine.model.backoff import Exponential
-from pushhub.engine.model.queue import PushSettings
+from pushhub.engine.model.queue import Attachment
 
 if TYPE_CHECKING:
     from pushhub.base.gates import ClientCertificate
@@ -103,12 +103,5 @@ class ServiceMapping:
         return self.enabled and message_type in self.messages
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServicePush(PushSettings):
-    """The push settings of the internal queue behind a mapping.
-
-    Attributes:
-        mapping: The mapping.
-    """
-
-    mapping: ServiceMapping
+MAPPING: Attachment[ServiceMapping] = Attachment()
+"""The mapping of a service as a subscriber."""

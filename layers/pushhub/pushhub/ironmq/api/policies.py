@@ -23,10 +23,21 @@ policy``).
 
 def _simulate(hub: IronUseCases, call: IronCall) -> Response:
     # Rarely used, so other requests should not pay for its imports.
-    from pushhub.ironmq.policy_simulation import replayed, simulate  # noqa: PLC0415
+    from pushhub.ironmq.policy_simulation import simulate  # noqa: PLC0415
+    from pushhub.ironmq.wire.policies import MAX_WINDOWS, filled, parse_replay, parse_simulation  # noqa: PLC0415
 
-    fields, told = replayed(hub.history(), call.project, call.fields)
-    return Response(status=200, body=simulate(fields, work=WORK, replayed=told).answer())
+    asked, told = parse_replay(call.fields), None
+    if asked is not None:
+        told = hub.history().told(
+            call.project,
+            asked.queue,
+            asked.subscriber,
+            since=asked.since,
+            until=asked.until,
+            most_windows=MAX_WINDOWS,
+        )
+    simulated = simulate(parse_simulation(filled(call.fields, told)), work=WORK, replayed=told)
+    return Response(status=200, body=simulated.answer())
 
 
 ROUTES: tuple[Route[IronUseCases, IronCall], ...] = (

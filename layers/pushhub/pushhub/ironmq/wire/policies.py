@@ -317,6 +317,16 @@ def render_windows(endpoint: Endpoint) -> list[dict[str, object]]:
     ]
 
 
+def filled(fields: Fields, told: History | None) -> Fields:
+    """A request with a subscriber's history, if there is one, as outage and traffic.
+
+    Values in the request itself take precedence.
+    """
+    if told is None:
+        return fields
+    return request_of(told) | {name: value for name, value in fields.items() if value is not None}
+
+
 def request_of(told: History) -> dict[str, object]:
     """A request with a subscriber's history as its outage."""
     return {
