@@ -157,11 +157,12 @@ def test_use_cases_take_values_and_no_requests() -> None:
         for path in modules()
         if part(own := path.relative_to(LAYER).parts) == "wire"
         for each in ast.parse(path.read_text()).body
-        if isinstance(each, ast.ClassDef | ast.FunctionDef) and _takes_fields(each)
+        if isinstance(each, ast.ClassDef | ast.FunctionDef) and _reads_requests(each)
     }
     assert {
         *(("pushhub.hub.wire.fields", "Fields"), ("pushhub.hub.wire.mapping", "read_mapping")),
         *(("pushhub.webhooks.wire.fields", "Fields"), ("pushhub.webhooks.wire.endpoint", "parse_endpoint")),
+        *(("pushhub.webhooks.wire.message", "parse_message"), ("pushhub.ironmq.wire.queues", "parse_queue")),
     } <= readers
     # Then no use case knows any of it
     for path in modules():
@@ -173,12 +174,12 @@ def test_use_cases_take_values_and_no_requests() -> None:
                 assert not known, f"{name_of(path)} reads requests: {known}"
 
 
-def _takes_fields(node: ast.ClassDef | ast.FunctionDef) -> bool:
-    """Whether something is ``Fields`` itself, or a function of it."""
+def _reads_requests(node: ast.ClassDef | ast.FunctionDef) -> bool:
+    """Whether something is the fields of a request, or reads them or a request's body."""
     if isinstance(node, ast.ClassDef):
         return node.name == "Fields"
-    arguments = (*node.args.args, *node.args.kwonlyargs)
-    return any(isinstance(each.annotation, ast.Name) and each.annotation.id == "Fields" for each in arguments)
+    arguments = {each.arg: ast.unparse(each.annotation or each) for each in (*node.args.args, *node.args.kwonlyargs)}
+    return "Fields" in arguments.values() or (node.name.startswith(("parse_", "read_")) and "body" in arguments)
 
 
 def test_the_fakes_have_every_port() -> None:

@@ -5,16 +5,17 @@ subscribers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
 from pushhub.notifications.wire.errors import DuplicateSubscription, SubscriptionNotFound
-from pushhub.notifications.wire.subscriptions import Selection, parse_subscription
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.notifications.model.subscription import Subscription
     from pushhub.notifications.ports import SubscriptionStore
+    from pushhub.notifications.wire.subscriptions import Selection
 
 
 LONGEST_ID = 20
@@ -39,19 +40,18 @@ class NotificationSubscriptions:
         self._next_id = next_id
         self._clock = clock
 
-    def create(self, project_id: str, body: bytes) -> Subscription:
-        """Make a subscription from a request's body.
+    def create(self, wanted: Subscription) -> Subscription:
+        """Store a subscription, with an id and time of its own.
 
         Raises:
-            Invalid: The body is wrong.
             DuplicateSubscription: There is one of that source, context and name.
         """
-        rule = parse_subscription(body, project=project_id, subscription_id=self._next_id(), now=self._clock.now())
+        rule = replace(wanted, subscription_id=self._next_id(), created_at=self._clock.now())
         try:
             self._subscriptions.create(rule)
         except Conflict as error:
             raise DuplicateSubscription(
-                source=rule.source or project_id, context=rule.context.value, name=rule.name
+                source=rule.source or rule.project, context=rule.context.value, name=rule.name
             ) from error
         return rule
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
 from pushhub.webhooks.model.refusals import Refused
-from pushhub.webhooks.wire.message import parse_message
+from pushhub.webhooks.wire.message import new_message
 
 if TYPE_CHECKING:
     from pushhub.webhooks.event_types import WebhooksEventTypes
@@ -57,10 +56,7 @@ class WebhooksExamples:
         payload = example.payload
         if payload is None:
             payload = self._example(project_id, example.event_type, example.index)
-        body = json.dumps(
-            {"eventType": example.event_type, "payload": payload}, ensure_ascii=False, separators=(",", ":")
-        )
-        return self._posting.send_to(application, to, parse_message(body.encode(), 0))
+        return self._posting.send_to(application, to, new_message(example.event_type, payload))
 
     def _example(self, project_id: str, name: str, index: int) -> Any:
         if name == PING:

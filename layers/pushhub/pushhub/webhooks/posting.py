@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.webhooks.intake import Posted, due_at_of
 from pushhub.webhooks.model.message import LISTED_MS
-from pushhub.webhooks.model.refusals import conflict, not_found, unprocessable
-from pushhub.webhooks.wire.fields import NAME
-from pushhub.webhooks.wire.message import NewWebhook, parse_message
+from pushhub.webhooks.model.refusals import conflict, not_found
 
 if TYPE_CHECKING:
-    from pushhub.base.ports import Clock
-    from pushhub.engine.model.trace import Trace
     from pushhub.engine.quotas import Quotas
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.idempotency import Repeats
@@ -24,6 +19,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.payload_check import PayloadCheck
     from pushhub.webhooks.ports import MessageLog
     from pushhub.webhooks.recipients import Recipients
+    from pushhub.webhooks.wire.message import NewWebhook
 
 
 class WebhooksPosting:
@@ -37,7 +33,6 @@ class WebhooksPosting:
         log: Lists messages.
         repeats: Recognizes repeated requests.
         quotas: Bounds what producers post; made when one does.
-        clock: Time.
     """
 
     def __init__(
@@ -50,7 +45,6 @@ class WebhooksPosting:
         log: MessageLog,
         repeats: Repeats,
         quotas: Callable[[], Quotas],
-        clock: Clock,
     ) -> None:
         self._applications = applications
         self._payloads = payloads
@@ -59,30 +53,23 @@ class WebhooksPosting:
         self._log = log
         self._repeats = repeats
         self._quotas = quotas
-        self._clock = clock
 
-    def post(self, project_id: str, app: str, body: bytes, *, digest: str = "", trace: Trace | None = None) -> Posted:
+    def post(self, project_id: str, app: str, new: NewWebhook, *, digest: str = "") -> Posted:
         """Accept a message.
 
         Args:
             project_id: Owner.
             app: Id or uid of the application.
-            body: Body of the request.
+            new: The message.
             digest: Identifies repetitions of the request; empty without an idempotency key.
-            trace: The trace of the request.
 
         Raises:
             NotFound: There is no such application, and the request does not contain one to create.
-            Unprocessable: A field breaks a rule.
+            Unprocessable: The payload does not match its schema.
             Refused: The event id is taken (409).
             QuotaExceeded: The project posts more than it may.
             Unavailable: The message may or may not have been accepted; post again.
         """
-        if NAME.fullmatch(app) is None:
-            raise unprocessable(
-                "An application's id may have letters, digits, hyphens, underscores and dots", "path", "app"
-            )
-        new = replace(parse_message(body, self._clock.now()), trace=trace)
         self._payloads.check(project_id, new)
         self._quotas().take(project_id, 1)
         application = self._application(project_id, app, new.application)

@@ -506,7 +506,6 @@ class Webhooks:
             log=self.listing,
             repeats=self.repeats,
             quotas=lambda: self._engine.quotas,
-            clock=outside.clock,
         )
 
     @cached_property
@@ -623,7 +622,8 @@ class Webhooks:
         from pushhub.webhooks.api.posting import WebhooksPostingApi
         from pushhub.webhooks.api.use_cases import WebhooksPostingUseCases
 
-        use_cases = WebhooksPostingUseCases(posting=self.posting, messages=self.messages)
+        clock = self._outside.clock
+        use_cases = WebhooksPostingUseCases(clock=clock, posting=self.posting, messages=self.messages)
         return WebhooksPostingApi(use_cases=use_cases, dialect=self.dialect)
 
     @cached_property

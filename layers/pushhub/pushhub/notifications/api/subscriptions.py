@@ -11,6 +11,7 @@ from pushhub.notifications.wire.subscriptions import (
     parse_deletion,
     parse_page,
     parse_selection,
+    parse_subscription,
     print_collection,
     print_root,
     print_subscription,
@@ -30,7 +31,7 @@ def _root(hub: NotificationsUseCases, _: NotificationsCall) -> Response:
 
 
 def _create(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
-    rule = hub.subscriptions.create(call.project, call.request.body)
+    rule = hub.subscriptions.create(parse_subscription(call.request.body, project=call.project))
     body = print_subscription(rule, hub.base_url)
     return Response(status=201, body=body, headers={"Content-Type": SUBSCRIPTION_TYPE, "Location": str(body["self"])})
 

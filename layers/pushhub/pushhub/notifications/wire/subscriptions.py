@@ -90,8 +90,8 @@ def parse_source_id(value: object) -> str:
     return source
 
 
-def parse_subscription(body: bytes, *, project: str, subscription_id: str, now: int) -> Subscription:
-    """A subscription to create.
+def parse_subscription(body: bytes, *, project: str, subscription_id: str = "", now: int = 0) -> Subscription:
+    """A subscription to create; it gets its id and time when it is stored.
 
     Raises:
         Invalid: Missing, malformed or contradictory fields.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.engine.model.trace import Trace
@@ -9,7 +10,9 @@ from pushhub.web.api import Api, Body, Function, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
 from pushhub.webhooks.api.use_cases import WebhooksPostingUseCases
-from pushhub.webhooks.wire.message import message_view
+from pushhub.webhooks.model.refusals import unprocessable
+from pushhub.webhooks.wire.fields import NAME
+from pushhub.webhooks.wire.message import message_view, parse_message
 
 if TYPE_CHECKING:
     from pushhub.webhooks.api.dialect import WebhooksDialect
@@ -19,8 +22,13 @@ MESSAGES = APP + "/msg"
 
 def _post(hub: WebhooksPostingUseCases, call: WebhooksCall) -> Response:
     with_content = call.flag("with_content", default=True)
-    trace = Trace.of(call.request.headers)
-    posted = hub.posting.post(call.project, call.app, call.request.body, digest=call.digest, trace=trace)
+    trace, app = Trace.of(call.request.headers), call.app
+    if NAME.fullmatch(app) is None:
+        raise unprocessable(
+            "An application's id may have letters, digits, hyphens, underscores and dots", "path", "app"
+        )
+    new = replace(parse_message(call.request.body, hub.clock.now()), trace=trace)
+    posted = hub.posting.post(call.project, app, new, digest=call.digest)
     if not with_content:
         return Response(status=202, body=message_view(posted.message, {}))
     payload = posted.payload or hub.messages.payload(

@@ -35,10 +35,12 @@ class WebhooksPostingUseCases:
     """What producers need.
 
     Attributes:
+        clock: Time.
         posting: Accepts messages.
         messages: Shows and expunges messages.
     """
 
+    clock: Clock
     posting: WebhooksPosting
     messages: WebhooksMessages
 
@@ -48,7 +50,6 @@ class WebhooksUseCases(WebhooksPostingUseCases):
     """The use cases of webhooks.
 
     Attributes:
-        clock: Time.
         applications: Applications.
         endpoints: Endpoints.
         gates: What the receivers of endpoints demand; made when first asked for, like the next two.
@@ -68,7 +69,6 @@ class WebhooksUseCases(WebhooksPostingUseCases):
         base_url: Public base URL of this hub.
     """
 
-    clock: Clock
     applications: WebhooksApplications
     endpoints: WebhooksEndpoints
     gates: Callable[[], EndpointGates]

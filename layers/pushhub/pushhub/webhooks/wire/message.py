@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -97,6 +98,16 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
         retention_ms=_retention(fields),
         application=brought_application(fields),
     )
+
+
+def new_message(event_type: str, payload: object) -> NewWebhook:
+    """A message of the hub's own making, with nothing but its type and payload.
+
+    Raises:
+        Unprocessable: The payload breaks a rule.
+    """
+    body = json.dumps({"eventType": event_type, "payload": payload}, ensure_ascii=False, separators=(",", ":"))
+    return parse_message(body.encode(), 0)
 
 
 def _content_type(transformations: Fields) -> str | None:
