@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Invalid
 from pushhub.base.gates import NO_PROOF, Proof
+from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.reach import Reach, Scope, may_reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pushhub.base.verdict import Answer, Verdict
     from pushhub.engine.model.answer_rules import Asked
     from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.message import Message
@@ -84,6 +84,21 @@ class Outcome:
     asked: Asked | None = None
     reached: bool = True
     proof: Proof = NO_PROOF
+
+
+def without_http(order: PushOrder, refusal: str | None, *, started_at: int, finished_at: int) -> Outcome:
+    """The outcome of an attempt at what has no HTTP and so no status: it was taken, or refused for a reason. Owners are
+    shown the status that means the same.
+    """
+    answer = Answer(
+        status_code=200 if refusal is None else 500,
+        message="OK" if refusal is None else refusal[:200],
+        started_at=started_at,
+        finished_at=finished_at,
+        body=(refusal or "").encode(),
+        bytes_out=len(order.body),
+    )
+    return Outcome(answer=answer, verdict=Verdict.DELIVERED if refusal is None else Verdict.FAILED)
 
 
 class Target(Protocol):

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import RequestRefused
-from pushhub.base.verdict import Answer, Verdict
-from pushhub.engine.target import Outcome, PushOrder
+from pushhub.engine.target import without_http
 from pushhub.notifications.model.topic import Line, Notification, Topic
 from pushhub.notifications.publish import checked
 from pushhub.notifications.wire.publish import one_line_of_bytes
@@ -15,6 +14,7 @@ from pushhub.notifications.wire.url import parse_topic_url, source_in
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.engine.target import Outcome, PushOrder
     from pushhub.notifications.log import TopicLog
 
 
@@ -48,15 +48,7 @@ class TopicTarget:
         """Append the message. A full backlog or a body too large for a frame is a failed attempt."""
         started = self._clock.now()
         refusal = self._append(order)
-        answer = Answer(
-            status_code=200 if refusal is None else 500,
-            message="OK" if refusal is None else refusal[:200],
-            started_at=started,
-            finished_at=self._clock.now(),
-            body=(refusal or "").encode(),
-            bytes_out=len(order.body),
-        )
-        return Outcome(answer=answer, verdict=Verdict.DELIVERED if refusal is None else Verdict.FAILED)
+        return without_http(order, refusal, started_at=started, finished_at=self._clock.now())
 
     def _append(self, order: PushOrder) -> str | None:
         """Append one message; returns the reason if it is refused."""
