@@ -39,7 +39,7 @@ class _Config(ProjectStore, TokenStore, ChangeNoteStore, Protocol):
 
 
 class Projects:
-    """Creates projects and tokens.
+    """Creates projects and tokens. Methods raise ``NotFound`` for what is not there.
 
     Args:
         config: Where they are kept.
@@ -71,42 +71,25 @@ class Projects:
         return self._config.projects()
 
     def rename(self, project_id: str, name: str) -> Project:
-        """Rename a project.
-
-        Raises:
-            NotFound: No such project.
-        """
+        """Rename a project."""
         return self._changed(replace(self._project(project_id), name=name))
 
     def allow(self, project_id: str, targets: Sequence[str]) -> Project:
-        """Set the hosts or networks behind the egress guard that a project may push to; an empty list allows none.
-
-        Raises:
-            NotFound: No such project.
-        """
+        """Set the hosts or networks behind the egress guard that a project may push to; an empty list allows none."""
         return self._changed(replace(self._project(project_id), allowed_targets=tuple(targets)))
 
     def limit(self, project_id: str, quota: Quota | None) -> Project:
-        """Set how many messages a project's producers may post; None for as many as the stack allows each project.
-
-        Raises:
-            NotFound: No such project.
-        """
+        """Set how many messages a project's producers may post; None for as many as the stack allows each project."""
         return self._changed(replace(self._project(project_id), quota=quota))
 
     def trace(self, project_id: str, traces: Traces) -> Project:
-        """Set to whom the traces of a project's producers are passed on.
-
-        Raises:
-            NotFound: No such project.
-        """
+        """Set to whom the traces of a project's producers are passed on."""
         return self._changed(replace(self._project(project_id), traces=traces))
 
     def suspend(self, project_id: str) -> Project:
         """Suspend a project: within three seconds nothing is accepted from it, and within one no attempt begins for it.
 
         Raises:
-            NotFound: No such project.
             Unavailable: It may not be suspended; call again.
         """
         project = self._project(project_id)
@@ -117,7 +100,6 @@ class Projects:
         """End the suspension of a project. What was held is sent from the next minute on.
 
         Raises:
-            NotFound: No such project.
             Conflict: It is being erased.
             Unavailable: It may still be suspended; call again.
         """
@@ -130,7 +112,6 @@ class Projects:
         """Suspend a project for good, because everything that is its is about to be removed.
 
         Raises:
-            NotFound: No such project.
             Unavailable: It may not be suspended; call again.
         """
         project = self._project(project_id)
@@ -146,9 +127,6 @@ class Projects:
             project_id: The project.
             label: For people, to recognize it later.
             expires_at: When it stops working, epoch milliseconds; None for never.
-
-        Raises:
-            NotFound: No such project.
         """
         self._project(project_id)
         token = secrets.token_urlsafe(TOKEN_BYTES)
@@ -156,11 +134,7 @@ class Projects:
         return token
 
     def tokens(self, project_id: str) -> list[ProjectToken]:
-        """All tokens of a project, oldest first.
-
-        Raises:
-            NotFound: No such project.
-        """
+        """All tokens of a project, oldest first."""
         self._project(project_id)
         return self._config.tokens(project_id)
 

@@ -37,7 +37,7 @@ class IntegrationSettings(Integrations, Mappings, Schedulers, Parameters, Protoc
 
 
 class HubIntegrations:
-    """Registers endpoints.
+    """Registers endpoints. Methods raise ``NotFound`` for what is not there.
 
     Args:
         settings: Where integrations and mappings are kept.
@@ -65,11 +65,7 @@ class HubIntegrations:
         self._clock = clock
 
     def integration(self, project_id: str, integration_id: str) -> Integration:
-        """An integration.
-
-        Raises:
-            NotFound: No such integration.
-        """
+        """An integration."""
         integration = self._settings.integration(project_id, integration_id)
         if integration is None:
             raise NotFound("Integration not found.")
@@ -111,11 +107,7 @@ class HubIntegrations:
         return self._describe(project_id, integration)
 
     def delete(self, project_id: str, integration_id: str) -> None:
-        """Remove an integration, its mappings, and the schedulers that were made for them.
-
-        Raises:
-            NotFound: No such integration.
-        """
+        """Remove an integration, its mappings, and the schedulers that were made for them."""
         self.integration(project_id, integration_id)
         for mapping in self._mappings(project_id, integration_id):
             self._settings.delete_mapping(project_id, mapping.mapping_id)
@@ -155,11 +147,7 @@ class HubIntegrations:
                 self._schedule(project_id, integration.integration_id, service)
 
     def set_enabled(self, project_id: str, integration_id: str, *, enabled: bool) -> None:
-        """Enable or disable all mappings of an integration; required ones stay enabled.
-
-        Raises:
-            NotFound: No such integration.
-        """
+        """Enable or disable all mappings of an integration; required ones stay enabled."""
         self.integration(project_id, integration_id)
         for mapping in self._mappings(project_id, integration_id):
             wanted = enabled or mapping.required

@@ -137,7 +137,7 @@ class MessageLog(Entries, Answers, OpenRequests, Notices, Protocol):
 
 
 class HubMessages:
-    """Shows and handles messages.
+    """Shows and handles messages. Methods raise ``NotFound`` for what is not there.
 
     Args:
         log: State of messages.
@@ -215,7 +215,6 @@ class HubMessages:
         """Try a waiting or parked message immediately.
 
         Raises:
-            NotFound: No such message.
             InvalidObject: It is not in the accepted queue, or its service is working on it.
             Unavailable: The retry may or may not have been scheduled; call again.
         """
@@ -236,7 +235,6 @@ class HubMessages:
         An attempt in progress cannot be called back: what its answer asks for is done, and the message says so.
 
         Raises:
-            NotFound: No such message.
             InvalidObject: It is not in the accepted queue.
         """
         attempted = self._open_request(project_id, object_id) is not None

@@ -60,7 +60,7 @@ class OwnersSettings(Mappings, Schedulers, Parameters, Protocol):
 
 
 class HubSettingsOfStore:
-    """Reads and changes settings. Concurrent changes raise ``Conflict``.
+    """Reads and changes settings. Concurrent changes raise ``Conflict``; what is not there, ``NotFound``.
 
     Args:
         settings: Where they are kept.
@@ -88,11 +88,7 @@ class HubSettingsOfStore:
         self._clock = clock
 
     def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping:
-        """A mapping.
-
-        Raises:
-            NotFound: No such mapping.
-        """
+        """A mapping."""
         mapping = self._settings.mapping(project_id, mapping_id)
         if mapping is None:
             raise NotFound("Mapping not found.")
@@ -126,7 +122,6 @@ class HubSettingsOfStore:
         forgotten.
 
         Raises:
-            NotFound: No such mapping.
             InvalidObject: It is required.
         """
         if self.mapping(project_id, mapping_id).required:
@@ -147,11 +142,7 @@ class HubSettingsOfStore:
         return replace(mapping, oauth=gates.oauth, certificate=gates.certificate, identity=gates.identity)
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler:
-        """A scheduler.
-
-        Raises:
-            NotFound: No such scheduler.
-        """
+        """A scheduler."""
         scheduler = self._settings.scheduler(project_id, scheduler_id)
         if scheduler is None:
             raise NotFound("Scheduler not found.")
@@ -182,20 +173,12 @@ class HubSettingsOfStore:
         return self._settings.put_scheduler(scheduler)
 
     def delete_scheduler(self, project_id: str, scheduler_id: str) -> None:
-        """Remove a scheduler.
-
-        Raises:
-            NotFound: No such scheduler.
-        """
+        """Remove a scheduler."""
         if not self._settings.delete_scheduler(project_id, scheduler_id):
             raise NotFound("Scheduler not found.")
 
     def parameter(self, project_id: str, parameter_id: str) -> Parameter:
-        """A parameter.
-
-        Raises:
-            NotFound: No such parameter.
-        """
+        """A parameter."""
         found = (each for each in self._settings.parameters(project_id) if each.parameter_id == parameter_id)
         parameter = next(found, None)
         if parameter is None:
@@ -211,9 +194,5 @@ class HubSettingsOfStore:
         return replace_parameter(self._settings, replace(parameter, as_of=self._clock.now()))
 
     def delete_parameter(self, project_id: str, parameter_id: str) -> None:
-        """Remove a parameter. Mappings that name it no longer send it.
-
-        Raises:
-            NotFound: No such parameter.
-        """
+        """Remove a parameter. Mappings that name it no longer send it."""
         self._settings.delete_parameter(project_id, self.parameter(project_id, parameter_id).name)

@@ -42,7 +42,7 @@ class _Reserved:
 
 
 class Acknowledge:
-    """Accepts acknowledgements.
+    """Accepts acknowledgements. Methods raise ``MessageNotFound`` for what is not there.
 
     Args:
         config: Queues, for acknowledgements without a token.
@@ -70,7 +70,6 @@ class Acknowledge:
         """Raise whatever :meth:`run` would raise, without acknowledging.
 
         Raises:
-            MessageNotFound: No such message.
             Forbidden: The reservation is wrong, superseded, or timed out.
         """
         self._acknowledged(queue, deletion)
@@ -83,7 +82,6 @@ class Acknowledge:
             deletion: The message, the reservation, and the subscriber's name (empty or None: found by the reservation).
 
         Raises:
-            MessageNotFound: No such message.
             Forbidden: The reservation is wrong, superseded, or timed out.
         """
 
@@ -102,7 +100,6 @@ class Acknowledge:
         """Acknowledge a push by its reservation alone. An unknown queue is reported like an unknown message.
 
         Raises:
-            MessageNotFound: No such message.
             Forbidden: The reservation is wrong, superseded, or timed out.
         """
         queue = self._config.queue(project_id, queue_name, fresh=True)

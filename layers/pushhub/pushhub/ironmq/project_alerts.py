@@ -31,7 +31,7 @@ _CHANGING = "changing an alert under contention"
 
 
 class ProjectAlerts:
-    """An owner's alerts.
+    """An owner's alerts. Methods raise ``NotFound`` for what is not there.
 
     Args:
         alerts: Where they are kept.
@@ -104,11 +104,7 @@ class ProjectAlerts:
         return until_saved(once, doing=_CHANGING)
 
     def remove(self, project_id: str, alert_id: str) -> None:
-        """Remove an alert. Notifications that are not delivered yet are dropped.
-
-        Raises:
-            NotFound: No such alert.
-        """
+        """Remove an alert. Notifications that are not delivered yet are dropped."""
         if not is_alert_id(alert_id) or not self._alerts.remove(project_id, alert_id):
             raise NotFound("Alert not found")
 
@@ -116,7 +112,6 @@ class ProjectAlerts:
         """Send a notification that says that it is a test.
 
         Raises:
-            NotFound: No such alert.
             Invalid: One is still to be posted.
         """
 

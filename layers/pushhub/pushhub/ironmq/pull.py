@@ -74,7 +74,7 @@ class _Config(QueueSource, ProjectStore, Protocol):
 
 
 class PullQueues:
-    """Operations on the messages of pull queues.
+    """Operations on the messages of pull queues. Methods raise ``MessageNotFound`` for what is not there.
 
     Args:
         config: Shows whether a queue was cleared during a long poll.
@@ -345,11 +345,7 @@ class PullQueues:
         return shown
 
     def get(self, queue: Queue, message_id: str) -> ReadMessage:
-        """One message, reserved or not.
-
-        Raises:
-            MessageNotFound: No such message.
-        """
+        """One message, reserved or not."""
         held = self._pull.get(MessageKey(queue.project, queue.pull_uid, message_id), self._clock.now())
         if held is None:
             raise MessageNotFound
@@ -359,7 +355,6 @@ class PullQueues:
         """Renew the reservation of a message; returns the new reservation id, and the old one becomes invalid.
 
         Raises:
-            MessageNotFound: No such message.
             Forbidden: The reservation is not the current one, or timed out.
         """
         return self._pull.touch(
@@ -373,7 +368,6 @@ class PullQueues:
         """Return a reserved message to the front of the queue, at once or after a delay.
 
         Raises:
-            MessageNotFound: No such message.
             Forbidden: The reservation is not the current one, or timed out.
         """
         self._pull.release(

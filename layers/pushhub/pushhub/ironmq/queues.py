@@ -59,7 +59,7 @@ def named_subscriber(queue: Queue, name: str) -> Subscriber:
 
 
 class Queues:
-    """Manages queues.
+    """Manages queues. Methods raise ``QueueNotFound`` for what is not there.
 
     Args:
         config: Queues and counts.
@@ -87,11 +87,7 @@ class Queues:
         self._clock = clock
 
     def get(self, project_id: str, name: str) -> Queue:
-        """The queue as it is now.
-
-        Raises:
-            QueueNotFound: No such queue.
-        """
+        """The queue as it is now."""
         queue = self._config.queue(project_id, name, fresh=True)
         if queue is None:
             raise QueueNotFound
@@ -101,7 +97,6 @@ class Queues:
         """A subscriber of a queue.
 
         Raises:
-            QueueNotFound: No such queue.
             NotFound: It has no subscriber of that name.
         """
         return named_subscriber(self.get(project_id, queue_name), name)
@@ -152,7 +147,6 @@ class Queues:
         """Change a queue: settings missing from the request stay unchanged.
 
         Raises:
-            QueueNotFound: No such queue.
             Invalid: A setting is not acceptable for this type of queue.
             Forbidden: The type differs from the queue's.
         """
@@ -161,11 +155,7 @@ class Queues:
         return queue
 
     def delete(self, project_id: str, name: str) -> None:
-        """Delete a queue with its contents: a queue created again under its name sees none of them.
-
-        Raises:
-            QueueNotFound: No such queue.
-        """
+        """Delete a queue with its contents: a queue created again under its name sees none of them."""
 
         def once() -> bool:
             return self._config.delete_queue(self._quiet.quiet(self.get(project_id, name)))
@@ -181,9 +171,6 @@ class Queues:
         """Remove all messages from a queue.
 
         A pull queue gets a new generation of messages; all that a push queue still owes becomes void.
-
-        Raises:
-            QueueNotFound: No such queue.
         """
 
         def cleared(stored: Queue) -> Queue:

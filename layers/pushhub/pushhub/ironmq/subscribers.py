@@ -268,7 +268,7 @@ def _same_url(new: Subscriber, stored: Subscriber) -> bool:
 
 
 class Subscribers:
-    """Changes the subscribers of a push queue.
+    """Changes the subscribers of a push queue. Methods raise ``NotFound`` or ``QueueNotFound`` for what is not there.
 
     Args:
         registration: Checks new subscribers.
@@ -294,7 +294,6 @@ class Subscribers:
         one with the same URL, if any).
 
         Raises:
-            QueueNotFound: No such queue.
             Invalid: A pull queue, or a subscriber is not acceptable.
         """
         admit = self._registration.of(project_id, queue_name, adding=True)
@@ -312,7 +311,6 @@ class Subscribers:
         """Set the whole list.
 
         Raises:
-            QueueNotFound: No such queue.
             Invalid: A pull queue, or a subscriber is not acceptable.
         """
         admit = self._registration.of(project_id, queue_name)
@@ -322,8 +320,6 @@ class Subscribers:
         """Pause or resume subscribers by name. Safe to repeat.
 
         Raises:
-            QueueNotFound: No such queue.
-            NotFound: No such subscriber.
             Invalid: A pull or unicast queue.
         """
 
@@ -360,7 +356,6 @@ class Subscribers:
                 a name, all with that URL are removed.
 
         Raises:
-            QueueNotFound: No such queue.
             Invalid: A pull queue, or no subscriber would be left.
         """
 

@@ -28,7 +28,7 @@ def _may_be_id(text: str) -> bool:
 
 
 class NotificationSubscriptions:
-    """Manages the publishing rules of projects.
+    """Manages the publishing rules of projects. Methods raise ``SubscriptionNotFound`` for what is not there.
 
     Args:
         subscriptions: Where they are kept.
@@ -56,11 +56,7 @@ class NotificationSubscriptions:
         return rule
 
     def get(self, project_id: str, subscription_id: str) -> Subscription:
-        """One by its id.
-
-        Raises:
-            SubscriptionNotFound: There is none.
-        """
+        """One by its id."""
         # Others are none of ours, and a key has a longest length.
         rule = self._subscriptions.subscription(project_id, subscription_id) if _may_be_id(subscription_id) else None
         if rule is None:
@@ -72,11 +68,7 @@ class NotificationSubscriptions:
         return [each for each in self._subscriptions.subscriptions(project_id) if selection.takes(each)]
 
     def delete(self, project_id: str, subscription_id: str) -> None:
-        """Remove one.
-
-        Raises:
-            SubscriptionNotFound: There is none.
-        """
+        """Remove one."""
         if not self._subscriptions.delete(self.get(project_id, subscription_id)):
             raise SubscriptionNotFound
 

@@ -33,7 +33,7 @@ def found_application(store: ReadApplications, project_id: str, name: str) -> Ap
 
 
 class WebhooksApplications:
-    """The applications of projects.
+    """The applications of projects. Methods raise ``NotFound`` for what is not there.
 
     Args:
         store: Where they are kept.
@@ -105,11 +105,7 @@ class WebhooksApplications:
         return found.app_id if found else None
 
     def application(self, project_id: str, name: str) -> Application:
-        """The application with an id or uid.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """The application with an id or uid."""
         return found_application(self._store, project_id, name)
 
     def named_or_brought(
@@ -153,18 +149,13 @@ class WebhooksApplications:
         """Change the fields of an application.
 
         Raises:
-            NotFound: There is none.
             Refused: The uid is taken (409).
         """
         app_id = self.application(project_id, name).app_id
         return self._changed(project_id, app_id, change)
 
     def delete(self, project_id: str, name: str) -> Application:
-        """Delete an application; its messages are no longer delivered.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """Delete an application; its messages are no longer delivered."""
         application = self.application(project_id, name)
         self._notes.note(project_id, queue_of(application.app_id))
         if not self._store.delete_application(application):

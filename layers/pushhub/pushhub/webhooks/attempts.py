@@ -112,6 +112,8 @@ def status_of(delivery: Delivery) -> MessageStatus:
 class WebhooksAttempts:
     """What happened to messages. Applications, endpoints and messages are named by the hub's id or the owner's own.
 
+    Methods raise ``NotFound`` for what is not there.
+
     Args:
         applications: Finds applications.
         endpoints: Finds endpoints.
@@ -144,11 +146,7 @@ class WebhooksAttempts:
     def of_endpoint(
         self, project_id: str, app: str, name: str, window: Window, query: AttemptQuery
     ) -> Page[LoggedAttempt]:
-        """Attempts at an endpoint.
-
-        Raises:
-            NotFound: No such application or endpoint.
-        """
+        """Attempts at an endpoint."""
         endpoint = found_endpoint(self._endpoints, self._application(project_id, app), name)
         found = self._attempts.attempts(project_id, endpoint.endpoint_id, _attempt_span(window))
         return page_of(found, window, lambda each: each.attempt_id, query.wants)
@@ -163,11 +161,7 @@ class WebhooksAttempts:
         *,
         endpoint: str = "",
     ) -> Page[LoggedAttempt]:
-        """Attempts for a message, at one endpoint or at all of them.
-
-        Raises:
-            NotFound: No such application, message or endpoint.
-        """
+        """Attempts for a message, at one endpoint or at all of them."""
         application = self._application(project_id, app)
         message = self._messages.of(application, name)
         only = found_endpoint(self._endpoints, application, endpoint).endpoint_id if endpoint else None
@@ -176,11 +170,7 @@ class WebhooksAttempts:
         return page_of(found, window, lambda each: each.attempt_id)
 
     def attempt(self, project_id: str, app: str, name: str, attempt: str) -> LoggedAttempt:
-        """One attempt for a message.
-
-        Raises:
-            NotFound: No such application, message or attempt.
-        """
+        """One attempt for a message."""
         message = self._messages.message(project_id, app, name)
         for each in self._made_for(message, None):
             if each.attempt_id == attempt:
@@ -188,11 +178,7 @@ class WebhooksAttempts:
         raise not_found()
 
     def expunge(self, project_id: str, app: str, name: str, attempt: str) -> None:
-        """Erase what is kept of the answer to an attempt.
-
-        Raises:
-            NotFound: No such application, message or attempt.
-        """
+        """Erase what is kept of the answer to an attempt."""
         self._attempts.change_attempt(replace(self.attempt(project_id, app, name, attempt), response="EXPUNGED"))
 
     def messages_of(
@@ -203,11 +189,7 @@ class WebhooksAttempts:
         window: Window,
         query: AttemptQuery,
     ) -> Page[AttemptedMessage]:
-        """The messages that an endpoint was sent.
-
-        Raises:
-            NotFound: No such application or endpoint.
-        """
+        """The messages that an endpoint was sent."""
         application = self._application(project_id, app)
         endpoint = found_endpoint(self._endpoints, application, name)
         listed = self._log.messages(project_id, application.app_id, engine_span(window))
@@ -220,11 +202,7 @@ class WebhooksAttempts:
         return Page(items=[each for _, each in page.items if each], first=page.first, last=page.last, done=page.done)
 
     def destinations(self, project_id: str, app: str, name: str, window: Window) -> Page[Destination]:
-        """The endpoints that a message was sent to, including deleted ones.
-
-        Raises:
-            NotFound: No such application or message.
-        """
+        """The endpoints that a message was sent to, including deleted ones."""
         application = self._application(project_id, app)
         message = self._messages.of(application, name)
         made = [each for each in self._deliveries_of(message) if each.attempts]
@@ -236,7 +214,6 @@ class WebhooksAttempts:
         """The number of successful and failed attempts at an endpoint.
 
         Raises:
-            NotFound: No such application or endpoint.
             Refused: The period is too long or in the future (400).
         """
         now = self._clock.now()

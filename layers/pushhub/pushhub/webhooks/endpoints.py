@@ -72,6 +72,8 @@ class Tell(Protocol):
 class WebhooksEndpoints:
     """The endpoints of applications. Applications and endpoints are named by id or uid.
 
+    Methods raise ``NotFound`` for what is not there.
+
     Args:
         applications: Finds applications.
         store: Where endpoints are kept.
@@ -165,21 +167,13 @@ class WebhooksEndpoints:
         return stored
 
     def page(self, project_id: str, app: str, window: Window) -> Page[Endpoint]:
-        """A page of an application's endpoints.
-
-        Raises:
-            NotFound: No such application.
-        """
+        """A page of an application's endpoints."""
         application = found_application(self._applications, project_id, app)
         found = self._store.endpoints(project_id, application.app_id, span_of(window))
         return page_of(found, window, lambda each: each.endpoint_id)
 
     def endpoint(self, project_id: str, app: str, name: str) -> Endpoint:
-        """One endpoint.
-
-        Raises:
-            NotFound: No such application, or it has no such endpoint.
-        """
+        """One endpoint."""
         return found_endpoint(self._store, found_application(self._applications, project_id, app), name)
 
     def find(self, application: Application, name: str) -> Endpoint | None:
@@ -268,11 +262,7 @@ class WebhooksEndpoints:
         return question
 
     def delete(self, project_id: str, app: str, name: str) -> Endpoint:
-        """Delete an endpoint.
-
-        Raises:
-            NotFound: No such application or endpoint.
-        """
+        """Delete an endpoint."""
 
         def once() -> Endpoint:
             there = self.endpoint(project_id, app, name)
@@ -285,11 +275,7 @@ class WebhooksEndpoints:
         return deleted
 
     def secret(self, project_id: str, app: str, name: str) -> SigningKey:
-        """The current signing key of an endpoint.
-
-        Raises:
-            NotFound: No such application or endpoint.
-        """
+        """The current signing key of an endpoint."""
         return self.keys(self.endpoint(project_id, app, name)).current
 
     def keys(self, endpoint: Endpoint) -> KeyRing:
@@ -305,9 +291,6 @@ class WebhooksEndpoints:
             project_id: Owner.
             app_id: The application's id; its uid is not accepted, as this needs no authentication.
             endpoint_id: The endpoint's id.
-
-        Raises:
-            NotFound: No such endpoint.
         """
         endpoint = self._by_ids(project_id, app_id, endpoint_id)
         if not self._signatures.signs_with_keys(endpoint):
@@ -333,7 +316,6 @@ class WebhooksEndpoints:
             The endpoint, and its key from now on.
 
         Raises:
-            NotFound: No such application or endpoint.
             Refused: Too many old keys are still valid, or the key signs nothing (400).
         """
         key = rotation.key or new_key()
@@ -357,26 +339,17 @@ class WebhooksEndpoints:
         return self._updated(self.endpoint(project_id, app, name), change), key
 
     def change(self, project_id: str, app: str, name: str, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
-        """Make a change of an endpoint as it is stored, and opened; it may be made several times until it is saved.
-
-        Raises:
-            NotFound: No such application or endpoint.
-        """
+        """Make a change of an endpoint as it is stored, and opened; it may be made several times until it is saved."""
         return self._updated(self.endpoint(project_id, app, name), change)
 
     def headers(self, project_id: str, app: str, name: str) -> Mapping[str, str]:
-        """The headers of an endpoint.
-
-        Raises:
-            NotFound: No such application or endpoint.
-        """
+        """The headers of an endpoint."""
         return self._opened(self.endpoint(project_id, app, name)).headers
 
     def change_headers(self, project_id: str, app: str, name: str, wanted: HeaderChange) -> None:
         """Add, replace and remove headers of an endpoint.
 
         Raises:
-            NotFound: No such application or endpoint.
             Unprocessable: One may not be sent.
         """
 

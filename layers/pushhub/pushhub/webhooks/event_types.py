@@ -31,7 +31,7 @@ _CAPACITY = 2_000
 
 
 class WebhooksEventTypes:
-    """The event types of projects.
+    """The event types of projects. Methods raise ``NotFound`` for what is not there.
 
     Args:
         store: Where they are kept.
@@ -113,7 +113,6 @@ class WebhooksEventTypes:
         """Change some settings of an event type.
 
         Raises:
-            NotFound: There is none.
             Unprocessable: A schema cannot be used, or is too large.
         """
 
@@ -125,11 +124,7 @@ class WebhooksEventTypes:
         return self._changed(project_id, name, change, wanted)
 
     def delete(self, project_id: str, name: str, *, expunge: bool) -> None:
-        """Archive an event type, or remove it for good.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """Archive an event type, or remove it for good."""
         self.event_type(project_id, name)
         if expunge:
             self._store.delete_event_type(project_id, name)

@@ -39,6 +39,8 @@ class Refusal(Protocol):
 class EndpointGates:
     """What the receivers of endpoints demand. Applications and endpoints are named by id or uid.
 
+    Methods raise ``NotFound`` for what is not there.
+
     Args:
         endpoints: Changes endpoints.
         vault: Encrypts what opens something.
@@ -69,11 +71,7 @@ class EndpointGates:
         self._within = within
 
     def oauth(self, project_id: str, app: str, name: str) -> Mapping[str, object] | None:
-        """How an endpoint's tokens are obtained, without secrets; None if it has none.
-
-        Raises:
-            NotFound: No such application or endpoint.
-        """
+        """How an endpoint's tokens are obtained, without secrets; None if it has none."""
         endpoint = self._endpoints.endpoint(project_id, app, name)
         return grant_view(grant_of(project_id, endpoint, self._vault)) if endpoint.oauth else None
 
@@ -81,7 +79,6 @@ class EndpointGates:
         """Say how an endpoint's tokens are obtained.
 
         Raises:
-            NotFound: No such application or endpoint.
             Unprocessable: It could not be right.
         """
         known = self._allowed(project_id, rights)
@@ -112,11 +109,7 @@ class EndpointGates:
         self._endpoints.change(project_id, app, name, change)
 
     def certificate(self, project_id: str, app: str, name: str) -> Mapping[str, object] | None:
-        """The certificate that an endpoint's requests are sent with, as it may be told; None if there is none.
-
-        Raises:
-            NotFound: No such application or endpoint.
-        """
+        """The certificate that an endpoint's requests are sent with, as it may be told; None if there is none."""
         found = self._endpoints.endpoint(project_id, app, name).certificate
         if found is None:
             return None
@@ -126,7 +119,6 @@ class EndpointGates:
         """Say with which certificate an endpoint's requests are sent.
 
         Raises:
-            NotFound: No such application or endpoint.
             Unprocessable: It could not be used.
         """
         there = self._endpoints.endpoint(project_id, app, name)

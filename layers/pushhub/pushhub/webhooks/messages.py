@@ -76,6 +76,8 @@ def engine_span(window: Window) -> Span:
 class WebhooksMessages:
     """The messages of applications. They are named by the hub's id or the producer's own.
 
+    Methods raise ``NotFound`` for what is not there.
+
     Args:
         applications: Finds applications.
         log: Lists messages.
@@ -106,11 +108,7 @@ class WebhooksMessages:
         self._clock = clock
 
     def page(self, project_id: str, app: str, window: Window, query: MessageQuery) -> Page[ListedMessage]:
-        """A page of an application's messages.
-
-        Raises:
-            NotFound: No such application.
-        """
+        """A page of an application's messages."""
         application = found_application(self._applications, project_id, app)
         found = self._log.messages(project_id, application.app_id, engine_span(window))
         return page_of(
@@ -121,11 +119,7 @@ class WebhooksMessages:
         )
 
     def message(self, project_id: str, app: str, name: str) -> ListedMessage:
-        """One message.
-
-        Raises:
-            NotFound: No such application, or it has no such message.
-        """
+        """One message."""
         return self.of(found_application(self._applications, project_id, app), name)
 
     def of(self, application: Application, name: str) -> ListedMessage:
@@ -143,11 +137,7 @@ class WebhooksMessages:
         return found
 
     def redaction(self, project_id: str, app: str) -> Redaction:
-        """What is redacted when an application's payloads are shown.
-
-        Raises:
-            NotFound: No such application.
-        """
+        """What is redacted when an application's payloads are shown."""
         return found_application(self._applications, project_id, app).fields.redaction
 
     def payload(
@@ -189,20 +179,12 @@ class WebhooksMessages:
         return stored
 
     def expunge(self, project_id: str, app: str, name: str) -> None:
-        """Erase the bytes of a message; it is no longer attempted, but stays listed.
-
-        Raises:
-            NotFound: No such application or message.
-        """
+        """Erase the bytes of a message; it is no longer attempted, but stays listed."""
         application = found_application(self._applications, project_id, app)
         self._expunge(application, self.of(application, name))
 
     def expunge_all(self, project_id: str, app: str, names: Sequence[str]) -> dict[str, bool]:
-        """Erase the bytes of several messages. Returns whether each had any, by its id or its producer's own.
-
-        Raises:
-            NotFound: No such application.
-        """
+        """Erase the bytes of several messages. Returns whether each had any, by its id or its producer's own."""
         application = found_application(self._applications, project_id, app)
         return {name: self._expunge_if_there(application, name) for name in names}
 

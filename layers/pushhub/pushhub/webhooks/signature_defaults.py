@@ -30,6 +30,8 @@ STANDARD: Mapping[str, Any] = {"preset": "standard-webhooks"}
 class SignatureDefaults:
     """Shows and sets how endpoints are signed: each by itself, by application, and by project.
 
+    Methods raise ``NotFound`` for what is not there.
+
     Applications and endpoints are named by id or uid.
 
     Args:
@@ -62,11 +64,7 @@ class SignatureDefaults:
         self._clock = clock
 
     def of_endpoint(self, project_id: str, app: str, name: str) -> Mapping[str, Any]:
-        """The schemes that sign an endpoint's requests, as shown to their owner, and whose they are.
-
-        Raises:
-            NotFound: No such application or endpoint.
-        """
+        """The schemes that sign an endpoint's requests, as shown to their owner, and whose they are."""
         return self._shown(self._endpoints.endpoint(project_id, app, name))
 
     def set_of_endpoint(
@@ -75,7 +73,6 @@ class SignatureDefaults:
         """Replace the schemes that sign an endpoint's requests; returns them as shown to their owner.
 
         Raises:
-            NotFound: No such application or endpoint.
             Unprocessable: One has no secret, or does not go together with the endpoint's URL or headers.
         """
         return self._shown(
@@ -94,20 +91,12 @@ class SignatureDefaults:
         return {FIELD: schemes_view(schemes, now), "inheritedFrom": "application" if of_application else "project"}
 
     def of_application(self, project_id: str, app: str) -> Mapping[str, Any]:
-        """The schemes that an application's endpoints inherit.
-
-        Raises:
-            NotFound: No such application.
-        """
+        """The schemes that an application's endpoints inherit."""
         schemes = found_application(self._applications, project_id, app).signatures
         return {FIELD: schemes_view(schemes, self._clock.now())}
 
     def set_of_application(self, project_id: str, app: str, schemes: tuple[Scheme, ...]) -> Mapping[str, Any]:
-        """Replace the schemes that an application's endpoints inherit; none for those of the project.
-
-        Raises:
-            NotFound: No such application.
-        """
+        """Replace the schemes that an application's endpoints inherit; none for those of the project."""
         app_id = found_application(self._applications, project_id, app).app_id
         self._note(project_id, app_id, schemes)
 

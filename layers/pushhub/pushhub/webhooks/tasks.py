@@ -91,7 +91,7 @@ class Worker(Protocol):
 
 
 class Tasks:
-    """The tasks of projects.
+    """The tasks of projects. Methods raise ``NotFound`` for what is not there.
 
     Args:
         store: Where they are kept.
@@ -172,11 +172,7 @@ class Tasks:
         return task
 
     def task(self, project_id: str, task_id: str) -> Task:
-        """A task.
-
-        Raises:
-            NotFound: There is none.
-        """
+        """A task."""
         found = self._store.task(project_id, task_id) if is_id(Kind.TASK, task_id) else None
         if found is None:
             raise not_found()
@@ -204,7 +200,6 @@ class Tasks:
         """Cancel a task; what it sent stays sent. Its worker notices before the next part.
 
         Raises:
-            NotFound: There is none.
             Refused: It has already ended (409).
             Unavailable: It kept changing concurrently.
         """
