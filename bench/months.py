@@ -10,7 +10,8 @@ At rest means without any message. Counted from the template with its defaults: 
 keys, the secret, receives of the queues that start functions (Lambda reads each with five long polls of 20 seconds),
 the delivery report (two workers, four minutes) on one night of 28, sweep's look at the records on the others, and what
 the runs by the clock call and take, metered on empty tables over an hour; wake's pulses among them, each of which is a
-run of records. Not counted: free tiers other than that of alarms, the storage of what is left, data out.
+run of records. With messages, the report is made each night, which is in the last table. Not counted: free tiers other
+than that of alarms, the storage of what is left, data out.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from glue_jobs.delivery_report.list_prices import PRICES
@@ -45,6 +46,7 @@ POLLERS = 5
 LONG_POLL_S = 20
 REPORT_S = 240
 """How long the delivery report takes, of which two minutes are starting."""
+REPORT = "the report"
 RECORDS, NIGHT_S = "records", 86_400
 BATCHES = ((100, 10), (31, 3), (10, 1), (1, 1))
 """Messages of the stream in a run of dispatch, messages of the queue in a run of push."""
@@ -71,10 +73,15 @@ def standing() -> Iterator[tuple[str, str, float]]:
     read = [each for each in mappings if "ScalingConfig" in each["Properties"]]
     receives = len(read) * POLLERS * MONTH_S / LONG_POLL_S
     yield "empty receives", f"{len(read)} queues", receives * PRICES["sqs_standard_request"]
-    (job,) = (each["Properties"] for each in resources.values() if each["Type"] == "AWS::Glue::Job")
-    price = PRICES["glue_flex_dpu_hour" if job.get("ExecutionClass") == "FLEX" else "glue_dpu_hour"]
     runs = MONTH_S / NIGHT_S / (LONGEST_MS / 1000 / NIGHT_S + 1)
-    yield "the report", f"{runs:.1f} runs of {REPORT_S} s", 2 * REPORT_S / 3_600 * runs * price
+    yield REPORT, f"{runs:.1f} runs of {REPORT_S} s", runs * report()
+
+
+def report() -> float:
+    """What a run of the delivery report costs."""
+    (job,) = (each["Properties"] for each in deployed().values() if each["Type"] == "AWS::Glue::Job")
+    price = PRICES["glue_flex_dpu_hour" if job.get("ExecutionClass") == "FLEX" else "glue_dpu_hour"]
+    return 2 * REPORT_S / 3_600 * price
 
 
 def clocked(made: Bench) -> Iterator[tuple[str, str, float]]:
@@ -165,6 +172,13 @@ def main() -> None:
         made.hub.s3.put_object(Bucket=RECORDS, Key=DECIDED, Body=json.dumps(tomorrow).encode())
         idle = [*standing(), *clocked(made), *pulses(made), *quiet_nights(made)]
         prices = by_batch(made, options.rounds)
+    parts = counted(idle, prices)
+    print("\n\n".join(parts))
+    save(options.save, "What a hub costs a month", __doc__ or "", *parts)
+
+
+def counted(idle: Sequence[tuple[str, str, float]], prices: Mapping[tuple[int, int], float]) -> list[str]:
+    """The tables."""
     rest = sum(dollars for _, _, dollars in idle)
     rows = [[name, count, f"{dollars:.2f}"] for name, count, dollars in idle]
     at_rest = table(["at rest", "counted", "$ a month"], [*rows, ["all", "", f"{rest:.2f}"]])
@@ -172,17 +186,17 @@ def main() -> None:
         ["messages in a run of dispatch", "of push", "$ a million"],
         [[str(one), str(other), f"{price:.2f}"] for (one, other), price in prices.items()],
     )
+    # Where there are messages each day, each night has its report.
+    nightly = MONTH_S / NIGHT_S * report() - sum(dollars for name, _, dollars in idle if name == REPORT)
     months = []
     for count, batch in MONTHS:
         moved = count / 1e6 * prices[batch]
-        whole = rest + moved
+        whole = rest + nightly + moved
         shares = f"{prices[batch]:.2f}", f"{whole:,.2f}", f"{whole / count * 1e6:,.2f}"
         months.append([f"{count:,}", f"{batch[0]}/{batch[1]}", *shares])
     head = ["messages a month", "batches", "$ a million", "$ a month, with rest", "$ a million, with rest"]
     monthly = table(head, months)
-    parts = ["## At rest", at_rest, "## By how full batches are", full, "## By messages a month", monthly]
-    print("\n\n".join(parts))
-    save(options.save, "What a hub costs a month", __doc__ or "", *parts)
+    return ["## At rest", at_rest, "## By how full batches are", full, "## By messages a month", monthly]
 
 
 if __name__ == "__main__":

@@ -111,6 +111,18 @@ def test_trouble_with_revoked_tokens_does_not_keep_what_idles_open(world: Notifi
     assert world.sockets.closed == ["a"]
 
 
+def test_nobody_is_asked_for_who_idles_while_nobody_is_connected(world: NotificationWorld) -> None:
+    # Given that asking who idles would fail
+    world._plan = FaultPlan(Fault.FAILS, of="connections.idle")
+    world.start()
+    # When nobody is connected, then the run does not ask
+    world.idle.run(lambda: 60_000)
+    # And does as soon as somebody is
+    world.connect("a")
+    with pytest.raises(Unavailable):
+        world.idle.run(lambda: 60_000)
+
+
 def test_a_token_is_good_for_a_year_at_most(world: NotificationWorld) -> None:
     claims = world.subscribers.verify(world.token(minutes=525_600_000))
     assert claims.expires_at - claims.issued_at == 365 * 86_400

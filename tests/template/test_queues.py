@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from typing import Any
 
+import botocore.model
+import botocore.session
 import pytest
 from tests.template.cloudformation import ROOT, Resource, function_of, of_type, parameter, references, resources, source
 
@@ -46,6 +49,32 @@ def test_dead_letters_are_kept_14_days_in_a_queue_that_belongs_to_one_source(nam
     assert QUEUES[name]["MessageRetentionPeriod"] == FOURTEEN_DAYS_S
     sources = [each for each in WORK_QUEUES.values() if references(each["RedrivePolicy"]) == {name}]
     assert len(sources) <= 1
+
+
+def test_dead_letters_can_be_moved_back_as_the_runbook_says() -> None:
+    """What AWS asks for of ``start-message-move-task``, which neither the emulator nor moto has
+    (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html).
+    """
+    # Given the queues whose messages the runbook moves back, and its command
+    section = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8").split("\n## Redrive\n")[1]
+    named, command = section.split("hold unchanged work orders", 1)
+    moved = {*re.findall(r"`(\w+DeadLetters)`", named), "NotifyDeadLetters"}
+    words = command.split("aws sqs start-message-move-task ", 1)[1].split("```")[0]
+    # Then these are all that are dead letters of a queue: for others, a move would need a destination
+    assert moved == {each["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0] for each in WORK_QUEUES.values()}
+    for name in moved:
+        # Each goes back to one queue, the one that it came from, of the same kind, and no policy is in the way
+        (origin,) = (each for each in WORK_QUEUES.values() if references(each["RedrivePolicy"]) == {name})
+        assert origin.get("FifoQueue", False) == QUEUES[name].get("FifoQueue", False)
+        assert not {"RedriveAllowPolicy", "RedrivePolicy"} & QUEUES[name].keys()
+    # And the command is one that SQS has, with what it needs
+    model = botocore.session.get_session().get_service_model("sqs")
+    operation = model.shape_for("StartMessageMoveTaskRequest")
+    assert isinstance(operation, botocore.model.StructureShape)
+    given = {each.replace("-", "").lower() for each in re.findall(r"--([\w-]+)", words.split("$(")[0])}
+    assert given == {each.lower() for each in operation.required_members} == {"sourcearn"}
+    # And no policy of a queue refuses it
+    assert not of_type("AWS::SQS::QueuePolicy")
 
 
 @pytest.mark.parametrize(

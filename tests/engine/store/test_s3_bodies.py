@@ -15,7 +15,7 @@ from tests.cloud.aws_services import Intercepted
 from tests.contract.samples import PROJECT
 from tests.fakes import FakeClock
 
-from pushhub.base.errors import Unavailable
+from pushhub.base.errors import MessageNotFound, Unavailable
 from pushhub.engine.store.s3_bodies import S3BodyStore
 
 NOVEMBER_21 = 1_795_305_599_999
@@ -83,3 +83,33 @@ def test_an_answer_that_breaks_off_is_unavailable(bench: Bench) -> None:
     bench.client.next("get_object", breaks_off)
     with pytest.raises(Unavailable, match="s3:GetObject"):
         bench.store.get(ref)
+
+
+def test_bodies_are_had_back_from_their_versions_as_the_runbook_says(bench: Bench) -> None:
+    """The procedure below "Bodies that were removed or written over" of docs/operations.md, call by call."""
+    # Given versions (``BodyVersionsDays``), bodies that somebody removed, and one that was written over by an erasure
+    s3 = bench.client
+    s3.put_bucket_versioning(Bucket=aws.BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    now = FakeClock().now()
+    (removed,) = bench.store.put(PROJECT, [b"removed"], now)
+    (kept, expunged) = bench.store.put(PROJECT, [b"kept", b"expunged"], now)
+    s3.delete_object(Bucket=aws.BUCKET, Key=removed.key)
+    bench.store.erase(expunged)
+    with pytest.raises(MessageNotFound):
+        bench.store.get(removed)
+    # When the delete markers of the project's folder are removed
+    found = s3.list_object_versions(Bucket=aws.BUCKET, Prefix=f"bodies/{PROJECT}/")
+    markers = [(each["Key"], each["VersionId"]) for each in found["DeleteMarkers"] if each["IsLatest"]]
+    assert [key for key, _ in markers] == [removed.key]
+    for key, version in markers:
+        s3.delete_object(Bucket=aws.BUCKET, Key=key, VersionId=version)
+    # Then what was removed is there again, and what was written over is not yet
+    assert (bench.store.get(removed), bench.store.get(kept)) == (b"removed", b"kept")
+    with pytest.raises(MessageNotFound):
+        bench.store.get(expunged)
+    # And when its version before is copied, it is as it was
+    (former,) = (each["VersionId"] for each in found["Versions"] if each["Key"] == kept.key and not each["IsLatest"])
+    s3.copy_object(
+        Bucket=aws.BUCKET, Key=kept.key, CopySource={"Bucket": aws.BUCKET, "Key": kept.key, "VersionId": former}
+    )
+    assert (bench.store.get(kept), bench.store.get(expunged)) == (b"kept", b"expunged")

@@ -60,8 +60,9 @@ class IdleConnections:
 
     def run(self, remaining_ms: Callable[[], int]) -> None:
         """Check every connection that is due, as time allows; the others are still due in the next run."""
-        self._close_revoked(remaining_ms)
-        due = self._connections.kept.idle(self._clock.now(), _MOST)
+        # Whoever has just seen that nobody is connected need not ask who idles: on most hubs, most minutes are so.
+        nobody = self._close_revoked(remaining_ms)
+        due = [] if nobody else self._connections.kept.idle(self._clock.now(), _MOST)
         checked = closed = failed = 0
         for start in range(0, len(due), _AT_A_TIME):
             if remaining_ms() < _DEADLINE_MARGIN_MS:
@@ -83,14 +84,18 @@ class IdleConnections:
         except Unavailable:
             return "failed"
 
-    def _close_revoked(self, remaining_ms: Callable[[], int]) -> None:
+    def _close_revoked(self, remaining_ms: Callable[[], int]) -> bool:
         """Close connections of consumers whose token became invalid because the project's token it was issued with was
         revoked, or whose project is suspended.
+
+        Returns:
+            Whether there are no connections at all.
         """
         good: dict[tuple[str, str], bool] = {}
-        closed = 0
+        closed, nobody = 0, True
         try:
             for connection in self._connections.kept.everyone():
+                nobody = False
                 if remaining_ms() < _REVOKED_MARGIN_MS:
                     # The others come earlier in a later run, as connections are read in the order they are due.
                     break
@@ -103,8 +108,10 @@ class IdleConnections:
                     closed += 1
         except Unavailable as error:
             self._telemetry.event("revoked_unchecked", operation=error.operation)
+            nobody = False
         if closed:
             self._telemetry.event("revoked_closed", closed=closed)
+        return nobody
 
     def _check(self, connection: Connection) -> bool:
         """Check one connection; returns whether it was removed."""
