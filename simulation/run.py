@@ -8,7 +8,8 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -63,6 +64,7 @@ class Plan:
         rate: Posts per hour of each producer.
         only: Names of the storms and producers that take part; None for all.
         calm: Whether nothing goes wrong but what endpoints and owners do.
+        talk: Whether the documents are talked through at the end.
     """
 
     seed: int
@@ -71,6 +73,7 @@ class Plan:
     rate: float = 12.0
     only: frozenset[str] | None = None
     calm: bool = False
+    talk: bool = True
 
     def takes(self, name: str) -> bool:
         """Whether a storm or a producer takes part."""
@@ -120,15 +123,37 @@ class Result:
         ]
 
 
-def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], None] = lambda _: None) -> Result:
-    """Run a plan.
+@dataclass(frozen=True)
+class Scene:
+    """A world in which everything has ended, and who watched.
 
-    Args:
-        plan: What to run.
-        keep_lines: Whether the trace is kept.
-        progress: Told now and then how far it is.
+    Attributes:
+        account: The account.
+        world: The world.
+        truth: What was written.
+        lost: What the sweeper found.
+        storms: The storms that took part.
+        actors: Who took part.
     """
-    began = time.perf_counter()
+
+    account: Account
+    world: World
+    truth: Truth
+    lost: Lost
+    storms: list[Storm]
+    actors: list[str]
+
+    def broken(self) -> list[Violation]:
+        """Every promise that was not kept."""
+        violations = [*self.world.check(), *self.world.talked.violations, *_conservation(self.truth)]
+        return [*violations, *_queues(self.account), *self.lost.violations()]
+
+
+@contextmanager
+def played(
+    plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], None] = lambda _: None
+) -> Iterator[Scene]:
+    """A plan's hours of traffic and faults, and the good weather that follows; nothing is judged."""
     seed = f"{plan.world}/{plan.seed}"
     functions = [each.name for each in stack().functions]
     storms = [] if plan.calm else forecast(seed, plan.hours, functions, PURGEABLE)
@@ -159,10 +184,24 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
                 f"{world.open()} open"
             )
         _settle(account, world, progress)
-        _talk(account, world)
-        violations = [*world.check(), *world.talked.violations, *_conservation(truth)]
-        violations += [*_queues(account), *lost.violations()]
-        figures = _figures(account, truth)
+        yield Scene(account, world, truth, lost, storms, actors)
+
+
+def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], None] = lambda _: None) -> Result:
+    """Run a plan.
+
+    Args:
+        plan: What to run.
+        keep_lines: Whether the trace is kept.
+        progress: Told now and then how far it is.
+    """
+    began = time.perf_counter()
+    with played(plan, keep_lines=keep_lines, progress=progress) as scene:
+        account, world = scene.account, scene.world
+        if plan.talk:
+            _talk(account, world)
+        violations = scene.broken()
+        figures = _figures(account, scene.truth)
         figures["judged"] = world.judgement.judged
         figures["judged in talks"] = world.talked.judged
         figures.update({f"gates {name}": count for name, count in world.happened.items()})
@@ -173,8 +212,8 @@ def simulate(plan: Plan, *, keep_lines: bool = False, progress: Callable[[str], 
         plan=plan,
         violations=violations,
         fingerprint=fingerprint,
-        parts=[*(each.name for each in storms), *actors],
-        storms=storms,
+        parts=[*(each.name for each in scene.storms), *scene.actors],
+        storms=scene.storms,
         simulated_hours=hours,
         seconds=time.perf_counter() - began,
         figures=figures,

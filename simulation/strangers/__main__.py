@@ -1,13 +1,15 @@
 """Does the simulator notice changes that a seed chose? ``make sabotage`` tries some (docs/simulation.md).
 
-Each change is tried in a process of its own, in the worlds whose runs reach the changed statement. What no run reaches
-is counted and not tried. ``--known`` tries defects that people chose in the same way, from the diffs in ``known/``.
+Each change is tried in a process of its own, in the worlds that fit it: its protocol's own, and those whose runs reach
+the changed statement most often. What no run reaches is counted and not tried. ``--known`` tries defects that people
+chose in the same way, from the diffs in ``known/``.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import json
 import os
 import random
@@ -17,81 +19,30 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from simulation.strangers.changes import places
 from simulation.strangers.diffs import Known, known
+from simulation.strangers.forked import Forks, serve
 from simulation.strangers.installed import Marks, change, put_back, watch
+from simulation.strangers.notice import KEPT, digest_of, noticed_by, python
+from simulation.strangers.tables import LAYER, NOTICED, ROOT, Candidate, Outcome, part, source, tables
 
-ROOT = Path(__file__).parents[2]
-LAYER = ROOT / "layers" / "pushhub"
-LONGEST_S = 120
-"""Seconds of CPU for a run with a change; a hub that never comes to rest is a change that was found."""
-
-LONGEST_TESTS_S = 600
-"""Seconds for the tests of a package with a change."""
+LONGEST_S, TIMES_LONGER = 20, 6
+"""Seconds of CPU for a run with a change, and how often those that it takes without; the larger counts. A hub that
+never comes to rest is a change that was found.
+"""
 
 NOT_THE_AIM = re.compile(r"\.(wire|api)\b|\.wiring$")
 """Formats, routes and construction: the simulator's aim are use cases, rules and stores."""
 
-NOTICED = frozenset({"found", "stopped", "endless"})
-
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A change that may be tried.
-
-    Attributes:
-        module: Name of the module.
-        number: Of its place there.
-        operator: What is done there.
-        line: Of the statement.
-        of_module: Whether the statement is the module's own.
-    """
-
-    module: str
-    number: int
-    operator: str
-    line: int
-    of_module: bool
-
-    @property
-    def name(self) -> str:
-        """What it can be asked for by (``--these``)."""
-        return f"{self.module}#{self.number}"
-
-    def told(self) -> str:
-        """The statement, and what the change makes of it."""
-        source = _source(self.module)
-        tree = ast.parse(source)
-        place = places(tree)[self.number]
-        before = _line(place.statement)
-        place.make()
-        after = {"dropped call": "", "swapped calls": "after the next"}.get(self.operator, _line(place.statement))
-        return before + (f" -> {after}" if after else "")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a change.
-
-    Attributes:
-        verdict: ``found``, ``stopped`` (the run ended in an error), ``endless``, ``tests`` (they noticed it, and the
-            simulator did not), ``lived``, or ``no effect``: all runs did exactly what they do without it.
-        by: The rules that it broke, the error, or the worlds that it lived in.
-    """
-
-    candidate: Candidate
-    verdict: str
-    by: str
 
 
 @dataclass
@@ -99,12 +50,16 @@ class Reached:
     """What the runs of a world do as the code is.
 
     Attributes:
-        lines: Modules and lines that they reach.
+        lines: How often they reach a line of a module.
+        modules: How often they reach any of a module.
         digests: Of all that each of them did.
+        seconds: Of CPU that each of them took.
     """
 
-    lines: set[tuple[str, int]] = field(default_factory=set)
+    lines: dict[tuple[str, int], int] = field(default_factory=dict)
+    modules: Counter[str] = field(default_factory=Counter)
     digests: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
 
 
 def candidates(parts: Sequence[str], *, all_of_it: bool = True) -> list[Candidate]:
@@ -117,18 +72,9 @@ def candidates(parts: Sequence[str], *, all_of_it: bool = True) -> list[Candidat
         left_out = not all_of_it and NOT_THE_AIM.search(module)
         if path.name == "__init__.py" or not module.startswith(tuple(parts)) or left_out:
             continue
-        for number, place in enumerate(places(ast.parse(_source(module)))):
+        for number, place in enumerate(places(ast.parse(source(module)))):
             found.append(Candidate(module, number, place.operator, place.line, place.of_module))
     return found
-
-
-@cache
-def _source(module: str) -> str:
-    return (LAYER / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
-
-
-def _line(statement: ast.stmt) -> str:
-    return ast.unparse(statement).splitlines()[0]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -142,7 +88,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seeds", type=int, default=2, help="runs of each world; and one in which nothing goes wrong")
     parser.add_argument("--least", type=float, default=0, help="percent of what had an effect that must be found")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="runs at a time")
-    parser.add_argument("--tests", action="store_true", help="let the package's tests try what the simulator missed")
+    parser.add_argument("--tests", action="store_true", help="let tests that reach it try what the simulator missed")
+    parser.add_argument("--fitting", type=int, default=3, help="worlds that a change is tried in, those that fit best")
+    parser.add_argument("--into", default="", help="a file that is added to; what it tells of is not tried again")
     parser.add_argument("--these", default="", help="names of changes, or a file in which an earlier run told of them")
     parser.add_argument("--known", default="", help="names of known defects, or 'all', or so many that --seed draws")
     parser.add_argument("--no-calm", action="store_true", help="without the runs in which nothing goes wrong")
@@ -153,7 +101,11 @@ def main(arguments: Sequence[str]) -> int:
         help="beginnings of modules' names, with commas between; formats, routes and wiring only where named in full",
     )
     parser.add_argument("--run", help=argparse.SUPPRESS)
+    parser.add_argument("--forks", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
+    if given.forks:
+        serve(sys.stdin, sys.stdout, _run)
+        return 0
     if given.run:
         return _run(**json.loads(given.run))
     if given.known:
@@ -176,28 +128,64 @@ def _strangers(given: argparse.Namespace) -> int:
     hit = [each for each in drawn if _worlds(each, reached)]
     print(f"{len(drawn)} changes, {len(hit)} of them reached; trying {min(given.most, len(hit))}", flush=True)
     _tell_reach(drawn, hit)
-    outcomes: list[Outcome] = []
+    kept = _Kept(given.into)
+    # Those drawn before the last that is tried but reached by no run belong to the sample.
+    sample = drawn[: drawn.index(hit[: given.most][-1]) + 1] if hit else []
 
     def tried(each: Candidate) -> Outcome | None:
+        if each.name in kept.before:
+            return Outcome(each, *kept.before[each.name])
+        if not _worlds(each, reached):
+            return kept.add(Outcome(each, "not reached", ""))
         if time.monotonic() - began > given.minutes * 60:
             return None
-        return _tried(each, plans, reached, tests=given.tests)
+        return kept.add(_tried(each, plans, reached, given.fitting, forks))
 
-    with ThreadPoolExecutor(given.processes) as pool:
-        for outcome in filter(None, pool.map(tried, hit[: given.most])):
-            outcomes.append(outcome)
-            print(_told(outcome), flush=True)
-    print("\n".join(_table(outcomes)))
-    effective = [each for each in outcomes if each.verdict != "no effect"]
+    # Forks do one at a time.
+    made = Forks() if given.processes == 1 else nullcontext()
+    with made as forks, ThreadPoolExecutor(given.processes) as pool:
+        outcomes = [*filter(None, pool.map(tried, sample))]
+    if given.tests:
+        missed = [each for each in outcomes if each.verdict in {"lived", "no effect"} and each.name not in kept.asked]
+        outcomes = [each for each in outcomes if each not in missed]
+        for each in missed:
+            test = noticed_by(each.candidate)
+            outcomes.append(kept.add(Outcome(each.candidate, "tests", test) if test else each, asked=True))
+    print("\n".join(tables(outcomes)))
+    effective = [each for each in outcomes if each.verdict not in {"no effect", "not reached"}]
     noticed = sum(each.verdict in NOTICED for each in effective)
     return 0 if noticed * 100 >= given.least * len(effective) else 1
+
+
+class _Kept:
+    """What came of changes, told as it is known, and kept in a file if one is named."""
+
+    def __init__(self, file: str) -> None:
+        self.before: dict[str, tuple[str, str]] = {}
+        self.asked: set[str] = set()
+        self._file = Path(file) if file else None
+        if self._file and self._file.exists():
+            for line in self._file.read_text().splitlines():
+                told = json.loads(line)
+                self.before[told["name"]] = (told["verdict"], told["by"])
+                self.asked |= {told["name"]} if told["asked"] else set()
+
+    def add(self, outcome: Outcome, *, asked: bool = False) -> Outcome:
+        """Tell of one more; ``asked`` if tests have been, too."""
+        if outcome.verdict != "not reached":
+            print(outcome.told(), flush=True)
+        if self._file:
+            told = {"name": outcome.name, "verdict": outcome.verdict, "by": outcome.by, "asked": asked}
+            with self._file.open("a") as file:
+                file.write(json.dumps(told) + "\n")
+        return outcome
 
 
 def _plans(hours: float, seeds: int, only: set[str], *, calm: bool) -> dict[str, list[Json]]:
     """The runs of each world: some with faults, and a short, busy one without."""
     from simulation.run import WORLDS  # noqa: PLC0415 (a run with a change imports it later)
 
-    busy = {"seed": 1, "hours": min(0.25, hours), "rate": 60.0, "calm": True}
+    busy = {"seed": 1, "hours": min(0.1, hours), "rate": 30.0, "calm": True, "talk": False}
     return {
         world: [
             *({"world": world, "seed": seed, "hours": hours} for seed in range(1, seeds + 1)),
@@ -209,81 +197,79 @@ def _plans(hours: float, seeds: int, only: set[str], *, calm: bool) -> dict[str,
 
 
 def _tell_reach(drawn: Sequence[Candidate], hit: Sequence[Candidate]) -> None:
-    packages, those = Counter(_part(each.module) for each in drawn), Counter(_part(each.module) for each in hit)
+    packages, those = Counter(part(each.module) for each in drawn), Counter(part(each.module) for each in hit)
     print("reached: " + ", ".join(f"{name} {those[name]} of {count}" for name, count in sorted(packages.items())))
 
 
-def _part(module: str) -> str:
-    """A package's rules, stores, or use cases."""
-    _, package, *inner = module.split(".")
-    return f"{package}.{inner[0]}" if len(inner) > 1 else f"{package}, use cases"
-
-
 def _worlds(candidate: Candidate, reached: Mapping[str, Reached]) -> list[str]:
-    """The worlds that reach a change, its own first; what a module itself states is reached with the module."""
+    """The worlds that reach a change, its own first, then those that do so most often; what a module itself states is
+    reached with the module.
+    """
     [package, *_] = candidate.module.split(".")[1:]
-    hits = [
-        world
+    line = (candidate.module, candidate.line)
+    hits = {
+        world: found.modules[candidate.module] if candidate.of_module else found.lines.get(line, 0)
         for world, found in reached.items()
-        if (candidate.module, candidate.line) in found.lines
-        or (candidate.of_module and any(module == candidate.module for module, _ in found.lines))
-    ]
-    return sorted(hits, key=lambda world: (world != package, world))
+    }
+    return sorted(filter(hits.get, hits), key=lambda world: (world != package, -hits[world], world))
 
 
 def _reached(plans: Mapping[str, list[Json]], processes: int) -> dict[str, Reached]:
-    """What the runs of each world do as the code is.
+    """What the runs of each world do as the code is; kept for as long as neither the hub nor the simulator change.
 
     Raises:
         SystemExit: One of them breaks a promise, so nothing could be learnt from changes.
     """
-    reached = {world: Reached() for world in plans}
-    with ThreadPoolExecutor(processes) as pool:
-        whole = [{"plans": own} for own in plans.values()]
-        for world, run in zip(plans, pool.map(_process, whole), strict=True):
-            if run.returncode != 0 or (told := json.loads(run.stdout))["rules"]:
+    code = digest_of([*LAYER.rglob("*.py"), *(ROOT / "simulation").rglob("*.py")])
+
+    def found(world: str) -> Reached:
+        plan = hashlib.sha256(json.dumps(plans[world]).encode()).hexdigest()[:8]
+        file = KEPT / f"{world}-{code}-{plan}.json"
+        if not file.exists():
+            run = _process({"plans": plans[world]})
+            if run.returncode != 0 or json.loads(run.stdout)["rules"]:
                 raise SystemExit(f"without any change, {world} already fails: {run.stdout[:300]}{run.stderr[-500:]}")
-            reached[world].lines = {(module, line) for module, line in told["reached"]}
-            reached[world].digests = told["digests"]
-    return reached
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(run.stdout)
+        told = json.loads(file.read_text())
+        lines = {(module, line): count for module, line, count in told["reached"]}
+        modules: Counter[str] = Counter()
+        for (module, _), count in lines.items():
+            modules[module] += count
+        return Reached(lines, modules, told["digests"], told["seconds"])
+
+    with ThreadPoolExecutor(processes) as pool:
+        return dict(zip(plans, pool.map(found, plans), strict=True))
 
 
 def _tried(
-    candidate: Candidate, plans: Mapping[str, list[Json]], reached: Mapping[str, Reached], *, tests: bool
+    candidate: Candidate,
+    plans: Mapping[str, list[Json]],
+    reached: Mapping[str, Reached],
+    fitting: int,
+    forks: Forks | None,
 ) -> Outcome:
-    worlds = _worlds(candidate, reached)
-    same = True
-    for world in worlds:
-        run = _process({"plans": plans[world], "module": candidate.module, "number": candidate.number})
-        if run.returncode != 0:
-            return Outcome(candidate, "stopped", (run.stderr.strip().splitlines() or ["?"])[-1][:120])
-        told = json.loads(run.stdout)
-        if told["endless"]:
-            return Outcome(candidate, "endless", world)
-        if told["rules"]:
-            return Outcome(candidate, "found", f"{world}: {', '.join(told['rules'])}")
-        same = same and told["digests"] == reached[world].digests
-    if same:
-        return Outcome(candidate, "no effect", ", ".join(worlds))
-    if tests and (test := _by_tests(candidate)):
-        return Outcome(candidate, "tests", test)
-    return Outcome(candidate, "lived", ", ".join(worlds))
-
-
-def _by_tests(candidate: Candidate) -> str:
-    """The test that notices a change, of those of its package; empty if none does."""
-    package = ROOT / "tests" / candidate.module.split(".")[1]
-    script = (
-        "import sys, pytest; from simulation.strangers.installed import change; "
-        f"change({candidate.module!r}, {candidate.number}); "
-        f"sys.exit(pytest.main(['-x', '-q', '-p', 'no:cacheprovider', '--no-header', {str(package)!r}]))"
-    )
-    try:
-        run = _python(["-c", script], LONGEST_TESTS_S)
-    except subprocess.TimeoutExpired:
-        return "did not end"
-    found = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
-    return str([*found, "?"][0]) if run.returncode else ""
+    """Run the worlds that fit a change, first all of them with faults, until one breaks a promise."""
+    worlds = _worlds(candidate, reached)[:fitting]
+    order = [(world, number) for number in range(max(map(len, plans.values()))) for world in worlds]
+    what = {
+        "plans": [plans[world][number] for world, number in order],
+        "limits": [max(LONGEST_S, TIMES_LONGER * reached[world].seconds[number]) for world, number in order],
+        "module": candidate.module,
+        "number": candidate.number,
+    }
+    if (run := forks.run(what) if forks and not candidate.of_module else None) is None:
+        alone = _process(what)
+        run = alone.returncode, alone.stdout, alone.stderr
+    code, said, failed = run
+    if code != 0:
+        return Outcome(candidate, "stopped", (failed.strip().splitlines() or ["?"])[-1][:120])
+    told = json.loads(said)
+    if told["endless"] or told["rules"]:
+        world = order[told["at"]][0]
+        return Outcome(candidate, "endless" if told["endless"] else "found", ": ".join([world, *told["rules"][:3]]))
+    same = told["digests"] == [reached[world].digests[number] for world, number in order]
+    return Outcome(candidate, "no effect" if same else "lived", ", ".join(worlds))
 
 
 def _known(which: str, seed: int, processes: int) -> int:
@@ -306,8 +292,8 @@ def _known(which: str, seed: int, processes: int) -> int:
     return 1 if missed else 0
 
 
-MOST_SEEDS = 5
-"""Seeds that a known defect may need."""
+MOST_SEEDS, LONGEST_KNOWN_S = 5, 300
+"""Seeds that a known defect may need, and seconds of CPU for each; also for runs without any change."""
 
 
 def _looked_for(defect: Known) -> tuple[str, bool]:
@@ -327,21 +313,12 @@ def _looked_for(defect: Known) -> tuple[str, bool]:
 
 
 def _process(what: Mapping[str, object]) -> subprocess.CompletedProcess[str]:
-    return _python(["-m", "simulation.strangers", "--run", json.dumps(what)], None)
+    return python(["-m", "simulation.strangers", "--run", json.dumps(what)])
 
 
-def _python(arguments: list[str], timeout_s: float | None) -> subprocess.CompletedProcess[str]:
-    # Compiled modules are kept, but in a place of their own.
-    env = {**os.environ, "PYTHONPYCACHEPREFIX": str(ROOT / "build" / "strangers"), "PYTHONHASHSEED": "0"}
-    env["PYTHONPATH"] = f"{LAYER}{os.pathsep}{ROOT}"
-    env.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=timeout_s, check=False)
-
-
-def _run(*, plans: list[Json], module: str = "", number: int = 0, known: str = "") -> int:
-    """In a process of its own, as JSON: the rules that the first run breaks that breaks any, and of what runs did the
-    digests; without a change what they reach.
+def _run(*, plans: list[Json], module: str = "", number: int = 0, known: str = "", limits: Sequence[float] = ()) -> int:
+    """In a process of its own, as JSON: the rules that the first run breaks that breaks any, its place in ``plans``,
+    and of what runs did the digests; without a change what they reach.
     """
     marks = Marks()
     if module:
@@ -355,10 +332,12 @@ def _run(*, plans: list[Json], module: str = "", number: int = 0, known: str = "
 
     digests: list[str] = []
     rules: list[str] = []
+    seconds: list[float] = []
+    at = 0
 
     def tell(*, endless: bool = False) -> None:
-        told = {"rules": rules, "digests": digests, "endless": endless, "reached": sorted(marks.reached())}
-        sys.stdout.write(json.dumps(told))
+        told = {"rules": rules, "digests": digests, "endless": endless, "reached": marks.reached()}
+        sys.stdout.write(json.dumps({**told, "at": at, "seconds": seconds}))
         sys.stdout.flush()
 
     def too_long(*_: object) -> None:
@@ -366,13 +345,15 @@ def _run(*, plans: list[Json], module: str = "", number: int = 0, known: str = "
         os._exit(0)
 
     signal.signal(signal.SIGPROF, too_long)
-    for plan in plans:
+    for at, plan in enumerate(plans):
         if only := plan.get("only"):
             plan["only"] = frozenset(only)
-        signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
+        signal.setitimer(signal.ITIMER_PROF, limits[at] if limits else LONGEST_KNOWN_S)
+        began = time.process_time()
         with observed() as digest:
             result = simulate(Plan(**plan))
         digests.append(digest.text())
+        seconds.append(time.process_time() - began)
         rules += dict.fromkeys(each.rule for each in result.violations)
         if rules:
             break
@@ -383,40 +364,6 @@ def _run(*, plans: list[Json], module: str = "", number: int = 0, known: str = "
 
 def _named(name: str) -> Known:
     return next(each for each in known() if each.name == name)
-
-
-def _told(outcome: Outcome) -> str:
-    change = outcome.candidate
-    return f"{outcome.verdict:9} {change.name} line {change.line} {change.operator}: {change.told()} ({outcome.by})"
-
-
-def _table(outcomes: Sequence[Outcome]) -> list[str]:
-    columns = ("found", "tests", "lived", "no effect")
-
-    def rows(name: str, of: Sequence[str]) -> Iterator[str]:
-        yield f"\n| {name} | tried | {' | '.join(columns)} |\n|---|{'---|' * (len(columns) + 1)}"
-        for key, tried in sorted(Counter(of).items()):
-            own = [
-                "found" if each.verdict in NOTICED else each.verdict
-                for each, its in zip(outcomes, of, strict=True)
-                if its == key
-            ]
-            yield f"| {key} | {tried} | {' | '.join(str(own.count(each)) for each in columns)} |"
-
-    verdicts = Counter(each.verdict for each in outcomes)
-    effective = len(outcomes) - verdicts["no effect"]
-    simulator = sum(verdicts[each] for each in NOTICED)
-    return [
-        *rows("module", [each.candidate.module.removeprefix("pushhub.") for each in outcomes]),
-        *rows("part", [_part(each.candidate.module) for each in outcomes]),
-        *rows("operator", [each.candidate.operator for each in outcomes]),
-        "\n" + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common()),
-        (
-            f"of {effective} that changed what runs do, the simulator noticed {simulator} "
-            f"({simulator / max(1, effective):.0%}), with tests {simulator + verdicts['tests']} "
-            f"({(simulator + verdicts['tests']) / max(1, effective):.0%})"
-        ),
-    ]
 
 
 if __name__ == "__main__":

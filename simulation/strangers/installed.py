@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, ModuleType
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from simulation.strangers.changes import places
 from simulation.strangers.diffs import Known, changed
+from simulation.strangers.tables import LAYER
 
 Edit = Callable[[str], ast.Module]
 """Makes a tree of a module's text."""
@@ -68,6 +72,57 @@ def change(module: str, number: int) -> None:
     sys.meta_path.insert(0, _Finder(lambda name: edit if name == module else None))
 
 
+class NotInPlace(Exception):
+    """Functions that live already cannot take the change."""
+
+
+Live = Mapping[tuple[str, str, int], Sequence[FunctionType]]
+"""All functions of the hub, by file, name and line; several where one was made more than once."""
+
+
+def live_functions() -> Live:
+    """Import the whole hub, and find its functions."""
+    for path in sorted((LAYER / "pushhub").rglob("*.py")):
+        importlib.import_module(".".join(path.relative_to(LAYER).with_suffix("").parts).removesuffix(".__init__"))
+    found: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(str(LAYER)):
+            code = each.__code__
+            found[code.co_filename, code.co_qualname, code.co_firstlineno].append(each)
+    return found
+
+
+def change_live(live: Live, module: str, number: int) -> None:
+    """Make a change in a module that was imported already: its functions get the code of the changed ones.
+
+    Raises:
+        NotInPlace: It is a change of what the module itself states, or of which names a function shares with others.
+    """
+    file = str(sys.modules[module].__file__)
+    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    before = _codes(compile(tree, file, "exec"))
+    place = places(tree)[number]
+    place.make()
+    after = _codes(compile(ast.fix_missing_locations(tree), file, "exec"))
+    other = [key for key, code in after.items() if before.get(key) != code]
+    if place.of_module or not other or before.keys() - after.keys():
+        raise NotInPlace(module)
+    for qualname, line in other:
+        for function in live.get((file, qualname, line), ()):
+            if function.__code__.co_freevars != after[qualname, line].co_freevars:
+                raise NotInPlace(qualname)
+            function.__code__ = after[qualname, line]
+
+
+def _codes(code: CodeType) -> dict[tuple[str, int], CodeType]:
+    found: dict[tuple[str, int], CodeType] = {}
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            found[each.co_qualname, each.co_firstlineno] = each
+            found |= _codes(each)
+    return found
+
+
 def put_back(defect: Known) -> None:
     """Import the hub with a known defect from now on.
 
@@ -88,7 +143,7 @@ class Marks:
 
     def __init__(self) -> None:
         self.places: list[tuple[str, int]] = []
-        self.hit = bytearray()
+        self.hit: list[int] = []
 
     def add(self, module: str, line: int) -> int:
         """The number of a new mark."""
@@ -96,9 +151,9 @@ class Marks:
         self.hit.append(0)
         return len(self.places) - 1
 
-    def reached(self) -> set[tuple[str, int]]:
-        """Modules and lines."""
-        return {place for place, hit in zip(self.places, self.hit, strict=True) if hit}
+    def reached(self) -> list[tuple[str, int, int]]:
+        """Modules, lines, and how often."""
+        return sorted((*place, hits) for place, hits in zip(self.places, self.hit, strict=True) if hits)
 
 
 def watch() -> Marks:
@@ -138,7 +193,7 @@ def _mark_all(node: ast.AST, module: str, marks: Marks) -> None:
             is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
             is_scope = isinstance(statement, ast.Global | ast.Nonlocal)
             if not (is_docstring or is_scope):
-                mark = ast.parse(f"__reached__[{marks.add(module, statement.lineno)}] = 1").body[0]
+                mark = ast.parse(f"__reached__[{marks.add(module, statement.lineno)}] += 1").body[0]
                 marked.append(ast.copy_location(mark, statement))
             marked.append(statement)
         setattr(node, name, marked)

@@ -205,14 +205,16 @@ def test_a_service_gets_what_it_wants_and_nothing_else() -> None:
     assert hub_rules(replace(sent(1), body=b'{"message": "t", "payload": {"of": "0"}}'), pushed=False) == []
 
 
-def webhook_rules(*requests: tuple[float, int], wait_s: int = 0, body: bytes = b'{"n":1}') -> list[str]:
+def webhook_rules(
+    *requests: tuple[float, int], wait_s: int = 0, body: bytes = b'{"n":1}', posted: str = "1", app: int = 0
+) -> list[str]:
     judgement = Judgement()
     model = webhooks.Webhooks({"e": webhooks.Endpoint(0, [])}, judgement, Faults(), clocks_s=0, ends=200_000 * SECOND)
     seen = [
         Request(round(at * SECOND), round(at * SECOND) + 100_000, "e", "1", body, status, wait_s)
         for at, status in requests
     ]
-    model.judge([webhooks.Posted(0, {"n": 1}, told(0, 202), "1")], seen, {})
+    model.judge([webhooks.Posted(app, {"n": 1}, told(0, 202), posted)], seen, {})
     return [each.rule for each in judgement.violations]
 
 
@@ -224,6 +226,8 @@ def test_an_endpoint_is_asked_by_the_published_schedule() -> None:
     assert webhook_rules((1, 500), (6, 500)) == ["given up too soon"]
     assert webhook_rules((1, 500), (90, 200)) == ["asked after its time"]
     assert webhook_rules((1, 200), body=b'{"n":2}') == ["other bytes than were posted"]
+    assert webhook_rules((1, 200), posted="2") == ["sent and never posted"]
+    assert webhook_rules((1, 200), app=7) == ["sent to another application"]
 
 
 @pytest.mark.parametrize(("limited", "ordered"), [(True, False), (False, True)])

@@ -8,7 +8,7 @@ import pytest
 from simulation.promises.ironmq import is_taken
 from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told
 from simulation.promises.push import Request
-from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list
+from simulation.promises.shown import Attempt, End, Listed, Shown, ShownPushes, judge_list, judge_settings
 
 
 def asked(at: float, status: int, name: str = "s") -> Request:
@@ -79,6 +79,11 @@ def test_what_was_seen_is_shown(shown: Shown, requests: list[Request]) -> None:
         (replace(PROMISED, ends=[End("s", taken=False)]), [asked(1, 202)], "another end is shown than it had"),
         (replace(SHOWN, content={"n": 1}, posted_content={"n": 2}), REQUESTS, "a message is shown otherwise"),
         (replace(SHOWN, told=Told(0, 1, 404), attempts=[], ends=[]), [], "a message is not found"),
+        (
+            replace(SHOWN, attempts=[MADE[0], replace(MADE[1], by_hand=True)]),
+            REQUESTS,
+            "an attempt is shown as asked for by a person",
+        ),
     ],
 )
 def test_anything_else_is_found(shown: Shown, requests: list[Request], rule: str) -> None:
@@ -108,6 +113,7 @@ ITEMS = [Listed("3", {"n": 3}, 3), Listed("2", {"n": 2}, 2), Listed("1", {"n": 1
         (ITEMS[::-1], {"messages are listed out of order"}),
         ([Listed("5", {"n": 5}, 5), *ITEMS], {"a message is listed that was never posted"}),
         ([Listed("3", {"n": 4}, 3), *ITEMS[1:]], {"a message is shown otherwise"}),
+        ([replace(ITEMS[0], at=9 * SECOND), *ITEMS[1:]], {"a message is listed with another time"}),
     ],
 )
 def test_a_list_has_each_message_once_as_it_was_posted(listed: list[Listed], rules: set[str]) -> None:
@@ -116,3 +122,10 @@ def test_a_list_has_each_message_once_as_it_was_posted(listed: list[Listed], rul
     judge_list(judgement, {each.message_id: each for each in ITEMS}, listed, [{"n": 4}])
     # Then they are there once, newest first, and as they were posted
     assert {each.rule for each in judgement.violations} == rules
+
+
+@pytest.mark.parametrize(("shown", "broken"), [({"a": 1, "more": 2}, False), ({"a": 2}, True), ({}, True)])
+def test_settings_are_shown_as_they_were_made(shown: dict[str, object], broken: bool) -> None:
+    judgement = Judgement()
+    judge_settings(judgement, "queue", {"a": 1}, shown)
+    assert [each.rule for each in judgement.violations] == ["settings are shown that nobody made"] * broken

@@ -7,13 +7,19 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulation.strangers.__main__ import candidates
 from simulation.strangers.changes import places
+from simulation.strangers.forked import Forks
+from simulation.strangers.notice import noticed_by
+from simulation.strangers.tables import share
 
 ROOT = Path(__file__).parents[2]
 HUB = sorted((ROOT / "layers" / "pushhub" / "pushhub").rglob("*.py"))
@@ -93,29 +99,59 @@ def run(**what: Any) -> dict[str, Any]:
     return answer
 
 
-def test_a_run_notices_a_change_and_knows_what_it_reaches() -> None:
-    # Given a run of queues, which keeps its promises
-    plan = {"plans": [{"world": "ironmq", "seed": 1, "hours": 0.1}]}
-    calm = run(**plan)
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    """A process that makes runs with changes."""
+    with Forks() as forks:
+        yield forks
+
+
+def test_a_run_notices_a_change_and_knows_what_it_reaches(forks: Forks) -> None:
+    # Given a run of a queue, which keeps its promises
+    plans = [{"world": "gates", "seed": 1, "hours": 0.1, "talk": False}]
+    calm = run(plans=plans)
     assert calm["rules"] == []
-    # When messages are owed to nobody, by a statement that the run reaches
-    reached = {tuple(each) for each in calm["reached"]}
+    # When orders are void that are not, by a statement that the run reaches
+    reached = {(module, line) for module, line, _ in calm["reached"]}
     [change] = [
         each
-        for each in candidates(["pushhub.ironmq.post"])
-        if each.operator == "condition" and "queue.push.subscribers if queue.push" in each.told()
+        for each in candidates(["pushhub.engine.push"])
+        if each.operator == "condition" and each.told().startswith("if _is_void(received, ")
     ]
     assert (change.module, change.line) in reached
     # Then promises are broken
-    assert run(**plan, module=change.module, number=change.number)["rules"] != []
+    told = forks.run({"plans": plans, "module": change.module, "number": change.number})
+    assert told is not None
+    assert json.loads(told[1])["rules"] != [], told
 
 
-def test_a_change_without_any_effect_is_known_by_its_digest() -> None:
+def test_a_change_without_any_effect_is_known_by_its_digest(forks: Forks) -> None:
     # Given a run, and a change of a module that it does not use
     plan = {"plans": [{"world": "tenants", "seed": 1, "hours": 0.1, "only": ["owners"]}]}
     calm = run(**plan)
-    change = candidates(["pushhub.notifications.idle"])[0]
-    # When it is made again, and with that change
-    again, changed = run(**plan), run(**plan, module=change.module, number=change.number)
+    change = next(each for each in candidates(["pushhub.notifications.idle"]) if not each.of_module)
+    # When it is made again with that change, in a process of its own and in a fork
+    alone = run(**plan, module=change.module, number=change.number)
+    forked = forks.run({**plan, "module": change.module, "number": change.number})
     # Then each call and each answer was the same
-    assert calm["digests"] == again["digests"] == changed["digests"]
+    assert forked is not None
+    assert calm["digests"] == alone["digests"] == json.loads(forked[1])["digests"]
+    assert calm["digests"] != []
+
+
+def test_what_a_module_states_needs_a_process_of_its_own(forks: Forks) -> None:
+    change = next(each for each in candidates(["pushhub.engine"]) if each.of_module)
+    assert forks.run({"plans": [], "module": change.module, "number": change.number}) is None
+
+
+def test_a_test_notices_a_change_of_what_it_reaches() -> None:
+    # Given a rule of a package, when it is changed, then the test that notices is named; where none reaches it, none is
+    change = next(each for each in candidates(["pushhub.base.der"]) if each.operator == "condition")
+    assert noticed_by(change).startswith("tests/base/")
+    assert noticed_by(replace(change, line=10**6)) == ""
+
+
+def test_a_share_tells_how_sure_it_is() -> None:
+    # The interval of Wilson for 14 of 17, and of nothing
+    assert share(14, 17) == "14 of 17, 82% (59% to 94%)"
+    assert share(0, 0) == "of none"

@@ -1,0 +1,132 @@
+"""What came of changes: by module, part and operator, with how sure a share of a sample is."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from simulation.strangers.changes import places
+
+ROOT = Path(__file__).parents[2]
+LAYER = ROOT / "layers" / "pushhub"
+
+NOTICED = frozenset({"found", "stopped", "endless"})
+"""Verdicts of the simulator's own."""
+
+COLUMNS = ("found", "tests", "lived", "no effect", "not reached")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A change that may be tried.
+
+    Attributes:
+        module: Name of the module.
+        number: Of its place there.
+        operator: What is done there.
+        line: Of the statement.
+        of_module: Whether the statement is the module's own.
+    """
+
+    module: str
+    number: int
+    operator: str
+    line: int
+    of_module: bool
+
+    @property
+    def name(self) -> str:
+        """What it can be asked for by (``--these``)."""
+        return f"{self.module}#{self.number}"
+
+    def told(self) -> str:
+        """The statement, and what the change makes of it."""
+        tree = ast.parse(source(self.module))
+        place = places(tree)[self.number]
+        before = _line(place.statement)
+        place.make()
+        after = {"dropped call": "", "swapped calls": "after the next"}.get(self.operator, _line(place.statement))
+        return before + (f" -> {after}" if after else "")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a change.
+
+    Attributes:
+        candidate: The change.
+        verdict: ``found``, ``stopped`` (the run ended in an error), ``endless``, ``tests`` (they noticed it, and the
+            simulator did not), ``lived``, ``no effect`` (all runs did exactly what they do without it), or ``not
+            reached`` (by any run).
+        by: The rules that it broke, the error, the test, or the worlds that it lived in.
+    """
+
+    candidate: Candidate
+    verdict: str
+    by: str
+
+    @property
+    def name(self) -> str:
+        """That of the change."""
+        return self.candidate.name
+
+    def told(self) -> str:
+        """In a line."""
+        change = self.candidate
+        return f"{self.verdict:9} {change.name} line {change.line} {change.operator}: {change.told()} ({self.by})"
+
+
+@cache
+def source(module: str) -> str:
+    """The text of a module of the hub."""
+    return (LAYER / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
+
+
+def _line(statement: ast.stmt) -> str:
+    return ast.unparse(statement).splitlines()[0]
+
+
+def part(module: str) -> str:
+    """A package's rules, stores, or use cases."""
+    _, package, *inner = module.split(".")
+    return f"{package}.{inner[0]}" if len(inner) > 1 else f"{package}, use cases"
+
+
+def share(of: int, all_of_them: int) -> str:
+    """A share in percent, and the interval in which that of the whole lies in 95 of 100 samples (Wilson's)."""
+    if not all_of_them:
+        return "of none"
+    z, n, p = 1.96, all_of_them, of / all_of_them
+    middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    low, high = ((middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
+    return f"{of} of {n}, {p:.0%} ({low:.0%} to {high:.0%})"
+
+
+def tables(outcomes: Sequence[Outcome]) -> list[str]:
+    """Lines for docs/simulation.md."""
+    told = ["found" if each.verdict in NOTICED else each.verdict for each in outcomes]
+
+    def rows(name: str, of: Sequence[str]) -> Iterator[str]:
+        yield f"\n| {name} | drawn | {' | '.join(COLUMNS)} |\n|---|{'---|' * (len(COLUMNS) + 1)}"
+        for key, drawn in sorted(Counter(of).items()):
+            own = [verdict for verdict, its in zip(told, of, strict=True) if its == key]
+            yield f"| {key} | {drawn} | {' | '.join(str(own.count(each)) for each in COLUMNS)} |"
+
+    counts = Counter(told)
+    simulator, both = counts["found"], counts["found"] + counts["tests"]
+    effective = both + counts["lived"]
+    return [
+        *rows("module", [each.candidate.module.removeprefix("pushhub.") for each in outcomes]),
+        *rows("part", [part(each.candidate.module) for each in outcomes]),
+        *rows("operator", [each.candidate.operator for each in outcomes]),
+        "\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()),
+        f"reached: {share(len(told) - counts['not reached'], len(told))}",
+        f"of those that changed what runs do, the simulator noticed {share(simulator, effective)}",
+        f"with tests {share(both, effective)}",
+        f"of all that were reached, with tests {share(both, effective + counts['no effect'])}",
+    ]
