@@ -254,8 +254,9 @@ def expiry(talk: Talk) -> None:
 
 
 def dead_letters(talk: Talk) -> None:
-    """What was reserved as often as allowed goes elsewhere, once, with its bytes."""
+    """What was reserved as often as allowed goes elsewhere, once, with its bytes; there it counts and is watched."""
     dead = {"queue_name": "letters", "max_reservations": 2}
+    _watched(talk, "letters", 1)
     talk.ask("PUT", "/queues/tired", {"queue": {"dead_letter": dead}})
     talk.ask("GET", "/queues/letters", shows={"queue": {"type": "pull", "size": 0}})
     [one] = talk.ask("POST", "/queues/tired/messages", {"messages": [{"body": "tired é"}]}, status=201)["ids"]
@@ -264,10 +265,25 @@ def dead_letters(talk: Talk) -> None:
         talk.ask("POST", "/queues/tired/reservations", {"timeout": 2}, shows=got)
         talk.sleep(4, exactly=True)
     talk.ask("POST", "/queues/tired/reservations", {}, shows={"messages": []})
+    talk.ask("GET", "/queues/letters", shows={"queue": {"size": 1, "total_messages": 1}})
+    _alerted(talk, "letters", 1)
     talk.ask("POST", "/queues/letters/reservations", {"n": 9}, shows={"messages": [{"id": one, "body": "tired é"}]})
     talk.ask("GET", f"/queues/tired/messages/{one}", status=404)
     talk.ask("DELETE", "/queues/tired")
     talk.ask("DELETE", "/queues/letters")
+
+
+def _watched(talk: Talk, name: str, trigger: int) -> None:
+    """A queue in which the hub itself puts messages, whose size is watched."""
+    alert = {"type": "fixed", "direction": "asc", "trigger": trigger, "queue": f"told-{name}"}
+    talk.ask("PUT", f"/queues/{name}", {"queue": {"alerts": [alert]}}, shows={"queue": {"alerts": [alert]}})
+
+
+def _alerted(talk: Talk, name: str, size: int) -> None:
+    """Its alert came, once."""
+    got = talk.ask("POST", f"/queues/told-{name}/reservations", {"n": 9})["messages"]
+    said = [{"source_queue": name, "queue_size": size}]
+    talk.is_so(f"an alert of {name}", said, [json.loads(each["body"]) for each in got])
 
 
 def alerts(talk: Talk) -> None:
@@ -431,6 +447,7 @@ def given_up(talk: Talk) -> None:
     # However long batches are gathered, the first look is before the second try.
     delay = 10 + talk.gathered_s
     push = {"subscribers": [ill], "retries": 2, "retries_delay": delay, "error_queue": "wrong"}
+    _watched(talk, "wrong", 2)
     talk.ask("PUT", "/queues/lost", {"queue": {"push": push}})
     # While anything is due later, each minute is looked at.
     talk.ask("PUT", "/queues/later", {"queue": {"push": {"subscribers": [ill]}}})
@@ -479,6 +496,8 @@ def given_up(talk: Talk) -> None:
     talk.refused("GET", "/queues/lost/deliveries?state=exhausted&count=101")
     attempts = [{"number": number, "status_code": 500, "manual": False} for number in (1, 2, 3)]
     talk.ask("GET", f"/queues/lost/messages/{ids[0]}/attempts", shows={"attempts": attempts})
+    talk.ask("GET", "/queues/wrong", shows={"queue": {"size": 2, "total_messages": 2}})
+    _alerted(talk, "wrong", 2)
     errors = talk.ask("POST", "/queues/wrong/reservations", {"n": 9})["messages"]
     said = [
         {
