@@ -5,44 +5,36 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from pushhub.base.conflicts import until_saved
-from pushhub.base.errors import Conflict, Invalid
 from pushhub.base.signing import KeyRing, SigningKey, TooManyKeys, new_key
 from pushhub.base.times import iso_time
 from pushhub.engine.model.reach import Reach
-from pushhub.engine.target import OUT_OF_REACH
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.consent import Questions, allowed_rate, digest_of
 from pushhub.webhooks.credentials import opened
+from pushhub.webhooks.endpoint_checks import CONSENT
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.ids import Kind, is_id, new_id
-from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
-from pushhub.webhooks.model.refusals import Refused, conflict, insufficient, not_found, unprocessable
-from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints, UidTaken
+from pushhub.webhooks.model.refusals import Refused, conflict, not_found, unprocessable
 from pushhub.webhooks.signatures import check_fit
 from pushhub.webhooks.wire.endpoint import is_http
-from pushhub.webhooks.wire.fields import NAME, size_of
+from pushhub.webhooks.wire.fields import NAME
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.base.signing_change import WantedSignature
-    from pushhub.engine.copies import ChangeNotes
     from pushhub.engine.credentials import Credentials
-    from pushhub.engine.target import Targets
-    from pushhub.webhooks.event_types import WebhooksEventTypes
+    from pushhub.webhooks.endpoint_changes import EndpointChanges
+    from pushhub.webhooks.endpoint_checks import EndpointChecks
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.rights import Rights
+    from pushhub.webhooks.ports import Endpoints, ReadApplications, ReadEndpoints
     from pushhub.webhooks.signatures import EndpointSignatures
     from pushhub.webhooks.wire.endpoint import EndpointChange, HeaderChange, NewEndpoint, Rotation
 
-MAX_BYTES = 300_000
-"""Maximum size of an endpoint without its headers and keys, in bytes of JSON: it is kept in one item."""
-
-_CONSENT = ("body", "cloudEvents", "consent")
 _PROJECT = re.compile("[0-9a-f]{24}")
 
 
@@ -62,13 +54,6 @@ def _find(store: ReadEndpoints, application: Application, name: str) -> Endpoint
     return store.endpoint(application.project, application.app_id, name) if NAME.fullmatch(name) else None
 
 
-class Tell(Protocol):
-    """Sends an event about a change of an endpoint."""
-
-    def __call__(self, event: str, endpoint: Endpoint, /, **more: object) -> None:
-        """Send an event with the endpoint after the change."""
-
-
 class WebhooksEndpoints:
     """The endpoints of applications. Applications and endpoints are named by id or uid.
 
@@ -77,14 +62,11 @@ class WebhooksEndpoints:
     Args:
         applications: Finds applications.
         store: Where endpoints are kept.
-        notes: Notes changes before they are made.
-        event_types: Knows which types an endpoint may choose.
+        checks: What an endpoint may be.
+        changes: Stores changes.
         signatures: Knows what signs their requests.
         credentials: Opens what they hide.
         questions: Asks endpoints for their consent.
-        targets: Other kinds of subscribers, whose URLs endpoints may have, too.
-        tell: Called with an event and the changed endpoint.
-        hurry: Called with an endpoint whose limits have changed.
         clock: Time.
     """
 
@@ -93,27 +75,22 @@ class WebhooksEndpoints:
         *,
         applications: ReadApplications,
         store: Endpoints,
-        notes: ChangeNotes,
-        event_types: WebhooksEventTypes,
+        checks: EndpointChecks,
+        changes: EndpointChanges,
         signatures: EndpointSignatures,
         credentials: Credentials,
         questions: Questions,
-        targets: Callable[[], Targets],
-        tell: Tell,
-        hurry: Callable[[Endpoint], None],
         clock: Clock,
     ) -> None:
-        self._hurry = hurry
-        self._questions = questions
-        self._targets = targets
-        self._tell = tell
         self._applications = applications
         self._store = store
-        self._notes = notes
-        self._event_types = event_types
+        self._checks = checks
+        self._changes = changes
         self._signatures = signatures
         self._credentials = credentials
+        self._questions = questions
         self._clock = clock
+        self.url_as_shown = checks.url_as_shown
 
     def create(
         self,
@@ -136,10 +113,10 @@ class WebhooksEndpoints:
             Refused: The uid is taken (409).
         """
         given, headers = wanted.fields, wanted.headers
-        self._check(application.project, given, rights)
-        _check_consent(rights, application, given, None)
-        self._check_headers(given, headers)
-        if wanted.key is not None and not self._targets().signs(given.url):
+        self._checks.check(application.project, given, rights)
+        self._checks.consent(rights, application, given, None)
+        self._checks.headers(given, headers)
+        if wanted.key is not None and not self._checks.signs(given.url):
             raise unprocessable("An endpoint with such a url has no signature, so it takes no secret", "body", "secret")
         schemes = signatures()
         if schemes and wanted.key is not None and not any(each.scheme.standard for each in schemes):
@@ -157,14 +134,7 @@ class WebhooksEndpoints:
         )
         named = self._signatures.changed(replace(named, headers=headers), schemes)
         made = self._signatures.with_keys(replace(named, question=self._asked(named)), KeyRing(wanted.key or new_key()))
-        try:
-            stored = self._store.put_endpoint(made, None)
-        except UidTaken:
-            raise _taken() from None
-        except Conflict:
-            raise not_found() from None
-        self._tell("endpoint.created", stored)
-        return stored
+        return self._changes.create(made)
 
     def page(self, project_id: str, app: str, window: Window) -> Page[Endpoint]:
         """A page of an application's endpoints."""
@@ -196,14 +166,14 @@ class WebhooksEndpoints:
         """
         there = self._opened(endpoint)
         given = wanted.apply(there.fields)
-        self._check(application.project, given, rights, before=there.fields)
+        self._checks.check(application.project, given, rights, before=there.fields)
 
         def changed(stored: Endpoint) -> Endpoint:
             given = wanted.apply(stored.fields)
-            self._check_may_set(rights, stored, given)
-            _check_consent(rights, application, given, stored)
+            self._checks.may_set(rights, stored, given)
+            self._checks.consent(rights, application, given, stored)
             if given.url != stored.fields.url:
-                self._check_headers(given, stored.headers)
+                self._checks.headers(given, stored.headers)
                 check_fit(replace(stored, fields=given), "url")
             return replace(
                 stored,
@@ -213,9 +183,9 @@ class WebhooksEndpoints:
             )
 
         if wanted.settings.keys().isdisjoint(("url", "cloud_events")):
-            return self._updated(there, changed)
+            return self._changes.update(there, changed)
         consented = self._consent(there, given)
-        return self._updated(there, lambda stored: consented(stored, changed(stored)))
+        return self._changes.update(there, lambda stored: consented(stored, changed(stored)))
 
     def _opened(self, endpoint: Endpoint) -> Endpoint:
         return opened(endpoint, self._credentials)
@@ -252,7 +222,7 @@ class WebhooksEndpoints:
                 allowed_rate=question.rate if rate is None else allowed,
             )
 
-        return self._updated(there, change)
+        return self._changes.update(there, change)
 
     def _question(self, endpoint: Endpoint, secret: str) -> OpenQuestion:
         question = endpoint.question
@@ -263,16 +233,7 @@ class WebhooksEndpoints:
 
     def delete(self, project_id: str, app: str, name: str) -> Endpoint:
         """Delete an endpoint."""
-
-        def once() -> Endpoint:
-            there = self.endpoint(project_id, app, name)
-            self._notes.note(project_id, queue_of(there.app_id))
-            self._store.delete_endpoint(there)
-            return there
-
-        deleted = until_saved(once, doing="deleting an endpoint")
-        self._tell("endpoint.deleted", deleted)
-        return deleted
+        return self._changes.delete(lambda: self.endpoint(project_id, app, name))
 
     def secret(self, project_id: str, app: str, name: str) -> SigningKey:
         """The current signing key of an endpoint."""
@@ -336,11 +297,11 @@ class WebhooksEndpoints:
                 ) from error
             return self._signatures.with_keys(stored, ring)
 
-        return self._updated(self.endpoint(project_id, app, name), change), key
+        return self._changes.update(self.endpoint(project_id, app, name), change), key
 
     def change(self, project_id: str, app: str, name: str, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         """Make a change of an endpoint as it is stored, and opened; it may be made several times until it is saved."""
-        return self._updated(self.endpoint(project_id, app, name), change)
+        return self._changes.update(self.endpoint(project_id, app, name), change)
 
     def headers(self, project_id: str, app: str, name: str) -> Mapping[str, str]:
         """The headers of an endpoint."""
@@ -357,65 +318,11 @@ class WebhooksEndpoints:
             headers = wanted.apply(stored.headers)
             changed = replace(stored, headers=headers)
             if wanted.removed is None or set(headers) - set(stored.headers):
-                self._check_headers(stored.fields, headers)
+                self._checks.headers(stored.fields, headers)
                 check_fit(changed, "headers")
             return changed
 
-        self._changed(self.endpoint(project_id, app, name), change)
-
-    def url_as_shown(self, reach: Reach) -> Callable[[str], str]:
-        """How a caller is shown URLs: those out of its reach, which may contain a token, without all but the scheme."""
-
-        def shown(url: str) -> str:
-            return url if self._targets().within(reach, url) else f"{url.partition(':')[0]}://hidden"
-
-        return shown
-
-    def _check(
-        self, project_id: str, given: EndpointFields, rights: Rights, before: EndpointFields | None = None
-    ) -> None:
-        """Check that its URL is usable and within the caller's reach, and that the event types it chooses exist for
-        the caller.
-
-        Types it already has may have been archived since.
-        """
-        if size_of(asdict(given)) > MAX_BYTES:
-            raise unprocessable(f"An endpoint may take at most {MAX_BYTES} bytes", "body", "description")
-        if not is_http(given.url):
-            try:
-                self._targets().registered(given.url, rights.reach)
-            except Invalid as error:
-                raise unprocessable(error.message, "body", "url") from error
-        elif not self._targets().within(rights.reach, given.url):
-            raise unprocessable(OUT_OF_REACH, "body", "url")
-        kept = before.event_types or () if before else ()
-        names = [each for each in given.event_types or () if each not in kept]
-        missing = self._event_types.missing(project_id, names, rights.flags) if names else []
-        if missing:
-            raise unprocessable(f"The following event types don't exist: {', '.join(missing)}", "body", "eventTypes")
-
-    def _check_may_set(self, rights: Rights, stored: Endpoint, given: EndpointFields) -> None:
-        """Check that a caller may change an endpoint as it is stored now.
-
-        Raises:
-            Refused: It leads out of the caller's reach (403).
-            Unprocessable: The endpoint's consent would no longer be needed, which a portal may not decide.
-        """
-        if not self._targets().within(rights.reach, stored.fields.url):
-            raise insufficient()
-        if rights.reach is Reach.PORTAL and stored.fields.asks_consent and not given.asks_consent:
-            raise unprocessable("Only a token of the project can switch consent off", *_CONSENT)
-
-    def _check_headers(self, given: EndpointFields, headers: Mapping[str, str]) -> None:
-        """Check that an endpoint with headers has a URL to which they can be sent.
-
-        Raises:
-            Unprocessable: It is a topic's.
-        """
-        if headers and not self._targets().carries_headers(given.url):
-            raise unprocessable(
-                "An endpoint with such a url has no headers, as nothing would carry them", "body", "headers"
-            )
+        self._changes.change(self.endpoint(project_id, app, name), change)
 
     def _asked(self, endpoint: Endpoint) -> OpenQuestion | None:
         """Have an endpoint asked for its consent, if required; returns the question to store with it."""
@@ -423,7 +330,7 @@ class WebhooksEndpoints:
         if wanted is None or not wanted.consent:
             return None
         if not is_http(endpoint.fields.url):
-            raise unprocessable("Only an HTTP endpoint can be asked for its consent", *_CONSENT)
+            raise unprocessable("Only an HTTP endpoint can be asked for its consent", *CONSENT)
         return self._questions.ask(endpoint, callback=wanted.callback)
 
     def _consent(self, there: Endpoint, given: EndpointFields) -> Callable[[Endpoint, Endpoint], Endpoint]:
@@ -445,57 +352,7 @@ class WebhooksEndpoints:
 
         return completed
 
-    def _updated(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
-        """Make a change and send its event; enabling or disabling gets an additional event of its own."""
-        after = self._changed(there, change)
-        if (after.fields.throttle_rate, after.allowed_rate) != (there.fields.throttle_rate, there.allowed_rate):
-            self._hurry(after)
-        self._tell("endpoint.updated", after)
-        if after.fields.disabled and not there.fields.disabled:
-            self._tell("endpoint.disabled", after, trigger="manual")
-        if there.fields.disabled and not after.fields.disabled:
-            self._tell("endpoint.enabled", after)
-        return after
-
-    def _changed(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
-        """Make a change, of the endpoint as it is stored now and opened."""
-        before = there
-
-        def once() -> Endpoint:
-            nonlocal before
-            current = self._signatures.without_ended(self._opened(before))
-            after = replace(change(current), updated_at=self._clock.now())
-            self._notes.note(there.project, queue_of(there.app_id))
-            try:
-                return self._store.put_endpoint(after, before)
-            except UidTaken:
-                raise _taken() from None
-            except Conflict:
-                fresh = self._store.endpoint(there.project, there.app_id, there.endpoint_id)
-                if fresh is None:
-                    raise not_found() from None
-                before = fresh
-                raise
-
-        return until_saved(once, doing="changing an endpoint")
-
-
-def _check_consent(rights: Rights, application: Application, given: EndpointFields, stored: Endpoint | None) -> None:
-    """Check that a URL that a portal sets is asked for its consent, if the application demands that.
-
-    Raises:
-        Unprocessable: It would not be.
-    """
-    sets_url = stored is None or given.url != stored.fields.url
-    demanded = rights.reach is Reach.PORTAL and application.fields.portal_consent
-    if demanded and sets_url and not given.asks_consent:
-        raise unprocessable("This application's endpoints must be asked for their consent", *_CONSENT)
-
 
 def _reach(rights: Rights, stored: Endpoint, given: EndpointFields) -> Reach:
     """The reach of an endpoint whose URL a caller sets: the caller's, unless a portal sets the URL that is there."""
     return stored.reach if rights.reach is Reach.PORTAL and given.url == stored.fields.url else rights.reach
-
-
-def _taken() -> Refused:
-    return conflict("An endpoint with that id or uid already exists")

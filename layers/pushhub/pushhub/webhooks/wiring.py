@@ -278,14 +278,24 @@ class Webhooks:
     def endpoints(self) -> WebhooksEndpoints:
         """Endpoints."""
         from pushhub.webhooks.consent import Questions
+        from pushhub.webhooks.endpoint_changes import EndpointChanges
+        from pushhub.webhooks.endpoint_checks import EndpointChecks
         from pushhub.webhooks.endpoints import WebhooksEndpoints
 
         ports = self.ports
         return WebhooksEndpoints(
             applications=ports.applications,
             store=ports.endpoints,
-            notes=self._engine.change_notes,
-            event_types=self.event_types,
+            checks=EndpointChecks(event_types=self.event_types, targets=lambda: self._engine.targets),
+            changes=EndpointChanges(
+                store=ports.endpoints,
+                notes=self._engine.change_notes,
+                signatures=self.signatures,
+                credentials=self._engine.credentials,
+                tell=self.operational.endpoint,
+                hurry=self._hurry,
+                clock=self._outside.clock,
+            ),
             signatures=self.signatures,
             credentials=self._engine.credentials,
             questions=Questions(
@@ -294,9 +304,6 @@ class Webhooks:
                 vault=self._outside.vault,
                 clock=self._outside.clock,
             ),
-            targets=lambda: self._engine.targets,
-            tell=self.operational.endpoint,
-            hurry=self._hurry,
             clock=self._outside.clock,
         )
 

@@ -1,0 +1,111 @@
+"""What an endpoint may be, and who may set it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Invalid
+from pushhub.engine.model.reach import Reach
+from pushhub.engine.target import OUT_OF_REACH
+from pushhub.webhooks.model.refusals import insufficient, unprocessable
+from pushhub.webhooks.wire.endpoint import is_http
+from pushhub.webhooks.wire.fields import size_of
+
+if TYPE_CHECKING:
+    from pushhub.engine.target import Targets
+    from pushhub.webhooks.event_types import WebhooksEventTypes
+    from pushhub.webhooks.model.application import Application
+    from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
+    from pushhub.webhooks.model.rights import Rights
+
+
+MAX_BYTES = 300_000
+"""Maximum size of an endpoint without its headers and keys, in bytes of JSON: it is kept in one item."""
+
+CONSENT = ("body", "cloudEvents", "consent")
+"""Where a request says whether an endpoint is asked for its consent."""
+
+
+class EndpointChecks:
+    """Checks what is asked for.
+
+    Args:
+        event_types: Knows which types an endpoint may choose.
+        targets: Other kinds of subscribers, whose URLs endpoints may have, too.
+    """
+
+    def __init__(self, *, event_types: WebhooksEventTypes, targets: Callable[[], Targets]) -> None:
+        self._event_types = event_types
+        self._targets = targets
+
+    def signs(self, url: str) -> bool:
+        """Whether requests to a URL are signed."""
+        return self._targets().signs(url)
+
+    def url_as_shown(self, reach: Reach) -> Callable[[str], str]:
+        """How a caller is shown URLs: those out of its reach, which may contain a token, without all but the scheme."""
+
+        def shown(url: str) -> str:
+            return url if self._targets().within(reach, url) else f"{url.partition(':')[0]}://hidden"
+
+        return shown
+
+    def check(
+        self, project_id: str, given: EndpointFields, rights: Rights, before: EndpointFields | None = None
+    ) -> None:
+        """Check that its URL is usable and within the caller's reach, and that the event types it chooses exist for
+        the caller.
+
+        Types it already has may have been archived since.
+        """
+        if size_of(asdict(given)) > MAX_BYTES:
+            raise unprocessable(f"An endpoint may take at most {MAX_BYTES} bytes", "body", "description")
+        if not is_http(given.url):
+            try:
+                self._targets().registered(given.url, rights.reach)
+            except Invalid as error:
+                raise unprocessable(error.message, "body", "url") from error
+        elif not self._targets().within(rights.reach, given.url):
+            raise unprocessable(OUT_OF_REACH, "body", "url")
+        kept = before.event_types or () if before else ()
+        names = [each for each in given.event_types or () if each not in kept]
+        missing = self._event_types.missing(project_id, names, rights.flags) if names else []
+        if missing:
+            raise unprocessable(f"The following event types don't exist: {', '.join(missing)}", "body", "eventTypes")
+
+    def may_set(self, rights: Rights, stored: Endpoint, given: EndpointFields) -> None:
+        """Check that a caller may change an endpoint as it is stored now.
+
+        Raises:
+            Refused: It leads out of the caller's reach (403).
+            Unprocessable: The endpoint's consent would no longer be needed, which a portal may not decide.
+        """
+        if not self._targets().within(rights.reach, stored.fields.url):
+            raise insufficient()
+        if rights.reach is Reach.PORTAL and stored.fields.asks_consent and not given.asks_consent:
+            raise unprocessable("Only a token of the project can switch consent off", *CONSENT)
+
+    def headers(self, given: EndpointFields, headers: Mapping[str, str]) -> None:
+        """Check that an endpoint with headers has a URL to which they can be sent.
+
+        Raises:
+            Unprocessable: It is a topic's.
+        """
+        if headers and not self._targets().carries_headers(given.url):
+            raise unprocessable(
+                "An endpoint with such a url has no headers, as nothing would carry them", "body", "headers"
+            )
+
+    @staticmethod
+    def consent(rights: Rights, application: Application, given: EndpointFields, stored: Endpoint | None) -> None:
+        """Check that a URL that a portal sets is asked for its consent, if the application demands that.
+
+        Raises:
+            Unprocessable: It would not be.
+        """
+        sets_url = stored is None or given.url != stored.fields.url
+        demanded = rights.reach is Reach.PORTAL and application.fields.portal_consent
+        if demanded and sets_url and not given.asks_consent:
+            raise unprocessable("This application's endpoints must be asked for their consent", *CONSENT)
