@@ -40,6 +40,12 @@ DOWN = (Mood.DOWN, Mood.ERRORS, Mood.BUSY, Mood.HANGS, Mood.LIES, Mood.REDIRECTS
 REVOKED_AN_HOUR = 1.0
 """How often the receivers stop taking tokens that were given before."""
 
+REFUSES = 20_000
+"""How long a receiver takes to refuse a token or a certificate, microseconds."""
+
+SENT_MEANWHILE = 5 * REFUSES
+"""Within this time of a refused request, requests arrive that had the same token before the answer came."""
+
 LATE = 90 * SECOND
 """How long after a token's or certificate's end a request may come that began before it (microseconds)."""
 
@@ -166,11 +172,11 @@ class GatesWorld(PushWorld):
     def _takes_tokens(self, token: str, _: str, at: int) -> Reply | None:
         given = self._server.given.get(token)
         valid = given is not None and given.at >= self._revoked_at and at < given.ends
-        return None if valid else Reply(status=UNAUTHORIZED, takes=20_000)
+        return None if valid else Reply(status=UNAUTHORIZED, takes=REFUSES)
 
     def _takes_certificates(self, _: str, pem: str, at: int) -> Reply | None:
         valid = pem == self._second or (pem == self._first and at < self._ends)
-        return None if valid else Reply(error_class="tls", takes=20_000)
+        return None if valid else Reply(error_class="tls", takes=REFUSES)
 
     def _subscriber(self, name: str, **gates: Any) -> dict[str, Any]:
         return {"name": name, "url": f"https://{name}.example/in", **gates}
@@ -243,7 +249,8 @@ class GatesWorld(PushWorld):
         for seen, (token, _) in zip(receiver.log, receiver.shown, strict=True):
             before = refused.get((seen.environment, token))
             # Others may not know yet that it was refused, and while the server fails there is no other.
-            again = before is not None and self._server.well_between(before - LATE, seen.at)
+            told = before is not None and seen.at > before + SENT_MEANWHILE
+            again = before is not None and told and self._server.well_between(before - LATE, seen.at)
             self.judgement.fact(not again, "a refused token was sent again", seen.message_id, moment(seen.at))
             if seen.status == UNAUTHORIZED:
                 refused.setdefault((seen.environment, token), seen.at)

@@ -38,7 +38,7 @@ class Environments:
         self.telemetry = FakeTelemetry()
         self.answer()
 
-    def answer(self, *, takes_ms: int = 0, meanwhile: Tokens | None = None) -> None:
+    def answer(self, *, token: str = "t", takes_ms: int = 0, meanwhile: Tokens | None = None) -> None:
         """Have the token server give a token, and somebody else ask for one while it does."""
 
         def ask(_: PushRequest) -> None:
@@ -48,7 +48,7 @@ class Environments:
                 except NoToken as error:
                     self.others.append(error.reason)
 
-        body = json.dumps({"access_token": "t", "token_type": "Bearer", "expires_in": 3600}).encode()
+        body = json.dumps({"access_token": token, "token_type": "Bearer", "expires_in": 3600}).encode()
         self.sender.script(URL, Reply(status_code=200, body=body, takes_ms=takes_ms, meanwhile=ask))
 
     def make(self) -> Tokens:
@@ -57,9 +57,9 @@ class Environments:
             store=self.store, sender=self.sender, vault=FakeVault(), clock=self.clock, telemetry=self.telemetry
         )
 
-    def token(self, tokens: Tokens, *, grant: Grant = GRANT, refused: str | None = None) -> str:
+    def token(self, tokens: Tokens, *, grant: Grant = GRANT) -> str:
         """A token, by a caller that can wait for so long."""
-        return tokens.token(OWNER, grant, allowed=(), until=self.clock.now() + WAITS_MS, refused=refused)
+        return tokens.token(OWNER, grant, allowed=(), until=self.clock.now() + WAITS_MS)
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -148,3 +148,39 @@ def test_a_token_that_cannot_be_shared_is_used_all_the_same(error: Exception) ->
     assert hub.token(tokens) == hub.token(tokens) == "t"
     assert len(hub.sender.requests) == 1
     assert hub.telemetry.counts["TokensUnshared"] == 1
+
+
+def test_a_refused_token_is_not_used_again_by_who_knows_it_though_there_is_no_other_yet() -> None:
+    # Given an environment whose token is refused (simulation, gates, seed 2 of 0aa6faff), while the store fails
+    hub = Environments(Failing(Unavailable("dynamodb:PutItem"), at=3))
+    tokens = hub.make()
+    assert hub.token(tokens) == "t"
+    tokens.refuse(OWNER, "t")
+    with pytest.raises(Unavailable):
+        hub.token(tokens)
+    # When the next attempt needs one, then another is asked for, once, and used from then on
+    hub.answer(token="t2")
+    assert hub.token(tokens) == hub.token(tokens) == "t2"
+    assert len(hub.sender.requests) == 2
+    # And a server that gives the same one again is asked no more often
+    hub.answer(token="t2")
+    tokens.refuse(OWNER, "t2")
+    assert hub.token(tokens) == hub.token(tokens) == "t2"
+    assert len(hub.sender.requests) == 3
+
+
+def test_a_token_that_is_useless_is_tried_again_as_the_receiver_may_take_it_later() -> None:
+    # Given a receiver that refuses a token and the new one, too
+    hub = Environments()
+    tokens = hub.make()
+    tokens.refuse(OWNER, hub.token(tokens))
+    hub.answer(token="t2")
+    assert hub.token(tokens) == "t2"
+    tokens.useless(OWNER, GRANT)
+    # Then the next attempt is made with it, and when it is refused once more, no third one is asked for
+    assert hub.token(tokens) == "t2"
+    tokens.refuse(OWNER, "t2")
+    with pytest.raises(NoToken, match="refuses new tokens, too"):
+        hub.token(tokens)
+    assert hub.token(tokens) == "t2"
+    assert len(hub.sender.requests) == 2

@@ -113,9 +113,9 @@ class GateSending:
         ends = begun + round(request.timeout_s * 1000)
         others = {name: value for name, value in request.headers.items() if name.lower() != "authorization"}
 
-        def token(refused: str | None = None) -> str:
+        def token() -> str:
             until = min(ends - LEAST_LEFT_MS, self._clock.now() + round(TIMEOUT_S * 1000))
-            return self._tokens().token(owner, grant, allowed=allowed, until=until, refused=refused)
+            return self._tokens().token(owner, grant, allowed=allowed, until=until)
 
         def send(token: str) -> Answer:
             headers = {**others, "Authorization": f"Bearer {token}"}
@@ -128,10 +128,13 @@ class GateSending:
         except NoToken as error:
             return self._not_sent(_NO_TOKEN, f"oauth: {error.reason}", begun, error.wait_ms)
         answer = send(used)
-        if answer.status_code != UNAUTHORIZED or ends - self._clock.now() < 2 * LEAST_LEFT_MS:
+        if answer.status_code != UNAUTHORIZED:
+            return Sent(answer, proof=proof)
+        self._tokens().refuse(owner, used)
+        if ends - self._clock.now() < 2 * LEAST_LEFT_MS:
             return Sent(answer, proof=proof)
         try:
-            fresh = token(refused=used)
+            fresh = token()
         except NoToken:
             return Sent(answer, proof=proof)
         answer = send(fresh)

@@ -135,27 +135,25 @@ class Tokens:
         self._clock = clock
         self._telemetry = telemetry
         self._known: OrderedDict[TokenOwner, tuple[str, Token]] = OrderedDict()
+        self._refused: OrderedDict[TokenOwner, str] = OrderedDict()
         self._asking: set[TokenOwner] = set()
         self._lock = threading.Lock()
 
-    def token(
-        self, owner: TokenOwner, grant: Grant, *, allowed: Sequence[str], until: int, refused: str | None = None
-    ) -> str:
-        """A token that can be used now.
+    def token(self, owner: TokenOwner, grant: Grant, *, allowed: Sequence[str], until: int) -> str:
+        """A token that can be used now, and that the subscriber has not refused.
 
         Args:
             owner: Whose.
             grant: How it is obtained.
             allowed: Hosts or networks behind the egress guard that the token URL may lead to.
             until: Epoch milliseconds until which the caller can wait.
-            refused: A token that the subscriber has just refused; another one is returned.
 
         Raises:
             NoToken: There is none.
             Unavailable: The store did not answer.
         """
         while True:
-            known = self._remembered(owner, grant, refused)
+            known = self._remembered(owner, grant)
             if known is not None:
                 return known
             with self._lock:
@@ -167,15 +165,30 @@ class Tokens:
                 raise NoToken("the token server has not answered yet", FIRST_WAIT_MS)
             self._clock.sleep(_POLL_S)
         try:
-            return self._shared(owner, grant, allowed, until, refused)
+            return self._shared(owner, grant, allowed, until)
         finally:
             with self._lock:
                 self._asking.discard(owner)
 
+    def refuse(self, owner: TokenOwner, token: str) -> None:
+        """Note that the subscriber has refused a token: it is not used again, even if there is no time or no way to get
+        another one now.
+        """
+        with self._lock:
+            self._refused[owner] = token
+            self._refused.move_to_end(owner)
+            if len(self._refused) > _REMEMBERED:
+                self._refused.popitem(last=False)
+
+    def _forget_refused(self, owner: TokenOwner) -> None:
+        with self._lock:
+            self._refused.pop(owner, None)
+
     def useless(self, owner: TokenOwner, grant: Grant) -> None:
         """Note that the subscriber refused a token that was new, so that its refusals do not become requests for
-        tokens.
+        tokens. The token is used meanwhile: the subscriber may take it again.
         """
+        self._forget_refused(owner)
         state = self._store.token_state(owner)
         if state is not None and state.revision == grant.revision:
             until = self._clock.now() + USELESS_MS
@@ -185,10 +198,10 @@ class Tokens:
                 # Whoever changed it meanwhile has a token of its own to try.
                 return
 
-    def _remembered(self, owner: TokenOwner, grant: Grant, refused: str | None) -> str | None:
+    def _remembered(self, owner: TokenOwner, grant: Grant) -> str | None:
         with self._lock:
             revision, token = self._known.get(owner, ("", None))
-            if token is None or revision != grant.revision or token.value == refused:
+            if token is None or revision != grant.revision or token.value == self._refused.get(owner):
                 return None
             if token.usable_until <= self._clock.now():
                 return None
@@ -203,7 +216,7 @@ class Tokens:
                 self._known.popitem(last=False)
         return token.value
 
-    def _shared(self, owner: TokenOwner, grant: Grant, allowed: Sequence[str], until: int, refused: str | None) -> str:
+    def _shared(self, owner: TokenOwner, grant: Grant, allowed: Sequence[str], until: int) -> str:
         """The token that all environments share, asked for if there is none."""
         while True:
             now = self._clock.now()
@@ -213,9 +226,10 @@ class Tokens:
                 state = TokenState(owner=owner, revision=grant.revision, version=state.version)
             if state.sealed and state.usable_until > now:
                 value = self._vault.open(owner.project, state.sealed).decode()
-                if value != refused:
+                if value != self._refused.get(owner):
                     return self._remember(owner, grant, Token(value, state.usable_until))
                 if state.useless_until > now:
+                    self._forget_refused(owner)
                     raise NoToken("the receiver refuses new tokens, too", state.useless_until - now)
             if state.ask_at > now:
                 raise NoToken(state.reason, state.ask_at - now)
@@ -269,6 +283,8 @@ class Tokens:
             version=state.version + 1,
         )
         self._share(after)
+        # A server may give the same token again.
+        self._forget_refused(state.owner)
         return self._remember(state.owner, grant, token)
 
     def _failed(self, state: TokenState, error: TokenRefused) -> NoToken:
