@@ -1,9 +1,9 @@
 """Flow: what a receiver with a limit is sent, as its owner was promised, from its own log and what waited for it.
 
 Never more at a time than it takes, nor more in any window than its rate and a second's burst. And never less: while
-something waits at each moment, its rate is used to 95 %, or nine tenths of its places; and whoever works for it dies or
-hands over, the next one goes on within two minutes. What waits is known from outside: a message that was accepted, is
-owed to the receiver and is asked about later.
+enough waits for it, its rate is used to 95 %, and while anything does, nine tenths of its places; and whoever works for
+it dies or hands over, the next one goes on within two minutes. What waits is known from outside: a message that was
+accepted, is owed to the receiver and is asked about later.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ class Flow:
             self._too_often(name, limit.rate_per_s, log, window_s)
         spoilt = [(each.at, each.ended + round(calm_s * SECOND)) for each in log if not each.fine]
         stormy = [(each.at, each.ends + BEFORE_S * SECOND) for each in self._faults.storms]
-        busy = _without(_busy(log, waiting, [*disturbed]), [*spoilt, *stormy])
-        self._enough(name, limit, log, busy)
+        lined = _lined(log, waiting, [*disturbed])
+        self._enough(name, limit, log, lined, _without(_joined(lined), [*spoilt, *stormy]))
 
     def _too_many(self, name: str, at_once: int, log: Sequence[Asked]) -> None:
         ends: list[int] = []
@@ -143,7 +143,14 @@ class Flow:
             told = f"{name}: {count} in {window_s:g} s at {moment(each.at)}, not {most:.0f}"
             self._judgement.fact(count <= most, TOO_OFTEN, each.message_id, told)
 
-    def _enough(self, name: str, limit: Limit, log: Sequence[Asked], busy: Sequence[tuple[int, int]]) -> None:
+    def _enough(
+        self,
+        name: str,
+        limit: Limit,
+        log: Sequence[Asked],
+        lined: Sequence[tuple[int, int]],
+        busy: Sequence[tuple[int, int]],
+    ) -> None:
         times = [each.at for each in log]
         for begins, ends in busy:
             if limit.rate_per_s is not None:
@@ -151,7 +158,9 @@ class Flow:
                 for start in _spans(begins, ends, span_s):
                     count = _count(times, start, start + span_s * SECOND)
                     told = f"{name}: {count} in {span_s:g} s from {moment(start)}"
-                    kept = count >= LEAST * limit.rate_per_s * span_s - 1
+                    # What comes back from where it slept alone is in time by the rule of who goes on.
+                    there = sum(since <= start < until for since, until in lined)
+                    kept = count >= min(LEAST * limit.rate_per_s * span_s, there) - 1
                     self._judgement.fact(kept, TOO_SLOW, name, told, self._because(start, span_s))
             if limit.at_once is not None:
                 for start in _spans(begins, ends, PLACES_S):
@@ -182,17 +191,17 @@ class Flow:
         return self._faults.on("", start - BEFORE_S * SECOND, round(start + span_s * SECOND))
 
 
-def _busy(
+def _lined(
     log: Sequence[Asked], waiting: Iterable[Waiting], disturbed: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """The spans, in order, in which at each moment something waited that was asked about afterwards."""
+    """The spans in which messages waited that were asked about afterwards."""
     first: dict[str, int] = {}
     for each in log:
         first.setdefault(each.message_id, each.at)
     spans = ((each.since, first.get(each.message_id, 0)) for each in waiting)
     own = [each for each in spans if not any(begins <= each[1] and each[0] <= ends for begins, ends in disturbed)]
     lined = ((begins + IN_LINE_S * SECOND, ends) for begins, ends in own)
-    return _joined(each for each in lined if each[0] < each[1])
+    return [each for each in lined if each[0] < each[1]]
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
