@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.endpoint import Endpoint
 
 USER_AGENT = "Pushhub-Webhooks/1.0"
-
-
 JSON_TYPE = "application/json"
 
 
