@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from tests.browser.console import HOSTILE, HOSTILE_BODY, Console, Project
 from tests.fakes.private_keys import identity
 from tests.fakes.verifier import symmetric
@@ -320,7 +320,8 @@ def test_what_a_subscriber_demands_is_set_and_removed(console: Console) -> None:
     dialog.get_by_role("button", name="Save").click()
     expect(page.get_by_text("The signature Stripe-Signature ends")).to_have_count(0)
     assert (shown()["signing"], "signing_ends" in shown()) == (True, False)
-    # When all are ended, then nothing is left of them
+    # When all are ended, each before a slow hub could show the end of the one before, then nothing is left of them
+    page.route("**/queues/orders", slowly)
     page.get_by_role("button", name="Tokens").click()
     dialog.get_by_role("button", name="Send no tokens").click()
     expect(dialog).to_have_count(0)
@@ -333,6 +334,36 @@ def test_what_a_subscriber_demands_is_set_and_removed(console: Console) -> None:
     page.get_by_role("dialog", name="Sign requests no more?").get_by_role("button", name="Sign no more").click()
     expect(dialog).to_have_count(0)
     assert shown() == {"name": "billing", "url": "https://a.example/in"}
+
+
+def test_what_is_changed_of_a_subscriber_leaves_the_rest_as_it_was(console: Console) -> None:
+    page, project = console.page, console.project
+    settings = {
+        "url": "https://a.example/in",
+        "headers": {"X-Shop": "1"},
+        "timeout": 33,
+        "signing": {"secret": symmetric("1")},
+    }
+    subscribers = [{"name": "billing", **settings}]
+    project.ironmq("PUT", "/orders", {"queue": {"type": "multicast", "push": {"subscribers": subscribers}}})
+    (before,) = project.ironmq("GET", "/orders")["queue"]["push"]["subscribers"]
+    # When only its URL is changed
+    console.open("queues", "orders", "subscribers")
+    page.get_by_role("button", name="Edit billing").click()
+    page.get_by_role("dialog").get_by_label("URL").fill("https://b.example/in")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    # Then all else is as it was
+    (after,) = project.ironmq("GET", "/orders")["queue"]["push"]["subscribers"]
+    assert after == {**before, "url": "https://b.example/in"}
+    assert (after["timeout"], after["signing"]) == (33, True)
+
+
+def slowly(route: Route) -> None:
+    """Hold what is asked back for a second."""
+    if route.request.method == "GET":
+        route.request.frame.page.wait_for_timeout(1000)
+    route.continue_()
 
 
 def test_every_attempt_is_shown(console: Console, recorder: Recorder) -> None:

@@ -37,9 +37,9 @@ export function Alerts() {
     await alerts.reload({ quietly: true });
   };
   const saved = async (name) => {
+    await alerts.reload({ quietly: true });
     setEdited(null);
     toast(`${name} is saved.`);
-    await alerts.reload({ quietly: true });
   };
   return html`<${Page} title="Alerts" lead="Sent to a webhook or to Slack when too much fails, is given up or waits too long; and again when it is over."
     actions=${html`<button type="button" class="primary" onClick=${() => setEdited(NEW)}>New alert</button>`}>

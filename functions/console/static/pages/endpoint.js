@@ -48,9 +48,9 @@ export function Endpoint({ segments: [app, , id] }) {
     go("apps", app);
   };
   const saved = async () => {
+    await about.reload({ quietly: true });
     setEdited("");
     toast("Saved.");
-    await about.reload({ quietly: true });
   };
   return html`<${Page} title=${shown?.url ?? "Endpoint"} crumbs=${above(app, about.data?.application)}
     actions=${shown && !theirs && html`<${Fragment}>

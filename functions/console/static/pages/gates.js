@@ -107,8 +107,13 @@ export const gatesOfEndpoint = (app, id) => ({
 });
 
 /** A subscriber of a queue, or a service of a store: as its API shows it, and what changes it. */
-export const subscriberOf = (queue, subscriber) => ({ shown: subscriber, save: (more) => ironmq.putSubscriber(queue, { ...subscriber, ...more }) });
+export const subscriberOf = (queue, subscriber) => ({ shown: subscriber, save: (more) => ironmq.putSubscriber(queue, { ...withoutGates(subscriber), ...more }) });
 export const serviceOf = (mapping) => ({ shown: mapping, save: (more) => said(() => hub.things.change("mappings", mapping.id, { mapping: more })) });
+
+/** What a subscriber is sent again to stay as it is: gates and signatures that are not named are kept, whatever this page knew of them. */
+export function withoutGates({ signing, signing_ends, oauth, mtls, ...kept }) {
+  return kept;
+}
 
 /** A store names the whole gate, and in its text the field in it. */
 async function said(change) {
@@ -124,10 +129,11 @@ async function said(change) {
 export function Demands({ of: { shown, save }, onDone }) {
   const [edited, setEdited] = useState("");
   const close = () => setEdited("");
+  // The dialog stays until the page shows what is set now: nobody is to change what was.
   const done = async () => {
+    await onDone();
     close();
     toast("Saved. It is in force at once.");
-    await onDone();
   };
   const http = /^https?:/i.test(shown.url);
   const { oauth, mtls, signing } = shown;

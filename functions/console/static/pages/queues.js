@@ -4,7 +4,7 @@ import { asWritten } from "../http.js";
 import { Ahead, Badge, Card, Confirmed, counted, DayAtSubscriber, Dialog, Doing, Facts, Field, Figures, Form, Loaded, Notice, Page, Pager, Table, Tabs, Time, toast, useLoad } from "../parts.js";
 import { go, href } from "../route.js";
 import { Fragment, html, useState } from "../view.js";
-import { Demands, subscriberOf } from "./gates.js";
+import { Demands, subscriberOf, withoutGates } from "./gates.js";
 import { againstLastDay } from "./policy.js";
 
 const TYPES = [["multicast", "Push to every subscriber (multicast)"], ["unicast", "Push to one of the subscribers (unicast)"], ["pull", "Pull: consumers reserve messages"]];
@@ -220,8 +220,8 @@ function Subscribers({ queue, reload }) {
     await reload({ quietly: true });
   };
   const done = async () => {
-    setEdited(null);
     await reload({ quietly: true });
+    setEdited(null);
   };
   return html`<${Card} title="Subscribers" flush aside=${html`<button type="button" onClick=${() => setEdited({})}>Add a subscriber</button>`}>
     <${Table} label="Subscribers" rows=${queue.push.subscribers} keyed=${(each) => each.name} columns=${[
@@ -371,7 +371,7 @@ function Replay({ queue, subscriber, onDone }) {
 function EditSubscriber({ queue, subscriber, onClose, onDone }) {
   const known = Boolean(subscriber.name);
   const save = async (values) => {
-    await ironmq.putSubscriber(queue.name, { name: values.name, url: values.url, headers: headersOf(values.headers) });
+    await ironmq.putSubscriber(queue.name, { ...withoutGates(subscriber), name: values.name, url: values.url, headers: headersOf(values.headers) });
     toast(`${values.name} is saved.`);
     await onDone();
   };

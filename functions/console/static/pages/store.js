@@ -147,7 +147,7 @@ function Mappings() {
       <${Demands} of=${serviceOf(each)} onDone=${() => list.reload({ quietly: true })} />
       <div><button type="button" onClick=${() => setDemanding("")}>Close</button></div>
     <//>`)}
-    ${edited && html`<${EditMapping} mapping=${edited} onClose=${() => setEdited(null)} onDone=${() => { setEdited(null); list.reload({ quietly: true }); }} />`}
+    ${edited && html`<${EditMapping} mapping=${edited} onClose=${() => setEdited(null)} onDone=${async () => { await list.reload({ quietly: true }); setEdited(null); }} />`}
   <//>`;
 }
 
@@ -167,7 +167,7 @@ function EditMapping({ mapping, onClose, onDone }) {
     };
     await (mapping.id ? hub.things.change("mappings", mapping.id, body) : hub.things.make("mappings", body));
     toast(`${values.name} is saved.`);
-    onDone();
+    await onDone();
   };
   const fields = [
     { name: "name", label: "Name", required: true },
