@@ -294,8 +294,10 @@ TROUBLED_WITHIN = 120 * SECOND
 outcome.
 """
 
-GIVEN_UP, MOST_GIVEN_UP = "ErrorsQueue", 50
-"""Where orders for what was given up go, and how often those of one message do at most."""
+GIVEN_UP, MOST_GIVEN_UP = "ErrorsQueue", 20
+"""Where orders for what was given up go, and how often those of one message do at most, beside those that SQS handed
+out once more: each copy of an order lives as long as its delivery, and finds it given up for itself.
+"""
 
 WORKERS = {"PushQueue": "push", "RetryQueue": "push", "SlowQueue": "push", "RouteQueue": "push", "PollQueue": "poll"}
 """The function that works on each queue."""
@@ -313,8 +315,9 @@ def _queues(account: Account) -> list[Violation]:
     violations += [
         Violation("a chain that Lambda ended", _message_in(text), function) for function, text in account.chains_ended
     ]
+    copied = sum((each.copied for each in account.queues.values()), Counter())
     for message_id, count in (account.queues[GIVEN_UP].passed or {}).items():
-        if count > MOST_GIVEN_UP:
+        if count > MOST_GIVEN_UP + copied[message_id]:
             violations.append(Violation("given up again and again", message_id, f"{count} times"))
     for queue in account.queues.values():
         for each in queue.worn_out:

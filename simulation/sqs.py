@@ -169,6 +169,7 @@ class Queue:
             the run died, epoch milliseconds, how long they are hidden from then on, and the text.
         worn_out: Messages that went to the dead-letter queue although most of their runs did not fail.
         passed: How often each identifier was sent in a message, if anybody wants to know.
+        copied: How often a message that holds the identifier was handed out once more, which a standard queue may do.
     """
 
     def __init__(
@@ -186,6 +187,7 @@ class Queue:
         self.hasty: dict[str, Stored] = {}
         self.worn_out: list[Stored] = []
         self.passed: Counter[str] | None = None
+        self.copied: Counter[str] = Counter()
         self.long: list[tuple[int, int, str]] = []
         self.abandoned: list[tuple[int, int, str]] = []
         self.changed: Callable[[int], None] = lambda _: None
@@ -294,6 +296,7 @@ class Queue:
         if each.wanted_at > now:
             self.early += 1
         if not self.settings.fifo and self._chances.repeats(each.body):
+            self.copied.update(ids_in(each.body))
             copy = each.copy()
             copy.visible_at = now + round(self._random.expovariate(1 / 20_000))
             self._hide(copy)

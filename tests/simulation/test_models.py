@@ -140,12 +140,14 @@ def test_a_fifo_queue_drops_what_it_was_sent_within_five_minutes(clock: FakeCloc
 
 def test_a_duplicate_has_the_same_id_and_a_handle_of_its_own(clock: FakeClock) -> None:
     waiting = queue(clock, Chances(repeats=lambda _: True), visibility_s=1_000_000)
-    waiting.send("x")
+    waiting.send("order of 1910872757046663791")
     [first] = waiting.receive(10)
     clock.advance(seconds=900)
     [again] = waiting.receive(10)
     assert again.message_id == first.message_id
     assert again.handle != first.handle
+    # And each is counted for what it names
+    assert waiting.copied == {"1910872757046663791": 2}
 
 
 def test_an_index_is_late_and_a_table_is_not(clock: FakeClock) -> None:

@@ -292,6 +292,18 @@ def test_what_queues_and_records_promise(rule: str) -> None:
         assert rules(scene) == {rule}
 
 
+def test_each_copy_of_an_order_may_find_its_delivery_given_up() -> None:
+    with scene_of("gates", 0.01, 1.0) as scene:
+        ended(scene, "gates")
+        # When SQS hands out four orders once more than they were sent, and all of them lead to what was given up
+        scene.account.queues["RetryQueue"].copied["1910872757046663791"] = 4
+        scene.account.queues["ErrorsQueue"].passed["1910872757046663791"] = MOST_GIVEN_UP + 4
+        # Then that is as it must be, and one more is not
+        assert rules(scene) == set()
+        scene.account.queues["ErrorsQueue"].passed["1910872757046663791"] += 1
+        assert rules(scene) == {"given up again and again"}
+
+
 def test_a_talk_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a hub that somebody waits for as long as a test can
     monkeypatch.setattr(GatesWorld, "talk", lambda self: self._account.scheduler.sleep(10**18))
