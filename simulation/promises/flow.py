@@ -12,7 +12,7 @@ import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from simulation.promises.judgement import SECOND, Because, Faults, Judgement, moment
+from simulation.promises.judgement import NOT_BEGUN, SECOND, Because, Fault, Faults, Judgement, moment
 
 LEAST = 0.95
 """The share of a rate that is used while something waits."""
@@ -40,6 +40,9 @@ SHORT_S = 2
 
 BEFORE_S = 180
 """Faults explain what is slow so long afterwards."""
+
+HIDDEN_S = 480
+"""And so long if they kept functions from running: what was handed out in vain then is shown again after 450 s."""
 
 TOO_MANY, TOO_OFTEN = "too many at a time", "too often"
 TOO_SLOW, UNUSED, STOPPED = "slower than its rate", "places left free", "nobody went on"
@@ -125,7 +128,7 @@ class Flow:
         if limit.rate_per_s is not None and not self._clocks_s:
             self._too_often(name, limit.rate_per_s, log, window_s)
         spoilt = [(each.at, each.ended + round(calm_s * SECOND)) for each in log if not each.fine]
-        stormy = [(each.at, each.ends + BEFORE_S * SECOND) for each in self._faults.storms]
+        stormy = [(each.at, each.ends + _felt_s(each) * SECOND) for each in self._faults.storms]
         lined = _lined(log, waiting, [*disturbed])
         self._enough(name, limit, log, lined, _without(_joined(lined), [*spoilt, *stormy]))
 
@@ -189,6 +192,10 @@ class Flow:
 
     def _because(self, start: int, span_s: float) -> Sequence[Because]:
         return self._faults.on("", start - BEFORE_S * SECOND, round(start + span_s * SECOND))
+
+
+def _felt_s(storm: Fault) -> int:
+    return BEFORE_S if NOT_BEGUN.isdisjoint(storm.struck) else HIDDEN_S
 
 
 def _lined(

@@ -314,6 +314,7 @@ def test_connections_are_due_for_a_check_in_order(stores: Stores) -> None:
     assert stores.connections.idle(NOW + 2, 2) == ["c0", "c1"]
     stores.connections.check_again("c0", NOW + 9)
     stores.connections.check_again("gone", NOW)
+    assert stores.connections.connections(["gone"]) == {}
     stores.connections.close("c1")
     assert stores.connections.idle(NOW + 8, 10) == ["c2", "c3", "c4"]
 

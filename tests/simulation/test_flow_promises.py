@@ -57,6 +57,20 @@ def test_what_is_as_promised_breaks_nothing() -> None:
     assert broken(RATE, one_each(30), waiting=late) == set()
 
 
+@pytest.mark.parametrize(("kind", "felt"), [("stopped", 480), ("outage", 180)])
+def test_what_was_handed_out_in_vain_comes_back_later(kind: str, felt: int) -> None:
+    # Given two messages that come a minute after one another, long after a storm of a minute
+    faults = Faults()
+    faults.everywhere(Fault(kind, "storm", 0, 60 * SECOND))
+    begins = 60 + felt
+    few = [Asked(each * SECOND, each * SECOND + 1, f"{each}") for each in (begins - 20, begins + 40)]
+    waiting = [*waiting_for(few), *waiting_for(few)]
+    # Then it explains what is slow for so long and no longer
+    assert broken(RATE, few, faults=faults, waiting=waiting) == {"slower than its rate"}
+    soon = [Asked(each.at - 60 * SECOND, each.ended - 60 * SECOND, each.message_id) for each in few]
+    assert broken(RATE, soon, faults=faults, waiting=waiting) == set()
+
+
 def test_more_than_the_limits_is_seen() -> None:
     assert broken(PLACES, [*two_places(), Asked(63 * SECOND, 64 * SECOND, "third")]) == {"too many at a time"}
     open_ones = [Asked(place * SECOND, FOREVER, str(place)) for place in range(3)]
