@@ -37,7 +37,7 @@ only_mutate = [{only}]
 do_not_mutate_patterns = ["raise (AssertionError|ValueError)"]
 pytest_add_cli_args = ["-p", "no:cacheprovider", "-p", "local.mutant_tests"]
 pytest_add_cli_args_test_selection = [{tests}]
-also_copy = [{beside}, "template.yaml"]
+also_copy = [{beside}, "template.yaml", "dashboard.yaml"]
 on_dependency_change = "ignore"
 timeout_constant = 20.0
 timeout_multiplier = 4.0
@@ -66,7 +66,8 @@ def prepared(place: Path, parts: list[str], tests: list[str]) -> None:
         shutil.rmtree(place / "mutants" / each, ignore_errors=True)
         _copied(REPOSITORY / each, place / each, without)
     _copied(REPOSITORY / "layers" / "pushhub" / "pushhub", place / "pushhub", without)
-    shutil.copy(REPOSITORY / "template.yaml", place)
+    for each in ("template.yaml", "dashboard.yaml"):
+        shutil.copy(REPOSITORY / each, place)
     sources = sorted({path.relative_to(place).as_posix() for part in parts for path in place.glob(part)})
     mypy = [sys.executable, "-m", "mypy", "--output", "json", *(each for each in sources if each.endswith(".py"))]
     settings = SETTINGS.format(only=_listed(parts), tests=_listed(tests), beside=_listed([*BESIDE]), mypy=_listed(mypy))

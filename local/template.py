@@ -19,9 +19,9 @@ from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import intrinsics_multi_constructor
 from yaml import YAMLError
 
-from local import language_extensions
+from local import language_extensions, macros
 from local.errors import LocalError
-from local.place import REGION
+from local.place import REGION, REPOSITORY
 
 # It warns that nobody collects its own usage metrics.
 logging.getLogger("samtranslator").setLevel(logging.ERROR)
@@ -37,7 +37,7 @@ _CODE = {"AWS::Serverless::Function": "CodeUri", "AWS::Serverless::LayerVersion"
 
 
 def load(path: Path, release: str = "") -> dict[str, Any]:
-    """Read a SAM template, with its loops written out.
+    """Read a SAM template, with its loops and macros written out.
 
     Args:
         path: The template.
@@ -50,11 +50,11 @@ def load(path: Path, release: str = "") -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise LocalError(f"the template cannot be read: {path}: {error.strerror}") from error
-    return parse(text, str(path), release)
+    return parse(text, str(path), release, path.parent)
 
 
-def parse(text: str, name: str, release: str = "") -> dict[str, Any]:
-    """Like :func:`load`, from text; messages use the given name."""
+def parse(text: str, name: str, release: str = "", folder: Path = REPOSITORY) -> dict[str, Any]:
+    """Like :func:`load`, from text; messages use the given name, and what is included is in the folder."""
     try:
         parsed = yaml.load(text, _Loader)  # noqa: S506 (derived from the safe one)
     except (ValueError, YAMLError) as error:
@@ -63,7 +63,14 @@ def parse(text: str, name: str, release: str = "") -> dict[str, Any]:
         raise LocalError(f"the template has no resources: {name}")
     if release:
         parsed["Mappings"]["Release"]["This"]["Id"] = release
-    return language_extensions.expand(parsed)
+    return macros.write_out(language_extensions.expand(parsed), lambda location: _included(folder / location))
+
+
+def _included(path: Path) -> Any:
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 (as above)
+    except (OSError, ValueError, YAMLError) as error:
+        raise LocalError(f"the template includes what cannot be read: {path}: {error}") from error
 
 
 def code_folders(template: Mapping[str, Any]) -> dict[str, tuple[str, str]]:

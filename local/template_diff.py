@@ -1,7 +1,8 @@
 """Says which resources a change of ``template.yaml`` changes: ``python -m local.template_diff [REVISION]``.
 
-Both templates are compared as CloudFormation gets them, loops written out and SAM's types transformed, so writing the
-same thing in another way is no difference. Ends with 1 when there is one, and ``make template-diff`` with 0.
+Both templates are compared as CloudFormation gets them, with loops and macros written out, each by the code of its own
+revision, and SAM's types transformed, so writing the same thing in another way is no difference. Ends with 1 when there
+is one, and ``make template-diff`` with 0.
 """
 
 from __future__ import annotations
@@ -9,16 +10,26 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from local import template
 from local.errors import LocalError
 from local.place import REPOSITORY
 
+_LOAD = """
+import json, sys
+from pathlib import Path
+from local import template
+json.dump(template.load(Path(sys.argv[1])), sys.stdout)
+"""
 _SECTIONS = ("Parameters", "Mappings", "Conditions", "Resources", "Outputs")
 
 
@@ -38,22 +49,35 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator
                 yield "\n".join([f"{section} {name}", *changes])
 
 
-def as_deployed(text: str, name: str) -> dict[str, Any]:
+def as_deployed(source: dict[str, Any]) -> dict[str, Any]:
     """A template as CloudFormation gets it.
 
     Raises:
         LocalError: It cannot be deployed.
     """
-    source = template.parse(text, name)
     return template.transform(source, dict.fromkeys(template.code_folders(source), ("bucket", "package")))
 
 
-def _at(revision: str, path: Path) -> str:
-    command = ["git", "show", f"{revision}:./{path.name}"]
-    shown = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
-    if shown.returncode:
-        raise LocalError(shown.stderr.strip())
-    return shown.stdout
+def _at(revision: str, path: Path) -> dict[str, Any]:
+    """A revision's template, written out by the revision's own code, if it has any."""
+    archive = subprocess.run(["git", "archive", revision], cwd=path.parent, capture_output=True, check=False)
+    if archive.returncode:
+        raise LocalError(archive.stderr.decode())
+    with TemporaryDirectory() as name, tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
+        files.extractall(name, filter="data")
+        code = [str(root / each) for root in (Path(name), REPOSITORY) for each in ("layers/pushhub", ".")]
+        loaded = subprocess.run(
+            [sys.executable, "-c", _LOAD, path.name],
+            cwd=name,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(code), "PYTHONSAFEPATH": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if loaded.returncode:
+        raise LocalError(f"the template of {revision} cannot be read: {loaded.stderr}")
+    found: dict[str, Any] = json.loads(loaded.stdout)
+    return found
 
 
 def _lines(value: Any) -> list[str]:
@@ -67,8 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--template", type=Path, default=REPOSITORY / "template.yaml")
     given = parser.parse_args(arguments)
     try:
-        before = as_deployed(_at(given.revision, given.template), given.revision)
-        after = as_deployed(given.template.read_text(encoding="utf-8"), given.template.name)
+        before = as_deployed(_at(given.revision, given.template))
+        after = as_deployed(template.load(given.template))
         found = list(differences(before, after))
     except (LocalError, OSError) as error:
         print(f"pushhub: {error}", file=sys.stderr)

@@ -21,7 +21,7 @@ LINES = {
     "cli": 8_450,
     "functions": 250,
     "glue_jobs": 9_300,
-    "local": 8_500,
+    "local": 8_620,
     "simulation": 16_300,
     "bench": 7_650,
 }

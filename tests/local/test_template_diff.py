@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from local import template_diff
+from local import template, template_diff
 
 BY_HAND = """
 Transform: AWS::Serverless-2016-10-31
@@ -36,7 +36,8 @@ Outputs:
 def differences(before: str, after: str) -> list[str]:
     return list(
         template_diff.differences(
-            template_diff.as_deployed(before, "before"), template_diff.as_deployed(after, "after")
+            template_diff.as_deployed(template.parse(before, "before")),
+            template_diff.as_deployed(template.parse(after, "after")),
         )
     )
 

@@ -14,7 +14,7 @@ import pytest
 from samtranslator.yaml_helper import yaml_parse
 from tests.sam.toolbox import ROOT, sam
 
-from local import language_extensions, template
+from local import language_extensions, macros, template
 
 TEMPLATE = ROOT / "template.yaml"
 EMULATORS = """
@@ -53,6 +53,7 @@ def test_the_emulator_writes_the_loops_out_alike() -> None:
     done = subprocess.run(command, input=json.dumps(written), capture_output=True, text=True, check=True, timeout=60)
     # Then the result is the same, except for strings that we join at once
     theirs, ours = json.loads(done.stdout), template.load(TEMPLATE)
+    joined = language_extensions.expand({**theirs, "Transform": [language_extensions.TRANSFORM]})
+    made = macros.write_out(joined, lambda location: yaml_parse((ROOT / location).read_text(encoding="utf-8")))
     for section in ("Conditions", "Resources", "Outputs"):
-        made = language_extensions.expand({**theirs, "Transform": [language_extensions.TRANSFORM]})[section]
-        assert made == json.loads(json.dumps(ours[section]))
+        assert made[section] == json.loads(json.dumps(ours[section]))

@@ -43,7 +43,8 @@ def prepared(home: Path) -> Place:
     for name in ("functions", "layers"):
         shutil.copytree(REPOSITORY / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"))
     template = sources / "template.yaml"
-    shutil.copy(REPOSITORY / "template.yaml", template)
+    for name in ("template.yaml", "dashboard.yaml"):
+        shutil.copy(REPOSITORY / name, sources)
     emulator_python = Place.from_environment().emulator_python
     return Place(
         home=home / "stack",
