@@ -634,7 +634,7 @@ def test_a_round_that_another_one_changed_is_looked_at_anew() -> None:
 def test_a_circuit_that_is_open_lets_it_wait_on_its_subscriber() -> None:
     bench, message = Bench(circuit=Circuit()), a_message()
     bench.let_in = Gate.WAIT
-    assert bench.run(message, waiting(message), version=1) == Following(Follow.NOTHING)
+    assert bench.run(message, waiting(message), version=1) == Following(Follow.ANOTHER)
     key = SubscriberKey(project="p", queue="q", queue_uid="u", subscriber_id="a")
     assert bench.gates == [(key, 10_000 + PROBE_MARGIN_MS)]
     [waits] = bench.subscribers.waiting(key, 9)
@@ -744,7 +744,7 @@ def test_a_message_waits_behind_the_one_before_it_until_that_has_ended() -> None
     first, second = in_order()
     bench = Bench()
     bench.messages.accept_once(first)
-    assert bench.run(second, version=1) == Following(Follow.NOTHING)
+    assert bench.run(second, version=1) == Following(Follow.ANOTHER)
     assert bench.orders == []
     assert bench.telemetry.counts == {"DeliveriesInLine": 1}
     behind = bench.subscribers.behind(first.delivery_key("a"))

@@ -42,7 +42,7 @@ from pushhub.engine.slow_lane import BUSY_ORDERS, SlowLane
 from pushhub.engine.turns import Turns
 from pushhub.engine.windows import SLOW_MS
 
-Outcome = Following | Exception
+Outcome = Following | Exception | list[Following]
 LOOKS = 5_000
 """Reads of the clock after which a run counts as endless."""
 
@@ -130,7 +130,7 @@ class Bench:
         outcome = self.outcomes.get(received.order.key.message_id, Following(Follow.NOTHING))
         if isinstance(outcome, Exception):
             raise outcome
-        return outcome
+        return outcome.pop(0) if isinstance(outcome, list) else outcome
 
     def received(self, source: str = "push", *orders: WorkOrder, times: int = 1) -> list[Received]:
         """Orders, received from a queue so many times."""
@@ -723,6 +723,48 @@ def test_another_order_waits_while_a_try_is_under_way_if_either_is_what_a_person
     assert bench.waits("push") == wait_ms
 
 
+@pytest.mark.parametrize("source", ["push", "slow"])
+@pytest.mark.parametrize("follow", [Follow.ANOTHER, Follow.NOTHING, Follow.LATER, Follow.POLL, Follow.ERROR])
+def test_an_order_that_comes_while_the_first_is_put_behind_another_is_carried_out(follow: Follow, source: str) -> None:
+    # Given an order that is put behind another delivery, which ends in that moment and lets it go (policies 4 of the
+    # simulator): the order that it sends comes, twice, before the run is done with the first
+    bench, _ = with_meanwhile()
+    batch = bench.received(source, an_order("1"))
+    bench.queues[source].send([(bare("1"), 0), (bare("1"), 0)])
+    bench.outcomes["1"] = [Following(follow), Following(Follow.NOTHING)]
+    assert bench.work(batch, source) == set()
+    # Then it is looked at, once; but not if the first goes on by itself
+    looks = [each.order.message is None for each, _ in bench.looked_at]
+    assert looks == ([False, True] if follow is Follow.ANOTHER else [False])
+    assert len(bench.queues[source]) == 0
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_an_order_that_comes_too_late_for_its_try_leaves_it_to_the_other(together: int) -> None:
+    # Given ingest's order, too late for the only try that it is for, and the stream's for the same delivery
+    bench, _ = with_meanwhile()
+    late, other = an_order("1", until=1), an_order("1", second=True, message=None)
+    batch = bench.received("push", *[late, other][:together])
+    if together == 1:
+        bench.queues["push"].send([(other, 0)])
+    bench.outcomes["1"] = [Following(Follow.ANOTHER), Following(Follow.NOTHING)]
+    bench.work(batch)
+    # Then that makes the try, whether they come together or one after the other
+    assert [each.order.until for each, _ in bench.looked_at] == [1, None]
+    assert len(bench.queues["push"]) == 0
+
+
+def test_of_several_orders_the_one_for_any_state_is_kept() -> None:
+    bench, _ = with_meanwhile()
+    batch = bench.received("push", an_order("1"))
+    bench.queues["push"].send([(bare("1"), 0), (replace(bare("1"), version=7), 0)])
+    bench.stored[an_order("1").key] = a_stored("1", version=3)
+    bench.outcomes["1"] = [Following(Follow.ANOTHER), Following(Follow.NOTHING)]
+    bench.work(batch)
+    assert [each.order.version for each, _ in bench.looked_at] == [None, None]
+    assert len(bench.queues["push"]) == 0
+
+
 def test_what_becomes_slow_in_a_run_that_received_it_is_handed_over_and_deleted() -> None:
     # Given two orders that a run receives for one subscriber, the first of which takes long
     bench, _ = with_meanwhile(REFILL_AFTER_MS, SLOW_MS + 1)
@@ -985,18 +1027,20 @@ def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_t
     assert in_line(bench) >= {("1", False), ("2", False)}
 
 
-def test_a_second_order_leaves_the_line_with_the_first() -> None:
+@pytest.mark.parametrize(("follow", "looks"), [(Follow.NOTHING, 1), (Follow.ANOTHER, 2)])
+@pytest.mark.parametrize("places", [1, 2])
+def test_a_second_order_leaves_the_line_with_the_first(follow: Follow, looks: int, places: int) -> None:
     bench, flow = Bench(), FlowKey.of_subscriber("p", "u", "s")
     terms = Terms(limits=Limits(concurrency=5), longest_ms=10_000)
     bench.subscribers.take_turn(flow, "earlier", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
     bench.subscribers.give_back(flow, "earlier", mark=0, places=5)
-    for _ in range(2):
-        bench.subscribers.stand(flow, [bare("1")], bench.clock.now())
+    for _ in range(places):
+        bench.subscribers.stand(flow, [bare("1")] * (2 // places), bench.clock.now())
         bench.clock.advance(ms=1)
-    bench.follow(Follow.NOTHING, of="1")
+    bench.outcomes["1"] = [Following(follow), Following(Follow.NOTHING)]
     bench.work(bench.received("retry", WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
-    # Then it was tried once, and nothing is left
-    assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1"]
+    # Then it was tried once, or the second as well if the first waits elsewhere, and nothing is left
+    assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1"] * looks
     assert in_line(bench) == set()
 
 

@@ -70,7 +70,7 @@ class Admission:
         if terms is not None and terms != job.terms:
             return Following(Follow.TURN, terms=terms)
         if step is Step.ATTEMPT and self._line.must_wait(job, delivery):
-            return Following(Follow.NOTHING)
+            return Following(Follow.ANOTHER)
         gate = Gate.GO
         if job.watched and step is Step.ATTEMPT:
             gate = self._circuits.gate(job.subscriber_key, probe_ms=subscriber.timeout_s * 1000 + PROBE_MARGIN_MS)
@@ -98,7 +98,7 @@ class Admission:
         if not job.is_for_now(delivery):
             self._backlog.add(job.subscriber_key, job.waiting_order, self._clock.now())
             self._telemetry.count("DeliveriesWaiting")
-        return Following(Follow.NOTHING)
+        return Following(Follow.ANOTHER)
 
     def start_over(self, job: Job) -> None:
         """Forget what was learned of a subscriber that was removed or disabled."""

@@ -399,7 +399,7 @@ class Deliver:
             return self._saved_or_fresh(job, gone)
         now = self._clock.now()
         if job.is_for_now(delivery) and now >= (job.received.order.until or 0):
-            return Following(Follow.NOTHING)
+            return Following(Follow.ANOTHER)
         if now - job.looked_up_at >= LOOKED_UP_MS and self._has_changed(job, subscriber):
             return look_again(delivery, now)
         if not probe and job.may_ask is not None and not job.may_ask(now):

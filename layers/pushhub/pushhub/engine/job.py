@@ -33,6 +33,8 @@ class Follow(StrEnum):
 
     NOTHING = "nothing"
     """Settled, or scheduled: delete the message."""
+    ANOTHER = "another"
+    """Another order for it comes, or came meanwhile, from where this one waits or was made: delete the message."""
     LATER = "later"
     """Look at the delivery again at ``due_at``."""
     POLL = "poll"

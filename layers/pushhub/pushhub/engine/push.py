@@ -134,6 +134,8 @@ class _Run:
         finished: Attempts and receives as they finish.
         through: Orders that are done, and what comes next for each.
         keys: Deliveries waiting or running, each with a flag for a manual try only.
+        spares: Further orders for those. They are all there is if the one in hand turns out to wait elsewhere: then
+            they may be what was sent from there.
         handles: Receipt handles of messages it received itself, by SQS id.
         left: Orders of those messages that are not done yet.
         keep: SQS ids of messages that stay in the queue.
@@ -152,6 +154,7 @@ class _Run:
     finished: Finished = field(default_factory=Finished)
     through: list[tuple[Received, Following]] = field(default_factory=list)
     keys: dict[DeliveryKey, bool] = field(default_factory=dict)
+    spares: dict[DeliveryKey, Received] = field(default_factory=dict)
     handles: dict[str, str] = field(default_factory=dict)
     left: Counter[str] = field(default_factory=Counter)
     keep: set[str] = field(default_factory=set)
@@ -270,7 +273,8 @@ class Push:
         return run.keep & run.given
 
     def _take(self, run: _Run, batch: Sequence[Received]) -> None:
-        """Add orders to a run. A delivery that the run is already handling is not attempted a second time.
+        """Add orders to a run. A delivery that the run is already handling is not attempted a second time; one further
+        order for it is kept until the run is done with the first.
 
         The order for a manual try is for that try only, so it must not replace the automatic one, nor be replaced: the
         person may have asked for it after the attempt in hand began, and then it is one more.
@@ -305,8 +309,12 @@ class Push:
                 first = firsts.setdefault(order.key, received)
                 if order.manual and not first.order.manual:
                     behind.append(received)
+                elif first is not received and not order.manual:
+                    self._spare(run, received)
             elif run.keys[order.key] or order.manual or order.key in self._in_line(run):
                 behind.append(received)
+            else:
+                self._spare(run, received)
         if behind:
             now = self._clock.now()
             waits = [(each, now + (MANUAL_ASIDE_MS if each.order.manual else ASIDE_MS)) for each in behind]
@@ -314,6 +322,28 @@ class Push:
         run.left.update(each.sqs_id for each in firsts.values())
         run.keys |= {key: received.order.manual for key, received in firsts.items()}
         run.waiting += [(received, stored.get(key)) for key, received in firsts.items()]
+
+    def _spare(self, run: _Run, received: Received) -> None:
+        """Keep an order beside that in hand; one for any state of its delivery rather than one for a single one."""
+        key = received.order.key
+        known = run.spares.get(key)
+        if known is not None and known.order.version is None:
+            return
+        self._drop_spare(run, key)
+        run.spares[key] = received
+        run.left[received.sqs_id] += 1
+
+    def _drop_spare(self, run: _Run, key: DeliveryKey) -> Received | None:
+        """Be done with the order beside that in hand, if there is one; returns it."""
+        spare = run.spares.pop(key, None)
+        if spare is not None:
+            run.left[spare.sqs_id] -= 1
+        return spare
+
+    def _done_with(self, run: _Run, key: DeliveryKey) -> Received | None:
+        """The run has a delivery in hand no longer; returns the order beside that it had, which is dropped."""
+        run.keys.pop(key, None)
+        return self._drop_spare(run, key)
 
     def _in_line(self, run: _Run) -> set[DeliveryKey]:
         """Deliveries whose orders the run only has from a line. Whoever had the turn before and does not know yet that
@@ -429,7 +459,7 @@ class Push:
         if _has_place(turn):
             turn.waiting.append((received, stored))
             return
-        run.keys.pop(received.order.key, None)
+        self._done_with(run, received.order.key)
         if not turn.astray:
             turn.fetched.appendleft(received)
 
@@ -505,7 +535,7 @@ class Push:
     def _leave(self, run: _Run, orders: Sequence[Received]) -> None:
         """The run is done with orders that wait elsewhere now."""
         for each in orders:
-            run.keys.pop(each.order.key, None)
+            self._done_with(run, each.order.key)
         run.left.subtract(each.sqs_id for each in orders)
         self._turns.leave_aside(orders)
         self._give_up_own(run)
@@ -651,7 +681,7 @@ class Push:
         """Orders that wait for a turn stand in line again, or for the first time."""
         own = [received for received, _ in turn.waiting if not received.place]
         for received, _ in turn.waiting:
-            run.keys.pop(received.order.key, None)
+            self._done_with(run, received.order.key)
         turn.waiting.clear()
         turn.fetched.clear()
         if own:
@@ -748,17 +778,24 @@ class Push:
             self._refilled(run, run.refill)
             run.refill = None
         if run.through and (not done or not run.running or len(run.through) >= FLUSH_COUNT):
-            through, run.through = run.through, []
-            for each, _ in through:
-                run.keys.pop(each.order.key, None)
-            kept = self._arrange(through, run)
-            run.keep |= kept
-            run.left.subtract(each.sqs_id for each, _ in through)
-            for each, _ in through:
-                for turn in self._turns.of(_window_key(each.order)):
-                    self._leave_line(turn, each, keep=each.sqs_id in kept)
-            self._turns.leave_aside(each for each, _ in through if each.sqs_id not in kept)
-            self._give_up_own(run)
+            self._flush(run)
+
+    def _flush(self, run: _Run) -> None:
+        """Arrange the next step of what the run is through with, and be done with it."""
+        through, run.through = run.through, []
+        spares = [(self._done_with(run, each.order.key), following.follow) for each, following in through]
+        kept = self._arrange(through, run)
+        run.keep |= kept
+        run.left.subtract(each.sqs_id for each, _ in through)
+        for each, following in through:
+            for turn in self._turns.of(_window_key(each.order)):
+                if following.follow is Follow.ANOTHER:
+                    turn.leave_to_seconds(each.order.key)
+                self._leave_line(turn, each, keep=each.sqs_id in kept)
+        self._turns.leave_aside(each for each, _ in through if each.sqs_id not in kept)
+        if others := [each for each, follow in spares if each is not None and follow is Follow.ANOTHER]:
+            self._take(run, others)
+        self._give_up_own(run)
 
     def _await(self, run: _Run) -> set[Future[Any]]:
         """The attempts and receives that have finished; waits briefly if there are none, but not beyond the next turn

@@ -185,6 +185,13 @@ class Turn:
         rate = self.terms.limits.of_a_part.rate_per_s
         return rate is not None and len(self.waiting) >= rate * BURST_MS / 1000
 
+    def leave_to_seconds(self, key: DeliveryKey) -> None:
+        """The first order for a delivery waits elsewhere, from where a second one may have come: that one is looked
+        at.
+        """
+        self.behind += [each for each in self.seconds if each.order.key == key]
+        self.seconds = [each for each in self.seconds if each.order.key != key]
+
     def is_behind(self, now: int) -> bool:
         """Whether it has been behind its time for a while although orders wait; to be asked several times a second."""
         late = bool(self.waiting) and not self.closing and self.pace.is_late(now)
