@@ -4,7 +4,7 @@ before a deployment, as its loops are (docs/decisions/0010-loops-in-the-template
 ``AWS::Include``
     What a file beside the template says; AWS's own, but for a file that nobody has to put into S3.
 ``Rights`` and ``NetworkRights``
-    In a list: the statements under that name in the metadata of a function.
+    In a list: the statements under that name in the metadata of a function, also those in lists in it.
 ``Settings``
     In ``Globals``: each function gets the settings that its code asks for, with the values in the template's metadata.
 """
@@ -84,6 +84,8 @@ class _Macros:
             name = item[_CALL]["Name"]
             if name not in _RIGHTS:
                 raise LocalError(f"the template calls a macro {name}, which is not known")
-            yield from self._resources[item[_CALL]["Parameters"]["Function"]].get("Metadata", {}).get(name, ())
+            rights = self._resources[item[_CALL]["Parameters"]["Function"]].get("Metadata", {}).get(name, ())
+            for each in rights:
+                yield from each if isinstance(each, list) else [each]
         else:
             yield self.value(item)

@@ -29,7 +29,7 @@ _IN_JSON: Final = {
 _KEPT_BESIDES: Final = {"source": "string"}
 """The additional column of curated records: the object that each came from."""
 
-_WIDTH: Final = 105
+_WIDTH: Final = 153
 """Characters in a line of the template's columns, without the indentation."""
 
 

@@ -27,6 +27,11 @@ LINES = {
 }
 """Most lines of Python by folder."""
 
+TEMPLATE = 1_900
+"""Most lines of ``template.yaml``; what it says of one resource after another stands once (docs/decisions/0010)."""
+WIDEST_LINE = 300
+"""Longest line there: fewer lines are no gain if each says more."""
+
 PRIVATE_NAMES = 50
 """Most private names of MiniStack that ``local/`` uses."""
 
@@ -58,6 +63,12 @@ def test_no_folder_grows_beyond_its_lines(folder: str) -> None:
     lines = sum(len(each.read_text(encoding="utf-8").splitlines()) for each in python_files(ROOT / folder))
     # A number far above what there is would stop nothing
     assert 0.9 * LINES[folder] - 100 < lines <= LINES[folder]
+
+
+def test_the_template_grows_neither_longer_nor_wider() -> None:
+    lines = (ROOT / "template.yaml").read_text(encoding="utf-8").splitlines()
+    assert 0.9 * TEMPLATE < len(lines) <= TEMPLATE
+    assert [number for number, line in enumerate(lines, start=1) if len(line) > WIDEST_LINE] == []
 
 
 def test_local_uses_no_more_private_names_of_the_emulator() -> None:

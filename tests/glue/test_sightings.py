@@ -186,7 +186,7 @@ def test_what_a_read_leaves_over_is_asked_for_again_after_a_while() -> None:
 
 def test_its_role_may_read_what_is_read_and_nothing_else() -> None:
     template = (Path(__file__).parents[2] / "template.yaml").read_text(encoding="utf-8")
-    (rights,) = re.findall(r'"dynamodb:BatchGetItem"\]\n(?:.*\n){2}.*"dynamodb:Attributes": \[(.*)\]\}\n', template)
+    (rights,) = re.findall(r'\[dynamodb:BatchGetItem\]\n(?:.*\n){2}.*"dynamodb:Attributes": \[(.*)\]\}\n', template)
     assert rights.split(", ") == list(sightings.WANTED)
     assert not {"body", "headers", "statuses", "update_url"} & {*sightings.WANTED}
 

@@ -29,7 +29,7 @@ Resources:
     Type: AWS::Serverless::Function
     Properties: {CodeUri: functions/console/, Environment: {Variables: {ALSO: this}}}
     Metadata:
-      Rights: [one, two]
+      Rights: [one, [two, three]]
   Fn::ForEach::Roles:
     - Name
     - [Console]
@@ -37,7 +37,7 @@ Resources:
         Type: AWS::IAM::Role
         <<: *Kept
         Properties:
-          Rights: [zero, {"Fn::Transform": {Name: RIGHTS, Parameters: {Function: !Sub "${Name}Function"}}}, three]
+          Rights: [zero, {"Fn::Transform": {Name: RIGHTS, Parameters: {Function: !Sub "${Name}Function"}}}, four]
 """
 ASKED = sorted(each.name for each in settings_of("console"))
 
@@ -69,10 +69,10 @@ def test_a_setting_without_a_value_is_named() -> None:
 
 def test_rights_stand_in_the_role_where_they_are_called_for() -> None:
     made = written_out(dict.fromkeys(ASKED, "x"))["Resources"]["ConsoleRole"]
-    assert made["Properties"]["Rights"] == ["zero", "one", "two", "three"]
+    assert made["Properties"]["Rights"] == ["zero", "one", "two", "three", "four"]
     # Where a function has none of that name, there are none
     none = written_out(dict.fromkeys(ASKED, "x"), "NetworkRights")["Resources"]["ConsoleRole"]
-    assert none["Properties"]["Rights"] == ["zero", "three"]
+    assert none["Properties"]["Rights"] == ["zero", "four"]
 
 
 def test_what_it_is_made_from_is_not_deployed() -> None:
