@@ -12,7 +12,7 @@ import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from simulation.promises.judgement import NOT_BEGUN, SECOND, Because, Fault, Faults, Judgement, moment
+from simulation.promises.judgement import HIDDEN_S, SECOND, Because, Fault, Faults, Judgement, moment
 
 LEAST = 0.95
 """The share of a rate that is used while something waits."""
@@ -40,9 +40,6 @@ SHORT_S = 2
 
 BEFORE_S = 180
 """Faults explain what is slow so long afterwards."""
-
-HIDDEN_S = 480
-"""And so long if they kept functions from running: what was handed out in vain then is shown again after 450 s."""
 
 TOO_MANY, TOO_OFTEN = "too many at a time", "too often"
 TOO_SLOW, UNUSED, STOPPED = "slower than its rate", "places left free", "nobody went on"
@@ -195,7 +192,7 @@ class Flow:
 
 
 def _felt_s(storm: Fault) -> int:
-    return BEFORE_S if NOT_BEGUN.isdisjoint(storm.struck) else HIDDEN_S
+    return HIDDEN_S if storm.kept_from_running else BEFORE_S
 
 
 def _lined(

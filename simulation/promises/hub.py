@@ -134,11 +134,13 @@ class Hub:
             return
         self._faults.same(message_id, pushed.message_id)
         waits = Doubling(service.base_s, service.cap_s, SPREAD, service.most_attempts)
-        # The store's messages have no end; whether a type is for a service may be a minute old where it was turned off.
+        # The store's messages have no end; whether a type is for a service may be a minute old where it was turned off,
+        # and is asked late where nothing runs.
         owed = Owed(message_id, name, frozenset({name}), told, 0, FOR_EVER_S, [Terms(0, FOREVER, waits)])
         owed.by_hand = list(by_hand)
         last = asked[-1].ended if asked else told.answered
-        off = [begins for begins, ends in service.off if begins <= last + 60 * SECOND and told.asked <= ends]
+        asked_by = self._faults.over(last + 60 * SECOND)
+        off = [begins for begins, ends in service.off if begins <= asked_by and told.asked <= ends]
         if off:
             owed.disturbed = max(told.asked, min(off))
         if len(pushes) > 1 or not told.done:

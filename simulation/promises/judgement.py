@@ -85,6 +85,11 @@ class Fault:
         """Its kind, as :attr:`Told.struck`."""
         return (self.kind,)
 
+    @property
+    def kept_from_running(self) -> bool:
+        """Whether it kept functions from running at all."""
+        return self.kind in NOT_BEGUN
+
 
 Because = Told | Fault
 
@@ -130,6 +135,13 @@ class Faults:
         """What is :meth:`everywhere`."""
         return [*self._storms]
 
+    def over(self, by: int) -> int:
+        """When what would have been done by some time is done, if storms until then kept functions from doing it."""
+        for each in sorted(self._storms, key=lambda storm: storm.at):
+            if each.at <= by and each.kept_from_running:
+                by = max(by, each.ends + HIDDEN_S * SECOND)
+        return by
+
     def delaying(self, message_id: str, begins: int, ends: int) -> list[Fault]:
         """The same, and the storms of that time."""
         return [
@@ -140,6 +152,9 @@ class Faults:
 
 NOT_BEGUN = frozenset({"throttled", "stopped", "crowded", "reserved"})
 """Faults that keep a function from running at all."""
+
+HIDDEN_S = 480
+"""What was handed out in vain, as its function could not run, is shown again within so long (450 s, and some)."""
 
 HARMLESS = NOT_BEGUN | {"recycled", "split", "window", "half-open", "deployed"}
 

@@ -71,6 +71,16 @@ def test_what_was_handed_out_in_vain_comes_back_later(kind: str, felt: int) -> N
     assert broken(RATE, soon, faults=faults, waiting=waiting) == set()
 
 
+def test_what_no_function_could_do_is_done_later() -> None:
+    # Given half an hour in which functions could not run, one in which they failed, and one long after
+    faults = Faults()
+    for kind, begins_s, ends_s in (("outage", 0, 1_800), ("crowded", 900, 2_700), ("stopped", 9_000, 9_900)):
+        faults.everywhere(Fault(kind, kind, begins_s * SECOND, ends_s * SECOND))
+    # Then what was due in the second is done eight minutes after its end, and nothing else is late
+    late = {due_s: faults.over(due_s * SECOND) // SECOND - due_s for due_s in (60, 899, 900, 2_699, 4_000, 9_500)}
+    assert late == {60: 0, 899: 0, 900: 2_280, 2_699: 481, 4_000: 0, 9_500: 880}
+
+
 def test_more_than_the_limits_is_seen() -> None:
     assert broken(PLACES, [*two_places(), Asked(63 * SECOND, 64 * SECOND, "third")]) == {"too many at a time"}
     open_ones = [Asked(place * SECOND, FOREVER, str(place)) for place in range(3)]

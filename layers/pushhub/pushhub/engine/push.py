@@ -90,8 +90,10 @@ have not earned more attempts yet. Such a receive does not wait.
 LONGEST_ATTEMPT_MS = 190_000
 """Maximum duration of an attempt and its follow-up: an endpoint of the hub protocol has three minutes to answer."""
 
-ASIDE_MS = 15_000
-"""How soon an order for a slow subscriber is retried where there is no slow lane; doubled with each receive."""
+ASIDE_MS, MOST_ASIDE_MS = 15_000, 60_000
+"""How soon an order for a slow subscriber is retried where there is no slow lane; doubled with each receive up to a
+minute only, as an order is received again for each of its retries, too.
+"""
 
 MANUAL_ASIDE_MS = 5_000
 """How soon the order for a manual try is looked at again that comes while its delivery is attempted."""
@@ -728,7 +730,7 @@ class Push:
 
     def _put_aside(self, run: _Run, received: Received, stored: Delivery | None) -> None:
         doublings = min(received.receive_count - 1, 10)
-        due_at = self._clock.now() + min(ASIDE_MS << doublings, MAX_DELAY_MS)
+        due_at = self._clock.now() + min(ASIDE_MS << doublings, MOST_ASIDE_MS)
         follow = Follow.LATER if stored is None or stored.update_url is None else Follow.POLL
         run.through.append((received, Following(follow, due_at)))
         self._telemetry.count("DeliveriesPutAside")
