@@ -273,8 +273,10 @@ def test_what_cannot_be_handed_on_is_looked_at_again(follow: Follow, call: str) 
     assert bench.telemetry.events == [("orders_not_sent", {"error": f"{call} failed", "orders": 1})]
 
 
-@pytest.mark.parametrize(("receives", "wait_ms"), [(1, 10_000), (2, 20_000), (3, 40_000), (7, 640_000), (8, 900_000)])
-def test_the_more_often_the_longer_up_to_a_quarter_of_an_hour(receives: int, wait_ms: int) -> None:
+@pytest.mark.parametrize(
+    ("receives", "wait_ms"), [(1, 10_000), (2, 20_000), (3, 40_000), (4, 80_000), (5, 120_000), (30, 120_000)]
+)
+def test_the_more_often_the_longer_up_to_two_minutes(receives: int, wait_ms: int) -> None:
     bench = Bench()
     bench.outcomes["1"] = Unavailable("dynamodb:PutItem")
     batch = bench.received("retry", an_order(), times=receives)
@@ -283,6 +285,14 @@ def test_the_more_often_the_longer_up_to_a_quarter_of_an_hour(receives: int, wai
     identity = {"project": "p", "queue": "orders", "message_id": "1", "subscriber_id": "s"}
     assert bench.telemetry.events == [("attempt_unrecorded", {"error": "dynamodb:PutItem failed", **identity})]
     assert bench.telemetry.counts == {"CallsFailed": 1}
+
+
+@pytest.mark.parametrize(("receives", "wait_ms"), [(7, 640_000), (8, 900_000), (30, 900_000)])
+def test_after_a_fault_of_ours_up_to_a_quarter_of_an_hour(receives: int, wait_ms: int) -> None:
+    bench = Bench()
+    bench.outcomes["1"] = KeyError("a fault of ours")
+    bench.work(bench.received("push", an_order(), times=receives))
+    assert bench.waits("push") == wait_ms
 
 
 def test_a_fault_of_ours_leaves_the_order_in_its_queue_and_its_neighbours_alone() -> None:

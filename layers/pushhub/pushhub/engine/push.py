@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import Deliveries, Received, WorkQueue
     from pushhub.engine.slow_lane import SlowLane
 
-UNSURE_WAIT_MS = 10_000
+UNSURE_WAIT_MS, MOST_UNSURE_MS = 10_000, 120_000
 """How soon an order is retried when one of our own calls failed with unknown effect.
 
-Doubled with each receive.
+Doubled with each receive up to two minutes only, as an order is received again for each of its retries, too.
 """
 
 FRESH_AFTER_RECEIVES = 10
@@ -872,14 +872,15 @@ class Push:
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)
             self._telemetry.count("PushFaults")
             self._telemetry.event("push_fault", **described(error), **received.order.identity)
-            return Following(Follow.FAULT, self._unsure(received), answered=False, terms=terms)
+            # Until somebody mends us: it must not use up its receives in an hour.
+            return Following(Follow.FAULT, self._unsure(received, MAX_DELAY_MS), answered=False, terms=terms)
         # A request may have been made.
         return Following(Follow.LATER, self._unsure(received), answered=False, terms=terms)
 
-    def _unsure(self, received: Received) -> int:
+    def _unsure(self, received: Received, most_ms: int = MOST_UNSURE_MS) -> int:
         """When to retry an order after an internal error, epoch milliseconds."""
         doublings = min(received.receive_count - 1, 10)
-        return self._clock.now() + min(UNSURE_WAIT_MS << doublings, MAX_DELAY_MS)
+        return self._clock.now() + min(UNSURE_WAIT_MS << doublings, most_ms)
 
     def _arrange(self, through: Sequence[tuple[Received, Following]], run: _Run) -> set[str]:
         """Pass exhausted deliveries to the errors queue and waits to where they are spent; returns the SQS ids to
