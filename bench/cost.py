@@ -371,7 +371,6 @@ def set_up(urls: dict[str, str]) -> None:
             "BACKLOG_HOURS": "36",
             "BACKLOG_BYTES": "26214400",
             "NOTIFY_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/1/notify.fifo",
-            "SIGNING_SECRET": "signing",
             "WEBSOCKET_MANAGEMENT_URL": "https://sockets.example/live",
             "RECORDS_BUCKET": "records",
             "BODIES_BUCKET": aws.BUCKET,

@@ -34,8 +34,8 @@ CLIENTS = {
     "wake": ["dynamodb", "sqs"],
     "errors": ["dynamodb", "s3"],
     "records": ["dynamodb", "s3"],
-    "consumers": ["dynamodb", "sqs", "secretsmanager", "apigatewaymanagementapi"],
-    "notify": ["dynamodb", "sqs", "secretsmanager", "apigatewaymanagementapi"],
+    "consumers": ["dynamodb", "sqs", "kms", "apigatewaymanagementapi"],
+    "notify": ["dynamodb", "sqs", "kms", "apigatewaymanagementapi"],
     "past": ["dynamodb"],
     "console": [],
 }

@@ -135,14 +135,14 @@ def cost_tables() -> list[str]:
 
 def _tables(dynamodb: Any, meter: Meter) -> list[str]:
     with aws_notifications.dynamodb(), aws_notifications.wakes() as (sqs, url):
-        secret = aws_notifications.client("secretsmanager").create_secret(Name="signing", SecretString="s" * 64)
+        key = aws_notifications.client("kms").create_key()["KeyMetadata"]["Arn"]
         set_up(
             {
                 "BACKLOGS_TABLE": aws_notifications.BACKLOGS_TABLE,
                 "NOTIFY_QUEUE_URL": url,
                 "BACKLOG_HOURS": "36",
                 "BACKLOG_BYTES": "26214400",
-                "SIGNING_SECRET": secret["ARN"],
+                "VAULT_KEY": key,
                 "RETRY_QUEUE_URL": url,
                 "SLOW_QUEUE_URL": url,
             }

@@ -58,6 +58,7 @@ COMMANDS = {
     "report": ("commands.tools:report", "Make the delivery report (for operators)"),
     "rebuild": ("commands.rebuild:rebuild", "Restore lost messages from the records (for operators)"),
     "reseal": ("commands.reseal:reseal", "Seal secrets with the stack's first key (for operators)"),
+    "signing-secret": ("commands.signing_secret:signing_secret", "What signs consumers' tokens (for operators)"),
     "deploy": ("commands.deploy:deploy", "Check a deployment on AWS (for operators)"),
     "completion": ("commands.completion:completion", "Print the code for completion in a shell"),
 }

@@ -135,13 +135,16 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     + _KEEPS
     + _rights(
         dynamodb={
-            "ConfigTable": "Scan PutItem",
+            "ConfigTable": "Scan GetItem PutItem",
             "HubTable": "Scan PutItem UpdateItem",
             "WebhooksTable": "Scan PutItem",
             "MessagesTable": "Scan UpdateItem",
         },
         kms={KEYS: "Decrypt GenerateDataKey"},
     ),
+    "signing-secret rotate": _FINDS
+    + _KEEPS
+    + _rights(dynamodb={"ConfigTable": "GetItem PutItem"}, kms={KEYS: "GenerateDataKey"}),
     "deploy doctor": _FINDS
     + _rights(
         **{"lambda": {ANY: "GetAccountSettings", FUNCTIONS: "GetFunctionConfiguration"}},

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import template
@@ -18,7 +20,10 @@ from local.packages import Package, build_function, build_layer, forget_old
 from local.place import Place
 from local.processes import wait_until
 from local.verification import missing
+from pushhub.base.errors import HubError
+from pushhub.cloud.clock import SystemClock
 from pushhub.egress.guard import AllowedTargets
+from pushhub.notifications.store.secret_keys import copy_of_stack
 
 __all__ = ["STACK", "deploy", "outputs", "parameters"]
 
@@ -60,6 +65,7 @@ def parameters(place: Place) -> dict[str, str]:
         "PushMaximumConcurrency": "4",
         # Each request that waits holds a process, and starting one takes a core for a second.
         "LongPolls": "4",
+        "SigningSecretCopied": "true",
         "LogRetentionDays": "1",
         "WebSocketManagementUrl": f"{place.aws_endpoint_url}/_aws/execute-api/{WEBSOCKET_API}/live",
     }
@@ -81,7 +87,7 @@ def deploy(place: Place, aws: Aws, say: Say) -> bool:
     """
     try:
         return _deploy(place, aws, say)
-    except (BotoCoreError, ClientError) as error:
+    except (BotoCoreError, ClientError, HubError) as error:
         raise LocalError(f"the deployment failed: {error}") from error
 
 
@@ -171,6 +177,8 @@ def _apply(aws: Aws, given: dict[str, str], status: str) -> None:
         if status in {"", "DELETE_COMPLETE"}:
             client.create_stack(**request)
         else:
+            # An update from before 2026-11-27 deletes it (docs/deploy.md).
+            copy_of_stack(partial(boto3.client, **aws.arguments), STACK, SystemClock())
             client.update_stack(**request)
     except ClientError as error:
         if "No updates are to be performed" in str(error):

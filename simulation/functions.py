@@ -160,7 +160,9 @@ class Sender:
 def _ports(environment: Environment) -> Any:
     """The ports that functions have on AWS, on the simulated services; only the machine's own are replaced."""
     version, settings = environment.version, environment.settings
-    given = version.settings(version.runtime.settings_of(settings.name), settings.environ)
+    given = version.settings(
+        version.runtime.settings_of(settings.name), {"SIGNING_SECRET": "signing", **settings.environ}
+    )
     ports = version.ports(given, Clients(environment))
     ports.clock = environment.clock
     ports.sender = Sender(environment)

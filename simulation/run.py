@@ -13,7 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from simulation.account import Account
+from pushhub.cloud.table import Table
+from pushhub.engine.wiring import CONFIG_TABLE
+from pushhub.notifications.store.secret_keys import SigningSecretItem
+from simulation.account import Account, Operator
 from simulation.conservation import judged
 from simulation.lost import Lost
 from simulation.promises.judgement import Violation
@@ -169,6 +172,11 @@ def played(
     account.queues[GIVEN_UP].passed = Counter()
     world = WORLDS[plan.world](account, truth, plan.hours, plan.rate)
     with account.installed():
+        if any(each.kind is Kind.DEPLOYED for each in storms):
+            # Its operator has run pushhub signing-secret copy; the release signs with the one in Secrets Manager.
+            operator = Operator(account)
+            item = SigningSecretItem(Table(*operator.table(CONFIG_TABLE)), operator.vault, operator.clock)
+            item.copy(account.services["secretsmanager"], "signing")
         world.set_up()
         account.begin_schedules()
         account.weather = _shifted(storms, account.scheduler.now, seed)

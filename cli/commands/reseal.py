@@ -13,6 +13,7 @@ from pushhub.engine.reseal import ONE_BY_ONE, UNSEALED, Reseal, Resealed
 from pushhub.engine.store.dynamodb_masked import masked_deliveries
 from pushhub.engine.store.dynamodb_sealed import sealed_queues, sealed_span_exports
 from pushhub.hub.store.dynamodb_sealed import SealedHubItems
+from pushhub.notifications.store.secret_keys import sealed_signing_secret
 from pushhub.webhooks.store.dynamodb_sealed import SealedEndpoints, masked_attempts
 
 from ..dry import changes
@@ -27,9 +28,9 @@ from ..operator import KEY_OUTPUT, TABLE_OUTPUT, deployment
 def reseal(hub: HubOptions) -> int:
     """Seal with the stack's first key what is stored unsealed or sealed with another key.
 
-    Signing secrets, headers and passwords of subscribers and endpoints, tokens of mappings and integrations,
-    parameters; old deliveries and attempts get a mask in place of passwords (docs/deploy.md). Can be interrupted and
-    repeated; the hub may run. Says which keys nothing needs any more.
+    Signing secrets, also that of consumers' tokens, headers and passwords of subscribers and endpoints, tokens of
+    mappings and integrations, parameters; old deliveries and attempts get a mask in place of passwords
+    (docs/deploy.md). Can be interrupted and repeated; the hub may run. Says which keys nothing needs any more.
     """
     found = deployment(hub)
     if KEY_OUTPUT not in found.outputs:
@@ -40,6 +41,7 @@ def reseal(hub: HubOptions) -> int:
     items = chain(
         sealed_queues(dynamodb, found.outputs[TABLE_OUTPUT], clock, vault, credentials),
         sealed_span_exports(dynamodb, found.outputs[TABLE_OUTPUT], clock, credentials),
+        sealed_signing_secret(dynamodb, found.outputs[TABLE_OUTPUT], clock, vault),
         SealedHubItems(dynamodb, found.outputs["HubTableName"], clock, vault, credentials).items(),
         SealedEndpoints(dynamodb, found.outputs["WebhooksTableName"], clock, vault, credentials).items(),
         masked_deliveries(dynamodb, found.outputs["MessagesTableName"], clock),

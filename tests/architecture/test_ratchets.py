@@ -17,8 +17,8 @@ WIDEST = 8
 """Most parameters of a constructor."""
 
 LINES = {
-    "layers/pushhub/pushhub": 71_800,
-    "cli": 8_450,
+    "layers/pushhub/pushhub": 72_000,
+    "cli": 8_550,
     "functions": 250,
     "glue_jobs": 9_300,
     "local": 8_620,

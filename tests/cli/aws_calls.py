@@ -65,6 +65,9 @@ ACTIONS = {
 FREE = {"GetCallerIdentity", "AssumeRole"}
 """Calls that need no right of the role: the first is allowed to everybody, the second is how it is taken on."""
 
+WITH_THEIR_OWN = {"signing-secret copy"}
+"""Commands that act with the rights of whoever deploys, as the role of the stack as it was has other ones."""
+
 
 def rights_of(service: str, operation: str, given: dict[str, Any]) -> Iterator[Right]:
     """What a call needs."""
@@ -112,6 +115,8 @@ class Calls:
 
     def made(self, command: str, service: str, operation: str, given: dict[str, Any]) -> None:
         """A command makes a call."""
+        if command in WITH_THEIR_OWN:
+            return
         for right in rights_of(service, operation, given):
             self.needed.setdefault(command, set()).add(right)
             if not any(covers(each, right) for each in RIGHTS.get(command, ())):

@@ -18,8 +18,10 @@ from tests.contract.samples import NOW, PROJECT, first, message
 from tests.fakes import FakeClock
 
 from pushhub.base.credentials import MASK, masked_url
+from pushhub.base.errors import Conflict
 from pushhub.base.gates import ClientCertificate
 from pushhub.base.verdict import Verdict
+from pushhub.cloud.table import Table
 from pushhub.cloud.vault import KmsVault
 from pushhub.engine.credentials import Credentials
 from pushhub.engine.model.delivery import Delivery, TargetStatus
@@ -37,6 +39,7 @@ from pushhub.hub.store import _items as hub_items
 from pushhub.hub.store._keys import store_key
 from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
 from pushhub.hub.tokens import token_of
+from pushhub.notifications.store.secret_keys import SigningSecretItem
 from pushhub.webhooks.credentials import opened
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.attempt import LoggedAttempt
@@ -363,6 +366,25 @@ def test_headers_of_collectors_are_sealed_with_the_first_key(stack: Callable[[],
     assert here.credentials().open(PROJECT, after.credentials) == hidden
     assert replace(after, credentials=sealed) == export
     assert config.span_export(plain.project, fresh=True) == plain
+
+
+def test_what_signs_consumers_tokens_is_sealed_with_the_first_key(stack: Callable[[], Stack]) -> None:
+    # Given a signing secret and the one before, which another key sealed
+    here = stack()
+    table = Table(here.dynamodb, aws.CONFIG_TABLE, FakeClock())
+    SigningSecretItem(table, here.vault(here.other), FakeClock()).make(b"a" * 32, b"b" * 32, since=NOW)
+    # When everything is sealed with the first key
+    code, said = here.run()
+    # Then nothing needs the other one, and both sign as before
+    assert (code, f"It needed {here.other} before this run" in said) == (0, True)
+    here.gone.add(here.other)
+    item = SigningSecretItem(table, here.vault(), FakeClock())
+    stored = item.read()
+    assert stored is not None
+    assert (item.opened(stored), stored.since) == ((b"a" * 32, b"b" * 32), NOW)
+    # And one that was changed since it was read is left alone, to be done again
+    with pytest.raises(Conflict):
+        item.reseal(replace(stored, current=here.vault().seal("#signing", b"c" * 32)))
 
 
 def test_an_item_that_changes_meanwhile_is_left_alone_and_named(stack: Callable[[], Stack]) -> None:

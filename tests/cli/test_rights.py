@@ -26,7 +26,7 @@ from cli.operator import Deployment
 from cli.restoring import TABLES
 from cli.rights import FUNCTIONS, KEYS, READERS, RIGHTS, ROLES, SET_ASIDE, Right, covers, documented
 from tests.cli import test_doctor, test_erasing, test_rebuild, test_reseal
-from tests.cli.aws_calls import Calls
+from tests.cli.aws_calls import WITH_THEIR_OWN, Calls
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import ServedHub
 from tests.cli.test_erasing import NAMES, OUTPUTS, RECORDS_BUCKET, Hub
@@ -39,11 +39,14 @@ from pushhub.base.times import iso_time
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.audit_trail import S3AuditTrail
 from pushhub.cloud.clock import SystemClock
+from pushhub.cloud.table import Table
+from pushhub.cloud.vault import KmsVault
 from pushhub.engine.model.delivery import TargetStatus
 from pushhub.engine.model.records import record_of_acceptance
 from pushhub.engine.store import _delivery_items as delivery_items
 from pushhub.engine.store._delivery_items import encode_delivery
 from pushhub.engine.store.s3_records import S3RecordStore
+from pushhub.notifications.store.secret_keys import SigningSecretItem
 
 acme = test_erasing.hub
 account = test_doctor.account
@@ -140,6 +143,15 @@ def audits(stack: Hub) -> None:
     typed_at("audit", stack.project)
 
 
+def rotates_the_signing_secret(stack: Hub) -> None:
+    table = Table(stack.dynamodb, aws.CONFIG_TABLE, SystemClock())
+    with pytest.MonkeyPatch.context() as patch:
+        key = boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
+        patch.setitem(OUTPUTS, "VaultKeyArn", key)
+        SigningSecretItem(table, KmsVault(boto3.client("kms"), key, SystemClock()), SystemClock()).make(since=1)
+        typed_at("signing-secret", "rotate")
+
+
 def reports(stack: Hub) -> None:
     typed_at("report", "--wait")
     typed_at("report", "--link", codes=(1,))
@@ -174,6 +186,7 @@ SCENARIOS: dict[str, Callable[[Hub], None]] = {
     ),
     "report": reports,
     "audit": audits,
+    "signing-secret rotate": rotates_the_signing_secret,
     "deploy table": puts_tables_in_place,
 }
 
@@ -284,7 +297,7 @@ def test_every_command_that_may_talk_to_aws_is_in_the_table() -> None:
         for command, module in leaves(main)
         if re.search(r"^\s*from \.\.operator import|boto", Path(str(import_module(module).__file__)).read_text(), re.M)
     }
-    assert asks - {"simulate hub"} == {*RIGHTS}
+    assert asks - {"simulate hub"} - WITH_THEIR_OWN == {*RIGHTS}
     assert {*SCENARIOS, "projects export", "projects import", "rebuild", "reseal", "deploy doctor"} == {*RIGHTS}
 
 

@@ -240,6 +240,10 @@ class FakePorts:
         """One key."""
         return [b"s" * 32]
 
+    def made(self) -> Sequence[bytes]:
+        """The same one."""
+        return self.secrets()
+
     @property
     def records(self) -> Any:
         """No test of a whole hub writes records yet."""

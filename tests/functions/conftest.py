@@ -28,7 +28,6 @@ from pushhub.runtime.hub import Pushhub, build, settings_of, start
 ROOT = Path(__file__).parents[2]
 
 RECORDS_BUCKET = "records"
-SIGNING_SECRET = "signing"
 
 SETTINGS_OF_QUEUES = (
     "PUSH_QUEUE_URL",
@@ -169,7 +168,6 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         "IDEMPOTENCY_HOURS": "12",
         "WAKE_FUNCTION": "wake",
         "BACKLOG_BYTES": "100000",
-        "SIGNING_SECRET": SIGNING_SECRET,
         "WEBSOCKET_MANAGEMENT_URL": "https://sockets.example/live",
         "ALLOWED_TARGETS": "loopback",
     }.items():
@@ -182,7 +180,6 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         aws.sqs() as (sqs, _),
     ):
         s3.create_bucket(Bucket=RECORDS_BUCKET)
-        aws_notifications.client("secretsmanager").create_secret(Name=SIGNING_SECRET, SecretString="s" * 64)
         monkeypatch.setenv("NOTIFY_QUEUE_URL", wakes_url)
         key = aws_notifications.client("kms").create_key()["KeyMetadata"]["Arn"]
         monkeypatch.setenv("VAULT_KEY", key)

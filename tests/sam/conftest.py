@@ -28,7 +28,7 @@ BATCHES = {
     "sqs:SendMessage": "sqs:SendMessageBatch",
     "sqs:ChangeMessageVisibility": "sqs:ChangeMessageVisibilityBatch",
 }
-UNKNOWN_KEYS = {"s3:if-none-match", "s3:prefix", "lambda:FunctionArn"}
+UNKNOWN_KEYS = {"kms:EncryptionContext:project", "s3:if-none-match", "s3:prefix", "lambda:FunctionArn"}
 """Keys of conditions that the emulator does not know."""
 
 

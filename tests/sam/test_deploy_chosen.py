@@ -10,6 +10,7 @@ them arrive.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from typing import Any
 import boto3
 import pytest
 import requests
+from botocore.exceptions import ClientError
 from cli.__main__ import run
 from cli.erasing import SETTLED_MS
 from cli.rights import RIGHTS
@@ -40,6 +42,11 @@ from tests.template.cloudformation import deployed
 from local import template
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
+from pushhub.cloud.table import Table
+from pushhub.cloud.vault import KmsVault
+from pushhub.notifications.model.topic import Topic
+from pushhub.notifications.store.secret_keys import SealedSigningKeys, SigningSecretItem
+from pushhub.notifications.wire.tokens import Claims, Tokens
 
 pytestmark = [pytest.mark.slow, pytest.mark.stack]
 
@@ -57,6 +64,7 @@ PLAIN = {
     "ProducersUrl": "true",
     "GradualDeployment": "Canary10Percent5Minutes",
     "Dashboard": "true",
+    "AccessLogClass": "STANDARD",
     "AuditTrail": "true",
     "BodyVersionsDays": "7",
     "WebSocketAccessLog": "stack-role",
@@ -112,6 +120,12 @@ def again(deployment: Deployment, build: Path, parameters: dict[str, str]) -> No
     # A role that the update does not change has lost its conditions before.
     assert without_conditions(deployment) <= UNKNOWN_KEYS
     allow_simulation(deployment)
+
+
+def access_log(deployment: Deployment) -> str:
+    """Where the access log of the HTTP API goes."""
+    [stage] = deployment.client("apigatewayv2").get_stages(ApiId=deployment.outputs["HttpApiId"])["Items"]
+    return str(stage["AccessLogSettings"]["DestinationArn"]).removesuffix(":*")
 
 
 def allow_simulation(deployment: Deployment) -> None:
@@ -269,7 +283,7 @@ class Operator:
         self._url = deployment.emulator.url
         self.said = ""
 
-    def __call__(self, *words: str, codes: tuple[int, ...] = (0,)) -> Any:
+    def __call__(self, *words: str, codes: tuple[int, ...] = (0,), stack: str = STACK) -> Any:
         """Type a command; what it shows."""
         settings = {
             "AWS_ENDPOINT_URL": self._url,
@@ -279,7 +293,7 @@ class Operator:
         }
         for name, value in settings.items():
             self._patch.setenv(name, value)
-        code = run(["--stack", STACK, "--json", *words])
+        code = run(["--stack", stack, "--json", *words])
         printed = self._capsys.readouterr()
         self.said = printed.err
         assert code in codes, f"{words}: {code}: {printed.err[-2000:]}"
@@ -462,9 +476,11 @@ def test_the_domain_and_a_web_acl_may_be_the_distributions_instead(
         VisibilityConfig={"SampledRequestsEnabled": False, "CloudWatchMetricsEnabled": False, "MetricName": "edge"},
     )["Summary"]["ARN"]
     # When a distribution is asked for
-    again(deployment, build, chosen | {"EdgeDistribution": "true", "WebAclArn": acl})
+    standard = access_log(deployment)
+    more = {"EdgeDistribution": "true", "WebAclArn": acl, "AccessLogClass": "INFREQUENT_ACCESS"}
+    again(deployment, build, chosen | more)
     # Then it has the name, the certificate and the ACL, and the HTTP API has the name no more
-    arrived(deployment, chosen | {"EdgeDistribution": "true", "WebAclArn": acl})
+    arrived(deployment, chosen | more)
     edges = deployment.client("cloudfront")
     [edge] = edges.list_distributions()["DistributionList"]["Items"]
     config = edges.get_distribution_config(Id=edge["Id"])["DistributionConfig"]
@@ -472,6 +488,72 @@ def test_the_domain_and_a_web_acl_may_be_the_distributions_instead(
     assert config["WebACLId"] == acl
     assert config["ViewerCertificate"]["ACMCertificateArn"] == chosen["CertificateArn"]
     assert deployment.client("apigatewayv2").get_domain_names()["Items"] == []
+    # And the access log, which was of this class at first and of the other since, is of this one again; both are kept
+    assert standard.endswith("-http-api-STANDARD")
+    assert access_log(deployment).endswith("-http-api-INFREQUENT_ACCESS")
+    groups = deployment.client("logs").describe_log_groups(logGroupNamePrefix="/aws/vendedlogs/")["logGroups"]
+    assert {standard, access_log(deployment)} <= {each["arn"].removesuffix(":*") for each in groups}
+
+
+FORMER: dict[str, Any] = {
+    "Resources": {
+        "SigningSecret": {
+            "Type": "AWS::SecretsManager::Secret",
+            "Properties": {"GenerateSecretString": {"PasswordLength": 64, "ExcludePunctuation": True}},
+        },
+        "WebhooksKey": {"Type": "AWS::KMS::Key", "Properties": {"Description": "seals"}},
+        "ConfigTable": {
+            "Type": "AWS::DynamoDB::Table",
+            "Properties": {
+                "BillingMode": "PAY_PER_REQUEST",
+                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+                "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in ("pk", "sk")],
+            },
+        },
+    },
+    "Outputs": {
+        "ConfigTableName": {"Value": {"Ref": "ConfigTable"}},
+        "VaultKeyArn": {"Value": {"Fn::GetAtt": ["WebhooksKey", "Arn"]}},
+    },
+}
+"""What concerns it of the template from before 2026-11-27."""
+
+
+def test_tokens_outlive_the_update_that_removes_their_secret(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The procedure of docs/deploy.md, "Updating"."""
+    # Given a stack from before 2026-11-27, and a token of a consumer
+    formation, clock = deployment.client("cloudformation"), SystemClock()
+    wait = {"Delay": 1, "MaxAttempts": 120}
+    formation.create_stack(StackName="former", TemplateBody=json.dumps(FORMER))
+    formation.get_waiter("stack_create_complete").wait(StackName="former", WaiterConfig=wait)
+    found = formation.describe_stack_resource(StackName="former", LogicalResourceId="SigningSecret")
+    secret = found["StackResourceDetail"]["PhysicalResourceId"]
+    text = deployment.client("secretsmanager").get_secret_value(SecretId=secret)["SecretString"]
+    now = clock.now() // 1000
+    token = Tokens(lambda: [hashlib.sha256(text.encode()).digest()]).sign(
+        Claims(topic=Topic(project="p", name="t"), subscriber="s", issued_at=now, expires_at=now + 86_400)
+    )
+    # When its operator copies the secret, and updates the stack, which deletes it
+    who_deploys = Operator({"AccessKeyId": "test", "SecretAccessKey": "test"}, deployment, monkeypatch, capsys)
+    for said in ("copied", "was copied before"):
+        assert who_deploys("signing-secret", "copy", stack="former") == [{"signing secret": said}]
+    resources = {name: each for name, each in FORMER["Resources"].items() if name != "SigningSecret"}
+    formation.update_stack(StackName="former", TemplateBody=json.dumps(FORMER | {"Resources": resources}))
+    formation.get_waiter("stack_update_complete").wait(StackName="former", WaiterConfig=wait)
+    with pytest.raises(ClientError):
+        deployment.client("secretsmanager").get_secret_value(SecretId=secret)
+    # Then the functions of today find the token good
+    [stack] = formation.describe_stacks(StackName="former")["Stacks"]
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
+    vault = KmsVault(deployment.client("kms"), outputs["VaultKeyArn"], clock)
+    table = Table(deployment.client("dynamodb"), outputs["ConfigTableName"], clock)
+    keys = SealedSigningKeys(SigningSecretItem(table, vault, clock), clock)
+    assert Tokens(keys.secrets).check(token, now).subscriber == "s"
+    # And there is nothing left to copy
+    [row] = who_deploys("signing-secret", "copy", stack="former")
+    assert "nothing to copy" in row["signing secret"]
 
 
 def test_no_function_was_refused_anything_or_failed_otherwise(deployment: Deployment) -> None:

@@ -669,6 +669,9 @@ UNVERIFIABLE = {
     "DispatchFunctionMessages": "that a stream's batch of 100 needs no batching window. The API reference asks for one "
     "of a second for more than 10, of queues and streams; 100 without a window is Lambda's own default for streams",
     "RecordsFunctionBacklogs": "what CloudFormation does about mappings that pushhub deploy table has replaced",
+    "SigningSecret": "that CloudFormation refuses a template in which a resource has another type also where only the "
+    "new one has a condition (aws-sam-cli's issue 6786 shows the refusal). If not, whoever updates a stack from before "
+    "2026-11-27 without pushhub signing-secret copy loses the tokens of consumers (docs/deploy.md)",
     "HttpApi": "whether WWW-Authenticate keeps its name (docs/deploy.md)",
 }
 

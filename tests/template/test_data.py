@@ -105,8 +105,6 @@ def test_own_key_reaches_everything_that_rests() -> None:
             (rule,) = decided["BucketEncryption"]["ServerSideEncryptionConfiguration"]
             assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == algorithm
         assert rule["ServerSideEncryptionByDefault"]["KMSMasterKeyID"] == KEY
-    (secret,) = of_type("AWS::SecretsManager::Secret").values()
-    assert resolved(secret, HasKmsKey=True)["KmsKeyId"] == KEY
     (topic,) = of_type("AWS::SNS::Topic").values()
     assert resolved(topic, HasKmsKey=False)["KmsMasterKeyId"] == {"Ref": "WebhooksKey"}
     assert resolved(topic, HasKmsKey=True)["KmsMasterKeyId"] == KEY
@@ -156,3 +154,12 @@ def test_removed_bodies_can_be_had_back_for_as_long_as_is_asked() -> None:
     before, after = deployed(), deployed(BodyVersionsDays="7")
     assert {name for name in before if before[name] != after[name]} == {"BodiesBucket"}
     assert before.keys() == after.keys()
+
+
+def test_a_secret_that_was_not_copied_is_not_deleted() -> None:
+    """CloudFormation refuses a template in which a resource has another type, so a secret of Secrets Manager by this
+    name stays until somebody says that it was copied (tests/template/test_aws_rules.py has the rule).
+    """
+    assert deployed()["SigningSecret"]["Type"] != "AWS::SecretsManager::Secret"
+    assert deployed().keys() - deployed(SigningSecretCopied="true").keys() == {"SigningSecret"}
+    assert parameter("SigningSecretCopied")["Default"] == "false"

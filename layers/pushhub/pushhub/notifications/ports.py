@@ -312,4 +312,11 @@ class SigningKeys(Protocol):
     """The secrets used for tokens and ack ids."""
 
     def secrets(self) -> Sequence[bytes]:
-        """The current secret first, then those still valid for verification."""
+        """The one that signs first, then those still valid for verification; none before the first token was made.
+
+        Raises:
+            Unavailable: They could not be read.
+        """
+
+    def made(self) -> Sequence[bytes]:
+        """The same for who is about to sign: makes the first one if there is none; raises ``Unavailable``."""

@@ -12,6 +12,7 @@ from pushhub.cloud.settings import Setting, number, text, url
 from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.protocol import ReadChange, TargetOffer
+from pushhub.engine.wiring import CONFIG_TABLE, VAULT_KEY
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -53,7 +54,6 @@ _SIDE_BY_SIDE = 10
 
 BACKLOGS_TABLE = text("BACKLOGS_TABLE")
 NOTIFY_QUEUE_URL = text("NOTIFY_QUEUE_URL")
-SIGNING_SECRET = text("SIGNING_SECRET")
 WEBSOCKET_MANAGEMENT_URL = url("WEBSOCKET_MANAGEMENT_URL")
 BACKLOG_HOURS = number("BACKLOG_HOURS", least=1, most=336)
 BACKLOG_BYTES = number("BACKLOG_BYTES", least=1_000, most=1 << 40)
@@ -139,11 +139,12 @@ class AwsNotificationsPorts:
 
     @cached_property
     def keys(self) -> SigningKeys:
-        """Keys of tokens and acknowledgements, in Secrets Manager."""
-        from pushhub.notifications.store.secret_keys import SecretsManagerKeys
+        """Keys of tokens and acknowledgements, sealed in the configuration table."""
+        from pushhub.cloud.table import Table
+        from pushhub.notifications.store.secret_keys import SealedSigningKeys, SigningSecretItem
 
-        secret = self._aws.settings[SIGNING_SECRET]
-        return SecretsManagerKeys(self._aws.clients.of("secretsmanager"), secret, self._aws.clock)
+        aws = self._aws
+        return SealedSigningKeys(SigningSecretItem(Table(*aws.table(CONFIG_TABLE)), aws.vault, aws.clock), aws.clock)
 
     @cached_property
     def retention(self) -> Retention:
@@ -167,11 +168,11 @@ class Notifications:
     aws_ports = AwsNotificationsPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
         "ingest": _APPENDING,
-        "control": (*_APPENDING, SIGNING_SECRET, WEBSOCKET_MANAGEMENT_URL),
+        "control": (*_APPENDING, WEBSOCKET_MANAGEMENT_URL),
         "push": _APPENDING,
         "poll": _APPENDING,
-        "consumers": (*_APPENDING, SIGNING_SECRET, WEBSOCKET_MANAGEMENT_URL),
-        "notify": (BACKLOGS_TABLE, NOTIFY_QUEUE_URL, SIGNING_SECRET, WEBSOCKET_MANAGEMENT_URL),
+        "consumers": (*_APPENDING, VAULT_KEY, WEBSOCKET_MANAGEMENT_URL),
+        "notify": (BACKLOGS_TABLE, NOTIFY_QUEUE_URL, VAULT_KEY, WEBSOCKET_MANAGEMENT_URL),
         "records": (BACKLOGS_TABLE,),
     }
 
@@ -238,7 +239,7 @@ class Notifications:
         from pushhub.notifications.consumer_tokens import ConsumerTokens
         from pushhub.notifications.wire.tokens import Tokens
 
-        tokens = Tokens(self.ports.keys.secrets)
+        tokens = Tokens(self.ports.keys.secrets, self.ports.keys.made)
         return ConsumerTokens(tokens=tokens, projects=self._outside.config, clock=self._outside.clock)
 
     @cached_property

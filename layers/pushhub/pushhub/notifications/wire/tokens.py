@@ -68,17 +68,21 @@ class Tokens:
 
     Args:
         secrets: Returns the secrets of this deployment: the first signs, all are valid for verification.
+        made: The same when a token is to be signed; may make the first. ``secrets`` if left out.
     """
 
-    def __init__(self, secrets: Callable[[], Sequence[bytes]]) -> None:
+    def __init__(
+        self, secrets: Callable[[], Sequence[bytes]], made: Callable[[], Sequence[bytes]] | None = None
+    ) -> None:
         self._secrets = secrets
+        self._made = made or secrets
 
     def sign(self, claims: Claims) -> str:
         """A token."""
         fields = claims.as_fields() | {"issuedBy": claims.issued_by, "jti": claims.token_id}
         text = json.dumps(fields, separators=(",", ":")).translate(_ESCAPES)
         signed = f"{_HEADER}.{_encoded(text.encode())}"
-        return f"{signed}.{_signature(self._secrets()[0], claims.topic.project, signed)}"
+        return f"{signed}.{_signature(self._made()[0], claims.topic.project, signed)}"
 
     def check(self, token: str, now_s: float) -> Claims:
         """The claims of a token.
