@@ -126,6 +126,9 @@ def test_rotating_keeps_the_present_one_and_waits_ten_minutes(stack: Stack, type
         UpdateExpression="SET since = since - :much",
         ExpressionAttributeValues={":much": {"N": "600000"}},
     )
+    before = stack.stored()
+    typed("--stack", "acme", "--role-arn", "none", "signing-secret", "rotate", "--dry-run")
+    assert stack.stored() == before
     typed("--stack", "acme", "--role-arn", "none", "signing-secret", "rotate")
     new, old = stack.secrets()
     assert (len(new), old) == (32, b"a" * 32)
