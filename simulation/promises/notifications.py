@@ -18,6 +18,11 @@ WINDOW = 1_000
 AGAIN_S = 90
 """A connection that lasts so long has been sent what was not acknowledged."""
 
+GONE_S = 720
+"""A client that vanishes without a word is known to be gone after so long: the gateway closes what says nothing for ten
+minutes, and the hub, if it is not told, looks at it soon after.
+"""
+
 NOTED_S = 5
 """So long after it was sent, an acknowledgement on a connection that stays open has certainly been heard."""
 
@@ -34,11 +39,13 @@ class Connection:
         name: Its name.
         opened: When its consumer knew that it is open, microseconds.
         ended: When it ended; the end of the run if it did not.
+        vanished: Whether its consumer was gone then without a word.
     """
 
     name: str
     opened: int
     ended: int
+    vanished: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class Notifications:
             by_position[each.position].append(each)
         for came in by_position.values():
             self._never_again(came)
-            self._again(came, connections, by_name)
+            self._again(came, connections, by_name, shared=shared)
         for connection in connections:
             own = [each for each in frames if each.connection == connection.name]
             self._once(own)
@@ -124,14 +131,23 @@ class Notifications:
             self._judgement.fact(not late, AGAIN, about, told, because)
 
     def _again(
-        self, came: Sequence[Frame], connections: Sequence[Connection], by_name: Mapping[str, Connection]
+        self,
+        came: Sequence[Frame],
+        connections: Sequence[Connection],
+        by_name: Mapping[str, Connection],
+        *,
+        shared: bool,
     ) -> None:
         """What nobody acknowledged comes again on the next connection that lasts long enough."""
         for place, last in enumerate(came):
             if last.acknowledged is not None:
                 return
             following = came[place + 1].at if place + 1 < len(came) else self._ends
-            ended = by_name[last.connection].ended if last.connection in by_name else self._ends
+            connection = by_name.get(last.connection)
+            ended = connection.ended if connection is not None else self._ends
+            if shared and connection is not None and connection.vanished:
+                # Whoever else is connected gets it once that is known; a consumer that comes back is known at once.
+                ended += GONE_S * SECOND
             about = f"p{last.key[0]}n{last.key[1]}"
             for each in connections:
                 begins = max(each.opened, ended)

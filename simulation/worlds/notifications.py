@@ -210,7 +210,8 @@ class NotificationsWorld(World):
                     # A ping.
                     socket.active_at = self._account.now_ms()
             self._gateway.cut(connection)
-            subscriber.connections.append(Connection(connection, opened, scheduler.now))
+            vanished = connection in self._account.sockets.open
+            subscriber.connections.append(Connection(connection, opened, scheduler.now, vanished))
             scheduler.sleep(round(random.expovariate(1 / 60) * SECOND))
 
     def _heard(self, subscriber: Subscriber, random: Random, connection: str, frame: str) -> None:

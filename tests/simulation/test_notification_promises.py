@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from simulation.promises.judgement import SECOND, Fault, Faults, Judgement
 from simulation.promises.notifications import WINDOW, Connection, Frame, Notifications
@@ -16,10 +18,15 @@ def came(at: int, position: int = 1, on: str = "a", acknowledged: int | None = N
     return Frame(at * SECOND, on, position, (0, position), content or f"n{position}", heard, noted)
 
 
-def judged(*frames: Frame, faults: Faults | None = None, shared: bool = False) -> Judgement:
+def judged(
+    *frames: Frame,
+    faults: Faults | None = None,
+    shared: bool = False,
+    connections: Sequence[Connection] = CONNECTIONS,
+) -> Judgement:
     judgement = Judgement()
     contents = {(0, number): f"n{number}" for number in range(1, 2_000)}
-    Notifications(judgement, faults or Faults(), ends=ENDS).judge(contents, frames, CONNECTIONS, shared=shared)
+    Notifications(judgement, faults or Faults(), ends=ENDS).judge(contents, frames, connections, shared=shared)
     return judgement
 
 
@@ -50,6 +57,21 @@ def rules(*frames: Frame) -> list[str]:
 )
 def test_a_subscriber_is_sent_what_it_is_owed(frames: list[Frame], rule: str) -> None:
     assert rule in rules(*frames) if rule else rules(*frames) == []
+
+
+@pytest.mark.parametrize(
+    ("again_at", "shared", "kept"), [(909, True, True), (911, True, False), (189, False, True), (191, False, False)]
+)
+def test_another_consumer_gets_it_once_a_vanished_one_is_known_to_be_gone(
+    again_at: int, shared: bool, kept: bool
+) -> None:
+    # Given a consumer that vanishes after 100 s without a word, and another one that is connected all the time
+    connections = [Connection("a", 0, 100 * SECOND, vanished=True), Connection("b", 1 * SECOND, ENDS)]
+    frames = [came(99), came(again_at, on="b", acknowledged=again_at + 1)]
+    # Then it gets what the first did not acknowledge within twelve minutes and ninety seconds; a consumer that comes
+    # back itself, within ninety seconds
+    found = judged(*frames, shared=shared, connections=connections).violations
+    assert [each.rule for each in found] == ([] if kept else ["not sent again"])
 
 
 def test_only_a_fault_of_what_sends_and_hears_excuses() -> None:
