@@ -7,11 +7,11 @@ dispatch, and so many messages of the queue in a run of push. Batches fill by th
 runs begin; a hub that gets one now and then pays for a run of each function for it.
 
 At rest means without any message. Counted from the template with its defaults: alarms beyond the ten that are free,
-keys, the secret, receives of the queues that start functions (Lambda reads each with five long polls of 20 seconds),
+keys, receives of the queues that start functions (Lambda reads each with five long polls of 20 seconds),
 the delivery report (two workers, four minutes) on one night of 28, sweep's look at the records on the others, and what
 the runs by the clock call and take, metered on empty tables over an hour; wake's pulses among them, each of which is a
-run of records. With messages, the report is made each night, which is in the last table. Not counted: free tiers other
-than that of alarms, the storage of what is left, data out.
+run of records. With messages, the report is made each night, and the schedule's shards are read one by one (0146): both
+are in the last table. Not counted: free tiers other than that of alarms, the storage of what is left, data out.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from pushhub.engine.model.record import PULSE, PULSE_EVERY_S
 from pushhub.engine.nights import GRACE_MS, LONGEST_MS
 from pushhub.engine.store.aws_nights import DECIDED
 from pushhub.engine.store.dynamodb_pulses import DynamoDBPulses
+from pushhub.engine.store.dynamodb_schedule import SHARDS
 from pushhub.engine.store.s3_records import S3RecordStore
 
 FREE_ALARMS = 10
@@ -67,8 +68,6 @@ def standing() -> Iterator[tuple[str, str, float]]:
     yield "alarms", f"{alarms}, {FREE_ALARMS} of them free", max(0, alarms - FREE_ALARMS) * PRICES["alarm_month"]
     keys = kinds.count("AWS::KMS::Key")
     yield "keys", f"{keys}", keys * PRICES["kms_key_month"]
-    secrets = kinds.count("AWS::SecretsManager::Secret")
-    yield "secret", f"{secrets}", secrets * PRICES["secret_month"]
     mappings = [each for each in resources.values() if each["Type"] == "AWS::Lambda::EventSourceMapping"]
     read = [each for each in mappings if "ScalingConfig" in each["Properties"]]
     receives = len(read) * POLLERS * MONTH_S / LONG_POLL_S
@@ -188,10 +187,11 @@ def counted(idle: Sequence[tuple[str, str, float]], prices: Mapping[tuple[int, i
     )
     # Where there are messages each day, each night has its report.
     nightly = MONTH_S / NIGHT_S * report() - sum(dollars for name, _, dollars in idle if name == REPORT)
+    shards = (SHARDS - 1) * MONTH_S / CLOCK["wake"] * PRICES["dynamodb_read_unit"]
     months = []
     for count, batch in MONTHS:
         moved = count / 1e6 * prices[batch]
-        whole = rest + nightly + moved
+        whole = rest + nightly + shards + moved
         shares = f"{prices[batch]:.2f}", f"{whole:,.2f}", f"{whole / count * 1e6:,.2f}"
         months.append([f"{count:,}", f"{batch[0]}/{batch[1]}", *shares])
     head = ["messages a month", "batches", "$ a million", "$ a month, with rest", "$ a million, with rest"]

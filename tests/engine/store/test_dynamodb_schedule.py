@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
 import pytest
+from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb import DynamoDBClient
 from tests.cloud import aws_services as aws
 from tests.cloud.aws_services import Intercepted
@@ -16,7 +18,7 @@ from tests.fakes import FakeClock
 
 from pushhub.base.errors import Conflict
 from pushhub.base.verdict import Verdict
-from pushhub.engine.store.dynamodb_schedule import MINUTES_PER_LOOK, SHARDS, DynamoDBSchedule
+from pushhub.engine.store.dynamodb_schedule import LITTLE, MINUTES_PER_LOOK, SHARDS, DynamoDBSchedule
 
 HOUR = 3_600_000
 
@@ -74,7 +76,7 @@ def test_reading_is_consistent_and_writes_nothing(bench: Bench) -> None:
 
 def test_a_look_passes_a_bounded_number_of_empty_minutes(bench: Bench) -> None:
     [position, *_] = bench.schedule.positions()
-    entries, behind = bench.schedule.due(position, NOW + 100 * HOUR, 10)
+    entries, behind = bench.another().due(position, NOW + 100 * HOUR, 10)
     assert (entries, behind.minute - position.minute) == ([], MINUTES_PER_LOOK)
     assert bench.client.count("query") == MINUTES_PER_LOOK
 
@@ -107,6 +109,78 @@ def test_an_entry_of_the_minute_that_was_just_read_is_found_a_minute_later(bench
     assert not any(found)
     # Then the next minute finds them all
     assert sum(len(bench.schedule.due(each, later, 1000)[0]) for each in positions) == 200
+
+
+def looked(bench: Bench, schedule: DynamoDBSchedule) -> list[str]:
+    """What wake does each minute; the messages that it finds, which it moves past."""
+    found = []
+    for position in schedule.positions():
+        entries, passed = schedule.due(position, bench.clock.now(), 1000)
+        # What another one has moved past since it was last asked for is not found again.
+        with suppress(Conflict):
+            if entries:
+                schedule.move(position, passed)
+            found += [each.key.message_id for each in entries]
+    return found
+
+
+def test_while_the_table_holds_little_one_read_of_it_says_that_nothing_is_due(bench: Bench) -> None:
+    # Given a table with its positions, and entries of later and of long ago, in two shards
+    looked(bench, bench.schedule)
+    for number, hours in enumerate((-100, 5)):
+        entered = DynamoDBSchedule(cast(DynamoDBClient, bench.client), aws.SCHEDULE_TABLE, FakeClock(NOW - 200 * HOUR))
+        entered.enter(first(message(message_id=f"{number}"), Verdict.FAILED, due_at=NOW + hours * HOUR))
+    queries, reads = bench.client.count("query"), bench.client.count("scan")
+    # When wake looks each minute for an hour
+    for _ in range(60):
+        bench.clock.advance(seconds=60)
+        assert looked(bench, bench.schedule) == []
+    # Then it read the table once each time, consistently, and asked no shard
+    scans = [call for operation, call in bench.client.calls if operation == "scan"]
+    assert (bench.client.count("query") - queries, len(scans) - reads) == (0, 60)
+    assert all(call["ConsistentRead"] for call in scans)
+
+
+@pytest.mark.parametrize("more", [0, LITTLE])
+def test_what_is_entered_is_found_in_its_minute_however_much_the_table_holds(bench: Bench, more: int) -> None:
+    # Given wakes in two environments that look each minute, and much or little that is due another day
+    others = [bench.schedule, bench.another()]
+    for number in range(more):
+        bench.schedule.enter(first(message(message_id=f"9{number}"), Verdict.FAILED, due_at=NOW + 48 * HOUR))
+    due: dict[str, int] = {}
+    for minute in range(12):
+        now = bench.clock.now()
+        # When something is entered every other minute, due in two to seven minutes
+        if minute % 2 == 0 and minute < 6:
+            name = f"{minute}"
+            due[name] = now + 120_000 + (minute * 7_919 % 5) * 60_000 + minute * 977
+            bench.schedule.enter(first(message(message_id=name), Verdict.FAILED, due_at=due[name]))
+        bench.clock.advance(seconds=60)
+        for name in looked(bench, others[minute % 2]):
+            # Then it is found when it is due, within a minute; perhaps by the other one, too, which is harmless
+            assert 0 <= bench.clock.now() - due.pop(name, bench.clock.now()) <= 60_000
+    assert due == {}
+
+
+def test_a_table_that_holds_much_is_read_as_a_whole_once_in_half_an_hour(bench: Bench) -> None:
+    for number in range(LITTLE):
+        bench.schedule.enter(first(message(message_id=f"{number}"), Verdict.FAILED, due_at=NOW + 48 * HOUR))
+    for _ in range(3):
+        looked(bench, bench.schedule)
+        bench.clock.advance(seconds=720)
+    assert bench.client.count("scan") == 1
+    bench.schedule.positions()
+    assert bench.client.count("scan") == 2
+
+
+def test_a_role_that_may_not_read_the_whole_table_asks_each_shard(bench: Bench) -> None:
+    # As in the moments of an update in which the code is newer than its role
+    def refused(**_: object) -> None:
+        raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "Scan")
+
+    bench.client.scan = refused  # type: ignore[attr-defined]
+    assert looked(bench, bench.schedule) == []
+    assert bench.client.count("query") >= SHARDS
 
 
 def test_positions_are_read_once_in_half_an_hour_while_nothing_is_due(bench: Bench) -> None:

@@ -9,9 +9,10 @@ already read expire by TTL, which costs nothing.
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, Unavailable
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.engine.model.keys import DeliveryKey
@@ -49,6 +50,9 @@ They are two fifths of what a look at an empty schedule reads. Whoever goes by o
 refused when it moves it, and reads them.
 """
 
+LITTLE = 100
+"""Items of the table up to which all of it is read instead of each shard."""
+
 KEPT_S = 7 * 86_400
 """How long an entry is kept after its time if nobody reads it."""
 
@@ -68,6 +72,7 @@ class DynamoDBSchedule:
         self._empty_until: dict[int, tuple[Position, int]] = {}
         self._remembered: dict[int, Position] = {}
         self._read_at = 0
+        self._holds_much_until = 0
 
     def enter(self, delivery: Delivery) -> None:
         if delivery.wakes_at is None:
@@ -88,13 +93,33 @@ class DynamoDBSchedule:
     def positions(self) -> list[Position]:
         now = self._clock.now()
         if self._remembered and 0 <= now - self._read_at < REMEMBERED_MS:
-            return [*self._remembered.values()]
-        positions = self._positions()
-        self._forget()
-        if all(each.taken_until <= now for each in positions):
-            self._remembered = {each.shard: each for each in positions}
-            self._read_at = now
+            positions = [*self._remembered.values()]
+        else:
+            positions = self._positions()
+            self._forget()
+            if all(each.taken_until <= now for each in positions):
+                self._remembered = {each.shard: each for each in positions}
+                self._read_at = now
+        with suppress(Unavailable):
+            self._look_at_all(positions, now)
         return positions
+
+    def _look_at_all(self, positions: list[Position], now: int) -> None:
+        """While the table holds little, one consistent read of all of it says of every shard that nothing is due, for a
+        thirtieth of what it takes to ask each (decision 0146).
+        """
+        if now < self._holds_much_until:
+            return
+        items, more = next(self._table.scanned(Limit=LITTLE, ProjectionExpression="pk"))
+        if more:
+            self._holds_much_until = now + REMEMBERED_MS
+            return
+        this_minute = now // MINUTE_MS
+        entered = {each["pk"]["S"] for each in items}
+        for each in positions:
+            minutes = range(each.minute, this_minute + 1)
+            if not any(_partition(minute, each.shard) in entered for minute in minutes):
+                self._empty_until[each.shard] = each, this_minute + 1
 
     def _forget(self) -> None:
         self._remembered = {}
@@ -125,6 +150,8 @@ class DynamoDBSchedule:
         this_minute = now // MINUTE_MS
         minute, after = position.minute, position.after
         known, until = self._empty_until.get(position.shard, (None, 0))
+        if known == position and until > this_minute > minute:
+            return [], position.at(this_minute, "")
         if known == position and min(until, this_minute) > minute:
             minute, after = min(until, this_minute), ""
         for _ in range(MINUTES_PER_LOOK):
