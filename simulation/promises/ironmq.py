@@ -256,6 +256,8 @@ class PushQueues:
         doubtful = owed.disturbed < FOREVER or any(each.unsure for each in owed.acknowledged)
         expires = post.told.answered + round((owed.delay_s + queue.expires_s) * SECOND)
         due = (came.may_end and came.latest < self._ends) or expires + 26 * 3_600 * SECOND < self._ends
+        # Whoever looks when the next try is due sees that it has expired.
+        due = due or expires < came.latest < self._ends - 3_600 * SECOND
         if most and not doubtful and due:
             self._judgement.fact(len(found) >= 1, NOT_TOLD, about, told, because)
 
