@@ -13,7 +13,7 @@ import gzip
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -349,6 +349,13 @@ def without(deployment: Deployment, action: str) -> Iterator[None]:
     iam.put_role_policy(RoleName=role, PolicyName=policy, PolicyDocument=json.dumps(whole))
 
 
+def signing_secret(deployment: Deployment, outputs: Mapping[str, str]) -> SigningSecretItem:
+    """What signs consumers' tokens of a stack with these outputs."""
+    clock = SystemClock()
+    vault = KmsVault(deployment.client("kms"), outputs["VaultKeyArn"], clock)
+    return SigningSecretItem(Table(deployment.client("dynamodb"), outputs["ConfigTableName"], clock), vault, clock)
+
+
 def a_quarter_of_an_hour_later(deployment: Deployment, project: str) -> None:
     """Let the project have been silenced so much earlier."""
     deployment.client("dynamodb").update_item(
@@ -412,6 +419,9 @@ def test_every_command_does_its_work_with_the_rights_of_the_role_alone(
     types("report")
     types("rebuild", "--since", hour[:10], codes=(0, 1))
     types("reseal")
+    # (of tokens that were made an hour ago)
+    assert signing_secret(deployment, deployment.outputs).make(since=SystemClock().now() - 3_600_000)
+    types("signing-secret rotate")
     types("projects suspend", project)
     types("projects resume", project)
     deadline = time.monotonic() + 60
@@ -547,9 +557,7 @@ def test_tokens_outlive_the_update_that_removes_their_secret(
     # Then the functions of today find the token good
     [stack] = formation.describe_stacks(StackName="former")["Stacks"]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
-    vault = KmsVault(deployment.client("kms"), outputs["VaultKeyArn"], clock)
-    table = Table(deployment.client("dynamodb"), outputs["ConfigTableName"], clock)
-    keys = SealedSigningKeys(SigningSecretItem(table, vault, clock), clock)
+    keys = SealedSigningKeys(signing_secret(deployment, outputs), clock)
     assert Tokens(keys.secrets).check(token, now).subscriber == "s"
     # And there is nothing left to copy
     [row] = who_deploys("signing-secret", "copy", stack="former")

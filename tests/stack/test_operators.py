@@ -40,7 +40,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     running = RunningStack(place=prepared(tmp_path_factory.mktemp("operated")))
     text = running.place.template.read_text(encoding="utf-8")
     for name, value in CHOSEN.items():
-        text, found = re.subn(rf"(\n  {name}:\n    {{Type: \w+, Default: )[^,]+", rf"\g<1>{value}", text)
+        text, found = re.subn(rf"(\n  {name}: {{Type: \w+, Default: )[^,]+", rf"\g<1>{value}", text)
         assert found == 1, name
     running.place.template.write_text(text, encoding="utf-8")
     running.up()
