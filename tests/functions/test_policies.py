@@ -57,6 +57,7 @@ RESOURCES = {
 IAM_ACTIONS = {
     "SendMessageBatch": ["sqs:SendMessage"],
     "ChangeMessageVisibilityBatch": ["sqs:ChangeMessageVisibility"],
+    "DeleteMessageBatch": ["sqs:DeleteMessage"],
     "TransactWriteItems": ["dynamodb:PutItem"],
     "BatchExecuteStatement": ["dynamodb:PartiQLInsert"],
     "HeadBucket": ["s3:ListBucket"],
