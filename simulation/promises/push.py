@@ -287,6 +287,8 @@ class Pushes:
         if owed.prompt and came.latest < FOREVER and each.at <= min(owed.disturbed, owed.held):
             late = each.at - came.latest
             because = self._delaying(owed, came.earliest - 60 * SECOND, each.at)
+            # An order may have been lost at any time while it waited.
+            because = because or self._losing(owed, before.at if before else owed.posted.asked, each.at)
             kept = late <= LATE_S * SECOND + self._slack
             fact(kept, TOO_LATE, about, f"{told}, {late / SECOND:.1f} s too late", because)
 
@@ -305,6 +307,11 @@ class Pushes:
             for each in self._faults.delaying(owed.message_id, begins, until)
         ]
         return [max(found, key=lambda pair: pair[0])[1]] if any(at >= until for at, _ in found) else []
+
+    def _losing(self, owed: Owed, begins: int, until: int) -> list[Fault]:
+        """The same, but only of those by which an order is lost."""
+        found = self._faults.delaying(owed.message_id, begins, until)
+        return [each for each in found if each.kind in LOSING and each.ends + SWEPT_S * SECOND >= until][-1:]
 
     def _answered(self, owed: Owed, came: Came, each: Seen) -> None:
         """What follows from an answer."""
@@ -355,6 +362,10 @@ class Pushes:
         begins -= IN_FORCE_S * SECOND + self._slack
         return (one for one in owed.terms if one.since <= ends + self._slack and begins <= one.until)
 
+    @staticmethod
+    def _ends_it(terms: Terms, came: Came) -> bool:
+        return terms.since > came.latest and came.most > 0 and terms.waits.after(came.most) is None
+
     def _not_again(self, owed: Owed, came: Came, last: Seen | None) -> None:
         """Whether something should have come after the last request."""
         told = [*owed.acknowledged, *owed.back]
@@ -362,6 +373,8 @@ class Pushes:
         if ended or owed.by_hand or owed.disturbed < FOREVER or came.latest >= FOREVER:
             return
         until = min(owed.posted.asked + round((owed.delay_s + owed.expires_s) * SECOND), self._ends) - self._slack
+        # From when its owner allows no further try, none needs to come that was late until then.
+        until = min([until, *(one.since for one in owed.terms if self._ends_it(one, came))])
         due = came.latest + (LATE_S if owed.prompt and owed.held == FOREVER else SWEPT_S) * SECOND + self._slack
         because = self._delaying(owed, last.at - SECOND if last else owed.posted.asked, until)
         told_of = f"{owed.where}, due at {moment(came.latest)} after {came.most} tries"

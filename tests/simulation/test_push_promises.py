@@ -71,6 +71,29 @@ def test_what_is_as_promised_breaks_nothing(things: list[Thing]) -> None:
     assert rules(*things) == []
 
 
+@pytest.mark.parametrize(("lowered_at", "struck", "kept"), [(100, False, True), (300, True, True), (300, False, False)])
+def test_a_late_try_need_not_come_once_its_owner_allows_none(lowered_at: int, struck: bool, kept: bool) -> None:
+    # Given a try that failed, one more that is due a minute later and does not come, and an owner who then allows none
+    faults = Faults()
+    if struck:
+        faults.struck(Fault("refused", "refused", 2 * SECOND, 2 * SECOND), 2 * SECOND, ["1"])
+    lowered = Act("retries", "q", told(lowered_at), retries=0, delay_s=60)
+    # Then it is in time if it could still have been late, or if something made it late
+    found = [each.rule for each in judged(POST, asked(1, 500), lowered, ERROR, faults=faults).violations]
+    assert found == ([] if kept else ["given up too soon"])
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("purged", True), ("refused", False)])
+def test_an_order_may_be_lost_at_any_time_while_it_waits(kind: str, kept: bool) -> None:
+    # Given a queue that is emptied by mistake long before the retry is due, and the sweep that makes up for it
+    faults = Faults()
+    faults.struck(Fault(kind, kind, 10 * SECOND, 10 * SECOND), 10 * SECOND, ["1"])
+    queue = replace(QUEUE, delay_s=3_600)
+    late = judged(POST, asked(1, 500), asked(50_000), queue=queue, faults=faults)
+    # Then that explains that it is late, which a failed call of that time does not
+    assert [each.rule for each in late.violations] == ([] if kept else ["asked after its time"])
+
+
 @pytest.mark.parametrize(
     ("things", "rule"),
     [
