@@ -22,7 +22,7 @@ LINES = {
     "functions": 250,
     "glue_jobs": 9_300,
     "local": 8_630,
-    "simulation": 16_330,
+    "simulation": 16_360,
     "bench": 7_650,
 }
 """Most lines of Python by folder."""
