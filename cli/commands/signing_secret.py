@@ -8,7 +8,7 @@ from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.table import Table
 from pushhub.cloud.vault import KmsVault
-from pushhub.notifications.store.secret_keys import SigningSecretItem, copy_of_stack
+from pushhub.notifications.store.secret_keys import TAKEN_UP_AFTER_MS, SigningSecretItem, copy_of_stack
 
 from ..dry import changes
 from ..framework import Group
@@ -33,7 +33,7 @@ def rotate(hub: HubOptions) -> None:
     vault = KmsVault(found.client("kms"), found.outputs[KEY_OUTPUT], clock)
     item = SigningSecretItem(Table(found.client("dynamodb"), found.outputs[TABLE_OUTPUT], clock), vault, clock)
     item.rotate()
-    hub.show([{"signing secret": "rotated", "signs from": iso_time(clock.now() + 600_000)}])
+    hub.show([{"signing secret": "rotated", "signs from": iso_time(clock.now() + TAKEN_UP_AFTER_MS)}])
 
 
 @signing_secret.command("copy")

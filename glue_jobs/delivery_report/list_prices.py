@@ -34,7 +34,6 @@ PRICES: Final[dict[str, float]] = {
     "glue_flex_dpu_hour": 0.29,
     "alarm_month": 0.10,
     "kms_key_month": 1.00,
-    "secret_month": 0.40,
     "data_out_gb": 0.09,
 }
 """Price of one unit.

@@ -32,7 +32,7 @@ SECRET_BYTES = 32
 _KEY: Item = {"pk": text("SIGNING"), "sk": text("SECRET")}
 _STAGES = ("AWSCURRENT", "AWSPREVIOUS")
 _KEPT_MS = 300_000
-_TAKEN_UP_AFTER_MS = 2 * _KEPT_MS
+TAKEN_UP_AFTER_MS = 2 * _KEPT_MS
 """When a new secret is used for signing: by then every process has read it."""
 
 
@@ -106,7 +106,7 @@ class SigningSecretItem:
         stored, now = self.read(), self._clock.now()
         if stored is None:
             raise Conflict("there is no signing secret yet: it is made with the first token")
-        if now - stored.since < _TAKEN_UP_AFTER_MS:
+        if now - stored.since < TAKEN_UP_AFTER_MS:
             raise Conflict("the signing secret was made less than ten minutes ago")
         made = SigningSecret(self._vault.seal(SEALED_FOR, secrets.token_bytes(SECRET_BYTES)), stored.current, now)
         self._replace(stored, made)
@@ -264,4 +264,4 @@ class SealedSigningKeys:
         if stored is None:
             return ()
         opened = self._item.opened(stored)
-        return opened[::-1] if now - stored.since < _TAKEN_UP_AFTER_MS else opened
+        return opened[::-1] if now - stored.since < TAKEN_UP_AFTER_MS else opened
