@@ -258,8 +258,10 @@ def _settle(account: Account, world: World, progress: Callable[[str], None]) -> 
 def _talk(account: Account, world: World) -> None:
     """Somebody talks to the hub, in good weather; then the records of that are written.
 
-    No environment of before is left, whose clock may be off, as one that is never idle lasts.
+    A function may be broken for longer than anything is open. And no environment of before is left, whose clock may be
+    off, as one that is never idle lasts.
     """
+    account.scheduler.run(max(account.scheduler.now, account.weather.over))
     for function in account.functions.values():
         function.renew()
     done: list[bool] = []

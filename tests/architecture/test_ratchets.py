@@ -17,12 +17,12 @@ WIDEST = 8
 """Most parameters of a constructor."""
 
 LINES = {
-    "layers/pushhub/pushhub": 72_000,
+    "layers/pushhub/pushhub": 72_200,
     "cli": 8_550,
     "functions": 250,
     "glue_jobs": 9_300,
     "local": 8_630,
-    "simulation": 16_360,
+    "simulation": 16_400,
     "bench": 7_650,
 }
 """Most lines of Python by folder."""

@@ -15,7 +15,7 @@ from tests.contract.mortal import Mortal
 from tests.contract.samples import OTHER_PROJECT, PROJECT
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore, FakeSchedule
 from tests.fakes.activity import FakeActivity, FakeAttemptCounts
-from tests.fakes.alerts import FakeAlerts
+from tests.fakes.alerts import FakeAlertLevels, FakeAlerts
 from tests.fakes.credentials import credentials
 from tests.fakes.past import FakePastSearches
 from tests.fakes.search import FakeSearchIndex
@@ -44,7 +44,8 @@ from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 from pushhub.engine.store.dynamodb_search import DynamoDBSearchIndex
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 from pushhub.engine.store.s3_bodies import S3BodyStore
-from pushhub.ironmq.ports import AlertStore, PullStore
+from pushhub.ironmq.ports import AlertLevelStore, AlertStore, PullStore
+from pushhub.ironmq.store.dynamodb_alert_levels import DynamoDBAlertLevels
 from pushhub.ironmq.store.dynamodb_alerts import DynamoDBAlerts
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
@@ -160,6 +161,15 @@ def alert_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[Al
         return
     with aws.dynamodb() as client:
         yield DynamoDBAlerts(client, aws.CONFIG_TABLE, clock)
+
+
+@pytest.fixture(params=["fake", "dynamodb"])
+def alert_level_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AlertLevelStore]:
+    if request.param == "fake":
+        yield FakeAlertLevels()
+        return
+    with aws.dynamodb() as client:
+        yield DynamoDBAlertLevels(client, aws.PULL_TABLE, clock)
 
 
 @pytest.fixture(params=["fake", "dynamodb"])

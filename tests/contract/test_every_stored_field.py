@@ -47,9 +47,10 @@ from pushhub.hub.model.parameters import Parameter
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.store import _items as hub_items
 from pushhub.hub.store import _scheduler_items
+from pushhub.ironmq.model.alert_level import AlertLevels
 from pushhub.ironmq.model.project_alert import ProjectAlert
 from pushhub.ironmq.ports import PullMessage
-from pushhub.ironmq.store import _pull_items, dynamodb_alerts
+from pushhub.ironmq.store import _pull_items, dynamodb_alert_levels, dynamodb_alerts
 from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
 from pushhub.notifications.model.request import PublishRequest
 from pushhub.notifications.model.subscription import Subscription
@@ -164,6 +165,7 @@ ROUND_TRIPS: dict[type, Callable[[Any], Any]] = {
     Delivery: _delivery,
     PullMessage: _pull_message,
     Health: _health,
+    AlertLevels: lambda value: dynamodb_alert_levels.decode(dynamodb_alert_levels.encode(value)),
     ProjectAlert: lambda value: dynamodb_alerts._decode(dynamodb_alerts._encode(value)),
     Terms: lambda value: dynamodb_subscribers._decode_terms(dynamodb_subscribers._encode_terms(value)),
     IndexEntry: lambda value: dynamodb_search._decode(dynamodb_search._encode(value), value.project, value.value),

@@ -1,4 +1,4 @@
-"""Alerts of projects, in memory."""
+"""Alerts of projects, and what those of pull queues know of sizes, in memory."""
 
 from __future__ import annotations
 
@@ -6,9 +6,27 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pushhub.base.errors import Conflict
+from pushhub.ironmq.model.alert_level import AlertLevels
 from pushhub.ironmq.model.project_alert import ProjectAlert
 
-__all__ = ["FakeAlerts"]
+__all__ = ["FakeAlertLevels", "FakeAlerts"]
+
+
+class FakeAlertLevels:
+    """Implements :class:`pushhub.ironmq.ports.AlertLevelStore`."""
+
+    def __init__(self) -> None:
+        self._levels: dict[tuple[str, str], AlertLevels] = {}
+
+    def levels(self, project_id: str, pull_uid: str) -> AlertLevels:
+        """See the port."""
+        return self._levels.get((project_id, pull_uid)) or AlertLevels(project=project_id, pull_uid=pull_uid)
+
+    def save(self, levels: AlertLevels) -> None:
+        """See the port."""
+        if self.levels(levels.project, levels.pull_uid).version != levels.version:
+            raise Conflict(f"alerts of {levels.pull_uid} were looked at meanwhile")
+        self._levels[levels.project, levels.pull_uid] = replace(levels, version=levels.version + 1)
 
 
 class FakeAlerts:

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from typing import Any, cast
 
 from tests.fakes.activity import FakeActivity, FakeAttemptCounts, FakeReports
-from tests.fakes.alerts import FakeAlerts
+from tests.fakes.alerts import FakeAlertLevels, FakeAlerts
 from tests.fakes.body_store import FakeBodyStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.config_store import FakeConfigStore
@@ -69,6 +69,7 @@ STRUCK = {
     "schedule": "schedule",
     "search_index": "search_index",
     "alerts": "alerts",
+    "alert_levels": "alert_levels",
     "bodies": "bodies",
     "kept_bodies": "bodies",
     "push_queue": "push_queue",
@@ -160,6 +161,7 @@ class FakePorts:
         self.token_store = FakeTokens()
         self.activity = FakeActivity()
         self.alerts = FakeAlerts()
+        self.alert_levels = FakeAlertLevels()
         self.attempt_counts = FakeAttemptCounts()
         self.reports = FakeReports()
         self.waits = FakeWaits()

@@ -8,21 +8,29 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock, FakeConfigStore, FakePullStore, Fault, FaultPlan
+from tests.fakes.alerts import FakeAlertLevels
 from tests.ironmq.api.hub import Hub
 
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.queue import Alert
-from pushhub.ironmq.alerts import Alerts, crosses
+from pushhub.ironmq.alerts import Alerts, Fired, reached
+from pushhub.ironmq.alerts import crosses as crosses_levels
+from pushhub.ironmq.model.alert_level import AlertLevels
 from pushhub.ironmq.queue_changes import pull_queue
 from pushhub.ironmq.wiring import Ironmq
 
 
+def crosses(one: Alert, before: int, after: int) -> bool:
+    """Whether a change from one size to another crosses a trigger."""
+    return crosses_levels(one, reached(one, before), reached(one, after))
+
+
 def alert(kind: str, trigger: int, direction: str) -> Alert:
-    return Alert(alert_id="a", type=kind, trigger=trigger, direction=direction, queue="t")
+    return Alert(alert_id=f"{kind} {trigger} {direction}", type=kind, trigger=trigger, direction=direction, queue="t")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +126,8 @@ def test_a_long_line_is_counted_only_as_far_as_it_matters(
             counted.append(at_most)
             return min(after, at_most)
 
-    found = Alerts(config=FakeConfigStore(), pull=Long(), clock=FakeClock()).fired(queue, after - before)
+    alerts = Alerts(config=FakeConfigStore(), pull=Long(), levels=FakeAlertLevels(), clock=FakeClock())
+    found = alerts.fired(queue, after - before)
     # Then the same alerts fire as if all of it were counted
     assert len(found) == sum(crosses(each, before, after) for each in queue.alerts)
     assert all(each <= max(triggers) + abs(after - before) + 1 for each in counted)
@@ -168,15 +177,192 @@ def test_alerts_can_be_pushed() -> None:
     assert json.loads(message.body or b"")["source_queue"] == "q"
 
 
-@pytest.mark.parametrize("call", ["pull.size", "config.update_queue", "pull.put"])
+@pytest.mark.parametrize(
+    "call", ["pull.size", "config.update_queue", "pull.put", "alert_levels.levels", "alert_levels.save"]
+)
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.TIMES_OUT])
 def test_a_failing_alert_does_not_fail_the_post(call: str, fault: Fault) -> None:
     # Given a post that crosses a trigger, and a failure while posting the alert
     hub = Hub()
     hub.make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told", "snooze": 5}])
     plan = FaultPlan(fault, of=call, at=2 if call == "pull.put" else 1)
-    ingest = hub.world.ports.build(plan, only=("config", "pull")).part(Ironmq).post
+    ingest = hub.world.ports.build(plan, only=("config", "pull", "alert_levels")).part(Ironmq).post
     # Then the producer still gets its answer
     assert len(ingest.post(PROJECT, "q", [NewMessage(body=b"x")])) == 1
     assert plan.struck
     assert hub.info("q")["size"] == 1
+
+
+class Together:
+    """A queue whose size several change at the same time: in each call of one, others may run as a whole.
+
+    Args:
+        alerts: Alerts of the queue.
+        size: Messages in it at first.
+        changes: What is done, one after the other or inside one another.
+        inside: For each call, whether the next change is made just before it.
+    """
+
+    def __init__(self, alerts: tuple[Alert, ...], size: int, changes: list[int], inside: list[bool]) -> None:
+        self.queue = replace(pull_queue("p", "q", 0), alerts=alerts)
+        self.sizes = [size]
+        self.clock = FakeClock()
+        self.levels = FakeAlertLevels()
+        self._ready = False
+        self._waiting = [*changes]
+        self._inside = [*inside]
+        self.fired: list[Fired] = []
+        self.alerts = Alerts(config=FakeConfigStore(), pull=_Sized(self), levels=_Levels(self), clock=self.clock)
+
+    def interrupted(self) -> None:
+        """A call is made."""
+        if self._ready and self._inside and self._inside.pop(0):
+            self.change()
+
+    def change(self) -> None:
+        """The next change is made, and looks for alerts."""
+        if self._waiting:
+            change = self._waiting.pop(0)
+            if self.sizes[-1] + change >= 0:
+                self.sizes.append(self.sizes[-1] + change)
+                self.fired += self.alerts.fired(self.queue, change)
+
+    def play(self) -> None:
+        """Everything is done."""
+        self.alerts.begin(self.queue)
+        self._ready = True
+        while self._waiting:
+            self.change()
+
+    def crossings(self, one: Alert) -> int:
+        """How often the true size crossed a trigger, step by step."""
+        return sum(crosses(one, before, after) for before, after in pairwise(self.sizes))
+
+
+class _Sized(FakePullStore):
+    def __init__(self, together: Together) -> None:
+        super().__init__()
+        self._together = together
+
+    def size(self, project_id: str, pull_uid: str, now: int, *, at_most: int | None = None, exact: bool = False) -> int:
+        self._together.interrupted()
+        counted = self._together.sizes[-1]
+        self._together.interrupted()
+        return counted if at_most is None else min(counted, at_most)
+
+
+class _Levels:
+    def __init__(self, together: Together) -> None:
+        self._together = together
+
+    def levels(self, project_id: str, pull_uid: str) -> AlertLevels:
+        self._together.interrupted()
+        return self._together.levels.levels(project_id, pull_uid)
+
+    def save(self, levels: AlertLevels) -> None:
+        self._together.interrupted()
+        self._together.levels.save(levels)
+
+
+def test_several_that_reach_a_size_together_are_told_of_once() -> None:
+    # Given an alert at two, and three messages that are all stored before anybody counts
+    together = Together((alert("fixed", 2, "asc"),), 0, [1, 1, 1], [True, True])
+    # When each looks
+    together.play()
+    # Then one of them tells, and no other
+    assert together.sizes == [0, 1, 2, 3]
+    assert len(together.fired) == 1
+
+
+@given(
+    one=st.builds(
+        alert, st.sampled_from(["fixed", "progressive"]), st.integers(1, 4), st.sampled_from(["asc", "desc"])
+    ),
+    size=st.integers(0, 8),
+    changes=st.lists(st.sampled_from([1, 1, 2, -1, -1, -2]), min_size=1, max_size=7),
+    inside=st.lists(st.booleans(), max_size=40),
+)
+@example(alert("fixed", 2, "asc"), 1, [1, -1], [False, False, True])
+@example(alert("fixed", 2, "asc"), 1, [1, 1], [False, False, False, True])
+@example(alert("progressive", 1, "asc"), 1, [1, 1, -1], [False, False, False, True, False, False, True])
+@settings(max_examples=300)
+def test_however_changes_meet_no_crossing_is_lost_or_told_twice(
+    one: Alert, size: int, changes: list[int], inside: list[bool]
+) -> None:
+    # Given a queue with an alert
+    together = Together((one,), size, changes, inside)
+    # When its size is changed by several, in each other's midst
+    together.play()
+    # Then what is known is what is so, no more is told than happened, and what is so now has been told
+    known = together.levels.levels("p", together.queue.pull_uid).levels[one.alert_id].reached
+    assert known == reached(one, together.sizes[-1])
+    assert len(together.fired) <= together.crossings(one)
+    assert together.fired or not crosses(one, together.sizes[0], together.sizes[-1])
+
+
+@given(
+    one=st.builds(
+        alert, st.sampled_from(["fixed", "progressive"]), st.integers(1, 4), st.sampled_from(["asc", "desc"])
+    ),
+    size=st.integers(0, 8),
+    changes=st.lists(st.sampled_from([1, 2, -1, -2]), min_size=1, max_size=9),
+)
+def test_one_after_the_other_each_crossing_is_told(one: Alert, size: int, changes: list[int]) -> None:
+    together = Together((one,), size, changes, [])
+    together.play()
+    assert len(together.fired) == together.crossings(one)
+
+
+def test_a_size_that_is_reached_again_after_messages_expired_is_told_again() -> None:
+    # Given an alert at two that has told
+    hub = Hub()
+    hub.make("q", alerts=[{"type": "fixed", "trigger": 2, "queue": "told"}], message_expiration=60)
+    hub.post("q", "1", "2")
+    assert len(told(hub)) == 1
+    # When the messages expire, of which nobody is told, and others come
+    hub.world.clock.advance(seconds=61)
+    hub.post("q", "3")
+    hub.post("q", "4")
+    # Then it tells again
+    assert [each["queue_size"] for each in told(hub)] == [2]
+
+
+@pytest.mark.parametrize("again", ["cleared", "made"])
+def test_what_alerts_know_begins_anew_with_the_messages(again: str) -> None:
+    # Given a queue that is past its alert
+    hub = Hub()
+    alerts = [{"type": "fixed", "trigger": 2, "queue": "told"}]
+    hub.make("q", alerts=alerts)
+    hub.post("q", "1", "2", "3")
+    assert len(told(hub)) == 1
+    # When it is cleared, or deleted and made again
+    hub.call("DELETE", "/queues/q/messages" if again == "cleared" else "/queues/q", {})
+    hub.make("q", alerts=alerts)
+    # Then it tells of the next two
+    hub.post("q", "5")
+    assert told(hub) == []
+    hub.post("q", "6")
+    assert [each["queue_size"] for each in told(hub)] == [2]
+
+
+def test_an_alert_that_is_made_for_a_queue_beyond_it_waits_until_that_is_crossed() -> None:
+    hub = Hub()
+    hub.make("q")
+    ids = hub.post("q", "1", "2", "3")
+    hub.make("q", alerts=[{"type": "fixed", "trigger": 2, "queue": "told"}])
+    hub.post("q", "4")
+    assert told(hub) == []
+    hub.call("DELETE", "/queues/q/messages", {"ids": [{"id": each} for each in ids]})
+    hub.post("q", "5")
+    assert [each["queue_size"] for each in told(hub)] == [2]
+
+
+def test_an_alert_that_cannot_be_looked_after_does_not_fail_its_making() -> None:
+    hub = Hub()
+    plan = FaultPlan(Fault.FAILS, of="alert_levels.save")
+    made = hub.struck(plan, "alert_levels").make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told"}])
+    assert plan.struck
+    assert len(made["alerts"]) == 1
+    # And what its first message reaches is told all the same
+    hub.post("q", "1")
+    assert len(told(hub)) == 1

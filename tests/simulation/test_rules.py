@@ -20,7 +20,10 @@ from simulation.promises.judgement import Judgement
 from simulation.run import MOST_GIVEN_UP, Plan, Scene, played, simulate
 from simulation.scheduler import SECOND
 from simulation.strangers.diffs import known
+from simulation.weather import HOUR, Kind, Storm
 from simulation.worlds.gates import GatesWorld
+
+from simulation import run
 
 ROOT = Path(__file__).parents[2]
 JUDGES = [
@@ -310,6 +313,20 @@ def test_a_talk_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     # Then that is told
     result = simulate(Plan(1, "gates", 0.01, 1.0, calm=True))
     assert [each.rule for each in result.violations] == ["a talk without an end"]
+
+
+def test_a_talk_begins_once_the_weather_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a function that is broken for longer than anything is open
+    broken = Storm("broken", Kind.STOPPED, "errors", 0, 9 * HOUR, 1.0)
+    monkeypatch.setattr(run, "forecast", lambda *_: [broken])
+    began: list[tuple[int, int]] = []
+    note = lambda self: began.append((self._account.scheduler.now, self._account.weather.over))  # noqa: E731
+    monkeypatch.setattr(GatesWorld, "talk", note)
+    # When the run is over, and somebody talks to the hub
+    simulate(Plan(1, "gates", 0.01, 1.0))
+    # Then it works again
+    [(at, over)] = began
+    assert at >= over > 9 * HOUR
 
 
 def test_what_goes_by_its_time_to_live_too_early_is_told(played_calmly: Scene) -> None:

@@ -36,6 +36,7 @@ def through(talk: Talk) -> None:
         sent,
         filtered,
         given_up,
+        dropped,
         expunged,
         polled,
         portals,
@@ -539,6 +540,22 @@ def given_up(talk: Talk) -> None:
     talk.came("the end of the task", [*events], [json.loads(each.body)["type"] for each in heard])
     talk.ask("DELETE", f"/operational-webhook/endpoint/{hook['id']}", status=204)
     talk.ask("DELETE", "/app/g", status=204)
+
+
+def dropped(talk: Talk) -> None:
+    """What waits for an application that is deleted is not sent any more, nor to one of its name that comes after."""
+    came = talk.listen("talk-dropped.example", lambda _: (500, b""))
+    for _ in range(2):
+        talk.ask("POST", "/app", {"name": "D", "uid": "d"}, status=201)
+        talk.ask("POST", "/app/d/endpoint", {"url": "https://talk-dropped.example/", "uid": "one"}, status=201)
+        before = len(came)
+        waits = talk.ask("POST", "/app/d/msg", {"eventType": "talk.made", "payload": {}}, status=202)["id"]
+        talk.sleep(30)
+        talk.came("until then", 2, len(came) - before)
+        talk.ask("DELETE", "/app/d", status=204)
+        talk.ask("GET", f"/app/d/msg/{waits}", status=404, shows=NOT_FOUND)
+    talk.sleep(10 * MINUTE)
+    talk.came("nothing after that", 4, len(came))
 
 
 def expunged(talk: Talk) -> None:

@@ -5,18 +5,26 @@ Alerts").
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, Unavailable
+from pushhub.ironmq.model.alert_level import AlertLevel
 from pushhub.ironmq.wire.alerts import alert_body
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Alert, Queue
     from pushhub.engine.ports import QueueStore
-    from pushhub.ironmq.ports import PullSizes
+    from pushhub.ironmq.model.alert_level import AlertLevels
+    from pushhub.ironmq.ports import AlertLevelStore, PullSizes
+
+LOOKS = 10
+"""How often one change looks at most: while others change the size, there is always more to see."""
+
+TOGETHER_MS = 5_000
+"""Changes that find the same trigger reached within so long of each other are told of once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,26 +40,30 @@ class Fired:
     body: bytes
 
 
-def crosses(alert: Alert, before: int, after: int) -> bool:
-    """Whether a change of size crosses the trigger in the alert's direction: reaching it counts, leaving it does not.
+class _Found(NamedTuple):
+    alert: Alert
+    size: int
+    reached: int
+    fires: bool
+
+
+def reached(alert: Alert, size: int) -> int:
+    """How many of an alert's triggers a size has reached; falling, how many it is still above.
 
     A progressive alert has a trigger at every multiple of its number.
 
     Args:
         alert: The alert; its type, trigger and direction are used.
-        before: Size before the change.
-        after: Size after it.
+        size: Number of messages.
     """
-    if alert.direction == "asc":
-        low, high = before, after
-    else:
-        # Falling from 11 to 10 reaches 10, so the half-open interval is reversed.
-        low, high = after - 1, before - 1
-    if high <= low:
-        return False
-    if alert.type == "fixed":
-        return low < alert.trigger <= high
-    return max(high, 0) // alert.trigger > max(low, 0) // alert.trigger
+    # Falling from 11 to 10 reaches 10, so 10 is no longer above it.
+    size = size if alert.direction == "asc" else max(0, size - 1)
+    return int(size >= alert.trigger) if alert.type == "fixed" else size // alert.trigger
+
+
+def crosses(alert: Alert, before: int, after: int) -> bool:
+    """Whether a change from one number of reached triggers to another is one in the alert's direction."""
+    return after > before if alert.direction == "asc" else after < before
 
 
 def _enough(alerts: Sequence[Alert], change: int) -> int | None:
@@ -64,15 +76,39 @@ def _enough(alerts: Sequence[Alert], change: int) -> int | None:
 class Alerts:
     """Finds the alerts that a change of size fires.
 
+    Changes that are made together find the same size, and none of them can tell from that which one reached a trigger.
+    So what has been reached is stored, and whoever finds something else changes that, which only one of them can, and
+    looks again (decision 0157).
+
     Args:
         config: Stores when an alert last fired, with its queue.
         pull: Provides sizes.
+        levels: Stores what has been reached.
     """
 
-    def __init__(self, *, config: QueueStore, pull: PullSizes, clock: Clock) -> None:
+    def __init__(self, *, config: QueueStore, pull: PullSizes, levels: AlertLevelStore, clock: Clock) -> None:
         self._config = config
         self._pull = pull
+        self._levels = levels
         self._clock = clock
+
+    def begin(self, queue: Queue) -> None:
+        """Note where a queue stands whose alerts or messages are others than before. Never fails: what is not known is
+        told from the next change alone.
+        """
+        if not queue.alerts:
+            return
+        try:
+            stored = self._levels.levels(queue.project, queue.pull_uid)
+            new = [each for each in queue.alerts if each.alert_id not in stored.levels]
+            if new:
+                now = self._clock.now()
+                size = self._pull.size(queue.project, queue.pull_uid, now, at_most=_enough(new, 0), exact=True)
+                current = {each.alert_id for each in queue.alerts}
+                kept = {name: each for name, each in stored.levels.items() if name in current}
+                self._save(replace(stored, levels=kept), {each.alert_id: reached(each, size) for each in new}, now)
+        except (Conflict, Unavailable):
+            return
 
     def fired(self, queue: Queue, change: int, *, exact: bool = True) -> list[Fired]:
         """The alerts fired by a change that has just been made.
@@ -85,19 +121,49 @@ class Alerts:
             exact: Whether what calls that were cut off left behind is removed before it is counted for long.
 
         Raises:
-            Unavailable: The size or the snooze state could not be read or written.
+            Unavailable: The size, what was reached or the snooze state could not be read or written.
         """
         if not queue.alerts or not change:
             return []
-        now = self._clock.now()
+        told: list[Fired] = []
+        for _ in range(LOOKS):
+            now = self._clock.now()
+            stored, found = self._look(queue, change, now, exact=exact)
+            if not found:
+                break
+            try:
+                self._save(stored, {each.alert.alert_id: each.reached for each in found}, now)
+            except Conflict:
+                continue
+            told += [
+                Fired(queue=each.alert.queue, body=alert_body(each.alert, queue.name, each.size, now))
+                for each in found
+                if each.fires and self._may_speak(queue, each.alert, now)
+            ]
+            change = 0
+        return told
+
+    def _look(self, queue: Queue, change: int, now: int, *, exact: bool) -> tuple[AlertLevels, list[_Found]]:
+        """What is stored, and what has to be stored instead."""
+        stored = self._levels.levels(queue.project, queue.pull_uid)
         most = _enough(queue.alerts, change)
-        after = self._pull.size(queue.project, queue.pull_uid, now, at_most=most, exact=exact)
-        crossed = [each for each in queue.alerts if crosses(each, max(0, after - change), after)]
-        return [
-            Fired(queue=each.queue, body=alert_body(each, queue.name, after, now))
-            for each in crossed
-            if self._may_speak(queue, each, now)
-        ]
+        size = self._pull.size(queue.project, queue.pull_uid, now, at_most=most, exact=exact)
+        found: list[_Found] = []
+        for alert in queue.alerts:
+            own, after = reached(alert, max(0, size - change)), reached(alert, size)
+            known = stored.levels.get(alert.alert_id)
+            if known is None:
+                found.append(_Found(alert, size, after, crosses(alert, own, after)))
+            elif after != known.reached:
+                found.append(_Found(alert, size, after, crosses(alert, known.reached, after)))
+            elif crosses(alert, own, after) and known.at <= now - TOGETHER_MS:
+                # Messages also come and go without a look: they expire, and alerts are posted.
+                found.append(_Found(alert, size, after, fires=True))
+        return stored, found
+
+    def _save(self, stored: AlertLevels, changed: Mapping[str, int], now: int) -> None:
+        levels = {name: AlertLevel(reached=each, at=now) for name, each in changed.items()}
+        self._levels.save(replace(stored, levels={**stored.levels, **levels}))
 
     def _may_speak(self, queue: Queue, alert: Alert, now: int) -> bool:
         """Whether the alert is not snoozed; if it has a snooze, this starts it.

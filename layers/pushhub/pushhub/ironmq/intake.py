@@ -11,7 +11,6 @@ from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage, Order
 from pushhub.engine.model.queue import Queue, QueueType
 from pushhub.engine.ports import MessageSink, Once, QueuesAndTotals
 from pushhub.engine.queue_copies import QueueCopies
-from pushhub.ironmq.alerts import Alerts
 from pushhub.ironmq.ports import PullSink, PullSizes
 from pushhub.ironmq.queue_changes import pull_queue
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock
     from pushhub.engine.accept import AcceptBodies, PlacedBody, Sink
+    from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.search import Fields
 
 
@@ -73,6 +73,7 @@ class QueueIntake:
         config: Queues and counts.
         messages: Messages of push queues.
         pull: Messages of pull queues.
+        alerts: Their alerts.
         fields: Enters messages of queues with named fields into the index.
         descendants: How many messages may derive from one that a producer posts.
     """
@@ -84,6 +85,7 @@ class QueueIntake:
         config: QueuesAndTotals,
         messages: MessageSink,
         pull: _Pull,
+        alerts: Alerts,
         fields: Fields,
         clock: Clock,
         descendants: int = DESCENDANTS,
@@ -96,7 +98,7 @@ class QueueIntake:
         self._clock = clock
         self._descendants = descendants
         self._copies = QueueCopies(config, clock)
-        self._alerts = Alerts(config=config, pull=pull, clock=clock)
+        self._alerts = alerts
 
     def posted(self, queue: Queue, messages: Sequence[NewMessage], mark: Mark | None = None) -> Sequence[Message]:
         """Accept messages from a producer, in order.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.keys import MessageKey
     from pushhub.engine.model.message import Message
     from pushhub.engine.ports import Once
+    from pushhub.ironmq.model.alert_level import AlertLevels
     from pushhub.ironmq.model.project_alert import ProjectAlert
 
 
@@ -60,6 +61,20 @@ class PullSizes(Protocol):
 
         Counting stops at ``at_most``, because the store may have to read them all. What calls that were cut off have
         left behind may be counted, too, but with ``exact`` for seconds only; that needs the right to delete.
+        """
+
+
+class AlertLevelStore(Protocol):
+    """What the alerts of pull queues know of their sizes."""
+
+    def levels(self, project_id: str, pull_uid: str) -> AlertLevels:
+        """Those of a generation of a queue's messages, read consistently; without any when nothing is stored."""
+
+    def save(self, levels: AlertLevels) -> None:
+        """Write levels if the stored ones still have their version (none are stored when that is 0).
+
+        Raises:
+            Conflict: Somebody else has written some.
         """
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.queue import Queue, Subscriber
     from pushhub.engine.ports import QueuesAndTotals, Unsettled
     from pushhub.engine.queue_copies import QuietQueues
+    from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.ports import PullSizes
     from pushhub.ironmq.subscribers import Registration
     from pushhub.ironmq.wire.queues import Page, QueueSettings
@@ -65,6 +66,7 @@ class Queues:
         config: Queues and counts.
         messages: For the size of push queues.
         pull: For the size of pull queues.
+        alerts: Those of pull queues.
         registration: Checks subscribers.
         quiet: Lets changes wait for copies.
     """
@@ -75,6 +77,7 @@ class Queues:
         config: QueuesAndTotals,
         messages: Unsettled,
         pull: PullSizes,
+        alerts: Alerts,
         registration: Registration,
         quiet: QuietQueues,
         clock: Clock,
@@ -82,6 +85,7 @@ class Queues:
         self._config = config
         self._messages = messages
         self._pull = pull
+        self._alerts = alerts
         self._registration = registration
         self._quiet = quiet
         self._clock = clock
@@ -141,6 +145,7 @@ class Queues:
 
         queue = until_saved(once, doing=CHANGING)
         self._make_dead_letter_queue(queue)
+        self._alerts.begin(queue)
         return queue
 
     def change(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
@@ -152,6 +157,7 @@ class Queues:
         """
         queue = self._retried(project_id, name, lambda stored: self._changed(stored, settings))
         self._make_dead_letter_queue(queue)
+        self._alerts.begin(queue)
         return queue
 
     def delete(self, project_id: str, name: str) -> None:
@@ -176,7 +182,7 @@ class Queues:
         def cleared(stored: Queue) -> Queue:
             return self._config.update_queue(self._cleared(self._quiet.quiet(stored)))
 
-        self._retried(project_id, name, cleared)
+        self._alerts.begin(self._retried(project_id, name, cleared))
 
     def _cleared(self, queue: Queue) -> Queue:
         if queue.is_push:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.alert_counts import AlertCounts
+    from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.api.api import IronApi
     from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.past import PastApi
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.check_alerts import AlertPost, CheckAlerts, OwnQueues
     from pushhub.ironmq.error_queue import ErrorQueuePost
     from pushhub.ironmq.intake import QueueIntake
-    from pushhub.ironmq.ports import AlertStore, PullStore
+    from pushhub.ironmq.ports import AlertLevelStore, AlertStore, PullStore
     from pushhub.ironmq.post import Post
     from pushhub.ironmq.project_alerts import ProjectAlerts
     from pushhub.ironmq.search import Fields
@@ -69,6 +70,13 @@ class AwsIronmqPorts:
     def pull_table(self) -> str:
         """Name of their table, for the records of its changes."""
         return self._aws.settings[PULL_TABLE]
+
+    @cached_property
+    def alert_levels(self) -> AlertLevelStore:
+        """What their alerts know of their sizes, beside them."""
+        from pushhub.ironmq.store.dynamodb_alert_levels import DynamoDBAlertLevels
+
+        return DynamoDBAlertLevels(*self._aws.table(PULL_TABLE))
 
     @cached_property
     def alerts(self) -> AlertStore:
@@ -169,10 +177,18 @@ class Ironmq:
             config=outside.config,
             messages=outside.messages,
             pull=self.ports.pull,
+            alerts=self._size_alerts,
             fields=self._fields,
             clock=outside.clock,
             descendants=self.ports.queue_descendants,
         )
+
+    @cached_property
+    def _size_alerts(self) -> Alerts:
+        from pushhub.ironmq.alerts import Alerts
+
+        outside, ports = self._outside, self.ports
+        return Alerts(config=outside.config, pull=ports.pull, levels=ports.alert_levels, clock=outside.clock)
 
     @cached_property
     def _fields(self) -> Fields:
@@ -356,7 +372,13 @@ class Ironmq:
         quiet = QuietQueues(config, clock)
         return IronUseCases(
             queues=Queues(
-                config=config, messages=messages, pull=pull, registration=registration, quiet=quiet, clock=clock
+                config=config,
+                messages=messages,
+                pull=pull,
+                alerts=self._size_alerts,
+                registration=registration,
+                quiet=quiet,
+                clock=clock,
             ),
             conversion=Conversion(pull=pull, bodies=bodies, intake=intake, calls=calls, clock=clock),
             subscribers=Subscribers(
