@@ -7,6 +7,7 @@ import time
 import urllib
 import urllib.parse
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -298,6 +299,22 @@ def test_alerts(client: Any) -> None:
     push = {"subscribers": [{"name": "a", "url": "ironmq:///elsewhere"}]}
     status, msg = refusal(client.create_queue, unique("push"), {"push": push, "alerts": [rising]})
     assert (status, msg) == (400, "Push queues do not support alerts.")
+
+
+def test_however_many_post_at_once_an_alert_comes_once(project: ProjectClient) -> None:
+    # Given a queue with an alert, and eight producers
+    queue, alarms = (client_of(project).queue(unique(name)) for name in ("together", "told"))
+    client_of(project).create_queue(queue.name)
+    queue.add_alerts({"type": "fixed", "trigger": 3, "direction": "asc", "queue": alarms.name, "snooze": 0})
+    producers = [client_of(project).queue(queue.name) for _ in range(8)]
+    for _ in range(5):
+        # When they post in one moment
+        with ThreadPoolExecutor(len(producers)) as together:
+            list(together.map(lambda producer: producer.post("x"), producers))
+        # Then one alert has come
+        told = alarms.reserve(max=10, delete=True)["messages"]
+        assert [json.loads(each["body"])["alert_trigger"] for each in told] == [3]
+        assert len(queue.reserve(max=10, delete=True)["messages"]) == len(producers)
 
 
 def test_another_projects_token_and_no_token(stack: RunningStack, project: ProjectClient) -> None:
