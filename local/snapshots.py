@@ -11,7 +11,6 @@ library only.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -126,11 +125,6 @@ def ended_in_order(root: Path) -> bool:
         return True
     snapshot = latest(root)
     return snapshot is not None and snapshot.final and snapshot.folder.name != began
-
-
-def is_disk_full(error: OSError) -> bool:
-    """Whether there was no room, or none that this user may use."""
-    return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def _write(folder: Path, contents: Iterable[tuple[str, bytes]], files: Iterable[Path], about: dict[str, object]) -> int:

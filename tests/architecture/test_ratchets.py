@@ -21,7 +21,7 @@ LINES = {
     "cli": 8_550,
     "functions": 250,
     "glue_jobs": 9_300,
-    "local": 8_630,
+    "local": 8_620,
     "simulation": 16_400,
     "bench": 7_650,
 }
