@@ -23,13 +23,10 @@ beyond Lambda's reads (nothing).
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import importlib.util
 import io
 import json
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,17 +37,14 @@ from typing import Any
 from glue_jobs.delivery_report.list_prices import PRICES
 from tests.cloud import aws_services as aws
 
+from bench.harness import ROOT, Context, Page, handler_of, table
 from bench.kept_cost import MONTH_S, access_log_bytes, batches, stored_gb_months
 from bench.metering import Meter, metered
 from bench.sink import sink
-from bench.tables import options_of, save, table
 from bench.webhooks_cost import WAYS, applications, posts
 from local import template
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.wake import LOOKS
-
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "layers/pushhub")]
 
 CALL_MS = 5
 SDK_CPU_MS = 1.0
@@ -68,16 +62,6 @@ NAMED = "named"
 EAGER = "eager"
 """The queue whose first orders ingest sends."""
 BODY = json.dumps({"order": {"number": "R154085346", "email": "käufer@example.org", "total": 12.5, "n": "x" * 300}})
-
-
-class Context:
-    """Lambda's context object."""
-
-    aws_request_id = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Plenty."""
-        return 210_000
 
 
 @dataclass
@@ -125,12 +109,7 @@ class Hub:
     def invoke(self, account: Account, name: str, event: dict[str, Any], *, waits_ms: float = 0) -> Any:
         """Run a handler and put what it used into the account."""
         if name not in self._handlers:
-            spec = importlib.util.spec_from_file_location(f"{name}_handler", ROOT / "functions" / name / "handler.py")
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            self._handlers[name] = module.handler
+            self._handlers[name] = handler_of(name)
         self.meter.clear()
         with logged() as log, self.meter.running():
             begun, start = time.perf_counter(), time.process_time()
@@ -428,15 +407,6 @@ def shown(account: Account) -> Shown:
     return Shown(table(["function", "unit", "per message", "$ per million"], rows), calls, whole, whole - optional)
 
 
-def main() -> None:
-    """Count, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    with bench() as made:
-        _counted(made, options)
-
-
 @dataclass(frozen=True)
 class Bench:
     """Everything that a run needs.
@@ -522,48 +492,45 @@ def queued(
     return [event] * (MESSAGES // per_post)
 
 
-def _counted(made: Bench, options: argparse.Namespace) -> None:
-    """Count, print, save."""
-    hub, urls, token, port = made.hub, made.urls, made.token, made.port
-    parts: list[str] = []
+WAYS_TO_POST = (
+    (1, "gateway", "orders", "Posted 1 at a time", 3.00),
+    (1, "url", "orders", "Posted 1 at a time to the producers' URL (`ProducersUrl=true`)", 3.00),
+    (100, "gateway", "orders", "Posted 100 at a time", 1.50),
+    (1, "gateway", NAMED, "Posted 1 at a time to a queue with one named field (`search_fields`)", 3.70),
+    (1, "gateway", EAGER, "Posted 1 at a time to an eager queue (`push.eager`)", 3.60),
+)
+"""Messages of a post, where it is made, the queue, what that is called, and the aim in dollars."""
+
+
+def counted(page: Page, made: Bench) -> None:
+    """Count, and tell."""
+    hub, urls, rounds = made.hub, made.urls, page.options.rounds
     plain = 0.0
-    ways = (
-        (1, "gateway", "orders", "Posted 1 at a time", 3.00),
-        (1, "url", "orders", "Posted 1 at a time to the producers' URL (`ProducersUrl=true`)", 3.00),
-        (100, "gateway", "orders", "Posted 100 at a time", 1.50),
-        (1, "gateway", NAMED, "Posted 1 at a time to a queue with one named field (`search_fields`)", 3.70),
-        (1, "gateway", EAGER, "Posted 1 at a time to an eager queue (`push.eager`)", 3.60),
-    )
     run(hub, queued(made, 1, queue=NAMED), urls)
-    for per_post, door, queue, way, aim in ways:
-        posted = (queued(made, per_post, DOMAINS[door], queue) for _ in range(options.rounds))
-        rounds = [run(hub, each, urls, eager=queue == EAGER) for each in posted]
-        told = shown(least(rounds))
+    for per_post, door, queue, way, aim in WAYS_TO_POST:
+        posted = (queued(made, per_post, DOMAINS[door], queue) for _ in range(rounds))
+        told = shown(least([run(hub, each, urls, eager=queue == EAGER) for each in posted]))
         plain = plain or told.calls
-        heading = f"{way}, a million messages: {told.heading} (aim: under ${aim:.2f})"
-        parts += [heading, told.text]
-        print(f"{heading}\n\n{told.text}\n")
+        page.tell(f"{way}, a million messages: {told.heading} (aim: under ${aim:.2f})", told.text)
+    page.tell("## Webhooks")
     unmetered = Account(messages=1)
-    parts.append("## Webhooks")
+    url, push_ms = f"http://127.0.0.1:{made.port}/in", ENDPOINT_MS + GATHER_MS
     for way, endpoints, keys in WAYS:
-        url = f"http://127.0.0.1:{port}/in"
-        apps = applications(lambda name, event: hub.invoke(unmetered, name, event), token, endpoints, url)
-        rounds = [
-            run(
-                hub,
-                posts(token, apps, json.loads(BODY), MESSAGES, keys=keys),
-                urls,
-                push_ms=ENDPOINT_MS + GATHER_MS,
-            )
-            for _ in range(1 + options.rounds)
-        ]
+        apps = applications(lambda name, event: hub.invoke(unmetered, name, event), made.token, endpoints, url)
+        messages = (posts(made.token, apps, json.loads(BODY), MESSAGES, keys=keys) for _ in range(1 + rounds))
+        accounts = [run(hub, each, urls, push_ms=push_ms) for each in messages]
         # The first one warms caches.
-        told = shown(least(rounds[1:]))
-        share = told.calls / plain - 1
-        heading = f"{way}, a million messages: {told.heading} (calls {share:+.0%} of an IronMQ message; aim: +10%)"
-        parts += [heading, told.text]
-        print(f"{heading}\n\n{told.text}\n")
-    save(options.save, "Cost of a million messages with one subscriber", __doc__ or "", *parts)
+        told = shown(least(accounts[1:]))
+        share = f"(calls {told.calls / plain - 1:+.0%} of an IronMQ message; aim: +10%)"
+        page.tell(f"{way}, a million messages: {told.heading} {share}", told.text)
+
+
+def main() -> None:
+    """Count, print, save."""
+    page = Page("Cost of a million messages with one subscriber", __doc__, rounds=3)
+    with bench() as made:
+        counted(page, made)
+    page.save()
 
 
 if __name__ == "__main__":

@@ -13,26 +13,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
 import os
 import time
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 import websockets
 
-from bench.notifications import ROOT, Tenant
-from bench.tables import options_of, save, table
+from bench.harness import Page, busy
+from bench.local_hub import described
+from bench.notifications import Tenant
 
 LONGEST_S = 1800.0
 """How long a drain may take."""
-
-
-def compute() -> None:
-    """Use a core."""
-    while True:
-        sum(range(10_000))
 
 
 async def drain(local: dict[str, Any], count: int) -> list[list[str]]:
@@ -88,23 +81,12 @@ async def drain(local: dict[str, Any], count: int) -> list[list[str]]:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--local", type=Path, default=ROOT / ".pushhub/local.json")
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--busy", type=int, default=20)
-    options = parser.parse_args()
-    busy = [multiprocessing.Process(target=compute, daemon=True) for _ in range(options.busy)]
-    for each in busy:
-        each.start()
-    try:
-        rows = asyncio.run(drain(json.loads(options.local.read_text()), options.count))
-    finally:
-        for each in busy:
-            each.kill()
-    load = f"{options.busy} on {os.cpu_count()} cores, and what else ran (load {os.getloadavg()[0]:.0f})"
-    drained = table(["what", "on this machine"], [*rows, ["processes that computed meanwhile", load]])
-    print(drained)
-    save(options.save, "Notifications: a long backlog", __doc__ or "", drained)
+    page = Page("Notifications: a long backlog", __doc__, count=10_000, busy=20)
+    with busy(page.options.busy):
+        rows = asyncio.run(drain(described(), page.options.count))
+    load = f"{page.options.busy} on {os.cpu_count()} cores, and what else ran (load {os.getloadavg()[0]:.0f})"
+    page.table(["what", "on this machine"], [*rows, ["processes that computed meanwhile", load]])
+    page.save()
 
 
 if __name__ == "__main__":

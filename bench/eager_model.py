@@ -11,43 +11,21 @@ are those that AWS's users report.
 
 from __future__ import annotations
 
-import os
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from simulation.account import Account, Operator
-from simulation.endpoints import Asked, Reply
-from simulation.functions import Environment
 from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.weather import Weather
 
-from bench.tables import options_of, save, table
-from pushhub.base.ports import PushRequest
+from bench.harness import Page, cells, percentile, with_fixed_hashes
+from bench.neighbours_model import Seen
 from pushhub.engine.projects import Projects
 
 WARM_S = 10
 """Seconds that are left out."""
-
-
-@dataclass
-class Prompt:
-    """An endpoint that answers within 20 ms, and notes when it was asked for the first time, and how often."""
-
-    account: Account
-    at: dict[str, int] = field(default_factory=dict)
-    times: int = 0
-
-    def asked(self, request: PushRequest, environment: Environment) -> tuple[Asked, Reply]:
-        """A request."""
-        now = self.account.scheduler.now
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        self.at.setdefault(headers["iron-message-id"], now)
-        self.times += 1
-        seen = Asked(now, headers, b"", headers["iron-message-id"], environment.name)
-        return seen, Reply(takes=20_000)
 
 
 @dataclass(frozen=True)
@@ -78,7 +56,7 @@ def run(*, eager: bool, rate: int, seconds: int, warm_s: int = WARM_S) -> Measur
         projects = Projects(config=operator.config, clock=operator.clock)
         project = projects.make("bench").project_id
         token = projects.make_token(project)
-        endpoint = Prompt(account)
+        endpoint = Seen(account, hangs=False)
         known: Any = account.endpoints.known
         known["only.example"] = endpoint
         push = {"subscribers": [{"name": "only", "url": "https://only.example/in"}], "eager": eager}
@@ -112,31 +90,22 @@ def run(*, eager: bool, rate: int, seconds: int, warm_s: int = WARM_S) -> Measur
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--seconds", type=int, default=40)
-    options = parser.parse_args()
+    page = Page("Eager queues, in the model of AWS", __doc__, seconds=40)
     rows: list[list[str]] = []
     for rate in (10, 200):
         for eager in (False, True):
-            made = run(eager=eager, rate=rate, seconds=options.seconds)
-            figures = [
-                f"{times[int(share * len(times))]:.0f}"
-                for times in (made.posts, made.latencies, made.whole)
-                for share in (0.5, 0.95)
-            ]
+            made = run(eager=eager, rate=rate, seconds=page.options.seconds)
+            times = (made.posts, made.latencies, made.whole)
+            figures = cells(".0f", *(percentile(each, share) for each in times for share in (0.5, 0.95)))
             rows.append([str(rate), "eager" if eager else "by the stream", *figures, str(made.lost), str(made.twice)])
             print(rows[-1], flush=True)
     head = ["posts a second", "first orders"]
     for name in ("a post takes", "from its answer to the endpoint", "from before it"):
         head += [f"{name}, ms: p50", "p95"]
-    result = table([*head, "lost", "more than once"], rows)
-    print(result)
-    save(options.save, "Eager queues, in the model of AWS", __doc__ or "", result)
+    page.table([*head, "lost", "more than once"], rows)
+    page.save()
 
 
 if __name__ == "__main__":
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        # Sets of strings have an order of their own in each process otherwise.
-        again = [sys.executable, "-m", "bench.eager_model", *sys.argv[1:]]
-        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
+    with_fixed_hashes("bench.eager_model")
     main()

@@ -17,17 +17,14 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
 
 import requests
 from local.place import Place
 
-from bench.local_hub import Tenant, forget_work, tenant
-from bench.sink import sink
-from bench.tables import options_of, save, table
+from bench.harness import Page, cells, percentile
+from bench.local_hub import Endpoint, Tenant, endpoint, forget_work, tenant
 from local import stack
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.quota import Quota
@@ -46,17 +43,6 @@ HIGH, POSTS_PER_SECOND, LEAST_AHEAD_S = 100, 40, 62
 """From which rate messages wait first, and how many a second are posted meanwhile, on a loaded machine, too."""
 TASKS = 60
 
-Stamps = Callable[[], dict[str, list[float]]]
-
-
-def webhooks(owner: Tenant, method: str, path: str, body: Any = None, *, key: str = "") -> Any:
-    """Call the webhooks API of a project."""
-    headers = {"Authorization": f"Bearer {owner.token}", **({"Idempotency-Key": key} if key else {})}
-    url = f"{owner.base_url}/api/v1{path}"
-    answer = owner.session.request(method, url, json=body, headers=headers, timeout=60)
-    answer.raise_for_status()
-    return answer.json()
-
 
 def posted(owner: Tenant, app: str, messages: int, mark: str, due: float = 0) -> None:
     """Post messages of webhooks, as fast as four connections do; they may be due at one moment, epoch seconds, or when
@@ -66,59 +52,55 @@ def posted(owner: Tenant, app: str, messages: int, mark: str, due: float = 0) ->
     def post(number: int) -> None:
         at = datetime.fromtimestamp(max(due, time.time() + LEAST_AHEAD_S), UTC)
         later = {"deliverAt": at.isoformat()} if due else {}
-        webhooks(owner, "POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {mark: number}, **later})
+        owner.webhooks("POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {mark: number}, **later})
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(post, range(messages)))
 
 
-def rate(url: str, stamps: Stamps, per_second: int) -> list[str]:
+def rate(target: Endpoint, per_second: int) -> list[str]:
     """A row: requests in each half minute (or less), one beginning each second, as parts of what was set."""
     window = WINDOW_S if per_second < HIGH else WINDOW_S // 3
     load, owner = os.getloadavg()[0], tenant("flow")
-    stamps()
-    app = webhooks(owner, "POST", "/app", {"name": "flow"})["id"]
-    webhooks(owner, "POST", f"/app/{app}/endpoint", {"url": f"{url}/stamp", "throttleRate": per_second})
+    target.forget()
+    app = owner.webhooks("POST", "/app", {"name": "flow"})["id"]
+    owner.webhooks("POST", f"/app/{app}/endpoint", {"url": f"{target.url}/stamp", "throttleRate": per_second})
     messages = per_second * (window + 12)
     due = time.time() + LEAST_AHEAD_S + messages / POSTS_PER_SECOND if per_second >= HIGH else 0
     posted(owner, app, messages, f"r{per_second}", due)
-    arrived: list[float] = []
-    until = max(time.time(), due) + LONGEST_S
-    while len(arrived) < messages and time.time() < until:
-        time.sleep(1)
-        arrived += [at for times in stamps().values() for at in times]
-    arrived.sort()
+    target.wait(lambda: len(target.times()) >= messages, max(0.0, due - time.time()) + LONGEST_S)
+    arrived = target.times()
     windows = [
-        sum(begins <= each < begins + window for each in arrived) / (per_second * window)
+        100 * sum(begins <= each < begins + window for each in arrived) / (per_second * window)
         for begins in (arrived[0] + 3 + second for second in range(10))
     ]
     most = max(sum(at <= each < at + 1 for each in arrived) for at in arrived)
-    parts = [f"{100 * each:.0f}" for each in (min(windows), max(windows))]
-    return [str(per_second), *parts, str(most), f"{len(arrived)} of {messages}", f"{load:.1f}"]
+    parts = cells(".0f", min(windows), max(windows), most)
+    return [str(per_second), *parts, f"{len(arrived)} of {messages}", f"{load:.1f}"]
 
 
-def met(name: str, url: str, messages: int, beside: str = "") -> list[list[str]]:
+def met(name: str, target: Endpoint, messages: int, beside: Endpoint | None = None) -> list[list[str]]:
     """Rows: when the messages for a new endpoint have begun, seconds from their post; and those for one that hangs, if
     it has such a neighbour.
     """
     load, owner, rows = os.getloadavg()[0], tenant("flow"), []
     hangs, now = tenant("hangs"), time.time()
     if beside:
-        hangs.push_queue("hangs", f"{beside}/stamp", timeout=10)
+        hangs.push_queue("hangs", f"{beside.url}/stamp", timeout=10)
         for first in range(0, FLOOD, 100):
             hangs.post("hangs", [f"h{first + number}" for number in range(100)])
         time.sleep(3)
-    owner.push_queue("new", f"{url}/stamp", timeout=10)
+    owner.push_queue("new", f"{target.url}/stamp", timeout=10)
+    target.forget()
     begun = time.time()
     owner.post("new", [f"s{number}" for number in range(messages)])
-    arrived: list[float] = []
-    while len(arrived) < messages and time.time() < begun + LONGEST_S:
-        time.sleep(1)
-        arrived += [at for times in stamps_of(url)().values() for at in times]
+    target.wait(lambda: len(target.times()) >= messages, LONGEST_S)
+    arrived = target.times()
     rows.append([name, f"{len(arrived)} of {messages}", by_second(arrived, begun), f"{load:.1f}"])
     if beside:
         time.sleep(max(0.0, now + 45 - time.time()))
-        seen = [at for times in stamps_of(beside)().values() for at in times]
+        beside.look()
+        seen = beside.times()
         rows.append(["... the one that hangs", f"{len(seen)} of {FLOOD}", by_second(seen, now), ""])
         forget_work()
     return rows
@@ -129,11 +111,6 @@ def by_second(seen: list[float], begun: float) -> str:
     return ", ".join(
         f"{many} at {second}" for second, many in sorted(Counter(round(at - begun) for at in seen).items())
     )
-
-
-def stamps_of(url: str) -> Stamps:
-    """When messages came to an endpoint since this was asked for the last time."""
-    return lambda: requests.get(f"{url}/stamps", timeout=30).json()
 
 
 def quota(per_second: int, batch: int) -> list[str]:
@@ -159,88 +136,67 @@ def quota(per_second: int, batch: int) -> list[str]:
 
     with ThreadPoolExecutor(4) as pool:
         total = sum(pool.map(post, range(4)))
-    return [
-        str(per_second),
-        str(batch),
-        str(total),
-        str(per_second * QUOTA_S + Quota.of(per_second).burst),
-        f"{load:.1f}",
-    ]
+    most = per_second * QUOTA_S + Quota.of(per_second).burst
+    return [*cells("", per_second, batch, total, most), f"{load:.1f}"]
 
 
-def tasks(url: str) -> list[str]:
+def tasks(target: Endpoint) -> list[str]:
     """A row: how long requests for tasks took, and a replay beside those tasks."""
     load, busy, other = os.getloadavg()[0], tenant("busy"), tenant("flow")
     since = {"since": "2020-01-01T00:00:00Z", "unlimited": True}
-    apps = [webhooks(each, "POST", "/app", {"name": "flow"})["id"] for each in (busy, other)]
+    apps = [each.webhooks("POST", "/app", {"name": "flow"})["id"] for each in (busy, other)]
     for owner, app in zip((busy, other), apps, strict=True):
         posted(owner, app, 60, "t")
     paths = [
-        f"/app/{app}/endpoint/" + webhooks(owner, "POST", f"/app/{app}/endpoint", {"url": f"{url}/in"})["id"]
+        f"/app/{app}/endpoint/" + owner.webhooks("POST", f"/app/{app}/endpoint", {"url": f"{target.url}/in"})["id"]
         for owner, app in zip((busy, other), apps, strict=True)
     ]
 
     def ask(number: int) -> tuple[str, float]:
         begun = time.time()
-        made = webhooks(busy, "POST", f"{paths[0]}/replay-missing", since, key=f"task-{number}")["id"]
+        made = busy.webhooks("POST", f"{paths[0]}/replay-missing", since, key=f"task-{number}")["id"]
         return made, time.time() - begun
 
     asked = list(map(ask, range(TASKS)))
     with ThreadPoolExecutor(4) as pool:
         repeated = list(pool.map(ask, range(TASKS)))
     begun = time.time()
-    replay = webhooks(other, "POST", f"{paths[1]}/replay-missing", since)["id"]
+    replay = other.webhooks("POST", f"{paths[1]}/replay-missing", since)["id"]
     answered = time.time() - begun
-    while webhooks(other, "GET", f"/background-task/{replay}")["status"] == "running" and time.time() < begun + 200:
+    while other.webhooks("GET", f"/background-task/{replay}")["status"] == "running" and time.time() < begun + 200:
         time.sleep(0.5)
     done = time.time() - begun
     made = len({each for each, _ in (*asked, *repeated)})
-    took = [sorted(seconds for _, seconds in each) for each in (asked, repeated)]
-    return [
-        str(made),
-        *(f"{each[at]:.2f}" for each in took for at in (len(each) // 2, -1)),
-        f"{answered:.2f}",
-        f"{done:.0f}",
-        f"{load:.1f}",
-    ]
+    took = [[seconds for _, seconds in each] for each in (asked, repeated)]
+    times = [percentile(each, share) for each in took for share in (0.5, 1)]
+    return [str(made), *cells(".2f", *times, answered), f"{done:.0f}", f"{load:.1f}"]
 
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--only", default="rates,slow,quotas,tasks")
-    parser.add_argument("--rates", default=RATES)
-    options = parser.parse_args()
-    tables: list[str] = []
-
-    def shown(head: list[str], rows: list[list[str]]) -> None:
-        tables.append(table(head, rows))
-        print(tables[-1], flush=True)
-
-    with sink(20) as prompt, sink(SLOW_MS) as late, sink(HANGS_MS) as never:
-        url, slow_url, hangs = (f"http://127.0.0.1:{port}" for port in (prompt, late, never))
+    page = Page("Flow control, measured from outside", __doc__, only="rates,slow,quotas,tasks", rates=RATES)
+    options = page.options
+    with endpoint(20) as prompt, endpoint(SLOW_MS) as late, endpoint(HANGS_MS) as never:
         if "rates" in options.only:
-            rows = [rate(url, stamps_of(url), int(each)) for each in options.rates.split(",")]
-            shown(
-                ["rate set, /s", "least in a part, %", "most in a part, %", "most in 1 s", "arrived", "load before"],
-                rows,
-            )
+            parts = ["least in a part, %", "most in a part, %", "most in 1 s"]
+            rows = [rate(prompt, int(each)) for each in options.rates.split(",")]
+            page.table(["rate set, /s", *parts, "arrived", "load before"], rows)
         if "slow" in options.only:
             rows = [
-                *met("20 ms", url, 100),
-                *met("6 s", slow_url, 30),
-                *met("6 s", slow_url, 100),
-                *met("6 s, beside one that hangs", slow_url, 30, hangs),
+                *met("20 ms", prompt, 100),
+                *met("6 s", late, 30),
+                *met("6 s", late, 100),
+                *met("6 s, beside one that hangs", late, 30, never),
             ]
-            shown(["a new endpoint takes", "begun", "how many, at which second", "load before"], rows)
+            page.table(["a new endpoint takes", "begun", "how many, at which second", "load before"], rows)
         if "quotas" in options.only:
             head = ["quota, /s", "a post", f"accepted in {QUOTA_S} s", "rate and burst", "load before"]
-            shown(head, [quota(*each) for each in QUOTAS])
+            page.table(head, [quota(*each) for each in QUOTAS])
         if "tasks" in options.only:
             answered = ["one at a time: answered, p50, s", "longest, s", "four at a time: p50, s", "longest, s"]
             head = ["tasks of 120 requests", *answered, "the replay's, s", "replay of 60 done, s", "load before"]
-            shown(head, [tasks(url)])
-    save(options.save, "Flow control, measured from outside", __doc__ or "", *tables)
+            page.table(head, [tasks(prompt)])
+    page.save()
 
 
 if __name__ == "__main__":

@@ -15,14 +15,11 @@ import resource
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from bench.tables import options_of, save, table
+from bench.harness import ROOT, Page, cells
 from pushhub.cloud.settings import Setting
 from pushhub.runtime.hub import settings_of
-
-ROOT = Path(__file__).parents[1]
 
 CLIENTS = {
     "ingest": ["dynamodb", "s3"],
@@ -74,34 +71,21 @@ def seconds(code: str, function: str) -> float:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
-    options = parser.parse_args()
+    page = Page("Import time of every handler", __doc__, rounds=7)
     for folder in ("layers/pushhub", "functions"):
         compileall.compile_dir(ROOT / folder, quiet=1)
     rows: list[list[str]] = []
     for function, services in CLIENTS.items():
         bare = "import boto3; s = boto3.session.Session()\n" + "\n".join(f"s.client({name!r})" for name in services)
-        samples: dict[str, list[float]] = {"nothing": [], "bare": [], "ours": []}
-        for _ in range(options.rounds):
-            samples["nothing"].append(seconds("pass", function))
-            samples["bare"].append(seconds(bare, function))
-            samples["ours"].append(seconds("import handler", function))
-        nothing, bare_s, ours_s = (min(samples[name]) for name in ("nothing", "bare", "ours"))
-        ratio = (ours_s - nothing) / (bare_s - nothing)
-        rows.append(
-            [
-                function,
-                ", ".join(services) or "none",
-                f"{(bare_s - nothing) * 1000:.0f}",
-                f"{(ours_s - nothing) * 1000:.0f}",
-                f"{ratio:.2f}",
-            ]
-        )
-        print(f"{function}: {ratio:.2f} x bare boto3", flush=True)
-    text = table(["function", "clients", "bare boto3, CPU ms", "handler, CPU ms", "ratio (aim: at most 1.5)"], rows)
-    print(text)
-    save(options.save, "Import time of every handler", __doc__ or "", text)
+        kinds = ("pass", bare, "import handler")
+        samples = [[seconds(code, function) for code in kinds] for _ in range(page.options.rounds)]
+        nothing, bare_s, ours_s = (1000 * min(each) for each in zip(*samples, strict=True))
+        times = bare_s - nothing, ours_s - nothing
+        rows.append([function, ", ".join(services) or "none", *cells(".0f", *times), f"{times[1] / times[0]:.2f}"])
+        print(f"{function}: {rows[-1][-1]} x bare boto3", flush=True)
+    head = ["function", "clients", "bare boto3, CPU ms", "handler, CPU ms", "ratio (aim: at most 1.5)"]
+    page.table(head, rows)
+    page.save()
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ from tests.notifications.store import aws_notifications
 from tests.template.cloudformation import deployed
 
 from bench.cost import Account, Bench, bench, least, queued, run, scan, shown
+from bench.harness import Page, table
 from bench.kept_cost import MONTH_S, records_event
-from bench.tables import options_of, save, table
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.pulse import Pulse, pulse_time
@@ -160,9 +160,7 @@ def by_batch(made: Bench, rounds: int) -> dict[tuple[int, int], float]:
 
 def main() -> None:
     """Count, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--rounds", type=int, default=1)
-    options = parser.parse_args()
+    page = Page("What a hub costs a month", __doc__, rounds=1)
     os.environ.update({"AWS_LAMBDA_FUNCTION_NAME": "wake", "REPORT_JOB": "report"})
     with bench() as made, aws_notifications.dynamodb():
         os.environ["BACKLOGS_TABLE"] = aws_notifications.BACKLOGS_TABLE
@@ -170,10 +168,9 @@ def main() -> None:
         tomorrow = {"day": iso_time(int(time.time() + 3_600) * 1000)[:10], "until": 0, "why": ""}
         made.hub.s3.put_object(Bucket=RECORDS, Key=DECIDED, Body=json.dumps(tomorrow).encode())
         idle = [*standing(), *clocked(made), *pulses(made), *quiet_nights(made)]
-        prices = by_batch(made, options.rounds)
-    parts = counted(idle, prices)
-    print("\n\n".join(parts))
-    save(options.save, "What a hub costs a month", __doc__ or "", *parts)
+        prices = by_batch(made, page.options.rounds)
+    page.tell(*counted(idle, prices))
+    page.save()
 
 
 def counted(idle: Sequence[tuple[str, str, float]], prices: Mapping[tuple[int, int], float]) -> list[str]:

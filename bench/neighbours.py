@@ -17,18 +17,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import requests
-
-from bench.local_hub import Tenant, forget_work, tenant
-from bench.sink import sink
-from bench.tables import options_of, save, table
+from bench.harness import Page, cells, percentile, percentiles
+from bench.local_hub import Endpoint, Tenant, endpoint, forget_work, paced, tenant
 
 BEGINS_S = 5
 PER_POST = 100
@@ -53,17 +48,10 @@ class Measured:
     posting: float
 
 
-def percentile(latencies: list[float], share: float) -> float:
-    """The latency that this share stays below, in seconds; of none 0."""
-    ordered = sorted(latencies)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
-
-
 def victim(owner: Tenant, seconds: float, rate: float, posted: dict[str, float]) -> None:
     """Post a message now and then, late ones at once."""
     begun = time.time()
-    for number in range(round(seconds * rate)):
-        time.sleep(max(0.0, begun + number / rate - time.time()))
+    for number in paced(round(seconds * rate), rate):
         body = f"{begun:.0f}-{number}"
         posted[body] = time.time()
         owner.post("victim", [body])
@@ -78,15 +66,9 @@ def flood(owner: Tenant, queues: list[str], messages: int) -> float:
     return time.time() - begun
 
 
-def run(
-    ours: Tenant,
-    theirs: Tenant,
-    stamps: Callable[[], dict[str, list[float]]],
-    queues: list[str],
-    options: argparse.Namespace,
-) -> Measured:
+def run(ours: Tenant, theirs: Tenant, target: Endpoint, queues: list[str], options: argparse.Namespace) -> Measured:
     """One run beside a neighbour who posts to those queues; none for a victim alone."""
-    stamps()
+    target.forget()
     posted: dict[str, float] = {}
     thread = threading.Thread(target=victim, args=(ours, options.seconds, options.rate, posted))
     begun = time.time()
@@ -94,35 +76,23 @@ def run(
     time.sleep(BEGINS_S)
     posting = flood(theirs, queues, options.messages) if queues else 0.0
     thread.join()
-    arrived: dict[str, float] = {}
-    until = time.time() + LATE_S
-    while not posted.keys() <= arrived.keys() and time.time() < until:
-        for body, times in stamps().items():
-            arrived.setdefault(body, times[0])
-        time.sleep(0.5)
+    target.wait_for([*posted], LATE_S)
     quiet = begun + BEGINS_S + posting
-    beside = [arrived[body] - at for body, at in posted.items() if begun + BEGINS_S <= at < quiet and body in arrived]
-    afterwards = [arrived[body] - at for body, at in posted.items() if at >= quiet and body in arrived]
-    return Measured(beside, afterwards, len(posted.keys() - arrived.keys()), posting)
+    came = {body: (at, target.seen[body][0] - at) for body, at in posted.items() if body in target.seen}
+    beside = [took for at, took in came.values() if begun + BEGINS_S <= at < quiet]
+    return Measured(beside, [took for at, took in came.values() if at >= quiet], len(posted) - len(came), posting)
 
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--rate", type=float, default=5)
-    parser.add_argument("--messages", type=int, default=5_000)
-    options = parser.parse_args()
+    page = Page("A victim beside endpoints that hang", __doc__, seconds=60.0, rate=5.0, messages=5_000)
+    options = page.options
+    much = f"{options.rate:g} messages a second for {options.seconds:g} s"
+    page.tell(f"{much}; the neighbour posts {options.messages}.")
     rows: list[list[str]] = []
-    with sink(5) as port:
-        url = f"http://127.0.0.1:{port}"
+    with endpoint(5) as target:
         ours = tenant("victim")
-        ours.push_queue("victim", f"{url}/stamp")
-
-        def stamps() -> dict[str, list[float]]:
-            told: dict[str, list[float]] = requests.get(f"{url}/stamps", timeout=30).json()
-            return told
-
+        ours.push_queue("victim", f"{target.url}/stamp")
         victim(ours, 3, options.rate, {})
         base = 0.0
         for name, paths in (
@@ -134,46 +104,22 @@ def main() -> None:
             theirs = tenant("neighbour")
             queues = [f"q{number}" for number in range(len(paths))]
             for queue, path in zip(queues, paths, strict=True):
-                theirs.push_queue(queue, f"{url}{path}")
+                theirs.push_queue(queue, f"{target.url}{path}")
             load = os.getloadavg()[0]
-            made = run(ours, theirs, stamps, queues, options)
+            made = run(ours, theirs, target, queues, options)
             p95 = percentile(made.afterwards, 0.95)
             base = base or p95
-            rows.append(
-                [
-                    name,
-                    *(f"{1000 * each:.0f}" for each in (statistics.median(made.afterwards), p95)),
-                    f"{p95 / base:.2f}",
-                    f"{1000 * percentile(made.beside, 0.5):.0f}" if made.beside else "-",
-                    f"{1000 * max(made.beside + made.afterwards):.0f}",
-                    str(made.lost),
-                    f"{made.posting:.0f}",
-                    f"{load:.1f}",
-                ]
-            )
+            beside = percentiles(made.beside, 0.5) if made.beside else ["-"]
+            longest = percentiles(made.beside + made.afterwards, 1)
+            figures = [*percentiles(made.afterwards), f"{p95 / base:.2f}", *beside, *longest]
+            rows.append([name, *figures, str(made.lost), *cells(".0f", made.posting), *cells(".1f", load)])
             print(rows[-1], flush=True)
             forget_work()
             time.sleep(15)
-    head = [
-        "neighbour posts to",
-        "p50 afterwards, ms",
-        "p95 afterwards, ms",
-        "p95 to alone",
-        "p50 while it posts, ms",
-        "longest, ms",
-        "lost",
-        "its posts took, s",
-        "load before",
-    ]
-    text = table(head, rows)
-    print(text)
-    save(
-        options.save,
-        "A victim beside endpoints that hang",
-        __doc__ or "",
-        f"{options.rate:g} messages a second for {options.seconds:g} s; the neighbour posts {options.messages}.",
-        text,
-    )
+    afterwards = ["p50 afterwards, ms", "p95 afterwards, ms", "p95 to alone"]
+    rest = ["p50 while it posts, ms", "longest, ms", "lost", "its posts took, s", "load before"]
+    page.table(["neighbour posts to", *afterwards, *rest], rows)
+    page.save()
 
 
 if __name__ == "__main__":

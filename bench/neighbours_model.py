@@ -16,8 +16,6 @@ was 1.07 to 1.45 by the seed alone (1.38, 1.42, 1.10 and 1.30 in the tables that
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -29,7 +27,7 @@ from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.weather import Weather
 
-from bench.tables import options_of, save, table
+from bench.harness import Page, cells, percentile, with_fixed_hashes
 from pushhub.base.ports import PushRequest
 from pushhub.engine.projects import Projects
 
@@ -124,10 +122,9 @@ def run(endpoints: int, *, hangs: bool, messages: int, seconds: int, runs: int, 
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--messages", type=int, default=5_000)
-    parser.add_argument("--seconds", type=int, default=120)
-    options = parser.parse_args()
+    page = Page("A victim beside endpoints that hang, in the simulator", __doc__, messages=5_000, seconds=120)
+    options = page.options
+    page.tell(f"{RATE} messages a second for {options.seconds} s; the neighbour posts {options.messages}.")
     rows: list[list[str]] = []
     for runs in (4, 50):
         alone = 0.0
@@ -141,31 +138,16 @@ def main() -> None:
         ):
             length = {"messages": options.messages, "seconds": options.seconds}
             made = run(endpoints, hangs=hangs, takes_ms=takes_ms, runs=runs, **length)
-            p50, p95 = (made.latencies[int(share * len(made.latencies))] for share in (0.5, 0.95))
+            p50, p95, longest = (percentile(made.latencies, share) for share in (0.5, 0.95, 1))
             alone = alone or p95
-            rows.append(
-                [
-                    str(runs),
-                    name,
-                    *(f"{each:.0f}" for each in (p50, p95, made.latencies[-1])),
-                    f"{p95 / alone:.2f}",
-                    str(made.lost),
-                    str(made.tries),
-                ]
-            )
+            figures = [*cells(".0f", p50, p95, longest), f"{p95 / alone:.2f}"]
+            rows.append([str(runs), name, *figures, str(made.lost), str(made.tries)])
             print(rows[-1], flush=True)
-    head = [
-        *("runs at a time", "neighbour posts to", "p50, ms", "p95, ms", "longest, ms", "p95 to alone (aim: 1.5)"),
-        *("not come", "tries at the neighbour's"),
-    ]
-    text = table(head, rows)
-    print(text)
-    about = f"{RATE} messages a second for {options.seconds} s; the neighbour posts {options.messages}."
-    save(options.save, "A victim beside endpoints that hang, in the simulator", __doc__ or "", about, text)
+    times = ["p50, ms", "p95, ms", "longest, ms", "p95 to alone (aim: 1.5)"]
+    page.table(["runs at a time", "neighbour posts to", *times, "not come", "tries at the neighbour's"], rows)
+    page.save()
 
 
 if __name__ == "__main__":
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        again = [sys.executable, "-m", "bench.neighbours_model", *sys.argv[1:]]
-        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
+    with_fixed_hashes("bench.neighbours_model")
     main()

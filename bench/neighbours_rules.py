@@ -18,16 +18,15 @@ import statistics
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 import requests
 
-from bench.local_hub import Tenant, tenant
-from bench.tables import options_of, save, table
+from bench.harness import Page, percentile, percentiles
+from bench.local_hub import Tenant, paced, tenant
 
 CONNECTIONS = 4
 LISTED = 12
@@ -51,22 +50,21 @@ class Project:
     """
 
     def __init__(self, owner: Tenant, *, rules: bool) -> None:
-        self._base = f"{owner.base_url}/api/v1"
-        self._token = owner.token
+        self._owner = owner
         self._own = threading.local()
         kind: dict[str, Any] = {"name": "order.paid", "description": "paid"}
         costly = {"schemas": {"1": COSTLY_SCHEMA}, "schemaEnforcement": "reject"}
-        self.ask("POST", "/event-type", {**kind, **(costly if rules else {})}).raise_for_status()
+        owner.webhooks("POST", "/event-type", {**kind, **(costly if rules else {})})
         redaction = {"redaction": {"payload": COSTLY_PATHS}} if rules else {}
-        self._app = self.ask("POST", "/app", {"name": "bench", **redaction}).json()["id"]
+        self._app = owner.webhooks("POST", "/app", {"name": "bench", **redaction})["id"]
 
     def ask(self, method: str, path: str, body: object = None) -> requests.Response:
         """Make a request, on a connection of the thread's own."""
         if not hasattr(self._own, "session"):
-            self._own.session = requests.Session()
-            self._own.session.trust_env = False
-            self._own.session.headers["Authorization"] = f"Bearer {self._token}"
-        answer: requests.Response = self._own.session.request(method, self._base + path, json=body, timeout=60)
+            self._own.session = self._owner.another().session
+        answer: requests.Response = self._own.session.request(
+            method, f"{self._owner.base_url}/api/v1{path}", json=body, timeout=60
+        )
         return answer
 
     def post(self, payload: dict[str, Any]) -> int:
@@ -95,26 +93,9 @@ class Measured:
     load: list[float] = field(default_factory=list)
 
 
-def percentile(latencies: list[float], share: float) -> float:
-    """Of latencies, by the nearest rank."""
-    ordered = sorted(latencies)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
-def paced(seconds: float, rate: float) -> Iterator[int]:
-    """Numbers at an even pace, late ones at once."""
-    begun = time.monotonic()
-    for number in count():
-        due = begun + number / rate
-        if due >= begun + seconds:
-            return
-        time.sleep(max(0.0, due - time.monotonic()))
-        yield number
-
-
 def victim(project: Project, seconds: float, rate: float, into: Measured) -> None:
     """Post and list in turn."""
-    for number in paced(seconds, rate):
+    for number in paced(round(seconds * rate), rate):
         begun = time.monotonic()
         status = project.list() if number % 2 else project.post({"number": number, "note": "x" * 300})
         assert status in {200, 202}, status
@@ -134,7 +115,7 @@ def neighbour(request: Callable[[], int], seconds: float, rate: float, into: Mea
                 free.release()
 
         statuses = []
-        for _ in paced(seconds, rate):
+        for _ in paced(round(seconds * rate), rate):
             free.acquire()
             statuses.append(pool.submit(one))
         into.made.update(status for each in statuses if (status := each.result()))
@@ -142,12 +123,12 @@ def neighbour(request: Callable[[], int], seconds: float, rate: float, into: Mea
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--seconds", type=float, default=40, help="beside each kind of neighbour")
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--rate", type=float, default=10, help="the victim's requests a second")
-    parser.add_argument("--pace", type=float, default=10, help="the neighbour's requests a second")
-    options = parser.parse_args()
+    title = "A victim beside rules that exhaust their budget"
+    # Seconds beside each kind of neighbour; requests a second of the victim and of the neighbour.
+    page = Page(title, __doc__, seconds=40.0, rounds=4, rate=10.0, pace=10.0)
+    options = page.options
+    paces = f"The victim makes {options.rate:g} requests a second, the neighbour at most {options.pace:g}"
+    page.tell(f"{paces}; {options.seconds:g} s each, in {options.rounds} rounds.")
     ours = Project(tenant("victim"), rules=False)
     plain, ruled = Project(tenant("plain"), rules=False), Project(tenant("ruled"), rules=True)
     listed = {f"m{number}": number for number in range(16_600)}
@@ -181,26 +162,12 @@ def main() -> None:
     for name, each in found.items():
         row = [name]
         for latencies, base in ((each.posts, alone["posts"]), (each.lists, alone["lists"])):
-            p95 = percentile(latencies, 0.95)
-            row += [f"{1000 * statistics.median(latencies):.0f}", f"{1000 * p95:.0f}", f"{p95 / base:.2f}"]
+            row += [*percentiles(latencies), f"{percentile(latencies, 0.95) / base:.2f}"]
         rows.append([*row, str(sum(each.made.values())), f"{statistics.mean(each.load):.1f}"])
         print(rows[-1], dict(each.made), flush=True)
-    head = [
-        "neighbour makes",
-        *(f"{kind}: {what}" for kind in ("posts", "lists") for what in ("p50, ms", "p95, ms", "p95 to alone")),
-        "its requests",
-        "load before",
-    ]
-    text = table(head, rows)
-    print(text)
-    save(
-        options.save,
-        "A victim beside rules that exhaust their budget",
-        __doc__ or "",
-        f"The victim makes {options.rate:g} requests a second, the neighbour at most {options.pace:g};"
-        f" {options.seconds:g} s each, in {options.rounds} rounds.",
-        text,
-    )
+    kinds_of = [f"{kind}: {what}" for kind in ("posts", "lists") for what in ("p50, ms", "p95, ms", "p95 to alone")]
+    page.table(["neighbour makes", *kinds_of, "its requests", "load before"], rows)
+    page.save()
 
 
 if __name__ == "__main__":

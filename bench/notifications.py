@@ -24,20 +24,15 @@ Cost: {cost}
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import io
-import json
 import os
-import statistics
 import subprocess
 import sys
 import time
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -46,9 +41,9 @@ import websockets
 from websockets.asyncio.client import ClientConnection
 
 from bench import notifications_cost
-from bench.tables import save, table
+from bench.harness import ROOT, Page, percentiles
+from bench.local_hub import described
 
-ROOT = Path(__file__).parents[1]
 ECHO = """
 import sys
 
@@ -61,17 +56,6 @@ ECHO_LOG = 'print("echo", file=sys.stderr)'
 ECHO_API = "feed00ec"
 TEXT = "x" * 200
 ABOUT = (__doc__ or "").replace("{cost}", (notifications_cost.__doc__ or "").strip())
-
-
-@dataclass(frozen=True)
-class Times:
-    """Samples in seconds."""
-
-    samples: list[float]
-
-    def ms(self, share: float) -> str:
-        """A percentile in milliseconds."""
-        return f"{1000 * statistics.quantiles(self.samples, n=100)[round(share * 100) - 1]:.0f}"
 
 
 class Tenant:
@@ -120,7 +104,7 @@ async def take(connection: ClientConnection, count: int, *, acknowledge: bool = 
     return ids
 
 
-async def latency(tenant: Tenant, count: int) -> tuple[Times, Times]:
+async def latency(tenant: Tenant, count: int) -> tuple[list[float], list[float]]:
     """Time from before the post to the frame, one notification at a time; and the time of the post alone."""
     received: list[float] = []
     posted: list[float] = []
@@ -134,7 +118,7 @@ async def latency(tenant: Tenant, count: int) -> tuple[Times, Times]:
             posted.append(time.perf_counter() - start)
             # The acknowledgement is worked off before the next one is published.
             await asyncio.sleep(0.05)
-    return Times(received[5:]), Times(posted[5:])
+    return received[5:], posted[5:]
 
 
 async def rate(tenant: Tenant, consumers: int, posts: int, per_post: int, publishers: int) -> float:
@@ -199,7 +183,7 @@ def _unnoted(dynamodb: Any, name: str, tenant: Tenant) -> int:
     return sum(each.position not in acknowledged for each in consumer.unacknowledged)
 
 
-async def echo(local: dict[str, Any], count: int, *, logs: bool) -> Times:
+async def echo(local: dict[str, Any], count: int, *, logs: bool) -> list[float]:
     """Round trips of a frame on the same path with only an echo at its end."""
     url, door = _echo_path(local, "bench-logging-echo" if logs else "bench-silent-echo", ECHO_LOG if logs else "pass")
     try:
@@ -210,7 +194,7 @@ async def echo(local: dict[str, Any], count: int, *, logs: bool) -> Times:
                 await connection.send(TEXT)
                 await connection.recv()
                 samples.append(time.perf_counter() - start)
-        return Times(samples[5:])
+        return samples[5:]
     finally:
         door.terminate()
         door.wait(10)
@@ -252,8 +236,8 @@ def _echo_path(local: dict[str, Any], name: str, log: str) -> tuple[str, subproc
     return f"ws://127.0.0.1:{port}/notification2/consumer/", door
 
 
-async def measure(local: dict[str, Any]) -> str:
-    """The table of speeds."""
+async def measure(local: dict[str, Any]) -> list[list[str]]:
+    """The rows of speeds."""
     credentials = aiohttp.encode_basic_auth(f"{local['project_id']}/bench", local["token"])
     connector = aiohttp.TCPConnector(limit=0)
     timeout = aiohttp.ClientTimeout(total=120)
@@ -274,11 +258,11 @@ async def measure(local: dict[str, Any]) -> str:
         batches = await rate(tenant, 1, 10, 100, 2)
         fifty = await rate(tenant, 50, 10, 1, 1)
         fifty_batches = await rate(tenant, 50, 1, 50, 1)
-    rows = [
-        ["bare echo, round trip", f"p50 {bare.ms(0.5)} ms, p95 {bare.ms(0.95)} ms"],
-        ["the same by a function that logs nothing", f"p50 {silent.ms(0.5)} ms, p95 {silent.ms(0.95)} ms"],
-        ["publish to receive, one at a time", f"p50 {received.ms(0.5)} ms, p95 {received.ms(0.95)} ms"],
-        ["publish to its own answer (201)", f"p50 {posted.ms(0.5)} ms, p95 {posted.ms(0.95)} ms"],
+    return [
+        ["bare echo, round trip", both(bare)],
+        ["the same by a function that logs nothing", both(silent)],
+        ["publish to receive, one at a time", both(received)],
+        ["publish to its own answer (201)", both(posted)],
         ["one consumer, 4 publishers, 1 a post", f"{singles:.0f} notifications/s"],
         ["one consumer, 2 publishers, 100 a post", f"{batches:.0f} notifications/s"],
         ["50 consumers, 1 publisher, 1 a post", f"{fifty:.0f} deliveries/s"],
@@ -287,26 +271,24 @@ async def measure(local: dict[str, Any]) -> str:
         ["an acknowledgement until noted, one at a time", f"{one_ack_ms:.0f} ms each"],
         ["processes that wanted to run, before it began", f"{busy:.1f} on {os.cpu_count()} cores"],
     ]
-    return table(["what", "on this machine"], rows)
+
+
+def both(times: list[float]) -> str:
+    """A cell of two percentiles."""
+    return "p50 {} ms, p95 {} ms".format(*percentiles(times))
 
 
 def main() -> None:
     """Measure, count, print, save."""
-    parser = argparse.ArgumentParser(description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--local", type=Path, default=ROOT / ".pushhub/local.json")
-    parser.add_argument("--save", type=Path)
-    options = parser.parse_args()
-    local = json.loads(options.local.read_text())
-    sys.path[:0] = [str(ROOT / "layers/pushhub")]
+    page = Page("Notifications: speed and cost", ABOUT)
+    local = described()
     os.environ["AWS_ENDPOINT_URL"] = local["aws_endpoint_url"]
     os.environ["AWS_DEFAULT_REGION"] = local["region"]
     os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = "test"
-    speeds = asyncio.run(measure(local))
-    print(speeds)
+    page.table(["what", "on this machine"], asyncio.run(measure(local)))
     del os.environ["AWS_ENDPOINT_URL"]
-    costs = notifications_cost.cost_tables()
-    print("\n\n".join(costs))
-    save(options.save, "Notifications: speed and cost", ABOUT, speeds, *costs)
+    page.tell(*notifications_cost.cost_tables())
+    page.save()
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from tests.cloud import aws_services
 from tests.notifications.store import aws_notifications
 
 from bench.cost import Account, Hub, set_up
+from bench.harness import table
 from bench.metering import Meter, metered
-from bench.tables import table
 
 __all__ = ["cost_tables"]
 

@@ -18,12 +18,8 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-import requests
-
-from bench.flow import webhooks
-from bench.local_hub import Tenant, tenant
-from bench.sink import sink
-from bench.tables import options_of, save, table
+from bench.harness import Page, table
+from bench.local_hub import Endpoint, Tenant, endpoint, tenant
 
 PER_POST = 100
 QUIET_S = 5
@@ -31,81 +27,64 @@ LATE_S = 300
 """How long a run waits for messages that have not arrived yet."""
 
 
-def run(owner: Tenant, url: str, number: int, messages: int) -> Counter[str]:
+def run(owner: Tenant, target: Endpoint, number: int, messages: int) -> Counter[str]:
     """Post messages; how often each arrived."""
     bodies = [f"{number}-{each}" for each in range(messages)]
     posts = [bodies[start : start + PER_POST] for start in range(0, messages, PER_POST)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda each: owner.post("once", each), posts))
-    times: Counter[str] = Counter()
+    target.seen.clear()
     posted_at = changed_at = time.time()
-    while time.time() - changed_at < (QUIET_S if len(times) == messages else LATE_S):
+    while time.time() - changed_at < (QUIET_S if len(target.seen) == messages else LATE_S):
         if time.time() - posted_at > 2 * LATE_S:
             break
-        arrived = requests.get(f"{url}/stamps", timeout=60).json()
-        for body, stamps in arrived.items():
-            times[body] += len(stamps)
-        if arrived:
+        if target.look():
             changed_at = time.time()
         time.sleep(0.5)
-    return times
+    return Counter({body: len(times) for body, times in target.seen.items()})
 
 
 def ends(rated: Tenant, slow: Tenant, seconds: int) -> str:
     """Have runs end while messages wait for two endpoints: how often each arrived."""
-    load, times = os.getloadavg()[0], (Counter[str](), Counter[str]())
-    with sink(2_000) as one, sink(6_000) as other:
-        urls = f"http://127.0.0.1:{one}", f"http://127.0.0.1:{other}"
+    load = os.getloadavg()[0]
+    with endpoint(2_000) as one, endpoint(6_000) as other:
         until = time.time() + seconds
-        app = webhooks(rated, "POST", "/app", {"name": "rated"})["id"]
-        webhooks(rated, "POST", f"/app/{app}/endpoint", {"url": f"{urls[0]}/stamp", "throttleRate": 5})
-        slow.push_queue("slow", f"{urls[1]}/stamp", timeout=10)
+        app = rated.webhooks("POST", "/app", {"name": "rated"})["id"]
+        rated.webhooks("POST", f"/app/{app}/endpoint", {"url": f"{one.url}/stamp", "throttleRate": 5})
+        slow.push_queue("slow", f"{other.url}/stamp", timeout=10)
         for first in range(0, 9 * seconds, PER_POST):
             slow.post("slow", [str(each) for each in range(first, first + PER_POST)])
         for number in range(5 * seconds):
-            webhooks(rated, "POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {"number": number}})
+            rated.webhooks("POST", f"/app/{app}/msg", {"eventType": "a.b", "payload": {"number": number}})
         while time.time() < until:
             time.sleep(2)
-            for url, known in zip(urls, times, strict=True):
-                known.update({body: len(at) for body, at in requests.get(f"{url}/stamps", timeout=60).json().items()})
-    names = ["5 a second, answers after 2 s", "answers after 6 s"]
+            one.look()
+            other.look()
     rows = [
-        [name, str(len(each)), str(sum(n > 1 for n in each.values()))] for name, each in zip(names, times, strict=True)
+        [name, str(len(each.seen)), str(sum(len(times) > 1 for times in each.seen.values())), f"{load:.1f}"]
+        for name, each in (("5 a second, answers after 2 s", one), ("answers after 6 s", other))
     ]
-    return table(["endpoint", "arrived", "more than once", "load before"], [[*each, f"{load:.1f}"] for each in rows])
+    return table(["endpoint", "arrived", "more than once", "load before"], rows)
 
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--messages", type=int, default=3_000)
-    parser.add_argument("--ends", type=int, default=0)
-    options = parser.parse_args()
-    rows: list[list[str]] = []
-    with sink(5) as port:
-        url = f"http://127.0.0.1:{port}"
+    page = Page("Messages to a healthy endpoint arrive once", __doc__, runs=20, messages=3_000, ends=0)
+    options, rows = page.options, []
+    with endpoint(5) as target:
         owner = tenant("once")
-        owner.push_queue("once", f"{url}/stamp")
+        owner.push_queue("once", f"{target.url}/stamp")
         for number in range(options.runs):
             began = time.time()
-            times = run(owner, url, number, options.messages)
-            twice = sum(each > 1 for each in times.values())
-            rows.append(
-                [
-                    str(number + 1),
-                    f"{len(times)} of {options.messages}",
-                    str(twice),
-                    f"{time.time() - began:.0f}",
-                    f"{os.getloadavg()[0]:.1f}",
-                ]
-            )
+            times = run(owner, target, number, options.messages)
+            came, twice = f"{len(times)} of {options.messages}", str(sum(each > 1 for each in times.values()))
+            took, load = f"{time.time() - began:.0f}", f"{os.getloadavg()[0]:.1f}"
+            rows.append([str(number + 1), came, twice, took, load])
             print(rows[-1], flush=True)
-    result = table(["run", "arrived", "more than once", "took, s", "load after"], rows)
+    page.table(["run", "arrived", "more than once", "took, s", "load after"], rows)
     if options.ends:
-        result += "\n\n" + ends(tenant("rated"), tenant("slow"), options.ends)
-    print(result)
-    save(options.save, "Messages to a healthy endpoint arrive once", __doc__ or "", result)
+        page.tell(ends(tenant("rated"), tenant("slow"), options.ends))
+    page.save()
 
 
 if __name__ == "__main__":

@@ -29,22 +29,18 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import requests
 from local.place import Place
 
-from bench.local_hub import Tenant, tenant
-from bench.sink import sink
-from bench.tables import options_of, save, table
+from bench.harness import ROOT, Page, percentiles
+from bench.local_hub import Endpoint, endpoint, paced, tenant
 from local import emulator, stack
 
-ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".venv-bench-peers/bin"
 PORT = 6390
 DELAY_MS = 20
@@ -54,27 +50,6 @@ WORKERS = {
     "celery": [PEERS / "celery", "-A", "peers_tasks:celery_app", "worker", "--concurrency", "8", "--loglevel", "ERROR"],
     "dramatiq": [PEERS / "dramatiq", "peers_tasks", "--processes", "2", "--threads", "8"],
 }
-
-
-@dataclass
-class Endpoint:
-    """The sink, and what it has seen."""
-
-    url: str
-    seen: dict[str, float] = field(default_factory=dict)
-
-    def look(self) -> int:
-        """Ask it; how many messages arrived so far."""
-        for body, times in requests.get(f"{self.url}/stamps", timeout=30).json().items():
-            self.seen.setdefault(body, times[0])
-        return len(self.seen)
-
-    def wait(self, done: Callable[[], bool], seconds: float) -> None:
-        """Look until it is so, or the time is over."""
-        until = time.time() + seconds
-        while not done() and time.time() < until:
-            time.sleep(0.2)
-            self.look()
 
 
 class Peer:
@@ -147,15 +122,13 @@ class Hub:
     def post(self, url: str, count: int, rate: float) -> dict[str, float]:  # noqa: ARG002 (the queue knows it)
         """Post messages; when each was."""
         posted: dict[str, float] = {}
-        begun = time.time()
-        bodies = [f"hub-{begun:.3f}-{number}-" + "x" * 1000 for number in range(count)]
+        bodies = [f"hub-{time.time():.3f}-{number}-" + "x" * 1000 for number in range(count)]
         if rate:
-            for number, body in enumerate(bodies):
-                time.sleep(max(0.0, begun + number / rate - time.time()))
-                posted[body] = time.time()
-                self._owner.post("peers", [body])
+            for number in paced(count, rate):
+                posted[bodies[number]] = time.time()
+                self._owner.post("peers", [bodies[number]])
             return posted
-        owners = [Tenant(self._owner.base_url, self._owner.project_id, self._owner.token) for _ in range(2)]
+        owners = [self._owner.another() for _ in range(2)]
 
         def some(chunk: tuple[int, list[str]]) -> None:
             posted.update(dict.fromkeys(chunk[1], time.time()))
@@ -177,83 +150,54 @@ class Hub:
         """It belongs to who started it."""
 
 
-def lost(peer: Any, endpoint: Endpoint, count: int, *, broker: bool) -> str:
+def lost(peer: Any, target: Endpoint, count: int, *, broker: bool) -> str:
     """What has not arrived a minute after a kill, of so many messages."""
-    posted = peer.post(f"{endpoint.url}/stamp", count, 0)
-    endpoint.wait(lambda: len(posted.keys() & endpoint.seen.keys()) >= count // 3, WITHIN_S)
-    there = len(posted.keys() & endpoint.seen.keys())
+    posted = peer.post(f"{target.url}/stamp", count, 0)
+    target.wait(lambda: len(posted.keys() & target.seen.keys()) >= count // 3, WITHIN_S)
+    there = len(posted.keys() & target.seen.keys())
     peer.kill(broker=broker)
     peer.start()
-    endpoint.wait(lambda: posted.keys() <= endpoint.seen.keys(), WITHIN_S)
-    return f"{len(posted.keys() - endpoint.seen.keys())} (killed after {there} of {count})"
+    target.wait_for([*posted], WITHIN_S)
+    return f"{len(posted.keys() - target.seen.keys())} (killed after {there} of {count})"
 
 
-def measured(peer: Any, endpoint: Endpoint, options: argparse.Namespace) -> list[str]:
+def measured(peer: Any, target: Endpoint, options: argparse.Namespace) -> list[str]:
     """One row."""
     peer.start()
-    url = f"{endpoint.url}/stamp"
-    warm = peer.post(url, 20, 5)
-    endpoint.wait(lambda: warm.keys() <= endpoint.seen.keys(), WITHIN_S)
-    paced = peer.post(url, round(10 * options.seconds), 10)
-    endpoint.wait(lambda: paced.keys() <= endpoint.seen.keys(), WITHIN_S)
-    waits = sorted(1000 * (endpoint.seen[each] - at) for each, at in paced.items())
+    url = f"{target.url}/stamp"
+    target.wait_for([*peer.post(url, 20, 5)], WITHIN_S)
+    evenly = peer.post(url, round(10 * options.seconds), 10)
+    target.wait_for([*evenly], WITHIN_S)
+    waits = percentiles([target.seen[each][0] - at for each, at in evenly.items()])
     posted = peer.post(url, options.messages, 0)
-    endpoint.wait(lambda: posted.keys() <= endpoint.seen.keys(), 3 * WITHIN_S)
-    took = max(endpoint.seen[each] for each in posted) - min(posted.values())
-    p50, p95 = (f"{waits[int(share * len(waits))]:.0f}" for share in (0.5, 0.95))
-    figures = [f"{options.messages / took:.0f}", p50, p95]
-    if options.without_kills:
-        return [*figures, "", ""]
-    return [
-        *figures,
-        lost(peer, endpoint, options.messages, broker=False),
-        lost(peer, endpoint, options.messages, broker=True),
-    ]
-
-
-@contextmanager
-def closing(peer: Any) -> Iterator[Any]:
-    """End it, whatever happens."""
-    try:
-        yield peer
-    finally:
-        peer.close()
+    target.wait_for([*posted], 3 * WITHIN_S)
+    took = max(target.seen[each][0] for each in posted) - min(posted.values())
+    kills = () if options.without_kills else (False, True)
+    missing = [lost(peer, target, options.messages, broker=each) for each in kills]
+    return [f"{options.messages / took:.0f}", *waits, *(missing or ["", ""])]
 
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--redis", default="redis-server")
-    parser.add_argument("--messages", type=int, default=1_000)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--only", default="", help="peers in whose name this pattern is found")
-    parser.add_argument("--without-kills", action="store_true", help="nothing is killed")
-    options = parser.parse_args()
-    rows: list[list[str]] = []
-    load = os.getloadavg()[0]
-    with sink(DELAY_MS) as port:
-        endpoint = Endpoint(f"http://127.0.0.1:{port}")
+    chosen = {"redis": "redis-server", "messages": 1_000, "seconds": 10.0, "only": "", "without_kills": False}
+    page = Page("The hub beside Celery and Dramatiq", __doc__, **chosen)
+    options, rows = page.options, []
+    before = f"The machine's load before was {page.load:.1f} (2 cores; others worked beside)."
+    page.tell(f"{options.messages} messages. {before}")
+    with endpoint(DELAY_MS) as target:
         peers: list[tuple[str, Callable[[], Any]]] = [
             ("Celery 5, as it comes", lambda: Peer("celery", options.redis, careful=False)),
             ("Celery 5, late acknowledgements, AOF", lambda: Peer("celery", options.redis, careful=True)),
             ("Dramatiq, as it comes", lambda: Peer("dramatiq", options.redis, careful=False)),
             ("Dramatiq, AOF", lambda: Peer("dramatiq", options.redis, careful=True)),
-            ("the hub, local stack", lambda: Hub(f"{endpoint.url}/stamp")),
+            ("the hub, local stack", lambda: Hub(f"{target.url}/stamp")),
         ]
         for name, make in (each for each in peers if re.search(options.only, each[0])):
             with closing(make()) as peer:
-                rows.append([name, *measured(peer, endpoint, options)])
+                rows.append([name, *measured(peer, target, options)])
             print(rows[-1], flush=True)
-    head = ["", "messages/s", "p50 at 10/s, ms", "p95", "missing: workers killed", "missing: both killed"]
-    text = table(head, rows)
-    print(text)
-    save(
-        options.save,
-        "The hub beside Celery and Dramatiq",
-        __doc__ or "",
-        f"{options.messages} messages. The machine's load before was {load:.1f} (2 cores; others worked beside).",
-        text,
-    )
+    page.table(["", "messages/s", "p50 at 10/s, ms", "p95", "missing: workers killed", "missing: both killed"], rows)
+    page.save()
 
 
 if __name__ == "__main__":

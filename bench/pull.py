@@ -17,19 +17,15 @@ size was told to be 0.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import requests
@@ -37,10 +33,10 @@ from iron_mq import IronMQ
 from tests.cloud import aws_services as aws
 from tests.ironmq.store.consumers import Consumed, consume
 
-from bench.tables import options_of, save, table
+from bench.harness import Page, busy, cells
+from bench.local_hub import described
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore, _Reserving
 
-ROOT = Path(__file__).parents[1]
 CONSUMERS = (1, 3, 6, 12, 16)
 SEED = 1
 SHED = 503
@@ -58,47 +54,22 @@ class EveryoneAtTheFront(DynamoDBPullStore):
                 self._take(call, [each])
 
 
-def counted(messages: int, at_a_time: int) -> str:
-    """Writes in virtual time."""
+def counted(messages: int, at_a_time: int) -> list[list[str]]:
+    """Rows: writes in virtual time."""
     rows: list[list[str]] = []
     for consumers in CONSUMERS:
         made: list[Consumed] = []
         for store_of in (EveryoneAtTheFront, DynamoDBPullStore):
             with aws.dynamodb() as client:
-                made.append(
-                    consume(
-                        client,
-                        consumers=consumers,
-                        at_a_time=at_a_time,
-                        messages=messages,
-                        seed=SEED,
-                        store_of=store_of,
-                    )
-                )
+                many = {"consumers": consumers, "at_a_time": at_a_time, "messages": messages}
+                made.append(consume(client, **many, seed=SEED, store_of=store_of))
             assert set(made[-1].times.values()) == {1}
         front, ours = made
-        rows.append(
-            [
-                str(consumers),
-                f"{front.writes / messages:.2f}",
-                f"{ours.writes / messages:.2f}",
-                f"{front.longest_ms}",
-                f"{ours.longest_ms}",
-                f"{ours.took_ms / front.took_ms:.2f}",
-            ]
-        )
+        writes = cells(".2f", front.writes / messages, ours.writes / messages)
+        longest = cells("", front.longest_ms, ours.longest_ms)
+        rows.append([str(consumers), *writes, *longest, f"{ours.took_ms / front.took_ms:.2f}"])
         print(rows[-1], flush=True)
-    return table(
-        [
-            "consumers",
-            "writes a message, all at the front",
-            "writes a message, ours (aim: 1.5)",
-            "longest call, ms, all at the front",
-            "longest call, ms, ours",
-            "time to empty, ours to the front's",
-        ],
-        rows,
-    )
+    return rows
 
 
 @dataclass
@@ -190,83 +161,46 @@ def on_the_stack(local: dict[str, str], consumers: int, messages: int) -> Pace:
     return Pace(messages, seconds, times, answers, longest[0], empty_after_s)
 
 
-@contextmanager
-def busy(processes: int) -> Iterator[None]:
-    """Processes that keep the cores busy."""
-    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
-    try:
-        yield
-    finally:
-        for each in started:
-            each.kill()
-            each.wait()
-
-
-def stack_table(runs: Sequence[tuple[int, int, int]]) -> str:
-    """Several consumers of the running stack, compared with one.
+def stack_rows(runs: Sequence[tuple[int, int, int]]) -> list[list[str]]:
+    """Rows: several consumers of the running stack, compared with one.
 
     Args:
         runs: How many consumers, messages, and processes that keep the cores busy.
     """
-    home = Path(os.environ.get("PUSHHUB_HOME", ROOT / ".pushhub"))
-    local = json.loads((home / "local.json").read_text())
-    rows: list[list[str]] = []
-    alone = 0.0
+    local, rows, alone = described(), [], 0.0
     for consumers, messages, others in runs:
         with busy(others):
             pace = on_the_stack(local, consumers, messages)
             load = os.getloadavg()[0]
         rate = pace.messages / pace.seconds
         alone = alone or rate
-        rows.append(
-            [
-                str(consumers),
-                f"{len(pace.times)} of {messages}",
-                str(others),
-                str(sum(each > 1 for each in pace.times.values())),
-                str(pace.failures),
-                str(pace.answers[SHED]),
-                f"{pace.longest_s:.1f}",
-                f"{pace.empty_after_s:.1f}",
-                f"{rate / alone:.2f}",
-                f"{load:.0f}",
-            ]
-        )
-        print(rows[-1], flush=True)
-    return table(
-        [
-            "consumers",
-            "handed out",
-            "busy processes",
-            "more than once",
-            "calls that failed",
-            "shed",
-            "longest call, s",
-            "size 0 after, s",
-            "pace to one consumer's",
-            "load at its end",
-        ],
-        rows,
-    )
+        twice = sum(each > 1 for each in pace.times.values())
+        told = [str(consumers), f"{len(pace.times)} of {messages}"]
+        told += cells("", others, twice, pace.failures, pace.answers[SHED])
+        told += [*cells(".1f", pace.longest_s, pace.empty_after_s), f"{rate / alone:.2f}", f"{load:.0f}"]
+        rows.append(told)
+        print(told, flush=True)
+    return rows
 
 
 def main() -> None:
     """Count, and measure on the stack if requested; print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--messages", type=int, default=400)
-    parser.add_argument("--at-a-time", type=int, default=10)
-    parser.add_argument("--stack", action="store_true", help="measure the running stack, too")
-    parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy in further runs")
-    options = parser.parse_args()
-    tables = [f"Counted, {options.messages} messages, {options.at_a_time} at a time:"]
-    tables.append(counted(options.messages, options.at_a_time))
+    page = Page("Several consumers of one pull queue", __doc__, messages=400, at_a_time=10, stack=False, busy=0)
+    options = page.options
+    rows = counted(options.messages, options.at_a_time)
+    page.tell(f"Counted, {options.messages} messages, {options.at_a_time} at a time:")
+    writes = ["writes a message, all at the front", "writes a message, ours (aim: 1.5)"]
+    longest = ["longest call, ms, all at the front", "longest call, ms, ours"]
+    page.table(["consumers", *writes, *longest, "time to empty, ours to the front's"], rows)
     if options.stack:
         runs = [(each, options.messages, 0) for each in (1, 12, 16)]
         if options.busy:
             runs += [(12, each, options.busy) for each in (200, 2_000)]
-        tables += ["On the running stack, ten at a time:", stack_table(runs)]
-    print(*tables, sep="\n\n")
-    save(options.save, "Several consumers of one pull queue", __doc__ or "", *tables)
+        page.tell("On the running stack, ten at a time:")
+        answers = ["more than once", "calls that failed", "shed", "longest call, s", "size 0 after, s"]
+        head = ["consumers", "handed out", "busy processes", *answers, "pace to one consumer's", "load at its end"]
+        page.table(head, stack_rows(runs))
+    page.save()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ get.
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import os
@@ -26,17 +25,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import boto3
 import requests
-from local.place import Place
 
-from bench.sink import sink
-from bench.tables import options_of, save, table
+from bench.harness import Context, Page, cells, handler_of
+from bench.local_hub import described, endpoint
 
-ROOT = Path(__file__).parents[1]
 BODY = json.dumps({"order": {"number": "R154085346", "items": [{"sku": "SPREE-T-SHIRT", "quantity": 2}] * 40}}).encode()
 
 
@@ -59,16 +55,6 @@ class Pace:
         return 1000 * self.cpu_seconds / self.deliveries
 
 
-class Context:
-    """Lambda's context object."""
-
-    aws_request_id = "bench"
-
-    def get_remaining_time_in_millis(self) -> int:
-        """As at the start of a real invocation."""
-        return 210_000
-
-
 def deployed_push(local: dict[str, Any]) -> Any:
     """The push function's handler, with the environment it has in the running stack."""
     os.environ["AWS_ENDPOINT_URL"] = local["aws_endpoint_url"]
@@ -84,13 +70,7 @@ def deployed_push(local: dict[str, Any]) -> Any:
     name = next(each for each in names if "pushfunction" in each.lower())
     os.environ.update(lambdas.get_function_configuration(FunctionName=name)["Environment"]["Variables"])
     os.environ["POWERTOOLS_SERVICE_NAME"] = "push"
-    sys.path[:0] = [str(ROOT / "layers/pushhub")]
-    spec = importlib.util.spec_from_file_location("push_handler", ROOT / "functions/push/handler.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.handler
+    return handler_of("push")
 
 
 def make_queue(local: dict[str, Any], name: str, urls: list[str]) -> Any:
@@ -234,16 +214,14 @@ def neighbours(handler: Any, queue: Any, batch: int) -> tuple[float, float]:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--seconds", type=float, default=8)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--delay-ms", type=int, default=50)
-    options = parser.parse_args()
-    local = json.loads((Place.from_environment().home / "local.json").read_text())
-    with sink(options.delay_ms) as port:
-        url = f"http://127.0.0.1:{port}/in"
+    page = Page("Push function against a bare loop", __doc__, seconds=8.0, rounds=3, delay_ms=50)
+    options, local = page.options, described()
+    about = f"Endpoint answers after {options.delay_ms} ms; body {len(BODY)} bytes."
+    page.tell(f"{about} CPU is of this process, per delivery.")
+    with endpoint(options.delay_ms) as target:
+        url = f"{target.url}/in"
         handler = deployed_push(local)
-        queue = make_queue(local, "bench-push", [url, f"http://127.0.0.1:{port}/hang"])
+        queue = make_queue(local, "bench-push", [url, f"{target.url}/hang"])
         log = os.open(os.devnull, os.O_WRONLY)
         rows: list[list[str]] = []
         for batch in (10, 25, 50):
@@ -257,37 +235,19 @@ def main() -> None:
                     paces["bare"].append(run_bare(url, batch, options.seconds))
                     paces["storing"].append(run_bare(url, batch, options.seconds, write))
                     paces["push"].append(run_push(handler, source, options.seconds))
-            rate = {name: statistics.median(each.per_second for each in made) for name, made in paces.items()}
-            cpu = {name: statistics.median(each.cpu_ms for each in made) for name, made in paces.items()}
-            ours = rate["push"]
-            rows.append(
-                [str(batch)]
-                + [f"{rate[name]:.0f}" for name in paces]
-                + [f"{ours / rate[name]:.2f}" for name in ("bare", "storing")]
-                + [f"{cpu[name]:.2f}" for name in paces]
-            )
-            print(f"batch of {batch}: {ours / rate['bare']:.2f} of the bare loop", flush=True)
+            rates = [statistics.median(each.per_second for each in made) for made in paces.values()]
+            cpu = [statistics.median(each.cpu_ms for each in made) for made in paces.values()]
+            ratios = [rates[2] / each for each in rates[:2]]
+            rows.append([str(batch), *cells(".0f", *rates), *cells(".2f", *ratios, *cpu)])
+            print(f"batch of {batch}: {ratios[0]:.2f} of the bare loop", flush=True)
         with quiet_stdout(log):
             without, with_slow = neighbours(handler, queue, 10)
-    head = [
-        *("batch", "bare, /s", "storing, /s", "push function, /s", "to bare (aim: 0.7)", "to storing"),
-        *("CPU ms, bare", "storing", "push"),
-    ]
-    first = table(head, rows)
-    second = table(
-        ["batch of 10", "nine quick deliveries done after, ms"],
-        [["all quick", f"{without:.0f}"], ["one endpoint takes 8 s", f"{with_slow:.0f}"]],
-    )
-    print(first, second, sep="\n\n")
-    save(
-        options.save,
-        "Push function against a bare loop",
-        __doc__ or "",
-        f"Endpoint answers after {options.delay_ms} ms; body {len(BODY)} bytes. CPU is of this process, per delivery.",
-        first,
-        "A slow endpoint and its neighbours in the same batch:",
-        second,
-    )
+    rates_of = ["bare, /s", "storing, /s", "push function, /s", "to bare (aim: 0.7)", "to storing"]
+    page.table(["batch", *rates_of, "CPU ms, bare", "storing", "push"], rows)
+    page.tell("A slow endpoint and its neighbours in the same batch:")
+    slow = [["all quick", f"{without:.0f}"], ["one endpoint takes 8 s", f"{with_slow:.0f}"]]
+    page.table(["batch of 10", "nine quick deliveries done after, ms"], slow)
+    page.save()
 
 
 @contextmanager

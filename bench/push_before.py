@@ -19,14 +19,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
-from local.place import Place
+from bench.harness import ROOT, Page, cells
+from bench.local_hub import described, endpoint
 
-from bench.sink import sink
-from bench.tables import options_of, save, table
-
-ROOT = Path(__file__).parents[1]
 BEFORE, AFTER, AGAIN = "before", "after", "after, again"
 WORK = """
 import json, os, sys
@@ -106,45 +102,30 @@ def compared(found: dict[str, list[tuple[float, float]]], name: str, to: str, wh
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("commit")
-    parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--delay-ms", type=int, default=50)
-    options = parser.parse_args()
-    local: dict[str, Any] = json.loads((Place.from_environment().home / "local.json").read_text())
+    title = "Push function before and after issue 31"
+    page = Page(title, __doc__, commit=str, seconds=2.0, rounds=12, delay_ms=50)
+    options = page.options
+    much = f"{options.rounds} rounds of {options.seconds:g} s each."
+    page.tell(f"Endpoint answers after {options.delay_ms} ms; {much}")
     rows: list[list[str]] = []
     with ExitStack() as held:
         tree = held.enter_context(checked_out(options.commit))
-        url = f"http://127.0.0.1:{held.enter_context(sink(options.delay_ms))}/in"
+        url = f"{held.enter_context(endpoint(options.delay_ms)).url}/in"
         workers = {}
         for number, (name, place) in enumerate(((BEFORE, tree), (AFTER, ROOT), (AGAIN, ROOT))):
-            words = (json.dumps(local), f"bench-before-{number}", url, str(options.seconds))
+            words = (json.dumps(described()), f"bench-before-{number}", url, str(options.seconds))
             workers[name] = Worker(place, *words)
             held.callback(workers[name].end)
         for batch in (10, 50):
             found = measured(workers, batch, options.rounds)
-            rates = [statistics.median(each[0] for each in found[name]) for name in workers]
-            cpu = [statistics.median(each[1] for each in found[name]) for name in workers]
+            rates, cpu = ([statistics.median(each[at] for each in found[name]) for name in workers] for at in (0, 1))
             ratios = [
                 compared(found, name, to, which) for which in (0, 1) for name, to in ((AFTER, BEFORE), (AGAIN, AFTER))
             ]
-            rows.append(
-                [
-                    *(str(batch), *(f"{each:.0f}" for each in rates[:2]), *ratios[:2]),
-                    *(*(f"{each:.2f}" for each in cpu[:2]), *ratios[2:]),
-                ]
-            )
-    made = table(
-        [
-            *("batch", "before, /s", "after, /s", "after to before", "after to itself"),
-            *("CPU ms, before", "after", "CPU, after to before", "to itself"),
-        ],
-        rows,
-    )
-    print(made)
-    about = f"Endpoint answers after {options.delay_ms} ms; {options.rounds} rounds of {options.seconds:g} s each."
-    save(options.save, "Push function before and after issue 31", __doc__ or "", about, made)
+            rows.append([str(batch), *cells(".0f", *rates[:2]), *ratios[:2], *cells(".2f", *cpu[:2]), *ratios[2:]])
+    rates_of = ["before, /s", "after, /s", "after to before", "after to itself"]
+    page.table(["batch", *rates_of, "CPU ms, before", "after", "CPU, after to before", "to itself"], rows)
+    page.save()
 
 
 if __name__ == "__main__":

@@ -10,10 +10,7 @@ those of the documented table.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -34,6 +31,7 @@ from glue_jobs.delivery_report.replay import Evidence, Life
 from glue_jobs.delivery_report.retries import LIVES, WINS
 from numpy.typing import NDArray
 
+from bench.harness import Page, cells
 from pushhub.engine.model.backoff import Exponential, FixedDelay
 
 Floats = NDArray[np.float64]
@@ -366,28 +364,22 @@ def _best(of: World, today: Truth) -> tuple[float, Policy]:
     return best, chosen
 
 
-def main(argv: Sequence[str]) -> None:
-    """Judge the worlds of some seeds and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, nargs=2, default=(0, 40), metavar=("FROM", "TO"))
-    parser.add_argument("--notes", action="store_true", help="describe each world that was judged wrongly or missed")
-    parser.add_argument("--drawn", action="store_true", help="worlds with numbers that chance draws, too")
-    given = parser.parse_args(argv)
+def main() -> None:
+    """Judge the worlds of some seeds, print, save."""
+    page = Page("Advice on retries", __doc__, seeds=[0, 40], notes=False, drawn=False)
+    options = page.options
     scores: dict[str, Score] = defaultdict(Score)
-    for seed in range(*given.seeds):
-        of = drawn_world(seed) if given.drawn else world(seed)
+    for seed in range(*options.seeds):
+        of = drawn_world(seed) if options.drawn else world(seed)
         judge(of, scores[of.kind])
     names = ("worlds", "too_few", "advised", "right", "harmful", "silent", "missed")
-    sys.stdout.write("| world | " + " | ".join(names) + " |\n|---|" + "---|" * len(names) + "\n")
-    for kind in KINDS:
-        row = " | ".join(str(getattr(scores[kind], name)) for name in names)
-        sys.stdout.write(f"| {kind} | {row} |\n")
-    total = " | ".join(str(sum(getattr(each, name) for each in scores.values())) for name in names)
-    sys.stdout.write(f"| all | {total} |\n")
-    if given.notes:
-        for each in scores.values():
-            sys.stdout.write("".join(f"{note}\n" for note in each.notes))
+    rows = [[kind, *cells("", *(getattr(scores[kind], name) for name in names))] for kind in KINDS]
+    sums = (sum(getattr(each, name) for each in scores.values()) for name in names)
+    page.table(["world", *names], [*rows, ["all", *cells("", *sums)]])
+    if options.notes:
+        page.tell(*(note for each in scores.values() for note in each.notes))
+    page.save()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -17,12 +17,9 @@ judged by the job's own functions, one subscriber after the other, which is quic
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -40,6 +37,8 @@ from glue_jobs.local_spark import use_bundled_java
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
+
+from bench.harness import Page, cells
 
 Floats = NDArray[np.float64]
 
@@ -494,9 +493,39 @@ def recall(scores: Mapping[str, Score]) -> float:
     return sum(each.found for each in scores.values()) / max(1, sum(each.happened for each in scores.values()))
 
 
-def told_by_seed(seed: int, scores: Mapping[str, Score]) -> str:
-    """A line on one seed, so that the spread shows."""
-    return f"  {seed}: precision {precision(scores):.3f}, recall {recall(scores):.3f}"
+def of_seeds(seeds: Sequence[int], judge: Callable[[int], Mapping[str, Score]]) -> dict[str, Score]:
+    """The scores of several sets together; each seed's precision and recall are printed, so that the spread shows.
+
+    Args:
+        seeds: Of the sets.
+        judge: Judges one.
+    """
+    total: dict[str, Score] = {}
+    for seed in seeds:
+        scores = judge(seed)
+        print(f"  {seed}: precision {precision(scores):.3f}, recall {recall(scores):.3f}", flush=True)
+        for kind, each in scores.items():
+            mine = total.setdefault(kind, Score())
+            mine.happened += each.happened
+            mine.found += each.found
+            mine.told += each.told
+            mine.right += each.right
+            mine.missed += [f"{seed}: {text}" for text in each.missed]
+            mine.wrong += [f"{seed}: {text}" for text in each.wrong]
+    return total
+
+
+def tell(page: Page, total: Mapping[str, Score], head: Sequence[str]) -> None:
+    """Tell the scores by kind and in all; with ``--notes`` also what was told without reason, and what was missed."""
+    counts = {kind: (each.happened or "", each.found or "", each.told, each.right) for kind, each in total.items()}
+    page.table(head, [[kind, *cells("", *of)] for kind, of in counts.items()])
+    seeds = ", ".join(map(str, page.options.seeds))
+    page.tell(f"Seeds {seeds}: precision {precision(total):.3f}, recall {recall(total):.3f}")
+    if page.options.notes:
+        page.tell(
+            *(f"told without reason: {text}" for each in total.values() for text in each.wrong),
+            *(f"missed: {text}" for each in total.values() for text in each.missed),
+        )
 
 
 def _overlaps(row: Mapping[str, Any], subscriber: Subscriber) -> bool:
@@ -552,51 +581,21 @@ def _read(spark: SparkSession, file: Path, schema: StructType) -> Any:
     return spark.read.schema(schema).json(f"file://{file}")
 
 
-def main(argv: Sequence[str]) -> None:
-    """Measure and print.
-
-    Args:
-        argv: Without the program's name.
-    """
-    parser = argparse.ArgumentParser(
-        prog="records_anomalies", description="Precision and recall of the report's anomalies."
-    )
-    parser.add_argument("--seeds", type=int, nargs="+", default=[101, 102, 103])
-    parser.add_argument("--spark", action="store_true", help="judge by the job's Spark")
-    parser.add_argument("--missed", action="store_true", help="list what was missed")
-    chosen = parser.parse_args(argv)
+def main() -> None:
+    """Measure, print, save."""
+    page = Page("The report's anomalies", __doc__, seeds=[101, 102, 103], spark=False, notes=False)
     spark = None
-    if chosen.spark:
+    if page.options.spark:
         use_bundled_java()
         spark = open_session("local[2]")
-    total: dict[str, Score] = {}
-    wrong: Counter[str] = Counter()
-    spread = []
-    for seed in chosen.seeds:
+
+    def judge(seed: int) -> Mapping[str, Score]:
         with tempfile.TemporaryDirectory() as folder:
-            of_seed = measure_with_spark(spark, seed, Path(folder)) if spark else measure(seed)
-        spread.append(told_by_seed(seed, of_seed))
-        for kind, each in of_seed.items():
-            mine = total.setdefault(kind, Score())
-            mine.happened += each.happened
-            mine.found += each.found
-            mine.told += each.told
-            mine.right += each.right
-            mine.missed += each.missed
-            wrong.update(each.wrong)
-    print("| kind | happened | found | told | right |\n|---|---|---|---|---|")
-    for kind, each in total.items():
-        print(f"| {kind} | {each.happened or ''} | {each.found or ''} | {each.told} | {each.right} |")
-    seeds = ", ".join(map(str, chosen.seeds))
-    print(f"\nSeeds {seeds}: precision {precision(total):.3f}, recall {recall(total):.3f}")
-    print(*spread, sep="\n")
-    for text in wrong:
-        print(f"  told without reason: {text}")
-    if chosen.missed:
-        for each in total.values():
-            for text in each.missed:
-                print(f"  missed: {text}")
+            return measure_with_spark(spark, seed, Path(folder)) if spark else measure(seed)
+
+    tell(page, of_seeds(page.options.seeds, judge), ["kind", "happened", "found", "told", "right"])
+    page.save()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -14,9 +14,7 @@ the only thing that is set here.
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -24,18 +22,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.records_anomalies import (
-    DAYS,
-    FIRST_REPORTED,
-    REPORTED,
-    SLOTS,
-    Score,
-    Subscriber,
-    judged,
-    precision,
-    recall,
-    told_by_seed,
-)
+from bench.harness import Page
+from bench.records_anomalies import DAYS, FIRST_REPORTED, SLOTS, Subscriber, judged, of_seeds, tell
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -254,37 +242,14 @@ def _percentiles(chance: np.random.Generator, life: Life, tried: Ints, failed: I
     return found[0], found[1]
 
 
-def main(argv: Sequence[str]) -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[61001, 61002, 61003])
-    parser.add_argument("--notes", action="store_true", help="list what was told without reason and what was missed")
-    chosen = parser.parse_args(argv)
-    total: dict[str, Score] = {}
-    spread = []
-    for seed in chosen.seeds:
-        of_seed = judged(labelled(seed))
-        spread.append(told_by_seed(seed, of_seed))
-        for kind, each in of_seed.items():
-            mine = total.setdefault(kind, Score())
-            mine.happened += each.happened
-            mine.found += each.found
-            mine.told += each.told
-            mine.right += each.right
-            mine.missed += [f"{seed}: {text}" for text in each.missed]
-            mine.wrong += [f"{seed}: {text}" for text in each.wrong]
-    lines = ["| what happened | incidents | reported | anomalies told | of an incident |", "|---|---|---|---|---|"]
-    for kind in (*INCIDENTS, "nothing"):
-        of = total[kind]
-        lines.append(f"| {kind} | {of.happened or ''} | {of.found or ''} | {of.told} | {of.right} |")
-    seeds = ", ".join(map(str, chosen.seeds))
-    figures = f"precision {precision(total):.3f}, recall {recall(total):.3f}"
-    lines += ["", f"Seeds {seeds}, {REPORTED} of {DAYS} days: {figures}", *spread]
-    if chosen.notes:
-        lines += [f"  told without reason: {text}" for each in total.values() for text in each.wrong]
-        lines += [f"  missed: {text}" for each in total.values() for text in each.missed]
-    sys.stdout.write("\n".join(lines) + "\n")
+def main() -> None:
+    """Measure, print, save."""
+    page = Page("The report's anomalies, drawn", __doc__, seeds=[61001, 61002, 61003], notes=False)
+    total = of_seeds(page.options.seeds, lambda seed: judged(labelled(seed)))
+    ordered = {kind: total[kind] for kind in (*INCIDENTS, "nothing")}
+    tell(page, ordered, ["what happened", "incidents", "reported", "anomalies told", "of an incident"])
+    page.save()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -4,13 +4,10 @@ all kinds of ends.
 Every life is simulated with the hub's rules (tries, fixed waits, 202 and acknowledgement, expiry, pull queues), cut off
 at the end of the last day, and written in the layout of the records function. The counts that a correct report must
 produce are returned and written to ``truth.json``.
-
-    python -m bench.records_generate --records 1000000 --days 7 --out /tmp/records
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import math
@@ -506,25 +503,3 @@ class _Life:
             jitter = int(chance() * (30_000 if scheduled else 900)) + 20
             due_ms = finished + (wait or 0)
             start = due_ms + (jitter if wait else 2)
-
-
-def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(description="Makes realistic delivery records.")
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--days", type=int, default=7)
-    parser.add_argument("--last-day", type=date.fromisoformat, default=date(2026, 11, 20))
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--subscribers", type=int, default=0, help="so many queues of one subscriber each")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--processes", type=int, default=2)
-    given = parser.parse_args()
-    plan = Plan(
-        records=given.records, days=given.days, last_day=given.last_day, seed=given.seed, subscribers=given.subscribers
-    )
-    truth = generate(plan, given.out, processes=given.processes)
-    print(json.dumps(truth, sort_keys=True))
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,6 @@ of the resident set of the JVM, or of the DuckDB process.
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
@@ -27,8 +26,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bench.harness import Page, table
 from bench.records_generate import Plan, generate
-from bench.tables import options_of, save, table
 
 LAST_DAY = date(2026, 11, 20)
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -251,17 +250,8 @@ def measure(name: str, records: Path, work: Path) -> dict[str, Any]:
     """One run in a process of its own."""
     out = work / f"out-{name}"
     shutil.rmtree(out, ignore_errors=True)
-    command = [
-        sys.executable,
-        "-m",
-        "bench.records_report",
-        "--run",
-        name,
-        "--records",
-        str(records),
-        "--out",
-        str(out),
-    ]
+    words = ["--run", name, "--records", str(records), "--out", str(out)]
+    command = [sys.executable, "-m", "bench.records_report", *words]
     made = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     shutil.rmtree(out, ignore_errors=True)
     measured: dict[str, Any] = json.loads(made.stdout.splitlines()[-1])
@@ -397,24 +387,17 @@ def growth(small: dict[str, Any], large: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Command line."""
-    parser = options_of(__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000_000])
-    parser.add_argument("--rounds", type=int, default=1, help="runs of each, of which the fastest counts")
-    parser.add_argument("--work", type=Path, help="folder for generated records; a temporary one when left out")
-    parser.add_argument("--run", choices=RUNS, help=argparse.SUPPRESS)
-    parser.add_argument("--records", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    """Command line. With ``--run`` one run over ``--records``, for the process that measures it."""
+    aside = {"run": "", "records": Path, "out": Path}
+    page = Page("The delivery report, measured", __doc__, sizes=[1_000_000], rounds=1, work=Path, **aside)
+    options = page.options
     if options.run:
         logging.basicConfig(level=logging.WARNING)
         print(json.dumps(RUNS[options.run](options.records, options.out)))
         return
     with tempfile.TemporaryDirectory(dir=options.work) as work:
-        sizes = [measure_size(size, Path(work), options.rounds) for size in options.sizes]
-    parts = report(sizes)
-    print("\n\n".join(parts))
-    save(options.save, "The delivery report, measured", __doc__ or "", *parts)
+        page.tell(*report([measure_size(size, Path(work), options.rounds) for size in options.sizes]))
+    page.save()
 
 
 if __name__ == "__main__":

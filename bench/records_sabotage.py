@@ -14,7 +14,6 @@ stream, alone or two or eight at once.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import tempfile
@@ -22,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.tables import save, table
+from bench.harness import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,15 +72,12 @@ def sabotages(numbers: range, seed: int) -> Iterator[tuple[str, str, Callable[[H
 
 
 def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rates", type=int, nargs="+", default=RATES, help="records an hour")
-    parser.add_argument("--only", nargs="+", default=[], help="sabotages whose names contain one of these")
-    parser.add_argument("--drawn", type=int, default=10, help="how many of each that chance draws")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--add-to", type=Path, help="file of results; what is in it is not run again")
-    parser.add_argument("--save", type=Path)
-    options = parser.parse_args()
+    """Records an hour; sabotages whose names contain one of some words; how many of each that chance draws; where
+    results are kept.
+    """
+    title = "What the report names, and when"
+    page = Page(title, __doc__, rates=[*RATES], only=[""], drawn=10, seed=1, add_to=Path)
+    options = page.options
     from glue_jobs.delivery_report.session import FOR_LITTLE, open_session  # noqa: PLC0415 (Java first)
     from glue_jobs.local_spark import use_bundled_java  # noqa: PLC0415
     from tests.glue.sabotaged import made_hub, named_by  # noqa: PLC0415
@@ -96,7 +92,7 @@ def main() -> None:
         hub = made_hub(rate, seed=options.seed)
         for row, name, sabotage in sabotages(range(options.drawn), options.seed):
             key = f"{rate}: {name}"
-            if key in results or (options.only and not any(each in name for each in options.only)):
+            if key in results or not any(each in name for each in options.only):
                 continue
             parts = sabotage(hub)
             with tempfile.TemporaryDirectory() as folder:
@@ -117,10 +113,9 @@ def main() -> None:
         [row, *(cell(of_rate[rate]) if rate in of_rate else "" for rate in rates)] for row, of_rate in by_row.items()
     ]
     odd = [f"- {key}: {each['wrong']}" for key, each in results.items() if each["wrong"]]
-    written = [table(["taken away", *(f"{rate:,} an hour" for rate in rates)], cells)]
-    written += ["Not as expected:", *odd] if odd else ["All as expected."]
-    print("\n\n".join(written))
-    save(options.save, "What the report names, and when", __doc__ or "", *written)
+    page.table(["taken away", *(f"{rate:,} an hour" for rate in rates)], cells)
+    page.tell(*(["Not as expected:", *odd] if odd else ["All as expected."]))
+    page.save()
     if odd:
         raise SystemExit(1)
 

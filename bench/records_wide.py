@@ -18,9 +18,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bench.harness import Page
 from bench.records_generate import Plan, generate
 from bench.records_report import LAST_DAY, NOW, STANDINGS, THREADS, report_of, spark_session, spent
-from bench.tables import options_of, save, table
 
 DAYS = 21
 
@@ -42,11 +42,9 @@ def run(spark: Any, records: Path, out: Path, now: datetime) -> dict[str, Any]:
 
 def main() -> None:
     """Generate, run twice, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--records", type=int, default=4_000_000)
-    parser.add_argument("--subscribers", type=int, default=1_000_000)
-    parser.add_argument("--work", type=Path)
-    options = parser.parse_args()
+    title = "The delivery report over a million subscribers"
+    page = Page(title, __doc__, records=4_000_000, subscribers=1_000_000, work=Path)
+    options = page.options
     work = options.work or Path(tempfile.mkdtemp(prefix="records-wide-"))
     records, out = work / "records", work / "out"
     plan = Plan(records=options.records, days=DAYS, last_day=LAST_DAY, subscribers=options.subscribers)
@@ -68,12 +66,12 @@ def main() -> None:
     rows.append(["CPU of the JVM so far, seconds", *(f"{each['cpu']:.0f}" for each in runs)])
     rows.append(["peak memory of the JVM so far", *(f"{each['peak_mb']:,.0f} MB" for each in runs)])
     rows.append(["page", *(f"{each['page'] / 1024:,.0f} KB" for each in runs)])
-    text = (
+    page.tell(
         f"{truth['records']:,} records of {options.subscribers:,} subscribers over {DAYS} days, in "
-        f"{truth['objects']:,} objects. Every count is the generator's; everything is conserved.\n\n"
-    ) + table(["stage", "first run", "second run, nothing changed"], rows)
-    print(text)
-    save(options.save, "The delivery report over a million subscribers", __doc__ or "", text)
+        f"{truth['objects']:,} objects. Every count is the generator's; everything is conserved."
+    )
+    page.table(["stage", "first run", "second run, nothing changed"], rows)
+    page.save()
     shutil.rmtree(work)
 
 

@@ -18,9 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from playwright.sync_api import sync_playwright
 
-from bench.local_hub import Tenant, tenant
-from bench.sink import sink
-from bench.tables import options_of, save, table
+from bench.harness import Page, percentiles
+from bench.local_hub import Tenant, endpoint, tenant
 
 QUEUES = 200
 MESSAGES = 20_000
@@ -31,7 +30,7 @@ FIELD = "order.number"
 
 def fill(owner: Tenant, url: str) -> str:
     """Make the queues and messages; the id of the one that was given up."""
-    clients = [Tenant(owner.base_url, owner.project_id, owner.token) for _ in range(4)]
+    clients = [owner.another() for _ in range(4)]
     subscribers = [{"name": "warehouse", "url": f"{url}/in"}, {"name": "billing", "url": "http://127.0.0.1:9/"}]
     push = {"subscribers": subscribers, "retries": 0}
     owner.call("PUT", "/orders", {"queue": {"type": "multicast", "push": push, "search_fields": [FIELD]}})
@@ -60,19 +59,19 @@ def _order(number: int) -> str:
 
 
 def asked(owner: Tenant) -> list[float]:
-    """Milliseconds that each of some searches took."""
+    """Seconds that each of some searches took."""
     url = f"{owner.base_url}/3/projects/{owner.project_id}/search"
     times: list[float] = []
     for _ in range(LOOKS):
         begun = time.perf_counter()
         answer = owner.session.get(url, params={"value": "4711"}, timeout=60)
-        times.append((time.perf_counter() - begun) * 1000)
+        times.append(time.perf_counter() - begun)
         assert len(answer.json()["found"]) == 1, answer.text
     return times
 
 
 def typed(owner: Tenant, lost: str) -> list[float]:
-    """Milliseconds from Enter until the message is shown, each time."""
+    """Seconds from Enter until the message is shown, each time."""
     times: list[float] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -88,34 +87,23 @@ def typed(owner: Tenant, lost: str) -> list[float]:
             found = page.get_by_role("region", name="Found")
             found.get_by_role("link", name=lost).wait_for()
             found.get_by_text("exhausted").wait_for()
-            times.append((time.perf_counter() - begun) * 1000)
+            times.append(time.perf_counter() - begun)
         browser.close()
     return times
 
 
-def _row(what: str, times: list[float]) -> list[str]:
-    ordered = sorted(times)
-    return [what, *(f"{ordered[min(len(ordered) - 1, int(share * len(ordered)))]:.0f}" for share in (0.5, 0.95, 1))]
-
-
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    options = parser.parse_args()
-    with sink(5) as port:
+    page = Page("Finding a message by its order's number", __doc__)
+    with endpoint(5) as target:
         owner = tenant("search")
-        lost = fill(owner, f"http://127.0.0.1:{port}")
-        load = os.getloadavg()[0]
-        rows = [_row("asked", asked(owner)), _row("typed", typed(owner, lost))]
-    shown = table(["", "p50 ms", "p95", "longest"], rows)
-    print(shown, f"load before: {load:.1f}", sep="\n\n")
-    save(
-        options.save,
-        "Finding a message by its order's number",
-        __doc__ or "",
-        f"The machine's load before was {load:.1f}.",
-        shown,
+        lost = fill(owner, target.url)
+        page.tell(f"The machine's load before was {os.getloadavg()[0]:.1f}.")
+        found = {"asked": asked(owner), "typed": typed(owner, lost)}
+    page.table(
+        ["", "p50 ms", "p95", "longest"], [[name, *percentiles(each, 0.5, 0.95, 1)] for name, each in found.items()]
     )
+    page.save()
 
 
 if __name__ == "__main__":

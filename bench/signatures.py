@@ -10,12 +10,10 @@ their microseconds.
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from bench.tables import options_of, save, table
+from bench.harness import Page, cells, cpu_medians
 from pushhub.base.signature_schemes import PRESETS, Scheme, SecretRing, Unsigned, encode_rings
 from pushhub.base.signing import KeyRing, SigningKey, signatures
 from pushhub.engine.model.reach import Reach
@@ -94,29 +92,14 @@ ROWS: dict[str, Callable[[], None]] = {
 }
 
 
-def measured(rounds: int) -> dict[str, float]:
-    """Microseconds of CPU for a request of each row: the median of the rounds."""
-    found: dict[str, list[float]] = {name: [] for name in ROWS}
-    for _ in range(rounds):
-        for name, sign in ROWS.items():
-            started = time.process_time_ns()
-            for _ in range(CALLS):
-                sign()
-            found[name].append((time.process_time_ns() - started) / CALLS / 1000)
-    return {name: statistics.median(times) for name, times in found.items()}
-
-
 def main() -> None:
     """Measure, print and save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
-    options = parser.parse_args()
-    found = measured(options.rounds)
+    page = Page("What signatures cost", __doc__, rounds=15)
+    found = cpu_medians({name: (sign, CALLS) for name, sign in ROWS.items()}, page.options.rounds)
     first = next(iter(found.values()))
-    rows = [[name, f"{each:.1f}", f"{each - first:.1f}", f"{each / first:.2f}"] for name, each in found.items()]
-    made = table(["an endpoint with", "µs a request", "µs more", "to the first row"], rows)
-    print(made)
-    save(options.save, "What signatures cost", __doc__ or "", made)
+    rows = [[name, *cells(".1f", each, each - first), f"{each / first:.2f}"] for name, each in found.items()]
+    page.table(["an endpoint with", "µs a request", "µs more", "to the first row"], rows)
+    page.save()
 
 
 if __name__ == "__main__":

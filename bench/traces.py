@@ -11,14 +11,12 @@ round after round, and the medians of the rounds are compared with the first row
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from bench.tables import options_of, save, table
+from bench.harness import Page, cells, cpu_medians
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening, with_span
@@ -33,6 +31,7 @@ from pushhub.ironmq.model.spans import MOST_ATTEMPTS, requests_of
 
 CALLS = 500
 """Calls of a row in a round."""
+AFTERWARDS = "its spans, afterwards"
 AT = 1_800_000_000_000
 PLAIN: dict[str, str] = {"content-type": "application/json"}
 TRACED = PLAIN | {
@@ -103,32 +102,15 @@ ROWS: dict[str, tuple[Callable[[], object], int]] = {
 }
 
 
-def measured(rounds: int) -> dict[str, float]:
-    """Microseconds of CPU for a message of each row: the median of the rounds."""
-    rows = {**ROWS, "its spans, afterwards": (spans(), 5)}
-    found: dict[str, list[float]] = {name: [] for name in rows}
-    for _ in range(rounds):
-        for name, (work, calls) in rows.items():
-            started = time.process_time_ns()
-            for _ in range(calls):
-                work()
-            each = 1 if name in ROWS else MOST_ATTEMPTS
-            found[name].append((time.process_time_ns() - started) / calls / each / 1000)
-    return {name: statistics.median(times) for name, times in found.items()}
-
-
 def main() -> None:
     """Measure, print and save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
-    options = parser.parse_args()
-    found = measured(options.rounds)
+    page = Page("What traces cost", __doc__, rounds=15)
+    found = cpu_medians({**ROWS, AFTERWARDS: (spans(), 5)}, page.options.rounds)
     first = found["no trace"]
-    rows = [[name, f"{found[name]:.1f}", f"{found[name] - first:.1f}", f"{found[name] / first:.2f}"] for name in ROWS]
-    rows.append([name := "its spans, afterwards", f"{found[name]:.1f}", "", ""])
-    made = table(["a message with", "µs", "µs more", "to the first row"], rows)
-    print(made)
-    save(options.save, "What traces cost", __doc__ or "", made)
+    rows = [[name, *cells(".1f", found[name], found[name] - first), f"{found[name] / first:.2f}"] for name in ROWS]
+    rows.append([AFTERWARDS, f"{found[AFTERWARDS] / MOST_ATTEMPTS:.1f}", "", ""])
+    page.table(["a message with", "µs", "µs more", "to the first row"], rows)
+    page.save()
 
 
 if __name__ == "__main__":

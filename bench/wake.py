@@ -12,20 +12,18 @@ of its own.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, cast
 
 import boto3
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
-from bench.tables import save, table
+from bench.harness import Page, cells
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.due_queues import DueQueues
@@ -190,34 +188,24 @@ def after(delivery: Delivery, now: int) -> Delivery:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--deliveries", type=int, default=20_000)
-    parser.add_argument("--save", type=Path, default=None)
-    given = parser.parse_args()
+    page = Page("What waking costs", __doc__, deliveries=20_000)
+    deliveries = page.options.deliveries
     measured(PAGE, 1)  # the SDK's models are read
     rows = []
-    for name, subscribers in (("one subscriber", 1), ("each its own", given.deliveries)):
-        cpu, calls = measured(given.deliveries, subscribers)
-        each_ms = 1000 * cpu / given.deliveries
+    for name, subscribers in (("one subscriber", 1), ("each its own", deliveries)):
+        cpu, calls = measured(deliveries, subscribers)
+        each_ms = 1000 * cpu / deliveries
         a_minute = 45 / (PAGE * each_ms / 1000 / PROCESSOR + WAITING_S) * PAGE
-        rows.append(
-            [
-                name,
-                f"{each_ms:.3f}",
-                f"{given.deliveries / calls['SendMessageBatch']:.0f}",
-                f"{calls['PutItem'] / given.deliveries * 1000:.1f}",
-                f"{a_minute:,.0f}",
-                f"{a_minute * SHARDS:,.0f}",
-            ]
-        )
+        orders, writes = deliveries / calls["SendMessageBatch"], calls["PutItem"] / deliveries * 1000
+        figures = [f"{each_ms:.3f}", f"{orders:.0f}", f"{writes:.1f}", *cells(",.0f", a_minute, a_minute * SHARDS)]
+        rows.append([name, *figures])
     head = ["deliveries for", "CPU ms each", "per call to SQS", "writes per 1,000", "a run in 45 s", f"{SHARDS} shards"]
-    made = table(head, rows)
-    cycle = (
-        f"Writes of a scheduled cycle: {cycle_writes()} (the entry, then the delivery; the keys of its index stay as "
-        f"they are)."
+    page.table(head, rows)
+    units = cycle_writes()
+    page.tell(
+        f"Writes of a scheduled cycle: {units} (the entry, then the delivery; the keys of its index stay as they are)."
     )
-    print(made, cycle, sep="\n\n")
-    save(given.save, "What waking costs", __doc__ or "", made, cycle)
+    page.save()
 
 
 if __name__ == "__main__":

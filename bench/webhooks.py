@@ -12,7 +12,6 @@ it has everything that it is owed. What it was sent in each minute is read from 
 
 from __future__ import annotations
 
-import json
 import statistics
 import threading
 import time
@@ -23,10 +22,8 @@ from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import requests
-from local.place import Place
-
-from bench.tables import options_of, save, table
+from bench.harness import Page, cells, percentile
+from bench.local_hub import Tenant, tenant
 
 HEALTHY = 3
 KEYS = 20
@@ -78,22 +75,6 @@ class Receiver:
             return sum(each == path for each, _ in self.got)
 
 
-class Api:
-    """The hub's API."""
-
-    def __init__(self) -> None:
-        description = json.loads((Place.from_environment().home / "local.json").read_text())
-        self._base = f"{description['base_url']}/api/v1"
-        self._session = requests.Session()
-        self._session.headers["Authorization"] = f"Bearer {description['token']}"
-
-    def ask(self, method: str, path: str, body: object = None, **query: Any) -> Any:
-        """Make a request that must succeed; returns the body of the answer."""
-        answer = self._session.request(method, self._base + path, json=body, params=query, timeout=30)
-        answer.raise_for_status()
-        return answer.json()
-
-
 @dataclass(frozen=True)
 class Posted:
     """An application whose messages are posted."""
@@ -103,7 +84,7 @@ class Posted:
     """When the request that posted a message began, by its id; monotonic seconds."""
 
 
-def posted(api: Api, app: str, count: int, rate: float) -> Posted:
+def posted(owner: Tenant, app: str, count: int, rate: float) -> Posted:
     """Post messages at a pace, every second one with an ordering key."""
     begun: dict[str, float] = {}
     start = time.monotonic()
@@ -114,7 +95,7 @@ def posted(api: Api, app: str, count: int, rate: float) -> Posted:
         if number % 2:
             body["orderingKey"] = f"customer-{number // 2 % KEYS}"
         at = time.monotonic()
-        begun[api.ask("POST", f"/app/{app}/msg", body)["id"]] = at
+        begun[owner.webhooks("POST", f"/app/{app}/msg", body)["id"]] = at
 
     # Posted one after the other as far as the pace allows, so that the order of a key is that of its numbers.
     with ThreadPoolExecutor(4) as pool:
@@ -139,18 +120,13 @@ def awaited(done: Any, what: str) -> float:
     raise TimeoutError(what)
 
 
-def p95(seconds: list[float]) -> float:
-    """The 95th percentile."""
-    return sorted(seconds)[int(len(seconds) * 0.95)]
-
-
-def per_minute(api: Api, app: str, endpoint: str) -> list[tuple[int, int, int]]:
+def per_minute(owner: Tenant, app: str, endpoint: str) -> list[tuple[int, int, int]]:
     """The attempts at an endpoint according to its list of attempts: minute, failures, successes."""
     counts: Counter[tuple[int, bool]] = Counter()
     query: dict[str, Any] = {"limit": 250, "with_content": "false"}
     first = 0.0
     while True:
-        page = api.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}", **query)
+        page = owner.webhooks("GET", f"/app/{app}/attempt/endpoint/{endpoint}", **query)
         for each in page["data"]:
             first = datetime.fromisoformat(each["timestamp"]).timestamp()
             counts[int(first // 60), each["status"] == 0] += 1
@@ -161,14 +137,14 @@ def per_minute(api: Api, app: str, endpoint: str) -> list[tuple[int, int, int]]:
     return [(minute - minutes[0], counts[minute, False], counts[minute, True]) for minute in minutes]
 
 
-def application(api: Api, port: int, *, fourth: bool) -> tuple[str, str]:
+def application(owner: Tenant, port: int, *, fourth: bool) -> tuple[str, str]:
     """Create an application with its endpoints; returns its id and that of the fourth endpoint."""
-    app = str(api.ask("POST", "/app", {"name": "bench"})["id"])
+    app = str(owner.webhooks("POST", "/app", {"name": "bench"})["id"])
     for number in range(HEALTHY):
-        api.ask("POST", f"/app/{app}/endpoint", {"url": f"http://127.0.0.1:{port}/{app}/{number}"})
+        owner.webhooks("POST", f"/app/{app}/endpoint", {"url": f"http://127.0.0.1:{port}/{app}/{number}"})
     if not fourth:
         return app, ""
-    return app, str(api.ask("POST", f"/app/{app}/endpoint", {"url": f"http://127.0.0.1:{port}/fourth"})["id"])
+    return app, str(owner.webhooks("POST", f"/app/{app}/endpoint", {"url": f"http://127.0.0.1:{port}/fourth"})["id"])
 
 
 def serve(receiver: Receiver) -> ThreadingHTTPServer:
@@ -193,63 +169,47 @@ def serve(receiver: Receiver) -> ThreadingHTTPServer:
 
 def main() -> None:
     """Measure, print, save."""
-    parser = options_of(__doc__)
-    parser.add_argument("--messages", type=int, default=2_000)
-    parser.add_argument("--rate", type=float, default=15)
-    options = parser.parse_args()
-    api, receiver = Api(), Receiver()
+    page = Page("A dead webhook endpoint among healthy ones", __doc__, messages=2_000, rate=15.0)
+    messages, rate = page.options.messages, page.options.rate
+    page.tell(f"{messages} messages at {rate:g} a second to {HEALTHY} healthy endpoints and the dead one.")
+    owner, receiver = tenant("webhooks"), Receiver()
     server = serve(receiver)
-    port = server.server_port
-    plain, _ = application(api, port, fourth=False)
-    app, fourth = application(api, port, fourth=True)
+    plain, _ = application(owner, server.server_port, fourth=False)
+    app, fourth = application(owner, server.server_port, fourth=True)
     for each in (plain, app):
-        times(receiver, posted(api, each, WARM_UP, options.rate))
+        times(receiver, posted(owner, each, WARM_UP, rate))
     awaited(lambda: receiver.count("/fourth") == WARM_UP, "the fourth endpoint, while it is well")
     receiver.down = True
     without: list[float] = []
     beside: list[float] = []
     for _ in range(BLOCKS):
         for where, count, taken in (
-            (plain, options.messages // BASELINE // BLOCKS, without),
-            (app, options.messages // BLOCKS, beside),
+            (plain, messages // BASELINE // BLOCKS, without),
+            (app, messages // BLOCKS, beside),
         ):
-            taken.extend(times(receiver, posted(api, where, count, options.rate)))
-        print(f"so far: p95 {p95(without):.3f} s without it, {p95(beside):.3f} s beside it", flush=True)
+            taken.extend(times(receiver, posted(owner, where, count, rate)))
+        alone, p95 = (percentile(each, 0.95) for each in (without, beside))
+        print(f"so far: p95 {alone:.3f} s without it, {p95:.3f} s beside it", flush=True)
     refused = receiver.refused
     receiver.down = False
-    took = awaited(lambda: receiver.count("/fourth") == WARM_UP + options.messages, "the fourth endpoint")
+    took = awaited(lambda: receiver.count("/fourth") == WARM_UP + messages, "the fourth endpoint")
     in_order = sum(sequences == list(range(1, len(sequences) + 1)) for sequences in receiver.order.values())
-    ramp = per_minute(api, app, fourth)
+    ramp = per_minute(owner, app, fourth)
     server.shutdown()
-    figures = table(
-        ["", "", "aim"],
-        [
-            ["requests made to the dead endpoint", str(refused), "fewer than 50"],
-            ["neighbours' p95 without it, s", f"{p95(without):.2f}", ""],
-            ["neighbours' p95 beside it, s", f"{p95(beside):.2f}", f"{1.5 * p95(without):.2f} (1.5 x)"],
-            [
-                "neighbours' median without it and beside it, s",
-                f"{statistics.median(without):.2f}, {statistics.median(beside):.2f}",
-                "",
-            ],
-            ["messages it has in the end", f"{receiver.count('/fourth') - WARM_UP} of {options.messages}", "all"],
-            ["minutes from being mended until it has all", f"{took / 60:.1f}", ""],
-            ["ordering keys whose messages came in order", f"{in_order} of {len(receiver.order)}", "all"],
-        ],
-    )
-    log = table(
-        ["minute", "failed attempts", "successful attempts"], [[str(value) for value in minute] for minute in ramp]
-    )
-    print(figures, log, sep="\n\n")
-    save(
-        options.save,
-        "A dead webhook endpoint among healthy ones",
-        __doc__ or "",
-        f"{options.messages} messages at {options.rate:g} a second to {HEALTHY} healthy endpoints and the dead one.",
-        figures,
-        "What its list of attempts shows:",
-        log,
-    )
+    medians = ", ".join(cells(".2f", *map(statistics.median, (without, beside))))
+    figures = [
+        ["requests made to the dead endpoint", str(refused), "fewer than 50"],
+        ["neighbours' p95 without it, s", f"{alone:.2f}", ""],
+        ["neighbours' p95 beside it, s", f"{p95:.2f}", f"{1.5 * alone:.2f} (1.5 x)"],
+        ["neighbours' median without it and beside it, s", medians, ""],
+        ["messages it has in the end", f"{receiver.count('/fourth') - WARM_UP} of {messages}", "all"],
+        ["minutes from being mended until it has all", f"{took / 60:.1f}", ""],
+        ["ordering keys whose messages came in order", f"{in_order} of {len(receiver.order)}", "all"],
+    ]
+    page.table(["", "", "aim"], figures)
+    page.tell("What its list of attempts shows:")
+    page.table(["minute", "failed attempts", "successful attempts"], [cells("", *minute) for minute in ramp])
+    page.save()
 
 
 if __name__ == "__main__":
