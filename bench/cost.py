@@ -25,9 +25,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,10 +40,8 @@ from glue_jobs.delivery_report.list_prices import PRICES
 from tests.cloud import aws_services as aws
 
 from bench.harness import ROOT, Context, Page, handler_of, table
-from bench.kept_cost import MONTH_S, access_log_bytes, batches, stored_gb_months
-from bench.metering import Meter, metered
+from bench.metering import LOG_LINE_BYTES, MONTH_S, Meter, access_log_bytes, batches, metered, stored_gb_months
 from bench.sink import sink
-from bench.webhooks_cost import WAYS, applications, posts
 from local import template
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.wake import LOOKS
@@ -51,7 +51,6 @@ SDK_CPU_MS = 1.0
 ENDPOINT_MS = 50
 GATHER_MS = 30
 BATCH = 10
-LOG_LINE_BYTES = 26
 KEPT = frozenset({"records", "tables", "gateway", "attempts"})
 """Parts of an account that are not the way of a message."""
 OPTIONAL = frozenset({("tables", "dynamodb_history_gb_month")})
@@ -77,9 +76,24 @@ class Account:
         for name, count in units.items():
             part[name] += count  # type: ignore[assignment]
 
-    def dollars_per_million(self, function: str) -> dict[str, float]:
-        """Cost of a million messages by unit."""
-        return {name: count / self.messages * 1e6 * PRICES[name] for name, count in self.units[function].items()}
+    def bill(self) -> dict[tuple[str, str], float]:
+        """Dollars of a million messages by function and unit."""
+        return {
+            (function, name): count / self.messages * 1e6 * PRICES[name]
+            for function, units in self.units.items()
+            for name, count in units.items()
+        }
+
+    def rows(self) -> list[list[str]]:
+        """For a table: function, unit, how many for a message, dollars of a million."""
+        return [
+            [function, name, f"{self.units[function][name] / self.messages:.4g}", f"{dollars:.3f}"]
+            for (function, name), dollars in self.bill().items()
+        ]
+
+    def dollars(self, function: str) -> float:
+        """What a million messages cost in one function."""
+        return sum(each for (name, _), each in self.bill().items() if name == function)
 
 
 class Hub:
@@ -179,21 +193,19 @@ DOMAINS = {"gateway": "a1b2c3d4e5.execute-api.us-east-1.amazonaws.com", "url": "
 """Where producers post: behind the gateway, and to ingest's function URL."""
 
 
-def post_event(
-    project: str, token: str, bodies: list[str], *, domain: str = DOMAINS["gateway"], queue: str = "orders"
-) -> dict[str, Any]:
-    """The event of one post."""
-    path = f"/3/projects/{project}/queues/{queue}/messages"
+def gateway_event(path: str, body: object, authorization: str, *, domain: str = DOMAINS["gateway"]) -> dict[str, Any]:
+    """The event of a POST."""
     return {
         "version": "2.0",
         "rawPath": path,
         "rawQueryString": "",
-        "headers": {"authorization": f"OAuth {token}", "content-type": "application/json", "host": domain},
+        "headers": {"authorization": authorization, "content-type": "application/json", "host": domain},
         "requestContext": {
             "domainName": domain,
+            "stage": "$default",
             "http": {"method": "POST", "path": path, "sourceIp": "203.0.113.9"},
         },
-        "body": json.dumps({"messages": [{"body": body} for body in bodies]}),
+        "body": json.dumps(body),
         "isBase64Encoded": False,
     }
 
@@ -393,14 +405,10 @@ class Shown:
 
 def shown(account: Account) -> Shown:
     """Rows of function, unit, count per message and dollars, and the sums."""
-    rows: list[list[str]] = []
-    calls = whole = optional = 0.0
-    for function, units in account.units.items():
-        for name, dollars in account.dollars_per_million(function).items():
-            whole += dollars
-            calls += 0 if name == "logs_gb" or function in KEPT else dollars
-            optional += dollars if (function, name) in OPTIONAL else 0
-            rows.append([function, name, f"{units[name] / account.messages:.4g}", f"{dollars:.3f}"])
+    rows, bill = account.rows(), account.bill()
+    whole = sum(bill.values())
+    calls = sum(each for (function, name), each in bill.items() if name != "logs_gb" and function not in KEPT)
+    optional = sum(bill.get(each, 0) for each in OPTIONAL)
     rows.append(["all", "calls and compute", "", f"{calls:.2f}"])
     rows.append(["all", "with what is kept", "", f"{whole:.2f}"])
     rows.append(["all", "without what parameters take off", "", f"{whole - optional:.2f}"])
@@ -488,9 +496,42 @@ def queued(
     made: Bench, per_post: int, domain: str = DOMAINS["gateway"], queue: str = "orders"
 ) -> Iterable[dict[str, Any]]:
     """The posts of all messages to a queue, so many in each."""
-    event = post_event(made.project, made.token, [BODY] * per_post, domain=domain, queue=queue)
+    path = f"/3/projects/{made.project}/queues/{queue}/messages"
+    event = gateway_event(path, {"messages": [{"body": BODY}] * per_post}, f"OAuth {made.token}", domain=domain)
     return [event] * (MESSAGES // per_post)
 
+
+def applications(made: Bench, count: int) -> list[str]:
+    """New applications, each with an endpoint."""
+
+    def asked(path: str, body: object) -> str:
+        event = gateway_event(f"/api/v1{path}", body, f"Bearer {made.token}")
+        answer = made.hub.invoke(Account(messages=1), "control", event)
+        assert answer["statusCode"] == 201, answer
+        return str(json.loads(answer["body"])["id"])
+
+    apps = [asked("/app", {"name": f"Customer {number}"}) for number in range(count)]
+    for app in apps:
+        asked(f"/app/{app}/endpoint", {"url": f"http://127.0.0.1:{made.port}/in"})
+    return apps
+
+
+def webhooks(made: Bench, apps: list[str], *, keys: bool) -> Iterator[dict[str, Any]]:
+    """The posts of all messages to applications in turn, as Svix's clients make them."""
+    body = {"eventType": "order.paid", "payload": json.loads(BODY)}
+    for app in itertools.islice(itertools.cycle(apps), MESSAGES):
+        event = gateway_event(f"/api/v1/app/{app}/msg", body, f"Bearer {made.token}")
+        if keys:
+            event["headers"]["idempotency-key"] = f"auto_{uuid.uuid4()}"
+        yield event
+
+
+WAYS = (
+    ("One message at a time to one endpoint, without an idempotency key", 1, False),
+    ("The same with an idempotency key, which Svix's clients send", 1, True),
+    ("One message at a time to a hundred endpoints in turn, without a key", 100, False),
+)
+"""Heading, endpoints, whether posts have a key."""
 
 WAYS_TO_POST = (
     (1, "gateway", "orders", "Posted 1 at a time", 3.00),
@@ -513,11 +554,9 @@ def counted(page: Page, made: Bench) -> None:
         plain = plain or told.calls
         page.tell(f"{way}, a million messages: {told.heading} (aim: under ${aim:.2f})", told.text)
     page.tell("## Webhooks")
-    unmetered = Account(messages=1)
-    url, push_ms = f"http://127.0.0.1:{made.port}/in", ENDPOINT_MS + GATHER_MS
     for way, endpoints, keys in WAYS:
-        apps = applications(lambda name, event: hub.invoke(unmetered, name, event), made.token, endpoints, url)
-        messages = (posts(made.token, apps, json.loads(BODY), MESSAGES, keys=keys) for _ in range(1 + rounds))
+        apps, push_ms = applications(made, endpoints), ENDPOINT_MS + GATHER_MS
+        messages = (webhooks(made, apps, keys=keys) for _ in range(1 + rounds))
         accounts = [run(hub, each, urls, push_ms=push_ms) for each in messages]
         # The first one warms caches.
         told = shown(least(accounts[1:]))

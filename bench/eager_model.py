@@ -12,17 +12,12 @@ are those that AWS's users report.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
-from simulation.account import Account, Operator
 from simulation.scheduler import SECOND
 from simulation.template import stack
-from simulation.weather import Weather
 
 from bench.harness import Page, cells, percentile, with_fixed_hashes
-from bench.neighbours_model import Seen
-from pushhub.engine.projects import Projects
+from bench.neighbours_model import Seen, account_with
 
 WARM_S = 10
 """Seconds that are left out."""
@@ -50,19 +45,9 @@ class Measured:
 def run(*, eager: bool, rate: int, seconds: int, warm_s: int = WARM_S) -> Measured:
     """Post so many messages a second for so long; the first ones are left out."""
     seed = "eager/1"
-    account = Account(seed, stack(), Weather((), seed))
-    with account.installed():
-        operator = Operator(account)
-        projects = Projects(config=operator.config, clock=operator.clock)
-        project = projects.make("bench").project_id
-        token = projects.make_token(project)
+    with account_with(seed, stack(), "bench") as (account, [owner]):
         endpoint = Seen(account, hangs=False)
-        known: Any = account.endpoints.known
-        known["only.example"] = endpoint
-        push = {"subscribers": [{"name": "only", "url": "https://only.example/in"}], "eager": eager}
-        path = f"/3/projects/{project}/queues/q"
-        settings = {"queue": {"type": "multicast", "push": push}}
-        account.scheduler.spawn(partial(account.http, "PUT", path, settings, token=token))
+        owner.push_queue("q", endpoint, eager=eager)
         account.scheduler.run(60 * SECOND)
         account.begin_schedules()
         began: dict[str, int] = {}
@@ -70,9 +55,8 @@ def run(*, eager: bool, rate: int, seconds: int, warm_s: int = WARM_S) -> Measur
 
         def post() -> None:
             at = account.scheduler.now
-            answer = account.http("POST", f"{path}/messages", {"messages": [{"body": "x" * 1000}]}, token=token)
-            began[answer.body["ids"][0]] = at
-            answered[answer.body["ids"][0]] = account.scheduler.now
+            message_id = owner.post("q")
+            began[message_id], answered[message_id] = at, account.scheduler.now
 
         start = account.scheduler.now
         for number in range(seconds * rate):

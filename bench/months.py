@@ -29,7 +29,7 @@ from tests.template.cloudformation import deployed
 
 from bench.cost import Account, Bench, bench, least, queued, run, scan, shown
 from bench.harness import Page, table
-from bench.kept_cost import MONTH_S, records_event
+from bench.metering import MONTH_S, records_event
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.pulse import Pulse, pulse_time
@@ -97,8 +97,7 @@ def clocked(made: Bench) -> Iterator[tuple[str, str, float]]:
             made.hub.invoke(account, name, {})
         SystemClock.now = real  # type: ignore[method-assign]
         runs = MONTH_S / seconds
-        dollars = sum(each / 1e6 for part in account.units for each in account.dollars_per_million(part).values())
-        dollars += PRICES["scheduler_invocation"]
+        dollars = sum(account.bill().values()) / 1e6 + PRICES["scheduler_invocation"]
         yield name, f"{runs:,.0f} runs", runs * dollars
 
 
@@ -110,7 +109,7 @@ def pulses(made: Bench) -> Iterator[tuple[str, str, float]]:
         made.hub.invoke(account, "records", records_event([each], MESSAGES_TABLE, float(each["ttl"]["N"])))
         made.hub.dynamodb.delete_item(TableName=MESSAGES_TABLE, Key={"pk": each["pk"], "sk": each["sk"]})
     count = MONTH_S / PULSE_EVERY_S * len(os.environ["PULSED_TABLES"].split(","))
-    dollars = sum(each / 1e6 for each in account.dollars_per_million("records").values())
+    dollars = account.dollars("records") / 1e6
     yield "records", f"{count:,.0f} pulses", count * dollars
 
 
@@ -142,7 +141,7 @@ def quiet_nights(made: Bench) -> Iterator[tuple[str, str, float]]:
     decided = json.loads(s3.get_object(Bucket=RECORDS, Key=DECIDED)["Body"].read())
     assert decided == {"day": iso_time(night)[:10], "until": night - GRACE_MS, "why": ""}, decided
     nights = MONTH_S / NIGHT_S
-    dollars = sum(each / 1e6 for each in account.dollars_per_million("sweep").values())
+    dollars = account.dollars("sweep") / 1e6
     yield "quiet nights", f"{nights:.0f} looks", nights * dollars
 
 

@@ -16,6 +16,8 @@ was 1.07 to 1.45 by the seed alone (1.38, 1.42, 1.10 and 1.30 in the tables that
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -24,7 +26,7 @@ from simulation.account import Account, Operator
 from simulation.endpoints import Asked, Reply
 from simulation.functions import Environment
 from simulation.scheduler import SECOND
-from simulation.template import stack
+from simulation.template import Stack, stack
 from simulation.weather import Weather
 
 from bench.harness import Page, cells, percentile, with_fixed_hashes
@@ -69,6 +71,41 @@ class Measured:
     tries: int
 
 
+@contextmanager
+def account_with(seed: str, deployed: Stack, *projects: str) -> Iterator[tuple[Account, list[Owner]]]:
+    """A simulated account with projects."""
+    account = Account(seed, deployed, Weather((), seed))
+    with account.installed():
+        operator = Operator(account)
+        made = Projects(config=operator.config, clock=operator.clock)
+        ids = [made.make(each).project_id for each in projects]
+        yield account, [Owner(account, each, made.make_token(each)) for each in ids]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A project of a simulated account."""
+
+    account: Account
+    project: str
+    token: str
+
+    def push_queue(self, name: str, seen: Seen, **push: Any) -> None:
+        """Make a push queue of one subscriber in a task of its own, with :class:`Seen` at the other end."""
+        known: Any = self.account.endpoints.known
+        known[f"{name}.example"] = seen
+        settings = {"subscribers": [{"name": "only", "url": f"https://{name}.example/in"}], **push}
+        queue = {"queue": {"type": "multicast", "push": settings}}
+        path = f"/3/projects/{self.project}/queues/{name}"
+        self.account.scheduler.spawn(partial(self.account.http, "PUT", path, queue, token=self.token))
+
+    def post(self, queue: str, messages: int = 1, *, body: str = "x" * 1000) -> str:
+        """Post messages in the present task; the id of the first."""
+        sent = {"messages": [{"body": body}] * messages}
+        path = f"/3/projects/{self.project}/queues/{queue}/messages"
+        return str(self.account.http("POST", path, sent, token=self.token).body["ids"][0])
+
+
 def run(endpoints: int, *, hangs: bool, messages: int, seconds: int, runs: int, takes_ms: int = 20) -> Measured:
     """A victim beside a neighbour with so many endpoints, which take so long to answer; none is no neighbour."""
     seed = "neighbours/1"
@@ -77,43 +114,27 @@ def run(endpoints: int, *, hangs: bool, messages: int, seconds: int, runs: int, 
         replace(each, queues=tuple(replace(queue, concurrency=min(queue.concurrency, runs)) for queue in each.queues))
         for each in deployed.functions
     )
-    account = Account(seed, replace(deployed, functions=functions), Weather((), seed))
-    account.long_polls = True
-    with account.installed():
-        operator = Operator(account)
-        projects = Projects(config=operator.config, clock=operator.clock)
-        ours, theirs = projects.make("victim").project_id, projects.make("neighbour").project_id
-        tokens = {each: projects.make_token(each) for each in (ours, theirs)}
-        victim = Seen(account, hangs=False)
-        sick = Seen(account, hangs=hangs, takes_ms=takes_ms)
-        known: Any = account.endpoints.known
-        known["victim.example"] = victim
+    with account_with(seed, replace(deployed, functions=functions), "victim", "neighbour") as (account, (ours, theirs)):
+        account.long_polls = True
+        victim, sick = Seen(account, hangs=False), Seen(account, hangs=hangs, takes_ms=takes_ms)
         names = [f"n{number}" for number in range(endpoints)]
-        known.update({f"{each}.example": sick for each in names})
-        for project, name in ((ours, "victim"), *((theirs, each) for each in names)):
-            push = {"subscribers": [{"name": "only", "url": f"https://{name}.example/in"}], "retries_delay": 60}
-            queue = {"queue": {"type": "multicast", "push": push}}
-            path = f"/3/projects/{project}/queues/{name}"
-            account.scheduler.spawn(partial(account.http, "PUT", path, queue, token=tokens[project]))
+        ours.push_queue("victim", victim, retries_delay=60)
+        for each in names:
+            theirs.push_queue(each, sick, retries_delay=60)
         account.scheduler.run(60 * SECOND)
         account.begin_schedules()
         posted: dict[str, int] = {}
 
         def post() -> None:
-            body = {"messages": [{"body": "x"}]}
-            answer = account.http("POST", f"/3/projects/{ours}/queues/victim/messages", body, token=tokens[ours])
-            posted[answer.body["ids"][0]] = account.scheduler.now
-
-        def flood(name: str) -> None:
-            body = {"messages": [{"body": "x" * 1000}] * PER_POST}
-            account.http("POST", f"/3/projects/{theirs}/queues/{name}/messages", body, token=tokens[theirs])
+            message_id = ours.post("victim", body="x")
+            posted[message_id] = account.scheduler.now
 
         start = account.scheduler.now
         for number in range(seconds * RATE):
             account.scheduler.spawn(post, after=number * SECOND // RATE)
         for number in range(messages // PER_POST if names else 0):
             after = BEGINS_S * SECOND + number * SECOND // POSTS_EACH_S
-            account.scheduler.spawn(partial(flood, names[number % len(names)]), after=after)
+            account.scheduler.spawn(partial(theirs.post, names[number % len(names)], PER_POST), after=after)
         account.scheduler.run(start + (seconds + 120) * SECOND)
         watched = [each for each, at in posted.items() if at >= start + BEGINS_S * SECOND]
         latencies = [(victim.at[each] - posted[each]) / 1000 for each in watched if each in victim.at]

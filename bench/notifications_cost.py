@@ -15,7 +15,7 @@ from moto import mock_aws
 from tests.cloud import aws_services
 from tests.notifications.store import aws_notifications
 
-from bench.cost import Account, Hub, set_up
+from bench.cost import Account, Hub, gateway_event, set_up
 from bench.harness import table
 from bench.metering import Meter, metered
 
@@ -97,14 +97,7 @@ class Scenario:
                 self._socket(account, "MESSAGE", f"{topic}{number}", body=frame.partition("\n")[0])
 
     def _rest(self, account: Account, path: str, body: object, *, function: str = "control") -> Any:
-        event = {
-            "rawPath": f"/notification2/{path}",
-            "rawQueryString": "",
-            "headers": {"authorization": self._authorization},
-            "requestContext": {"http": {"method": "POST"}, "stage": "$default"},
-            "body": json.dumps(body),
-            "isBase64Encoded": False,
-        }
+        event = gateway_event(f"/notification2/{path}", body, self._authorization)
         return self._hub.invoke(account, function, event)
 
     def _socket(self, account: Account, kind: str, connection_id: str, **more: Any) -> None:
@@ -166,13 +159,8 @@ def _tables(dynamodb: Any, meter: Meter) -> list[str]:
 
 
 def _page(account: Account, subscribers: int, per_post: int) -> list[str]:
-    rows: list[list[str]] = []
-    total = 0.0
-    for function, units in account.units.items():
-        for name, dollars in account.dollars_per_million(function).items():
-            total += dollars
-            rows.append([function, name, f"{units[name] / account.messages:.4g}", f"{dollars:.3f}"])
-    rows.append(["all", "", "", f"{total:.2f}"])
+    total = sum(account.bill().values())
+    rows = [*account.rows(), ["all", "", "", f"{total:.2f}"]]
     who = "one subscriber" if subscribers == 1 else f"{subscribers} subscribers"
     heading = (
         f"Published {per_post} at a time to {who}: **${total:.2f}** per million notifications delivered and "

@@ -23,7 +23,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ import boto3
 import requests
 
 from bench.harness import Context, Page, cells, handler_of
-from bench.local_hub import described, endpoint
+from bench.local_hub import Tenant, described, endpoint
 
 BODY = json.dumps({"order": {"number": "R154085346", "items": [{"sku": "SPREE-T-SHIRT", "quantity": 2}] * 40}}).encode()
 
@@ -61,13 +61,7 @@ def deployed_push(local: dict[str, Any]) -> Any:
     os.environ["AWS_DEFAULT_REGION"] = local["region"]
     os.environ.setdefault("AWS_ACCESS_KEY_ID", "test")
     os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "test")
-    lambdas = boto3.client("lambda")
-    names = [
-        each["FunctionName"]
-        for page in lambdas.get_paginator("list_functions").paginate()
-        for each in page["Functions"]
-    ]
-    name = next(each for each in names if "pushfunction" in each.lower())
+    lambdas, name = boto3.client("lambda"), local["outputs"]["PushFunctionName"]
     os.environ.update(lambdas.get_function_configuration(FunctionName=name)["Environment"]["Variables"])
     os.environ["POWERTOOLS_SERVICE_NAME"] = "push"
     return handler_of("push")
@@ -79,10 +73,10 @@ def make_queue(local: dict[str, Any], name: str, urls: list[str]) -> Any:
 
     subscribers = [{"name": f"s{number}", "url": url} for number, url in enumerate(urls)]
     queue = {"queue": {"type": "multicast", "push": {"subscribers": subscribers, "retries": 0, "retries_delay": 3}}}
-    url = f"{local['base_url']}/3/projects/{local['project_id']}/queues/{name}"
-    headers = {"Authorization": f"OAuth {local['token']}"}
-    requests.delete(url, headers=headers, timeout=10)
-    requests.put(url, json=queue, headers=headers, timeout=10).raise_for_status()
+    hub = Tenant(local["base_url"], local["project_id"], local["token"])
+    with suppress(requests.HTTPError):
+        hub.call("DELETE", f"/{name}")
+    hub.call("PUT", f"/{name}", queue)
     stored = start("push").engine.ports.config.queue(local["project_id"], name, fresh=True)
     assert stored is not None
     return stored

@@ -84,6 +84,9 @@ class Services:
         body = b"{}"
         if operation == "Query":
             body = self.pages.pop() if self.pages else b'{"Items":[],"Count":0,"ScannedCount":0}'
+        elif operation == "Scan":
+            # The schedule holds much, so its shards are read one by one.
+            body = b'{"Items":[],"Count":0,"ScannedCount":100,"LastEvaluatedKey":{"pk":{"S":"1"},"sk":{"S":"1"}}}'
         elif operation == "BatchGetItem":
             body = b'{"Responses":{},"UnprocessedKeys":{}}'
         elif operation == "SendMessageBatch":
