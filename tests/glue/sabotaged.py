@@ -421,6 +421,7 @@ def named_by(spark: SparkSession, folder: Path, hub: Hub, parts: Sequence[Part],
     nights: list[int | None] = [None] * len(parts)
     false: list[dict[str, Any]] = []
     by: set[str] = set()
+    due = [max(0, (each.since - FIRST) // DAY) for each in parts]
     for night in range(NIGHTS):
         now = FIRST + (night + 1) * DAY + LOOKED_AT
         ready = [each for each in batches.keys() | removed if each[2] * MINUTE < now - MINUTE]
@@ -440,10 +441,9 @@ def named_by(spark: SparkSession, folder: Path, hub: Hub, parts: Sequence[Part],
             by.update(row["finding"] for _ in whose)
             false += [row] if not whose else []
             for number in whose:
-                due = max(0, (parts[number].since - FIRST) // DAY)
                 if nights[number] is None:
                     # What is lost after midnight may be named in the same night.
-                    nights[number] = max(0, night - due)
+                    nights[number] = max(0, night - due[number])
         if brief and None not in nights:
             break
     return Named(nights, expected(hub, parts), false, sorted(by))
