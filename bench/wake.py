@@ -26,10 +26,10 @@ from botocore.config import Config
 from bench.harness import Page, cells
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.cloud.clock import SystemClock
-from pushhub.engine.due_queues import DueQueues
 from pushhub.engine.model.backoff import FixedDelay
 from pushhub.engine.model.delivery import Delivery, after_attempt, opening, schedule
 from pushhub.engine.model.message import Message
+from pushhub.engine.order_queues import OrderQueues
 from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_schedule import SHARDS, DynamoDBSchedule
 from pushhub.engine.store.sqs_work import SqsWorkQueue
@@ -144,7 +144,7 @@ def measured(deliveries: int, subscribers: int) -> tuple[float, Counter[str]]:
         wake = Wake(
             schedule=DynamoDBSchedule(services.client("dynamodb"), "schedule", clock),
             runs=NoRuns(),
-            queues=DueQueues(retry=retry, poll=poll, route=route, internal=lambda _: False),
+            queues=OrderQueues(usual=retry, poll=poll, route=route, internal=lambda _: False, long=lambda _: False),
             clock=clock,
             telemetry=Quiet(),
             executor=pool,

@@ -356,7 +356,7 @@ def _bring_on(result: Seeded, worker: _Worker) -> None:
         worker.push({ids["push"], ids["route"], ids["slow"]})
         found = {
             "push-sqs-first-attempts": [each for each in worker.waiting("Push") if _names(each, {ids["push"]})],
-            "push-sqs-slow": [each for each in worker.waiting("Slow") if _names(each, {ids["slow"]})],
+            "poll-sqs-slow": [each for each in worker.waiting("Slow") if _names(each, {ids["slow"]})],
             "push-sqs-routing": [each for each in worker.waiting("Route") if _names(each, {ids["route"]})],
             "push-sqs-retries": [each for each in worker.waiting("Retry") if _names(each, {ids["retry"]})],
             "errors-sqs-exhausted": [each for each in worker.waiting("Errors") if _names(each, {ids["errors"]})],

@@ -45,7 +45,7 @@ from simulation.sources import QueueSource, StreamSource
 from simulation.sqs import NO_LINEAGE, Chances, Lineage, Queue, Sqs
 from simulation.storage import S3, Kms, SecretsManager, Sockets
 from simulation.template import Stack
-from simulation.versions import PACKAGE, TODAYS, Version, loaded, released
+from simulation.versions import MOVED, PACKAGE, TODAYS, Version, loaded, released
 from simulation.weather import Kind, Weather
 
 START_MS = 1_795_000_000_000
@@ -405,7 +405,8 @@ class Account:
         for settings in self.stack.functions:
             function = self.functions[settings.name]
             for events in settings.queues:
-                QueueSource(function, self.queues[events.queue], events)
+                before = self.functions.get(MOVED.get(events.queue, ""))
+                QueueSource(function, self.queues[events.queue], events, before)
             for stream in settings.streams:
                 self._streams.setdefault(stream.table, []).append(StreamSource(function, stream))
 

@@ -142,16 +142,18 @@ class Bench:
         self.account.scheduler.spawn(post, after=round(after * SECOND))
         return receiver
 
-    def limit(self, limits: Limits | None) -> None:
-        """Change the subscriber's limits, noted first as every change of an owner is (decision 0069), and have what is
-        arranged under the former ones begun anew.
+    def limit(self, limits: Limits | None, *, timeout_s: int | None = None) -> None:
+        """Change the subscriber's limits, and its time limit if one is given. That is noted first, as an owner's change
+        is (decision 0069), and what is arranged under the former ones is begun anew.
         """
         config = self._operator.config
         ChangeNotes(config, self._operator.clock).note(self.project, "q")
         stored = config.queue(self.project, "q", fresh=True)
         assert stored is not None
         assert stored.push is not None
-        changed = tuple(replace(each, limits=limits) for each in stored.push.subscribers)
+        changed = tuple(
+            replace(each, limits=limits, timeout_s=timeout_s or each.timeout_s) for each in stored.push.subscribers
+        )
         config.update_queue(replace(stored, push=replace(stored.push, subscribers=changed)))
         operator = self._operator
         callers = Callers(

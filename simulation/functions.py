@@ -19,7 +19,6 @@ from greenlet import getcurrent, greenlet
 
 from pushhub.base.ports import PushRequest
 from pushhub.cloud.clients import CONNECTIONS
-from pushhub.engine.in_hand import LeftBehind
 from pushhub.runtime.hub import Pushhub
 from simulation.dynamodb import THROTTLED, service_error
 from simulation.ids import ids_in
@@ -35,8 +34,11 @@ if TYPE_CHECKING:
 IDLE_AT_MOST = 420 * SECOND
 """An environment that was not used for so long is gone."""
 
+ATTEMPTS = frozenset({"push", "poll"})
+"""The functions that make attempts."""
+
 TAKES_UP = frozenset({"receive_message", "query"})
-"""What a run of push takes up orders with, besides those of its event: from their queues, and from the lines of
+"""What a run of those takes up orders with, besides those of its event: from their queues, and from the lines of
 subscribers with limits.
 """
 
@@ -168,7 +170,8 @@ def _ports(environment: Environment) -> Any:
     ports.sender = Sender(environment)
     ports.executor = environment.executor(CONNECTIONS)
     ports.telemetry = environment.account.telemetry
-    ports.hand_notes = environment.sandbox
+    if version is not TODAYS:
+        ports.hand_notes = _NoNotes()
     # Every endpoint of the simulation is allowed.
     ports.check_url = lambda url, allowed: None
     return ports
@@ -186,34 +189,18 @@ class Context:
         return self.remaining_ms()
 
 
-class Sandbox:
-    """What an execution environment keeps when its process dies, and Lambda starts another one in it: its ``/tmp``, as
-    :class:`pushhub.engine.in_hand.HandNotes`.
-    """
+class _NoNotes:
+    """The release notes what it has in hand in its ``/tmp``, for a process that follows there: here, none finds it."""
 
-    def __init__(self) -> None:
-        self._own: LeftBehind | None = None
-        self._dead: list[LeftBehind] = []
-
-    def died(self) -> None:
-        """Its process is dead."""
-        if self._own is not None:
-            self._dead.append(self._own)
-        self._own = None
-
-    def note(self, left: LeftBehind) -> None:
-        """See the port."""
-        self._own = left
+    def note(self, left: object) -> None:
+        """Note nothing."""
 
     def forget(self) -> None:
-        """See the port."""
-        self._own = None
+        """Nothing was noted."""
 
-    def left(self) -> Iterator[LeftBehind]:
-        """See the port."""
-        while self._dead:
-            yield self._dead[0]
-            del self._dead[0]
+    def left(self) -> Iterator[Any]:
+        """Nothing."""
+        return iter(())
 
 
 class Environment:
@@ -223,7 +210,6 @@ class Environment:
         account: The services, and whoever else there is.
         settings: Of its function.
         number: Its number; later ones of its function have higher ones.
-        sandbox: What outlives it; one of its own unless given.
         version: The hub's code that it runs.
 
     Attributes:
@@ -236,13 +222,12 @@ class Environment:
         account: Account,
         settings: FunctionSettings,
         number: int,
-        sandbox: Sandbox | None = None,
         version: Version = TODAYS,
     ) -> None:
         self.account = account
         self.version = version
-        self.sandbox = sandbox or Sandbox()
         self.settings = settings
+        self.timeout_s = version.timeouts.get(settings.name, settings.timeout_s)
         self.name = f"{settings.name}-{number}"
         self.number = number
         self.alive = True
@@ -357,8 +342,8 @@ class Environment:
         return self._taken_up(operation, real(**parameters))
 
     def _taken_up(self, operation: str, answer: Any) -> Any:
-        """An answer; a run of push that receives orders itself, or reads them from a line, has them in hand since."""
-        if self.settings.name == "push" and operation in TAKES_UP:
+        """An answer; a run that receives orders itself, or reads them from a line, has them in hand since."""
+        if self.settings.name in ATTEMPTS and operation in TAKES_UP:
             self.work.append(answer)
         return answer
 
@@ -457,7 +442,7 @@ class Environment:
         account = self.account
         self._ended, self.work = Signal(account.scheduler), [event]
         outcome: list[Any] = []
-        self.deadline = account.scheduler.now + self.settings.timeout_s * SECOND
+        self.deadline = account.scheduler.now + self.timeout_s * SECOND
         number = next(account.numbers)
         context = Context(str(number), lambda: max(0, (self.deadline - account.scheduler.now) // 1000))
         ended = self._ended
@@ -470,7 +455,7 @@ class Environment:
             ended.set()
 
         account.scheduler.spawn(lambda: self._begin(work))
-        ended.wait(self.settings.timeout_s)
+        ended.wait(self.timeout_s)
         if not outcome:
             if self.alive:
                 account.trouble(self.settings.name, f"{self.name} runs out of time")
@@ -519,8 +504,6 @@ class Function:
         self.account = account
         self.settings = settings
         self._idle: dict[Version, list[Environment]] = defaultdict(list)
-        self._sandboxes: dict[Version, list[Sandbox]] = defaultdict(list)
-        self._random = Random(f"{account.seed}/{settings.name}")
         self._count = itertools.count(1)
         self._oldest = 0
         self._running = 0
@@ -591,9 +574,6 @@ class Function:
         finally:
             if environment.alive:
                 self._idle[environment.version].append(environment)
-            else:
-                environment.sandbox.died()
-                self._sandboxes[environment.version].append(environment.sandbox)
 
     def ends(self, lineage: Lineage) -> bool:
         """Whether Lambda would not run it in such a chain."""
@@ -618,12 +598,9 @@ class Function:
         self._idle[version] = idle
         if idle and self.account.weather.strikes(Kind.RECYCLED, self.settings.name, scheduler.now):
             idle.clear()
-        # Lambda starts another process in an environment whose process has died, when it is its turn.
-        sandboxes = self._sandboxes[version]
-        if idle and not (sandboxes and self._random.random() < 0.5):
+        if idle:
             return idle.pop()
-        sandbox = sandboxes.pop() if sandboxes else Sandbox()
-        environment = Environment(self.account, self.settings, next(self._count), sandbox, version)
+        environment = Environment(self.account, self.settings, next(self._count), version)
         scheduler.sleep(self.account.random.randrange(200_000, 900_000))
         environment.start()
         self.account.telemetry.count("ColdStarts")

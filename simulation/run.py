@@ -309,7 +309,7 @@ GIVEN_UP, MOST_GIVEN_UP = "ErrorsQueue", 20
 out once more: each copy of an order lives as long as its delivery, and finds it given up for itself.
 """
 
-WORKERS = {"PushQueue": "push", "RetryQueue": "push", "SlowQueue": "push", "RouteQueue": "push", "PollQueue": "poll"}
+WORKERS = {"PushQueue": "push", "RetryQueue": "push", "RouteQueue": "push", "SlowQueue": "poll", "PollQueue": "poll"}
 """The function that works on each queue."""
 
 

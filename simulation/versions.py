@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -32,6 +33,14 @@ RELEASED = Path(__file__).parent / "released"
 PACKAGE = "pushhub_released"
 """What the released package is called here, so that both can be loaded side by side."""
 
+TIMEOUTS = {"push": 420}
+"""What the release's template says of its functions that today's does not: seconds that a run may take."""
+
+MOVED = {"SlowQueue": "push"}
+"""Queues that were another function's in the release: it goes on with them until the one that they are for now has
+today's code, as CloudFormation makes that one's event source after that.
+"""
+
 _IMPORT = re.compile(r"^(\s*)(from|import) pushhub(?=[.\s])", flags=re.MULTILINE)
 
 
@@ -45,6 +54,7 @@ class Version:
         settings: Its class of settings.
         answer: Its class of endpoints' answers.
         functions: The folder with its functions.
+        timeouts: Seconds that a run of its functions may take, where today's template has another number.
     """
 
     runtime: Any
@@ -52,6 +62,7 @@ class Version:
     settings: type[Any]
     answer: type[Any]
     functions: Path
+    timeouts: Mapping[str, int] = field(default_factory=dict)
 
     def has(self, function: str) -> bool:
         """Whether it has a function: a later version may have more."""
@@ -96,6 +107,7 @@ def released() -> Version:
         settings=module("cloud.settings").Settings,
         answer=module("base.verdict").Answer,
         functions=root / "functions",
+        timeouts=TIMEOUTS,
     )
 
 

@@ -23,7 +23,7 @@ from pushhub.engine.circuits import Gate
 from pushhub.engine.deliver import CLOCK_SKEW_MS, MANUAL_HEAD_START_MS, Deliver, Requests
 from pushhub.engine.delivery_news import DeliveryNews
 from pushhub.engine.in_order import InOrder
-from pushhub.engine.job import DEADLINE_MARGIN_MS, EARLY_MS, Follow, Following, MayAsk
+from pushhub.engine.job import DEADLINE_MARGIN_MS, EARLY_MS, SHORT_ATTEMPT_MS, Follow, Following, MayAsk
 from pushhub.engine.model.answer_rules import STANDARD_RULES, Asked, Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS, Exponential, FixedDelay
 from pushhub.engine.model.circuit import Circuit, SubscriberKey
@@ -414,6 +414,29 @@ def test_an_attempt_begins_only_if_it_would_end_in_time(left_ms: int, attempted:
     bench = Bench()
     polled = waiting(message, update_url="https://a.example/status")
     assert bench.run(message, polled, remaining_ms=0) == Following(Follow.POLL, START)
+
+
+@pytest.mark.parametrize(("timeout_s", "long"), [(40, False), (41, True)])
+@pytest.mark.parametrize("limits", [None, Limits(rate_per_s=2)])
+def test_what_was_not_begun_says_how_long_it_may_take_and_where_it_is_to_wait(
+    timeout_s: int, long: bool, limits: Limits | None
+) -> None:
+    # Given a run that has no time for the attempt
+    bench = Bench(a_subscriber(timeout_s=timeout_s, limits=limits))
+    bench.run(a_message(), remaining_ms=SHORT_ATTEMPT_MS - 1)
+    # Then its order says why, and whether any run of push had it
+    terms = Terms(limits=limits or Limits(), longest_ms=timeout_s * 1000 + DEADLINE_MARGIN_MS)
+    assert bench.orders == []
+    assert bench.whole == Following(Follow.LATER, START, terms=terms, long=long)
+
+
+def test_where_a_delivery_waits_depends_on_whom_it_asks_next() -> None:
+    # Given a message for one of two subscribers, of whom the one asked first refuses, and no time for the other
+    bench = Bench(a_subscriber("a", timeout_s=41), a_subscriber("b"))
+    bench.outcomes = [answered(503, Verdict.FAILED)]
+    bench.run(a_message("a", "b", unicast=True), subscriber_id="*", remaining_ms=SHORT_ATTEMPT_MS)
+    assert len(bench.orders) == 1
+    assert (bench.whole.follow, bench.whole.answered, bench.whole.long) == (Follow.LATER, False, True)
 
 
 def test_what_is_not_due_is_looked_at_when_it_is_and_told_to_those_who_watch() -> None:

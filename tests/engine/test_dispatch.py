@@ -19,6 +19,7 @@ from pushhub.engine.dispatch import ORDERS_BYTES, Dispatch
 from pushhub.engine.model.delivery import opening
 from pushhub.engine.model.message import BodyRef, Message, NewMessage
 from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.order_queues import OrderQueues
 
 MANY = [f"https://{number}.example/" for number in range(100)]
 
@@ -40,7 +41,7 @@ def test_a_hundred_messages_for_a_hundred_subscribers_are_queued_piece_by_piece(
     # Given the largest post to a queue of a hundred subscribers
     world = World()
     queue = WatchedWorkQueue(world)
-    world.dispatch._push_queue = queue
+    world.dispatch._queues = replace(world.dispatch._queues, usual=queue)
     world.make_queue("q", subscribers(*MANY))
     ids = world.ingest.post(PROJECT, "q", [NewMessage(body=body)] * 100)
     # When the stream delivers it
@@ -60,15 +61,19 @@ class Bench:
         self.telemetry = FakeTelemetry()
         self.schedule = FakeSchedule(self.clock)
         self.stored = FakeMessageStore(self.schedule)
-        self.push_queue, self.route_queue = FakeWorkQueue(self.clock), FakeWorkQueue(self.clock)
+        self.push_queue, self.route_queue, self.poll_queue = (FakeWorkQueue(self.clock) for _ in range(3))
         self.totals: list[tuple[str, str, int]] = []
         self.unavailable = False
         self.dispatch = Dispatch(
             totals=self,
             deliveries=self.stored,
-            push_queue=self.push_queue,
-            route_queue=self.route_queue,
-            internal=lambda name: name.startswith("hub/"),
+            queues=OrderQueues(
+                usual=self.push_queue,
+                poll=self.poll_queue,
+                route=self.route_queue,
+                internal=lambda name: name.startswith("hub/"),
+                long=lambda name: name.startswith("long/"),
+            ),
             clock=self.clock,
             telemetry=self.telemetry,
         )
@@ -127,6 +132,14 @@ def test_what_the_hub_works_on_itself_is_queued_apart_due_or_not() -> None:
     orders = [bench.message(queue="hub/x"), bench.message(queue="hub/x", due_in_ms=5_000, message_id="8")]
     bench.dispatch.run([*orders, bench.message(message_id="9")])
     assert [(order.key.message_id, delay_s) for order, delay_s in bench.route_queue.sent] == [("7", 0), ("8", 0)]
+    assert [order.key.message_id for order, _ in bench.push_queue.sent] == ["9"]
+
+
+def test_what_may_take_long_is_queued_where_such_attempts_are_made() -> None:
+    bench = Bench()
+    orders = [bench.message(queue="long/q"), bench.message(queue="long/q", due_in_ms=2_000, message_id="8")]
+    bench.dispatch.run([*orders, bench.message(message_id="9")])
+    assert [(order.key.message_id, delay_s) for order, delay_s in bench.poll_queue.sent] == [("7", 0), ("8", 2)]
     assert [order.key.message_id for order, _ in bench.push_queue.sent] == ["9"]
 
 

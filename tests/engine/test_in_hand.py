@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.contract.samples import message, order
 from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
-from tests.fakes.hand_notes import FakeHandNotes
-from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
-from pushhub.engine.in_hand import AGAIN_MS, FAILED_MS, HIDDEN_S, LEFT_MS, MANY_ORDERS, PROMPT_MS, Hands, InHand
+from pushhub.engine.in_hand import AGAIN_MS, FAILED_MS, HIDDEN_S, PROMPT_MS, InHand
 from pushhub.engine.ports import Received
 
 LATE_S = 120
@@ -24,14 +22,13 @@ LATE_S = 120
 class Bench:
     """A queue of ten messages, and what a run does with it."""
 
-    def __init__(self, *, messages: int = 10, plan: FaultPlan | None = None) -> None:
+    def __init__(self, *, messages: int = 10, plan: FaultPlan | None = None, first_ms: int = PROMPT_MS) -> None:
         self.clock = FakeClock()
         self.plan = plan or FaultPlan()
         self.queue = FakeWorkQueue(self.clock, visibility_s=450)
         self.queue.send([(order(message()), 0) for _ in range(messages)])
-        self.notes = FakeHandNotes()
         self.source = faulty(self.queue, "queue", self.plan)
-        self.in_hand = InHand(self.source, self.clock, self.notes)
+        self.in_hand = InHand(self.source, self.clock, first_ms=first_ms)
 
     def receive(self, orders: int = 1) -> list[Received]:
         """All messages, each with so many orders."""
@@ -42,12 +39,6 @@ class Bench:
         for _ in range(ms // 200):
             self.clock.advance(ms=200)
             self.in_hand.keep_hidden(but)
-
-    def dies(self) -> int:
-        """The run's process dies; how many messages the next run in its environment shows again."""
-        self.notes.die()
-        hands = Hands(notes=self.notes, queues=[self.source], clock=self.clock, telemetry=FakeTelemetry())
-        return hands.show_again()
 
     @property
     def requests(self) -> int:
@@ -79,27 +70,16 @@ def test_a_run_of_few_orders_that_is_over_soon_makes_no_request() -> None:
     assert bench.requests == 1
 
 
-def test_where_nobody_ran_before_few_orders_are_hidden_at_once_and_what_comes_later_as_ever() -> None:
-    bench = Bench()
-    bench.in_hand = InHand(bench.source, bench.clock, bench.notes, quiet=True)
+def test_a_long_run_hides_what_it_has_at_once_and_what_comes_later_too() -> None:
+    bench = Bench(first_ms=0)
     bench.in_hand.take(bench.receive())
     bench.in_hand.keep_hidden(())
     assert bench.requests == 1
     bench.queue.send([(order(message()), 0)])
     bench.in_hand.take(bench.queue.receive())
-    bench.work(PROMPT_MS - 200)
-    assert bench.requests == 1
-    # And when it dies, they come back without anybody after it
-    bench.work(400)
-    bench.clock.advance(seconds=HIDDEN_S)
-    assert len(bench.queue.receive()) == 10
-
-
-def test_many_orders_are_hidden_at_once() -> None:
-    bench = Bench()
-    bench.in_hand.take(bench.receive(MANY_ORDERS // 10))
     bench.in_hand.keep_hidden(())
-    assert bench.requests == 1
+    assert bench.requests == 2
+    # And when it dies, they come back
     bench.clock.advance(seconds=HIDDEN_S)
     assert len(bench.queue.receive()) == 10
 
@@ -108,7 +88,7 @@ def test_a_run_that_goes_on_receiving_hides_what_is_new_and_not_all_of_it_each_t
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given a run that receives a hundred orders, ten messages, ten times a second
-    bench = Bench(messages=0)
+    bench = Bench(messages=0, first_ms=0)
     hidden: list[int] = []
     real = bench.queue.defer
 
@@ -174,59 +154,3 @@ def test_what_cannot_be_hidden_is_told_and_tried_again_soon(how: str) -> None:
     bench.in_hand.keep_hidden(())
     assert bench.requests == 2
     assert 3 * FAILED_MS + 2 * AGAIN_MS < 1000 * HIDDEN_S
-
-
-def test_what_a_run_had_that_died_before_it_hid_anything_is_shown_by_the_next_run_there() -> None:
-    # Given a run of few orders that makes no request, and dies within its first half second
-    bench = Bench(messages=3)
-    bench.in_hand.take(bench.receive())
-    bench.work(200)
-    assert bench.requests == 0
-    # When the next run in its environment begins, however much later
-    bench.clock.advance(seconds=100)
-    assert bench.queue.receive() == []
-    assert bench.dies() == 3
-    # Then its messages are there, once
-    assert len(bench.queue.receive()) == 3
-    assert bench.dies() == 0
-
-
-def test_only_what_nobody_else_can_have_is_shown_again() -> None:
-    # Given a run that has hidden its messages, or has ended: they come back within a minute, or are gone
-    hidden, ended = Bench(), Bench()
-    for bench in (hidden, ended):
-        bench.in_hand.take(bench.receive())
-    hidden.work(PROMPT_MS + 200)
-    ended.in_hand.end()
-    assert (hidden.dies(), ended.dies()) == (0, 0)
-    # And one that had a message when it received another: only that one
-    again = Bench(messages=1)
-    again.in_hand.take(again.receive())
-    again.work(PROMPT_MS + 200)
-    again.queue.send([(order(message()), 0)])
-    again.in_hand.take(again.queue.receive())
-    assert again.dies() == 1
-    # And what was left so long ago that its queue shows it
-    late = Bench()
-    late.in_hand.take(late.receive())
-    late.notes.die()
-    late.clock.advance(ms=LEFT_MS)
-    assert late.dies() == 0
-
-
-def test_what_cannot_be_shown_now_is_left_to_the_next_run() -> None:
-    bench = Bench(messages=2, plan=FaultPlan(Fault.FAILS))
-    bench.in_hand.take(bench.receive())
-    assert bench.dies() == 0
-    assert bench.dies() == 2
-
-
-def test_a_message_that_was_deleted_is_not_noted_with_the_next() -> None:
-    bench = Bench(messages=1)
-    [first] = bench.receive()
-    bench.in_hand.take([first])
-    bench.queue.delete([first.receipt_handle])
-    bench.in_hand.let_go([first.sqs_id])
-    bench.queue.send([(order(message()), 0)])
-    bench.in_hand.take(bench.queue.receive())
-    assert bench.dies() == 1

@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 from tests.contract.samples import message
 from tests.fakes import Crash, FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
-from tests.fakes.hand_notes import FakeHandNotes
 from tests.fakes.ports import InlineExecutor
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine import push as module
-from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS, QUIET_MS, Hands
-from pushhub.engine.job import Follow, Following, MayAsk
+from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS
+from pushhub.engine.job import LONGEST_ATTEMPT_MS, SHORT_ATTEMPT_MS, Follow, Following, MayAsk
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
 from pushhub.engine.model.flow import FlowKey, Limits, Terms
@@ -31,7 +30,6 @@ from pushhub.engine.push import (
     FRESH_AFTER_MS,
     FRESH_AFTER_RECEIVES,
     HIDDEN_WAIT_MS,
-    LONGEST_ATTEMPT_MS,
     MANUAL_ASIDE_MS,
     REFILL_AFTER_MS,
     UNSURE_WAIT_MS,
@@ -71,7 +69,7 @@ class BoundedClock(FakeClock):
 class Bench:
     """A push whose deliveries have the outcome that the test sets."""
 
-    def __init__(self, plan: FaultPlan | None = None, *, lane: bool = True) -> None:
+    def __init__(self, plan: FaultPlan | None = None, *, lane: bool = True, long: bool = False) -> None:
         self.plan = plan or FaultPlan()
         self.clock = BoundedClock()
         self.telemetry = FakeTelemetry()
@@ -85,9 +83,9 @@ class Bench:
         self.read: list[float] = []
         self.subscribers = FakeSubscribers()
         self.remaining_ms = 10**6
+        self.longest_ms = LONGEST_ATTEMPT_MS if long else SHORT_ATTEMPT_MS
         self._takes: dict[str, int] = {}
         self.ports = {name: faulty(queue, name, self.plan) for name, queue in self.queues.items()}
-        self.notes = FakeHandNotes()
         slow_lane = (
             SlowLane(
                 queue=self.ports["slow"], subscribers=self.subscribers, clock=self.clock, telemetry=FakeTelemetry()
@@ -102,10 +100,10 @@ class Bench:
                 retry=self.ports["retry"], poll=self.ports["poll"], errors=self.ports["errors"], slow_lane=slow_lane
             ),
             turns=Turns(store=self.subscribers, calls=self.ports["retry"], clock=self.clock, telemetry=FakeTelemetry()),
-            hands=Hands(notes=self.notes, queues=self.ports.values(), clock=self.clock, telemetry=self.telemetry),
             clock=self.clock,
             telemetry=self.telemetry,
             executor=InlineExecutor(),
+            longest_ms=self.longest_ms,
         )
 
     def deliveries(self, keys: Sequence[DeliveryKey], *, consistent: bool = True) -> dict[DeliveryKey, Delivery]:
@@ -124,7 +122,7 @@ class Bench:
     ) -> Following:
         """As what carries a delivery on."""
         del terms, may_ask
-        assert remaining_ms() == self.remaining_ms
+        assert remaining_ms() == min(self.remaining_ms, self.longest_ms)
         self.looked_at.append((received, stored))
         self.clock.advance(ms=self._takes.get(received.order.key.message_id, 0))
         outcome = self.outcomes.get(received.order.key.message_id, Following(Follow.NOTHING))
@@ -522,10 +520,20 @@ def test_a_poll_that_is_put_aside_stays_a_poll() -> None:
     assert (deferred(bench, "poll"), deferred(bench, "retry")) == ([("2", 15)], [])
 
 
-@pytest.mark.parametrize(("remaining_ms", "attempted"), [(2 * LONGEST_ATTEMPT_MS - 1, 0), (2 * LONGEST_ATTEMPT_MS, 1)])
-def test_a_slow_one_is_attempted_only_where_there_is_time_for_two(remaining_ms: int, attempted: int) -> None:
+@pytest.mark.parametrize(
+    ("long", "remaining_ms", "attempted"),
+    [
+        (True, 2 * LONGEST_ATTEMPT_MS - 1, 0),
+        (True, 2 * LONGEST_ATTEMPT_MS, 1),
+        (False, SHORT_ATTEMPT_MS - 1, 0),
+        (False, SHORT_ATTEMPT_MS, 1),
+    ],
+)
+def test_a_slow_one_is_attempted_only_where_there_is_time_for_two_or_for_one_in_a_short_run(
+    long: bool, remaining_ms: int, attempted: int
+) -> None:
     # Given a subscriber that was slow a moment ago, with no attempt in progress
-    bench = Bench(lane=False)
+    bench = Bench(lane=False, long=long)
     bench.takes(SLOW_MS + 1, of="1")
     bench.work(bench.received("push", an_order("1")))
     # When a run with this much time left gets an order for it
@@ -552,8 +560,13 @@ def test_a_poll_never_goes_to_the_slow_lane() -> None:
     bench.takes(SLOW_MS + 1, of="1")
     bench.work(bench.received("push", an_order("1"), an_order("2")))
     assert (deferred(bench, "poll"), deferred(bench, "slow")) == ([("2", 15)], [])
-    # Nor back to it
-    bench = Bench()
+    # Nor from the poll queue, nor back to it
+    bench = Bench(long=True)
+    bench.stored[an_order("2").key] = replace(a_stored("2"), update_url="https://a.example/status")
+    bench.takes(SLOW_MS + 1, of="1")
+    assert bench.work(bench.received("poll", an_order("1"), an_order("2"), an_order("3")), "poll") == {"sqs-2"}
+    assert [each.key.message_id for each, _ in bench.queues["slow"].sent] == ["3"]
+    bench = Bench(long=True)
     bench.stored[an_order("2").key] = replace(a_stored("2"), update_url="https://a.example/status")
     bench.takes(SLOW_MS + 1, of="1")
     bench.work(bench.received("slow", an_order("1")), "slow")
@@ -666,9 +679,13 @@ class Meanwhile(Executor):
 
 
 def with_meanwhile(
-    *begins_ms: int, plan: FaultPlan | None = None, lane: bool = True, ends_at_look: int | None = None
+    *begins_ms: int,
+    plan: FaultPlan | None = None,
+    lane: bool = True,
+    long: bool = False,
+    ends_at_look: int | None = None,
 ) -> tuple[Bench, Meanwhile]:
-    bench = Bench(plan, lane=lane)
+    bench = Bench(plan, lane=lane, long=long)
     executor = Meanwhile(bench, *(begins_ms or (REFILL_AFTER_MS,)))
     bench.push._executor = executor
     if ends_at_look is not None:
@@ -814,30 +831,84 @@ def test_what_a_run_has_in_hand_is_hidden_for_a_minute_once_it_works_for_half_a_
     assert hidden == ([1000 * HIDDEN_S] * 2 if ms >= PROMPT_MS else [1_200_000 - ms])
 
 
-def test_what_a_run_has_in_hand_is_hidden_before_its_first_read_where_nobody_ran_for_a_minute() -> None:
-    # Given a run that dies over its first read, a minute after the one before, or less
-    for after_ms, hidden in ((QUIET_MS, 1000 * HIDDEN_S), (QUIET_MS - 1, 1_200_000)):
-        bench = Bench(FaultPlan(Fault.CRASHES_BEFORE, of="messages.deliveries"))
-        bench.work([], "push")
-        bench.clock.advance(ms=after_ms)
-        batch = bench.received("push", an_order("1"))
+def test_what_a_long_run_has_in_hand_is_hidden_before_its_first_read() -> None:
+    # Given a run that dies over its first read
+    for long, hidden in ((True, 1000 * HIDDEN_S), (False, 1_200_000)):
+        bench = Bench(FaultPlan(Fault.CRASHES_BEFORE, of="messages.deliveries"), long=long)
+        batch = bench.received("poll", an_order("1"))
         with pytest.raises(Crash):
-            bench.work(batch)
-        [stored] = bench.queues["push"]._stored.values()
+            bench.work(batch, "poll")
+        [stored] = bench.queues["poll"]._stored.values()
         assert stored.visible_at - bench.clock.now() == hidden
+
+
+def too_long(limits: Limits | None = None, longest_ms: int = SHORT_ATTEMPT_MS + 1) -> Following:
+    """What becomes of an order whose attempt may take longer than its run lasts."""
+    return Following(Follow.LATER, 0, terms=Terms(limits=limits or Limits(), longest_ms=longest_ms), long=True)
+
+
+def test_what_may_take_longer_than_a_short_run_goes_to_the_long_ones_at_once() -> None:
+    bench = Bench()
+    bench.outcomes |= dict.fromkeys("123", too_long())
+    orders = [an_order("1", version=None), an_order("2", until=10**15), an_order("3", manual=True)]
+    assert bench.work(bench.received("push", *orders)) == set()
+    # Then it goes by whatever state its delivery has by then, and what is for a hurry or a person's try still is
+    assert bench.queues["poll"].sent == [(each, 0) for each in orders]
+    assert bench.queues["retry"].sent == []
+
+
+def test_what_the_poll_queue_does_not_take_is_looked_at_again() -> None:
+    bench = Bench(FaultPlan(Fault.FAILS, of="poll.send_packed"))
+    bench.outcomes["1"] = too_long()
+    assert len(bench.work(bench.received("push", an_order("1")))) == 1
+    assert bench.waits("push") == UNSURE_WAIT_MS
+
+
+def test_a_retry_waits_where_its_attempt_can_be_made() -> None:
+    for long, queue in ((True, "poll"), (False, "retry")):
+        for source in ("push", "poll", "slow"):
+            bench = Bench(long=source != "push")
+            bench.outcomes["1"] = Following(Follow.LATER, bench.clock.now() + 90_000, answered=False, long=long)
+            bench.work(bench.received(source, an_order("1")), source)
+            assert [(each.key.message_id, delay_s) for each, delay_s in bench.queues[queue].sent[-1:]] == [("1", 90)]
+
+
+@pytest.mark.parametrize("source", ["push", "retry"])
+def test_a_call_for_a_turn_under_terms_that_are_too_long_goes_on_to_the_long_runs(source: str) -> None:
+    # Given a line of a subscriber whose attempts may take longer than a short run lasts, and nobody who works it off
+    bench = Bench()
+    key = DeliveryKey("p", "u", "1", "s")
+    flow = FlowKey.of_subscriber(*an_order("1").addressee, 0)
+    terms = Terms(limits=Limits(rate_per_s=5), longest_ms=SHORT_ATTEMPT_MS + 1)
+    bench.subscribers.take_turn(flow, "before", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
+    bench.subscribers.give_back(flow, "before", mark=0, places=1, called_at=None)
+    bench.subscribers.stand(flow, [bare("1")], bench.clock.now())
+    # When a short run is called for it
+    bench.work(bench.received(source, WorkOrder.calling(key, "orders")), source)
+    # Then it attempts nothing, and calls a long one
+    assert bench.looked_at == []
+    assert [(each.call, delay_s) for each, delay_s in bench.queues["poll"].sent] == [(True, 0)]
+    # And one of those does so
+    other = Bench(long=True)
+    other.subscribers = bench.subscribers
+    other.push._turns._store = bench.subscribers
+    other.work(other.received("poll", WorkOrder.calling(key, "orders")), "poll")
+    assert [each.order.key.message_id for each, _ in other.looked_at] == ["1"]
 
 
 @pytest.mark.parametrize(
     ("source", "left_ms", "receives"),
     [
-        ("push", LONGEST_ATTEMPT_MS, False),
-        ("push", LONGEST_ATTEMPT_MS + 1, True),
+        ("push", SHORT_ATTEMPT_MS, False),
+        ("push", SHORT_ATTEMPT_MS + 1, True),
+        ("poll", LONGEST_ATTEMPT_MS, False),
+        ("poll", LONGEST_ATTEMPT_MS + 1, True),
         ("slow", 2 * LONGEST_ATTEMPT_MS, False),
         ("slow", 2 * LONGEST_ATTEMPT_MS + 1, True),
     ],
 )
 def test_a_run_receives_only_what_it_has_time_for(source: str, left_ms: int, receives: bool) -> None:
-    bench, executor = with_meanwhile(ends_at_look=200)
+    bench, executor = with_meanwhile(ends_at_look=200, long=source != "push")
     bench.remaining_ms = left_ms
     bench.work(bench.received(source, an_order("1")), source)
     assert (executor.receives > 0) is receives

@@ -14,10 +14,11 @@ from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes import FakeWorkQueue, Reply
 
 from pushhub.base.ports import PushRequest
+from pushhub.engine.job import SHORT_ATTEMPT_MS
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.ports import Received
-from pushhub.engine.push import AT_ONCE, FLUSH_SECONDS, LONGEST_ATTEMPT_MS, REFILL_AFTER_MS, Push
+from pushhub.engine.push import AT_ONCE, FLUSH_SECONDS, REFILL_AFTER_MS, Push
 from pushhub.engine.windows import SHARE_OF_A_PROJECT, SLOW_MS
 
 HANGS = "https://hangs.example/in"
@@ -131,7 +132,7 @@ def test_a_run_takes_on_nothing_that_might_outlast_it() -> None:
     world, hung = hung_and_victim()
     post(world, "hung0")
     batch = world.push_queue.receive()
-    left = [LONGEST_ATTEMPT_MS]
+    left = [SHORT_ATTEMPT_MS]
     looked = threading.Event()
 
     def remaining_ms() -> int:

@@ -13,11 +13,11 @@ from tests.fakes import FakeWorkQueue
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine import wake as wake_module
-from pushhub.engine.due_queues import DueQueues
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.schedule import Position, ScheduleEntry
 from pushhub.engine.model.work import WorkOrder
+from pushhub.engine.order_queues import OrderQueues
 from pushhub.engine.wake import Wake
 
 A = "https://a.example/in"
@@ -77,7 +77,13 @@ def test_orders_are_sent_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
         wake = Wake(
             schedule=world.schedule,
             runs=world.ports.shard_runs,
-            queues=DueQueues(retry=queue, poll=world.poll_queue, route=world.route_queue, internal=lambda _: False),
+            queues=OrderQueues(
+                usual=queue,
+                poll=world.poll_queue,
+                route=world.route_queue,
+                internal=lambda _: False,
+                long=lambda _: False,
+            ),
             clock=world.clock,
             telemetry=world.telemetry,
             executor=pool,

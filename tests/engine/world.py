@@ -272,8 +272,9 @@ class World:
         if not batch:
             return False
         try:
-            push = self.hub.engine.route if real is self.route_queue else self.push
-            keep = push.run(batch, source=source, remaining_ms=lambda: ENDLESS_MS)
+            engine = self.hub.engine
+            own = {"route": "route", "slow": "slow", "poll": "poll"}.get(real.name, "push")
+            keep = getattr(engine, own).run(batch, source=source, remaining_ms=lambda: ENDLESS_MS)
         except Crash:
             return True
         for each in batch:

@@ -15,7 +15,6 @@ from tests.fakes.config_store import FakeConfigStore
 from tests.fakes.credentials import FakeVault
 from tests.fakes.descendants import FakeDescendants
 from tests.fakes.faults import Crash, FaultPlan, faulty
-from tests.fakes.hand_notes import FakeHandNotes
 from tests.fakes.hub import FakeHubLog, FakeHubSettings
 from tests.fakes.message_store import FakeMessageStore
 from tests.fakes.notification_stores import (
@@ -174,7 +173,6 @@ class FakePorts:
         self.errors_queue = FakeWorkQueue(self.clock, name="errors", max_receive_count=100)
         self.poll_queue = FakeWorkQueue(self.clock, name="poll", max_receive_count=100)
         self.route_queue = FakeWorkQueue(self.clock, name="route", max_receive_count=100)
-        self.hand_notes = FakeHandNotes()
         self.put_aside: list[str] = []
         self.set_aside: Callable[[str], None] = self.put_aside.append
         self.set_aside_queues: tuple[str, ...] = ("https://sqs/hub-PushDeadLetters", "https://sqs/hub-DispatchFailures")

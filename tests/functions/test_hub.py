@@ -62,9 +62,9 @@ def test_a_hub_message_through_all_functions_each_allowed_what_it_does(functions
         message = {"message": "order:new", "payload": {"number": "R1", "text": "L" * 20_000}}
         run_and_check(functions, "ingest", request(token, "POST", "/messages", message))
         seen: set[str] = set()
-        for queue in ("ROUTE_QUEUE_URL", "PUSH_QUEUE_URL"):
+        for name, queue in (("push", "ROUTE_QUEUE_URL"), ("poll", "POLL_QUEUE_URL")):
             run_and_check(functions, "dispatch", new_messages(functions, seen))
-            run_and_check(functions, "push", functions.sqs_event(queue))
+            run_and_check(functions, name, functions.sqs_event(queue))
         # Started now, so that its sender uses the true time.
         functions.handlers["poll"] = functions.start("poll")
         turn_clock(seconds=3)
@@ -110,9 +110,9 @@ def test_a_failure_a_person_and_a_large_page_of_html(functions: Functions, act: 
         run_and_check(functions, "control", request(token, "POST", "/mappings", {"mapping": mapping}))
         called(functions, token, "POST", "/messages", {"message": "a:b", "payload": {"text": "LL"}})
         seen: set[str] = set()
-        for queue in ("ROUTE_QUEUE_URL", "PUSH_QUEUE_URL"):
+        for name, queue in (("push", "ROUTE_QUEUE_URL"), ("poll", "POLL_QUEUE_URL")):
             run_and_check(functions, "dispatch", new_messages(functions, seen))
-            run_and_check(functions, "push", functions.sqs_event(queue))
+            run_and_check(functions, name, functions.sqs_event(queue))
         [row] = called(functions, token, "GET", "/queues/accepted.json")
         assert row["state"] == "failing"
         run_and_check(functions, "control", request(token, "PUT", f"/messages/{row['id']}", {act: True}))

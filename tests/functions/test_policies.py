@@ -289,10 +289,10 @@ def test_push_may_move_what_would_hold_up_others_to_the_slow_lane(
     a_push_queue(sink.url)
     post(b"1", b"2")
     functions.invoke("dispatch", functions.stream_event())
-    # When one is moved to the slow lane, then push has the right to do so, and delivers it from there
+    # When one is moved to the slow lane, then push has the right to do so, and poll to deliver it from there
     run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
     assert len(sink.received) == 1
-    run_and_check(functions, "push", functions.sqs_event("SLOW_QUEUE_URL"))
+    run_and_check(functions, "poll", functions.sqs_event("SLOW_QUEUE_URL"))
     assert sorted(body for _, body in sink.received) == [b"1", b"2"]
 
 

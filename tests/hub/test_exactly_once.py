@@ -150,7 +150,7 @@ def test_orders_that_sqs_delivers_again_at_any_time_change_nothing(copies: list[
     world, _ = play(FaultPlan())
     asked = len(world.asked)
     for url in copies:
-        world.push.run([received(world, url)], source=world.push_queue, remaining_ms=lambda: 10**9)
+        world.hub.engine.poll.run([received(world, url)], source=world.poll_queue, remaining_ms=lambda: 10**9)
         world.run(seconds=100)
     everything_happened_once(world, "duplicates afterwards")
     assert len(world.asked) == asked
@@ -168,7 +168,7 @@ def test_two_functions_with_the_same_order_at_the_same_time_agree_on_one_answer(
         mine = count
         if mine == 1:
             # When the same order is processed again while the first request is in progress
-            world.push.run([received(world, URL)], source=world.push_queue, remaining_ms=lambda: 10**9)
+            world.hub.engine.poll.run([received(world, URL)], source=world.poll_queue, remaining_ms=lambda: 10**9)
         if answer == 500:
             notes = {"notifications": [{"level": "error", "subject": "No", "description": str(mine)}]}
             return Reply(status_code=500, body=json.dumps(notes).encode())

@@ -4,7 +4,9 @@ time; judged by the receiver's own log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, pairwise, product
 from random import Random
@@ -13,6 +15,8 @@ from unittest.mock import patch
 
 import pytest
 from simulation.flow import Bench
+from simulation.functions import Environment
+from simulation.ids import ids_in
 from simulation.scheduler import SECOND
 from simulation.weather import Kind
 
@@ -255,13 +259,16 @@ def test_a_slow_subscriber_makes_room_for_those_of_another_project_in_the_same_r
     assert all(bench.receiver.at_once(at) <= SLOW_OF_A_PROJECT for at in later)
 
 
-# Runs of push last seven minutes, those of the slow lane four.
+# Runs of push last less than two minutes, those of the slow lane and of what takes long seven.
 PASSED_ON = [
     # A rate, and answers that take several times as long as the time between two requests
     (Limits(rate_per_s=2), 3_000, 10, 480),
     # A slow one, with all the places that it may earn; and one whose answers take longer than a turn lasts by itself
     (None, 6_000, 10, 300),
     (None, 25_000, 60, 330),
+    # A number of places; and a rate of one that may take longer than a run of push lasts
+    (Limits(concurrency=3), 2_000, 10, 100),
+    (Limits(rate_per_s=2), 3_000, 100, 300),
 ]
 
 
@@ -275,12 +282,39 @@ def test_nothing_is_posted_twice_when_a_run_ends_and_another_takes_the_turn(
         bench.post(3 * seconds)
         bench.goes_on(seconds)
     receiver = bench.receiver
-    assert len(receiver.environments) > 1
+    # (the next run may have the same environment, but none lasts for all that time)
+    assert len(receiver.environments) > 1 or receiver.begun[-1] - receiver.begun[0] > 0.95 * seconds * SECOND
     assert len({*receiver.ids}) == len(receiver.ids)
-    if limits is None:
+    if limits is None or limits.rate_per_s is None:
         assert receiver.most_at_once <= SLOW_ALONE
     else:
-        assert out_of_rate(bench, limits.rate_per_s or 0, WINDOW_S) == []
+        assert out_of_rate(bench, limits.rate_per_s, WINDOW_S) == []
+
+
+@pytest.mark.parametrize("limits", [None, Limits(rate_per_s=5), Limits(concurrency=3)])
+def test_a_time_limit_may_be_raised_beyond_what_push_can_wait_and_lowered_while_messages_wait(
+    limits: Limits | None,
+) -> None:
+    # Given a subscriber with messages waiting all the time, whose time limit is raised, and lowered again
+    bench = Bench("time limit/1", limits=limits, takes_ms=lambda _: 400, runs=10)
+    made_by: list[set[str]] = []
+    rate = (limits.rate_per_s if limits else None) or 7
+    with bench.running():
+        for second in range(120):
+            bench.post(round(rate), after=second)
+        for timeout_s in (10, 100, 10):
+            bench.limit(limits, timeout_s=timeout_s)
+            # (a change is in force after two seconds, and what was begun before is over after some more)
+            bench.goes_on(10)
+            bench.receiver.environments.clear()
+            bench.goes_on(30)
+            made_by.append({each.partition("-")[0] for each in bench.receiver.environments})
+        bench.goes_on(90)
+    receiver = bench.receiver
+    # Then each is sent once, push makes none of those attempts that might outlast it, and nobody was idle
+    assert len(receiver.ids) == len({*receiver.ids}) == 120 * round(rate)
+    assert made_by[:2] == [{"push"}, {"poll"}]
+    assert bench.broken == set()
 
 
 def test_a_turn_that_leaves_its_attempts_to_the_next_would_be_seen() -> None:
@@ -378,54 +412,65 @@ def test_a_turn_for_which_nobody_is_called_would_be_seen() -> None:
     assert bench.broken == {"slower than its rate", "nobody went on"}
 
 
-def test_what_a_run_had_in_hand_that_died_at_once_is_tried_again_within_two_minutes() -> None:
-    # Given single messages to a prompt subscriber, and runs of push that are killed in their first calls
-    bench = Bench("dies/1", runs=5)
-    seconds = 300
-    with bench.running():
-        start = bench.account.scheduler.now
-        bench.kills("push", seconds=seconds - 60, rate=0.05)
-        for second in range(seconds):
-            bench.post(1, after=second)
-        bench.goes_on(seconds + 130)
-    assert bench.account.weather.struck["crash"] > 20
-    # Then, as further runs are made there, none waits until its queue shows it by itself, after seven minutes
-    arrived: dict[str, int] = {}
-    for message_id, at in zip(bench.receiver.ids, bench.receiver.begun, strict=True):
-        arrived.setdefault(message_id, at)
-    assert len(arrived) == seconds
-    late = [arrived[each] - start - second * SECOND for second, each in enumerate(sorted(arrived))]
-    # (it is hidden for a minute; one of them dies twice, and an environment takes some seconds to start)
-    assert max(late) <= 2 * (60 + 5) * SECOND
+@contextmanager
+def deaths() -> Iterator[Counter[str]]:
+    """How many runs have died, by the messages that they had in hand."""
+    died, real = Counter[str](), Environment.die
+
+    def die(environment: Environment) -> None:
+        died.update(ids_in(str(environment.work)) if environment.alive else ())
+        real(environment)
+
+    with patch.object(Environment, "die", die):
+        yield died
 
 
-def test_what_a_run_had_in_hand_that_died_at_once_comes_back_where_nobody_runs_after_it() -> None:
-    # Given a message now and then, with runs of push that are killed in their first calls, and nothing after the last
-    bench = Bench("dies/alone/2", runs=5)
-    apart, messages = 100, 12
-    lines: list[tuple[int, str]] = []
-    bench.account.scheduler.lines = lines
-    with bench.running():
+@pytest.mark.parametrize(("apart", "messages"), [(1, 240), (100, 12)])
+def test_what_a_run_had_in_hand_that_died_is_tried_again_within_two_minutes(apart: int, messages: int) -> None:
+    # Given messages to a prompt subscriber, each second or now and then, and nothing after the last; and runs of push
+    # that are killed in any of their calls
+    bench = Bench(f"dies/{apart}/3", runs=5)
+    with bench.running(), deaths() as died:
         start = bench.account.scheduler.now
-        bench.kills("push", seconds=apart * messages, rate=0.1)
+        bench.kills("push", seconds=apart * messages, rate=0.2)
         for number in range(messages):
             bench.post(1, after=apart * number)
         bench.goes_on(apart * messages + 600)
-    kills = sorted(chain.from_iterable(bench.account.troubles.values()))
-    # (what dies over the very request that hides its message has hidden nothing, and comes back after 7.5 minutes)
-    in_vain = [at for at, line in lines if "dies before change_message_visibility" in line]
     arrived: dict[str, int] = {}
     for message_id, at in zip(bench.receiver.ids, bench.receiver.begun, strict=True):
         arrived.setdefault(message_id, at)
     assert len(arrived) == messages
-    # Then each is tried again within two minutes of each kill
-    looked_at = 0
+    assert died.total() >= 3
+    # Then each is tried again within two minutes of each kill (an environment takes some seconds to start)
     for number, message_id in enumerate(sorted(arrived)):
-        posted, at = start + apart * number * SECOND, arrived[message_id]
-        if any(posted <= each <= at for each in in_vain):
-            continue
-        died = sum(posted <= each <= at for each in kills)
-        looked_at += died
-        # (an environment takes some seconds to start)
-        assert at - posted <= (10 + 120 * died) * SECOND
-    assert looked_at >= 3
+        late = arrived[message_id] - start - apart * number * SECOND
+        assert late <= (10 + 120 * died[message_id]) * SECOND
+
+
+def test_what_a_long_run_had_in_hand_that_died_is_tried_again_within_two_minutes_once_it_was_hidden() -> None:
+    # Given a subscriber that may take longer than a run of push lasts, and runs of poll that are killed
+    bench = Bench("dies/long", runs=5, timeout_s=170, takes_ms=lambda _: 3_000)
+    lines: list[tuple[int, str]] = []
+    bench.account.scheduler.lines = lines
+    apart, messages = 5, 60
+    with bench.running(), deaths() as died:
+        start = bench.account.scheduler.now
+        bench.kills("poll", seconds=apart * messages, rate=0.05)
+        for number in range(messages):
+            bench.post(1, after=apart * number)
+        bench.goes_on(apart * messages + 900)
+    # (what dies over the very call that hides it comes back after 7.5 minutes)
+    unseen = sum("dies before change_message_visibility" in line for _, line in lines)
+    arrived: dict[str, int] = {}
+    for message_id, at in zip(bench.receiver.ids, bench.receiver.begun, strict=True):
+        arrived.setdefault(message_id, at)
+    # Then poll has made all attempts
+    assert len(arrived) == messages
+    assert {each.partition("-")[0] for each in bench.receiver.environments} == {"poll"}
+    late = [
+        message_id
+        for number, message_id in enumerate(sorted(arrived))
+        if arrived[message_id] - start - apart * number * SECOND > (10 + 120 * died[message_id]) * SECOND
+    ]
+    assert died.total() >= 3
+    assert len(late) <= unseen

@@ -67,7 +67,10 @@ def test_every_filter_of_the_stack_can_be_tried_on_every_record(event: str, kind
 
 @pytest.mark.parametrize(
     ("function", "operation", "in_hand"),
-    [("push", "receive_message", True), ("push", "query", True), ("push", "get_item", False), ("wake", "query", False)],
+    [
+        *(("push", "receive_message", True), ("push", "query", True), ("push", "get_item", False)),
+        *(("poll", "receive_message", True), ("wake", "query", False)),
+    ],
 )
 def test_a_run_of_push_has_in_hand_what_it_received_or_read_from_a_line(
     function: str, operation: str, in_hand: bool
@@ -78,7 +81,7 @@ def test_a_run_of_push_has_in_hand_what_it_received_or_read_from_a_line(
     weather = SimpleNamespace(worst=lambda *_: 0, strikes=lambda *_: False, over=0)
     random = SimpleNamespace(randrange=lambda *_: 0)
     account: Any = SimpleNamespace(seed="s", scheduler=scheduler, weather=weather, random=random, calls=0)
-    settings: Any = SimpleNamespace(name=function)
+    settings: Any = SimpleNamespace(name=function, timeout_s=60)
     environment = Environment(account, settings, 1)
     # When it is answered with an order
     environment.call("a service", operation, lambda: {"Messages": [message_id]}, {})

@@ -159,7 +159,7 @@ async def play(own: RunningStack) -> Seeded:
             assert await tries(hub, "shop", ids["push"]) == {"copies": 0, "closed": 0}
             assert (await run("push-sqs-first-attempts"))[0] == nothing_failed
             assert await tries(hub, "shop", ids["push"]) == {"copies": 1, "closed": 1}
-            assert (await run("push-sqs-slow"))[0] == nothing_failed
+            assert (await run("poll-sqs-slow"))[0] == nothing_failed
             assert await tries(hub, "shop", ids["slow"]) == {"copies": 1, "closed": 1}
             assert await routed(own, work) == "incoming"
             assert (await run("push-sqs-routing"))[0] == nothing_failed

@@ -9,6 +9,7 @@ import pytest
 from local.deployer import WEBSOCKET_API
 from tests.template.cloudformation import ROOT, Resource, called_by, deployed, of_type, parameter, resources, source
 
+from pushhub.engine.job import LONGEST_ATTEMPT_MS, SHORT_ATTEMPT_MS
 from pushhub.runtime.hub import settings_of
 
 FUNCTIONS = {name: each for name, each in source()["Resources"].items() if each["Type"] == "AWS::Serverless::Function"}
@@ -74,7 +75,14 @@ def test_runtime_architecture_and_layer_are_common(name: str) -> None:
 
 
 def test_timeouts_fit_what_waits_for_them() -> None:
-    assert MADE["PushFunction"]["Timeout"] > LONGEST_ENDPOINT_S
+    # An attempt takes up to half of a run, so that it may take up further orders before.
+    assert MADE["PushFunction"]["Timeout"] * 1000 < 2 * SHORT_ATTEMPT_MS
+    assert MADE["PushFunction"]["Timeout"] * 1000 > 1.5 * SHORT_ATTEMPT_MS
+    assert MADE["PollFunction"]["Timeout"] > 2 * LONGEST_ENDPOINT_S
+    assert LONGEST_ATTEMPT_MS == LONGEST_ENDPOINT_S * 1000 + 10_000
+    # What a dead run of push had is shown again within two minutes, whenever it died.
+    for queue in ("Push", "Retry", "Route"):
+        assert of_type("AWS::SQS::Queue")[f"{queue}Queue"]["VisibilityTimeout"] < 120
     for name, each in of_type("AWS::ApiGatewayV2::Integration").items():
         assert MADE[called_by(name)]["Timeout"] * 1000 < each["TimeoutInMillis"]
         # WebSocket APIs know no payload format.

@@ -17,16 +17,18 @@ from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.circuits import Gate
 from pushhub.engine.job import (
-    DEADLINE_MARGIN_MS,
     EARLY_MS,
+    SHORT_ATTEMPT_MS,
     Follow,
     Following,
     Job,
     MayAsk,
     after_the_other,
+    longest_ms,
     look_again,
     terms_of,
     when_settled,
+    would_outlast,
 )
 from pushhub.engine.model.answer_rules import Stops
 from pushhub.engine.model.backoff import MAX_DELAY_MS, RetryPolicy
@@ -173,7 +175,7 @@ class Deliver:
         Args:
             received: The order.
             stored: The delivery as stored; None before its first attempt.
-            remaining_ms: Milliseconds the invocation has left; no attempt begins that could take longer.
+            remaining_ms: Milliseconds that an attempt may take here; none begins that could take longer.
             terms: The terms under which it is the order's turn; None when it has not waited for that.
             may_ask: Whether the turn lets a request be made at a time, epoch milliseconds.
 
@@ -238,6 +240,9 @@ class Deliver:
         """Attempt as long as something is due: a unicast round asks one subscriber after another without a pause."""
         before = delivery
         following, delivery, terms = self._until_it_waits(job, delivery, remaining_ms)
+        subscriber = job.push.subscriber(delivery.target)
+        if subscriber is not None and longest_ms(subscriber) > SHORT_ATTEMPT_MS:
+            following = replace(following, long=True)
         if delivery.attempts == before.attempts or delivery.last is None:
             return following
         answered = delivery.last.verdict is not Verdict.FAILED
@@ -262,8 +267,8 @@ class Deliver:
                 if changed:
                     return changed, delivery, terms
                 continue
-            if remaining_ms() < subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS:
-                return look_again(delivery, self._clock.now()), delivery, terms
+            if remaining_ms() < longest_ms(subscriber):
+                return would_outlast(subscriber, delivery, self._clock.now()), delivery, terms
             if terms is not None:
                 # A turn is for one attempt.
                 return look_again(delivery, self._clock.now()), delivery, terms

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
@@ -12,11 +12,12 @@ from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import opening, schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.work import WorkOrder
+    from pushhub.engine.order_queues import OrderQueues
     from pushhub.engine.ports import Deliveries, TotalStore, WorkQueue
 
 ORDERS_BYTES = 16_000_000
@@ -29,15 +30,33 @@ _ORDER_BYTES = 600
 """Size of an order without body and headers."""
 
 
+@dataclass
+class _Orders:
+    """Orders to be sent.
+
+    Attributes:
+        packed: Those that may share SQS messages, by queue and delay in seconds.
+        later: The others, with their delays, by queue.
+    """
+
+    packed: defaultdict[tuple[WorkQueue, int], list[WorkOrder]] = field(default_factory=lambda: defaultdict(list))
+    later: defaultdict[WorkQueue, list[tuple[WorkOrder, int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def send(self) -> None:
+        """Send them."""
+        for (queue, delay_s), orders in self.packed.items():
+            queue.send_packed(orders, delay_s)
+        for queue, delayed in self.later.items():
+            queue.send(delayed)
+
+
 class Dispatch:
     """Queues the deliveries of messages that have just been stored.
 
     Args:
         totals: Counts messages per queue.
         deliveries: Schedules deliveries that are due later than a queue can delay.
-        push_queue: For first attempts.
-        route_queue: For work the hub does itself, so that it never queues behind attempts that wait for an answer.
-        internal: Whether the hub itself handles the messages of a queue, by queue name.
+        queues: Which queue each first order goes to.
         telemetry: Metrics.
     """
 
@@ -46,17 +65,13 @@ class Dispatch:
         *,
         totals: TotalStore,
         deliveries: Deliveries,
-        push_queue: WorkQueue,
-        route_queue: WorkQueue,
-        internal: Callable[[str], bool],
+        queues: OrderQueues,
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
         self._totals = totals
         self._deliveries = deliveries
-        self._push_queue = push_queue
-        self._route_queue = route_queue
-        self._internal = internal
+        self._queues = queues
         self._clock = clock
         self._telemetry = telemetry
 
@@ -67,47 +82,26 @@ class Dispatch:
             Unavailable: Something could not be queued; the whole batch must be retried.
         """
         now = self._clock.now()
-        at_once: list[WorkOrder] = []
-        to_route: list[WorkOrder] = []
-        later: list[tuple[WorkOrder, int]] = []
-        again: dict[int, list[WorkOrder]] = {}
+        orders = _Orders()
         size = 0
         for message in batch:
             for subscriber_id in message.delivery_subscribers:
                 if message.due_at - now > MAX_DELAY_MS:
                     self._schedule(message, subscriber_id)
                     continue
-                order = first_order(message, subscriber_id)
-                if self._internal(message.queue):
-                    to_route.append(order)
-                elif order.second and message.eager is not None:
-                    again.setdefault(message.eager.again_s, []).append(order)
-                elif message.due_at > now:
-                    later.append((order, -(-(message.due_at - now) // 1000)))
+                order, queue = first_order(message, subscriber_id), self._queues.of(message.queue)
+                if order.second and message.eager is not None:
+                    orders.packed[queue, message.eager.again_s].append(order)
+                elif message.due_at > now and queue is not self._queues.route:
+                    orders.later[queue].append((order, -(-(message.due_at - now) // 1000)))
                 else:
-                    at_once.append(order)
+                    orders.packed[queue, 0].append(order)
                 size += _size(message)
                 if size >= ORDERS_BYTES:
-                    self._send(at_once, to_route, later, again)
-                    at_once, to_route, later, again, size = [], [], [], {}, 0
-        self._send(at_once, to_route, later, again)
+                    orders.send()
+                    orders, size = _Orders(), 0
+        orders.send()
         self._count(batch)
-
-    def _send(
-        self,
-        at_once: Sequence[WorkOrder],
-        to_route: Sequence[WorkOrder],
-        later: Sequence[tuple[WorkOrder, int]],
-        again: Mapping[int, Sequence[WorkOrder]],
-    ) -> None:
-        if to_route:
-            self._route_queue.send_packed(to_route)
-        if at_once:
-            self._push_queue.send_packed(at_once)
-        if later:
-            self._push_queue.send(later)
-        for delay_s, orders in again.items():
-            self._push_queue.send_packed(orders, delay_s)
 
     def _schedule(self, message: Message, subscriber_id: str) -> None:
         first = replace(schedule(opening(message, subscriber_id)), changed_at=self._clock.now(), version=1)

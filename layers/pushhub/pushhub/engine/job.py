@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.delivery import Delivery, DeliveryState
-from pushhub.engine.model.flow import Terms
+from pushhub.engine.model.flow import Limits, Terms
 
 if TYPE_CHECKING:
     from pushhub.engine.model.message import Message
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 DEADLINE_MARGIN_MS = 5_000
 """Time kept free at the end of an invocation for writing outcomes and arranging what comes next."""
 
+
+SHORT_ATTEMPT_MS = 45_000
+"""An attempt that may take longer, with that margin, is made by a run that lasts for minutes, of the poll queue or the
+slow lane, and never by one of push: those end after 85 s, so that their queues show what they had in hand within two
+minutes if they die, and half of that time is left in which they may take up further orders. So a subscriber with a
+time limit of up to 40 s is push's.
+"""
+
+LONGEST_ATTEMPT_MS = 190_000
+"""Maximum duration of an attempt and its follow-up: an endpoint of the hub protocol has three minutes to answer."""
 
 EARLY_MS = 5_000
 """An order that comes so much before its delivery is due is not the one that will be on time."""
@@ -55,13 +65,16 @@ class Following:
         follow: What.
         due_at: When, epoch milliseconds; with ``LATER`` and ``POLL`` only.
         answered: Whether the subscriber answered the last request and did not refuse it; None when none was made.
-        terms: The terms that the subscriber's limits ask for; None when it has none, or was not looked at.
+        terms: The terms that the subscriber's limits ask for; None when it has none, or was not looked at. Where no
+            attempt was begun because the run may end before it, how long it may take, with limits or without.
+        long: Whether the next attempt may take longer than :data:`SHORT_ATTEMPT_MS`; with ``LATER`` only.
     """
 
     follow: Follow
     due_at: int = 0
     answered: bool | None = None
     terms: Terms | None = None
+    long: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +125,22 @@ class Job:
         )
 
 
+def longest_ms(subscriber: Subscriber) -> int:
+    """How long an attempt may take, including its follow-up."""
+    return subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS
+
+
+def would_outlast(subscriber: Subscriber, delivery: Delivery, now: int) -> Following:
+    """What comes next for an attempt that was not begun because it may take longer than its run lasts."""
+    terms = Terms(limits=subscriber.limits or Limits(), longest_ms=longest_ms(subscriber))
+    return replace(look_again(delivery, now), terms=terms)
+
+
 def terms_of(subscriber: Subscriber, delivery: Delivery) -> Terms | None:
     """What a subscriber's limits ask for; a unicast delivery goes to whom it can."""
     if subscriber.limits is None or delivery.subscriber_id == "*":
         return None
-    return Terms(limits=subscriber.limits, longest_ms=subscriber.timeout_s * 1000 + DEADLINE_MARGIN_MS)
+    return Terms(limits=subscriber.limits, longest_ms=longest_ms(subscriber))
 
 
 def look_again(delivery: Delivery, at: int) -> Following:
@@ -131,8 +155,8 @@ def after_the_other(job: Job, delivery: Delivery) -> Following:
     moment each time, and each make every try. The one behind is kept, as the other may be the one that gets lost.
     """
     subscriber = job.push.subscriber(delivery.target)
-    longest_ms = subscriber.timeout_s * 1000 if subscriber else 0
-    return look_again(delivery, (delivery.wakes_at or 0) + longest_ms + DEADLINE_MARGIN_MS)
+    over_ms = longest_ms(subscriber) if subscriber else DEADLINE_MARGIN_MS
+    return look_again(delivery, (delivery.wakes_at or 0) + over_ms)
 
 
 def when_settled(delivery: Delivery) -> Following:

@@ -129,6 +129,8 @@ class Protocol:
         queue_source: Looks up its internal queues.
         internal: Whether the hub itself handles the messages of a queue (by name), without waiting for an external
             answer.
+        long: Whether attempts of a queue's deliveries (by name) may take long, so that they go at once to where such
+            are made; the time limits of its subscribers decide in the end.
         uncounted: Whether what happens in a queue (by name) is left out of the statistics of its project.
         watchers: Told of each delivery of its internal queues when it is stored.
         subscriber_events: Told about the subscribers of its internal queues.
@@ -148,6 +150,7 @@ class Protocol:
     targets: Sequence[TargetOffer] = ()
     queue_source: Callable[[], AttemptQueues] | None = None
     internal: Callable[[str], bool] = lambda _: False
+    long: Callable[[str], bool] = lambda _: False
     uncounted: Callable[[str], bool] = lambda _: False
     watchers: Sequence[Callable[[], Watcher]] = ()
     subscriber_events: Callable[[], SubscriberEvents] | None = None

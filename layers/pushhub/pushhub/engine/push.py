@@ -8,6 +8,10 @@ processes further orders itself, as long as they cannot outlast it. And no subsc
 have earned (:mod:`pushhub.engine.windows`). Slow first attempts and retries move to the slow lane, a separate queue
 with its own runs (:mod:`pushhub.engine.slow_lane`), before anything is read for them.
 
+Runs are short or long. A short one is over soon, so that its queue can show what it had in hand soon if it dies. What
+may take longer than :data:`~pushhub.engine.job.SHORT_ATTEMPT_MS` is never begun there: its order moves to the poll
+queue, whose runs are long, as are those of the slow lane (decision 0156).
+
 Orders for subscribers with limits, and all in the slow lane, wait for their turn (:mod:`pushhub.engine.turns`).
 """
 
@@ -16,13 +20,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.faults import described
 from pushhub.engine.finished import Finished
-from pushhub.engine.in_hand import QUIET_MS, Hands, InHand
-from pushhub.engine.job import Follow, Following, MayAsk
+from pushhub.engine.in_hand import PROMPT_MS, InHand
+from pushhub.engine.job import SHORT_ATTEMPT_MS, Follow, Following, MayAsk
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 from pushhub.engine.model.eager import FRESH_MS, GOOD_FOR_MS
 from pushhub.engine.model.flow import Limits, Terms
@@ -49,8 +54,8 @@ Doubled with each receive up to two minutes only, as an order is received again 
 FRESH_AFTER_RECEIVES = 10
 """Number of receives after which a waiting order is moved to a new SQS message.
 
-A queue gives up a message after 100 receives (as a guard against poison), and some waits are short and frequent:
-a poll each second, retries without end.
+A queue gives up a message after 100 receives or more (as a guard against poison), and some waits are short and
+frequent: a poll each second, retries without end.
 """
 
 FRESH_AFTER_MS = 4 * 86_400_000
@@ -87,9 +92,6 @@ WAITING = 1_000
 have not earned more attempts yet. Such a receive does not wait.
 """
 
-LONGEST_ATTEMPT_MS = 190_000
-"""Maximum duration of an attempt and its follow-up: an endpoint of the hub protocol has three minutes to answer."""
-
 ASIDE_MS, MOST_ASIDE_MS = 15_000, 60_000
 """How soon an order for a slow subscriber is retried where there is no slow lane; doubled with each receive up to a
 minute only, as an order is received again for each of its retries, too.
@@ -97,9 +99,6 @@ minute only, as an order is received again for each of its retries, too.
 
 MANUAL_ASIDE_MS = 5_000
 """How soon the order for a manual try is looked at again that comes while its delivery is attempted."""
-
-FREE = Terms(limits=Limits(), longest_ms=LONGEST_ATTEMPT_MS)
-"""The terms of a subscriber without limits in the slow lane."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +191,7 @@ class NextQueues:
 
     Attributes:
         retry: Where deliveries wait for their next try.
-        poll: Where deliveries wait for their next poll (hub protocol).
+        poll: Where deliveries wait for their next poll (hub protocol), or for an attempt that may take long.
         errors: Where exhausted deliveries go.
         slow_lane: Where orders for slow subscribers go; None leaves them in the queue they came from.
     """
@@ -211,8 +210,9 @@ class Push:
         deliver: Works on one delivery.
         queues: Where orders go on to.
         turns: The turns at subscribers with limits, and slow ones.
-        hands: What runs here have in hand.
         executor: Runs the deliveries of a batch in parallel; has more than :data:`AT_ONCE` threads.
+        longest_ms: How long an attempt of its runs may take, including its follow-up. Runs are long if that is more
+            than :data:`~pushhub.engine.job.SHORT_ATTEMPT_MS`.
     """
 
     def __init__(
@@ -222,22 +222,22 @@ class Push:
         deliver: Deliver,
         queues: NextQueues,
         turns: Turns,
-        hands: Hands,
         clock: Clock,
         telemetry: Telemetry,
         executor: Executor,
+        longest_ms: int,
     ) -> None:
         self._messages = messages
         self._deliver = deliver
         self._queues = queues
         self._slow_lane = queues.slow_lane
         self._turns = turns
-        self._hands = hands
         self._clock = clock
         self._telemetry = telemetry
         self._executor = executor
+        self._longest_ms = longest_ms
+        self._free = Terms(limits=Limits(), longest_ms=longest_ms)
         self._windows = Windows()
-        self._ran_at = 0
 
     def run(self, batch: Sequence[Received], *, source: WorkQueue, remaining_ms: Callable[[], int]) -> set[str]:
         """Work on a batch.
@@ -255,12 +255,11 @@ class Push:
             slow=self._slow_lane.queue if self._slow_lane else None,
             remaining_ms=remaining_ms,
             given=frozenset(each.sqs_id for each in batch),
-            in_hand=self._hands.of(source, quiet=self._clock.now() - self._ran_at >= QUIET_MS),
+            # The queue of a long run would hide what it had in hand for minutes if it died.
+            in_hand=InHand(source, self._clock, first_ms=0 if self._is_long else PROMPT_MS),
         )
         run.in_hand.take(batch)
         self._keep_hidden(run)
-        # Now that it would be known what this run had, if it died over it.
-        self._hands.show_again()
         self._windows.start_over()
         self._turns.start_over()
         self._take(run, batch)
@@ -270,9 +269,12 @@ class Push:
             self._begin(run)
             self._refill(run)
             self._finish(run)
-        run.in_hand.end()
-        self._ran_at = self._clock.now()
         return run.keep & run.given
+
+    @property
+    def _is_long(self) -> bool:
+        """Whether its runs last for minutes."""
+        return self._longest_ms > SHORT_ATTEMPT_MS
 
     def _take(self, run: _Run, batch: Sequence[Received]) -> None:
         """Add orders to a run. A delivery that the run is already handling is not attempted a second time; one further
@@ -283,6 +285,7 @@ class Push:
         """
         if self._slow_lane is not None and run.hurried:
             self._slow_lane.refresh(len(batch))
+        if self._slow_lane is not None and run.hurried and not self._is_long:
             now = self._clock.now()
             hold_up = [self._holds_up(each.order, now) for each in batch]
             self._to_slow_lane(run, [each for each, slow in zip(batch, hold_up, strict=True) if slow])
@@ -412,7 +415,8 @@ class Push:
         """Whether a subscriber is slow and may not be asked now, where it has no slow lane."""
         if not self._windows.slow(key, now):
             return False
-        return run.remaining_ms() < 2 * LONGEST_ATTEMPT_MS or not self._windows.admits(key, now)
+        attempts = 2 if self._is_long else 1
+        return run.remaining_ms() < attempts * self._longest_ms or not self._windows.admits(key, now)
 
     def _has_room(
         self, run: _Run, key: Key, now: int, *, several: bool, in_turn: bool = False, alone: bool = False
@@ -431,9 +435,18 @@ class Push:
         self._windows.begin(key, now)
         terms = turn.terms if turn else None
         may_ask = turn.pace.asks if turn else None
-        attempt = self._executor.submit(self._carry_on, received, stored, run.remaining_ms, terms, may_ask)
+        may_take_ms = partial(self._may_take_ms, run)
+        attempt = self._executor.submit(self._carry_on, received, stored, may_take_ms, terms, may_ask)
         run.running[attempt] = _Running(received, stored, key, now, turn)
         run.finished.expect(attempt)
+
+    def _may_take_ms(self, run: _Run) -> int:
+        """How long an attempt that begins now may take."""
+        return min(run.remaining_ms(), self._longest_ms)
+
+    def _is_over_for(self, run: _Run, terms: Terms) -> bool:
+        """Whether a run begins no attempts under some terms: it may end before them, or is too short for any."""
+        return run.remaining_ms() <= terms.longest_ms or terms.longest_ms > self._longest_ms
 
     def _holds_up(self, order: WorkOrder, now: int) -> bool:
         key = _window_key(order)
@@ -444,7 +457,7 @@ class Push:
 
     def _needed(self, run: _Run, key: Key, *, polled: bool) -> Terms | None:
         """The terms of a subscriber whose orders wait for their turn."""
-        return self._turns.terms(key) or (FREE if run.is_slow_lane and not polled else None)
+        return self._turns.terms(key) or (self._free if run.is_slow_lane and not polled else None)
 
     def _waits_in_turn(self, run: _Run, received: Received, stored: Delivery | None, terms: Terms) -> bool:
         """Whether an order waits in this run, rather than in line, because the run has the turn."""
@@ -472,7 +485,7 @@ class Push:
         if turn is not None and not turn.has_enough:
             return turn
         part = self._turns.free_part(key, terms)
-        if part is None or run.remaining_ms() <= terms.longest_ms:
+        if part is None or self._is_over_for(run, terms):
             return turn
         return self._take_turn(received.order, key, terms, part) or turn
 
@@ -531,7 +544,7 @@ class Push:
             run.keep |= self._wait([(each, self._unsure(each)) for each in orders], run.source)
             return
         for part in free:
-            if turn := self._take_turn(first, key, self._needed(run, key, polled=False) or FREE, part):
+            if turn := self._take_turn(first, key, self._needed(run, key, polled=False) or self._free, part):
                 turn.lined, turn.looks_at = True, 0
 
     def _leave(self, run: _Run, orders: Sequence[Received]) -> None:
@@ -547,7 +560,7 @@ class Push:
         key = turn.window
         while turn.waiting and not turn.closing and not turn.astray:
             now = self._clock.now()
-            if run.remaining_ms() <= turn.terms.longest_ms or (run.hurried and self._is_slow(key, now)):
+            if self._is_over_for(run, turn.terms) or (run.hurried and self._is_slow(key, now)):
                 turn.closing = True
             elif turn.unsure:
                 # Without terms it is not attempted, but comes back with those of now.
@@ -572,7 +585,7 @@ class Push:
         """Fetch orders from the lines of the run's turns, and give back those that it does not need any more."""
         for turn in self._turns.here:
             now = self._clock.now()
-            if run.remaining_ms() <= turn.terms.longest_ms:
+            if self._is_over_for(run, turn.terms):
                 turn.closing = True
             if not turn.closing:
                 self._turns.hold(turn)
@@ -666,18 +679,23 @@ class Push:
         """
         self._put_back(run, turn)
         waits = call_ms is not None and bool(turn.lined or turn.in_hand or turn.kept)
-        to = run.slow if run.slow and (run.is_slow_lane or self._is_slow(turn.window, self._clock.now())) else None
+        to = self._queues.poll if turn.terms.longest_ms > SHORT_ATTEMPT_MS else self._queues.retry
+        if run.slow and (run.is_slow_lane or self._is_slow(turn.window, self._clock.now())):
+            to = run.slow
         places = self._windows.places(turn.window, self._clock.now())
         self._windows.met(turn.window)
         again = self._turns.give_back(
             turn,
             places=places,
             call_ms=call_ms if waits else None,
-            to=to or self._queues.retry,
+            to=to,
             under_way=[each.received for each in run.running.values() if each.turn is turn],
         )
         if again:
             self._step_in_again(turn)
+        if turn.terms.longest_ms > self._longest_ms:
+            # Whoever sees its subscriber here may find other terms, and nobody here would learn of them.
+            self._turns.forget(turn.window)
 
     def _put_back(self, run: _Run, turn: Turn) -> None:
         """Orders that wait for a turn stand in line again, or for the first time."""
@@ -721,10 +739,7 @@ class Push:
             return
         # An order received again may be the one that changed its delivery, so from here on it is for the current state.
         bare = [each.order if each.receive_count == 1 else each.order.for_any_state for each in orders]
-        try:
-            run.slow.send_packed(bare)
-        except Unavailable as error:
-            self._call_failed("orders_not_sent", error, orders=len(bare))
+        if not self._packed_off(bare, run.slow):
             run.keep |= self._wait([(each, self._unsure(each)) for each in orders], run.source)
         self._telemetry.count("DeliveriesPutAside", len(bare))
 
@@ -748,7 +763,7 @@ class Push:
         )
         idle = run.hurried and now >= run.looks_at and self._idle(run)
         attempts = 2 if run.is_slow_lane else 1
-        if (waits or idle) and run.remaining_ms() > attempts * LONGEST_ATTEMPT_MS:
+        if (waits or idle) and run.remaining_ms() > attempts * self._longest_ms:
             run.refill = self._executor.submit(run.source.receive, REFILL_WAIT_S if waits else 0)
             run.finished.expect(run.refill)
 
@@ -764,12 +779,14 @@ class Push:
             self._slow_lane.tell(self._windows.newly_slow(now))
         for attempt in [each for each in run.running if each in done]:
             ended, following = run.running.pop(attempt), attempt.result()
-            ends = following.follow is not Follow.TURN
+            # What was begun in a turn here, under terms that are too long now, goes on where the turn goes.
+            outlasts = self._outlasts(following) and bool(self._turns.of(ended.key))
+            ends = following.follow is not Follow.TURN and not outlasts
             self._windows.end(ended.key, ended.begun, now, answered=following.answered is not False if ends else None)
             if ended.turn is not None:
                 ended.turn.pace.end(attempted=following.answered is not None)
             if not ends or following.answered is not None:
-                self._turns.learn(ended.key, None if following.terms == FREE else following.terms)
+                self._turns.learn(ended.key, None if following.terms == self._free else following.terms)
             for turn in self._turns.of(ended.key) if ended.turn is None else ():
                 turn.asking = False
             if not ends:
@@ -781,6 +798,11 @@ class Push:
             run.refill = None
         if run.through and (not done or not run.running or len(run.through) >= FLUSH_COUNT):
             self._flush(run)
+
+    def _outlasts(self, following: Following) -> bool:
+        """Whether an attempt was not begun because it may take longer than any run here lasts."""
+        terms = following.terms
+        return following.answered is None and terms is not None and terms.longest_ms > self._longest_ms
 
     def _flush(self, run: _Run) -> None:
         """Arrange the next step of what the run is through with, and be done with it."""
@@ -891,11 +913,14 @@ class Push:
         kept: list[tuple[Received, int]] = []
         if errors and not self._given_up([each.order for each in errors]):
             kept += [(each, self._unsure(each)) for each in errors]
-        for follow, queue in ((Follow.LATER, self._queues.retry), (Follow.POLL, self._queues.poll)):
-            waits = [(received, following.due_at) for received, following in through if following.follow is follow]
-            if follow is Follow.LATER and run.slow is source:
-                waits, kept_slow = self._stay_slow(waits, source)
-                kept += kept_slow
+        if run.slow is source:
+            through, kept_slow = self._stay_slow(through, source)
+            kept += kept_slow
+        elsewhere = [received for received, following in through if self._outlasts(following)]
+        if elsewhere and not self._packed_off([each.order.for_any_state for each in elsewhere], self._queues.poll):
+            kept += [(each, self._unsure(each)) for each in elsewhere]
+        for queue in (self._queues.retry, self._queues.poll):
+            waits = [(each, following.due_at) for each, following in through if self._waits_in(following) is queue]
             if source is queue:
                 until = self._clock.now() + HIDDEN_WAIT_MS
                 kept += [each for each in waits if each[1] <= until and not each[0].place]
@@ -905,18 +930,29 @@ class Push:
         stuck = [(received, following.due_at) for received, following in through if following.follow is Follow.FAULT]
         return self._wait(kept, source) | self._hide(stuck, source)
 
+    def _waits_in(self, following: Following) -> WorkQueue | None:
+        """The queue in which a delivery waits."""
+        if self._outlasts(following) or following.follow not in (Follow.LATER, Follow.POLL):
+            return None
+        return self._queues.poll if following.long or following.follow is Follow.POLL else self._queues.retry
+
     def _stay_slow(
-        self, waits: Sequence[tuple[Received, int]], lane: WorkQueue
-    ) -> tuple[list[tuple[Received, int]], list[tuple[Received, int]]]:
+        self, through: Sequence[tuple[Received, Following]], lane: WorkQueue
+    ) -> tuple[list[tuple[Received, Following]], list[tuple[Received, int]]]:
         """Make orders wait in the slow lane if their subscriber is still slow.
 
         Returns the others, and those to retry because the lane did not accept them.
         """
         now = self._clock.now()
-        slow = [each for each in waits if self._windows.slow(_window_key(each[0].order), now)]
-        prompt = [each for each in waits if not self._windows.slow(_window_key(each[0].order), now)]
+        slow: list[tuple[Received, int]] = []
+        others: list[tuple[Received, Following]] = []
+        for received, following in through:
+            if following.follow is Follow.LATER and self._windows.slow(_window_key(received.order), now):
+                slow.append((received, following.due_at))
+            else:
+                others.append((received, following))
         taken = not slow or self._moved(slow, lane)
-        return prompt, [] if taken else [(each, self._unsure(each)) for each, _ in slow]
+        return others, [] if taken else [(each, self._unsure(each)) for each, _ in slow]
 
     def _wait(self, kept: Sequence[tuple[Received, int]], source: WorkQueue) -> set[str]:
         """Make orders wait in the queue they came from, or where they stood in line; returns the SQS ids and places to
@@ -958,6 +994,14 @@ class Push:
     def _sent(self, queue: WorkQueue, orders: Sequence[tuple[WorkOrder, int]]) -> bool:
         try:
             queue.send(orders)
+        except Unavailable as error:
+            self._call_failed("orders_not_sent", error, orders=len(orders))
+            return False
+        return True
+
+    def _packed_off(self, orders: Sequence[WorkOrder], queue: WorkQueue) -> bool:
+        try:
+            queue.send_packed(orders)
         except Unavailable as error:
             self._call_failed("orders_not_sent", error, orders=len(orders))
             return False

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.due_queues import DueQueues
     from pushhub.engine.model.delivery import Delivery
+    from pushhub.engine.order_queues import OrderQueues
 
 GRACE_MS = 3_600_000
 """How overdue a delivery must be before its order counts as lost: more than a busy hub ever lags behind.
@@ -66,7 +66,7 @@ class Sweep:
         schedule: Schedule,
         subscribers: _Subscribers,
         push_queue: WorkQueue,
-        queues: DueQueues,
+        queues: OrderQueues,
         clock: Clock,
         telemetry: Telemetry,
     ) -> None:
@@ -130,8 +130,8 @@ class Sweep:
                 late = message.due_at < before or message.expires_at <= now
                 lost = late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS
                 if lost and not self._waits_elsewhere(message, subscriber_id):
-                    untried = self._queues.route if self._queues.internal(message.queue) else self._push_queue
-                    yield untried, order
+                    queue = self._queues.of(message.queue)
+                    yield self._push_queue if queue is self._queues.usual else queue, order
                 continue
             if delivery.asked_at is not None and delivery.asked_at < before:
                 yield self._queues.of(message.queue), replace(order, manual=True)

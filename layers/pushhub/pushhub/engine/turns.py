@@ -264,6 +264,10 @@ class Turns:
                 turn.ahead = AHEAD if terms.limits.parts > 1 else 0
                 turn.pace.change(terms.limits.of_a_part, self._clock.now())
 
+    def forget(self, key: Key) -> None:
+        """Know nothing of a subscriber."""
+        self._terms.pop(key, None)
+
     # -- having turns
 
     @property

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from pushhub.base.ports import Clock, Telemetry
-    from pushhub.engine.due_queues import DueQueues
     from pushhub.engine.model.schedule import Position, ScheduleEntry
     from pushhub.engine.model.work import WorkOrder
+    from pushhub.engine.order_queues import OrderQueues
     from pushhub.engine.ports import Schedule, ShardRuns, WorkQueue
 
 PAGE = 1000
@@ -81,7 +81,7 @@ class Wake:
         *,
         schedule: Schedule,
         runs: ShardRuns,
-        queues: DueQueues,
+        queues: OrderQueues,
         clock: Clock,
         telemetry: Telemetry,
         executor: Executor,

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,17 +25,16 @@ if TYPE_CHECKING:
     from pushhub.engine.credentials import Credentials
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.dispatch import Dispatch
-    from pushhub.engine.due_queues import DueQueues
     from pushhub.engine.ends import EndNote, EndNotes
     from pushhub.engine.first_orders import FirstOrders
     from pushhub.engine.gate_sending import GateSending
     from pushhub.engine.gates import GateSettings
-    from pushhub.engine.in_hand import HandNotes
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.nights import Nights
     from pushhub.engine.oauth import Tokens, TokenStore
+    from pushhub.engine.order_queues import OrderQueues
     from pushhub.engine.past import PastSearches
     from pushhub.engine.ports import (
         ActivityStore,
@@ -120,8 +118,8 @@ REPORT_JOB = optional_text("REPORT_JOB")
 """Name of the Glue job that makes the delivery report; empty where nobody starts it each night."""
 
 _ATTEMPTS: tuple[Setting[Any], ...] = (
-    *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, POLL_QUEUE_URL, ERRORS_QUEUE_URL),
-    *(PUBLIC_BASE_URL, ALLOWED_TARGETS, VAULT_KEY, ATTEMPT_EVENTS),
+    *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL, SLOW_QUEUE_URL, POLL_QUEUE_URL),
+    *(ERRORS_QUEUE_URL, PUBLIC_BASE_URL, ALLOWED_TARGETS, VAULT_KEY, ATTEMPT_EVENTS),
 )
 SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "ingest": (
@@ -132,8 +130,11 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
         *(RECORDS_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT, VAULT_KEY, PROJECT_QUOTA),
     ),
-    "dispatch": (CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, ROUTE_QUEUE_URL, DISPATCH_FAILURES_URL),
-    "push": (*_ATTEMPTS, PUSH_QUEUE_URL, SLOW_QUEUE_URL, ROUTE_QUEUE_URL),
+    "dispatch": (
+        *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
+        DISPATCH_FAILURES_URL,
+    ),
+    "push": (*_ATTEMPTS, PUSH_QUEUE_URL, ROUTE_QUEUE_URL),
     "poll": _ATTEMPTS,
     "sweep": (
         *(MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, RETRY_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
@@ -365,15 +366,6 @@ class AwsEnginePorts:
         return SqsWorkQueue(self.clients.of("sqs"), self.settings[setting], self.clock)
 
     @cached_property
-    def hand_notes(self) -> HandNotes:
-        """What runs of this execution environment have in hand, in its ``/tmp``."""
-        from pushhub.engine.store.file_hand_notes import FileHandNotes
-
-        # On one machine, functions and stacks share it.
-        whose = f"{os.environ.get('AWS_LAMBDA_FUNCTION_NAME', '')}-{self.settings[RETRY_QUEUE_URL]}"
-        return FileHandNotes(f"/tmp/pushhub-in-hand/{whose.replace('/', '_')}")  # noqa: S108 (Lambda's only place)
-
-    @cached_property
     def records(self) -> RecordStore:
         """Delivery records, on S3."""
         from pushhub.engine.store.s3_records import S3RecordStore
@@ -585,26 +577,32 @@ class Engine:
 
     @cached_property
     def push(self) -> Push:
-        """Attempts batches of deliveries."""
-        from pushhub.engine.slow_lane import SlowLane
-
-        ports = self.ports
-        lane = SlowLane(
-            queue=ports.slow_queue, subscribers=ports.subscribers, clock=ports.clock, telemetry=ports.telemetry
-        )
-        return self._push((ports.push_queue, ports.retry_queue, ports.slow_queue, ports.route_queue), slow_lane=lane)
+        """Attempts batches of deliveries, in short runs."""
+        return self._push(slow_lane=self._slow_lane)
 
     @cached_property
     def poll(self) -> Push:
-        """Attempts batches of polls."""
-        return self._push((self.ports.poll_queue,))
+        """Attempts batches of polls, and of deliveries whose attempts may take long."""
+        return self._push(slow_lane=self._slow_lane, long=True)
+
+    @cached_property
+    def slow(self) -> Push:
+        """Attempts batches of deliveries to slow subscribers."""
+        return self._push(slow_lane=self._slow_lane, long=True)
+
+    @cached_property
+    def _slow_lane(self) -> SlowLane:
+        from pushhub.engine.slow_lane import SlowLane
+
+        ports = self.ports
+        return SlowLane(
+            queue=ports.slow_queue, subscribers=ports.subscribers, clock=ports.clock, telemetry=ports.telemetry
+        )
 
     @cached_property
     def route(self) -> Push:
         """Handles batches of the hub's own work; orders that have to wait do so in the route queue."""
-        ports = self.ports
-        queues = (ports.push_queue, ports.retry_queue, ports.slow_queue, ports.route_queue)
-        return self._push(queues, retries=ports.route_queue)
+        return self._push(retries=self.ports.route_queue)
 
     def note_inherited_end(self, note: EndNote) -> None:
         """Note what is to be told of the end of a scheme that receivers of a project inherit, for each protocol.
@@ -619,13 +617,14 @@ class Engine:
     def _internal(self, queue: str) -> bool:
         return any(protocol.internal(queue) for protocol in self.protocols)
 
-    def _push(
-        self, queues: Sequence[WorkQueue], retries: WorkQueue | None = None, slow_lane: SlowLane | None = None
-    ) -> Push:
-        """The push use case of a function that works on these queues; its deliveries wait in the retry queue unless
-        another one is given.
+    def _long(self, queue: str) -> bool:
+        return any(protocol.long(queue) for protocol in self.protocols)
+
+    def _push(self, *, retries: WorkQueue | None = None, slow_lane: SlowLane | None = None, long: bool = False) -> Push:
+        """The push use case, in short runs or long ones; its deliveries wait in the retry queue unless another one is
+        given.
         """
-        from pushhub.engine.in_hand import Hands
+        from pushhub.engine.job import LONGEST_ATTEMPT_MS, SHORT_ATTEMPT_MS
         from pushhub.engine.push import NextQueues, Push
         from pushhub.engine.turns import Turns
 
@@ -645,10 +644,10 @@ class Engine:
                 clock=ports.clock,
                 telemetry=ports.telemetry,
             ),
-            hands=Hands(notes=ports.hand_notes, queues=queues, clock=ports.clock, telemetry=ports.telemetry),
             clock=ports.clock,
             telemetry=ports.telemetry,
             executor=ports.executor,
+            longest_ms=LONGEST_ATTEMPT_MS if long else SHORT_ATTEMPT_MS,
         )
 
     @cached_property
@@ -784,20 +783,21 @@ class Engine:
         return Dispatch(
             totals=ports.config,
             deliveries=ports.messages,
-            push_queue=ports.push_queue,
-            route_queue=ports.route_queue,
-            internal=self._internal,
+            queues=self._queues_with(ports.push_queue),
             clock=ports.clock,
             telemetry=ports.telemetry,
         )
 
     @cached_property
-    def _due_queues(self) -> DueQueues:
-        from pushhub.engine.due_queues import DueQueues
+    def _order_queues(self) -> OrderQueues:
+        return self._queues_with(self.ports.retry_queue)
+
+    def _queues_with(self, usual: WorkQueue) -> OrderQueues:
+        from pushhub.engine.order_queues import OrderQueues
 
         ports = self.ports
-        return DueQueues(
-            retry=ports.retry_queue, poll=ports.poll_queue, route=ports.route_queue, internal=self._internal
+        return OrderQueues(
+            usual=usual, poll=ports.poll_queue, route=ports.route_queue, internal=self._internal, long=self._long
         )
 
     @cached_property
@@ -809,7 +809,7 @@ class Engine:
         return Wake(
             schedule=ports.schedule,
             runs=ports.shard_runs,
-            queues=self._due_queues,
+            queues=self._order_queues,
             clock=ports.clock,
             telemetry=ports.telemetry,
             executor=ports.executor,
@@ -847,7 +847,7 @@ class Engine:
             schedule=ports.schedule,
             subscribers=ports.subscribers,
             push_queue=ports.push_queue,
-            queues=self._due_queues,
+            queues=self._order_queues,
             clock=ports.clock,
             telemetry=ports.telemetry,
         )

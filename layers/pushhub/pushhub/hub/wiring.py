@@ -13,7 +13,7 @@ from pushhub.engine.model.reach import Scope
 from pushhub.engine.protocol import OwnIds, TargetOffer
 from pushhub.engine.protocol import Protocol as WireProtocol
 from pushhub.engine.wiring import BODIES_BUCKET, AwsEnginePorts, Engine
-from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE
+from pushhub.hub.model.internal_queues import DIALECT, INCOMING_QUEUE, mapping_of_queue
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -140,6 +140,8 @@ class Hub:
             targets=(TargetOffer((DIALECT,), self._target, Scope.PUBLIC, public=False),),
             queue_source=self._queues,
             internal=lambda queue: queue == INCOMING_QUEUE,
+            # A service has three minutes to answer.
+            long=lambda queue: mapping_of_queue(queue) is not None,
             watchers=(self._watch,),
             finder=self._finder,
             own_ids=self._own_ids,

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pushhub.runtime.hub import Pushhub
     from pushhub.runtime.invocation import LambdaContext
 
-POISON_WAIT_S = 5
+POISON_WAIT_S = 1
 """Seconds until a message that is no order comes again."""
 
 
 def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """SQS push, SQS retry, SQS slow and SQS route: attempt the batch.
+    """SQS push, SQS retry and SQS route: attempt the batch.
 
     The response lists the messages that have to be redelivered.
     """
@@ -33,6 +33,7 @@ def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
     if name == ports.route_queue.name:
         push, source = hub.engine.route, ports.route_queue
     else:
+        # The slow lane is poll's, but for a moment of the deployment that gives it to it.
         others = (each for each in (ports.retry_queue, ports.slow_queue) if each.name == name)
         push, source = hub.engine.push, next(others, ports.push_queue)
     _hand_back(poison, source)
@@ -41,11 +42,17 @@ def push_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
 
 
 def poll_batch(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """SQS poll: poll the endpoints of the batch for the results of their messages (hub protocol)."""
+    """SQS poll and SQS slow: poll the endpoints of the batch for the results of their messages (hub protocol), and make
+    the attempts that may take long, or are for slow subscribers.
+    """
     ports = hub.engine.ports
     orders, poison = read_orders(event, now=ports.clock.now(), telemetry=telemetry)
-    _hand_back(poison, ports.poll_queue)
-    keep = hub.engine.poll.run(orders, source=ports.poll_queue, remaining_ms=context.get_remaining_time_in_millis)
+    if queue_name(event) == ports.slow_queue.name:
+        push, source = hub.engine.slow, ports.slow_queue
+    else:
+        push, source = hub.engine.poll, ports.poll_queue
+    _hand_back(poison, source)
+    keep = push.run(orders, source=source, remaining_ms=context.get_remaining_time_in_millis)
     return failures(keep | poison.keys())
 
 

@@ -1,4 +1,4 @@
-"""Where the order of a delivery goes whose wait is over."""
+"""Where the order of a delivery goes, by the name of its queue."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DueQueues:
-    """The queues of deliveries that were tried, or polled, before.
+class OrderQueues:
+    """The queues of deliveries, either of their first attempts or of those that were tried, or polled, before.
 
     Attributes:
-        retry: For deliveries that wait for a try.
-        poll: For deliveries to be polled (hub protocol).
+        usual: For all but those below.
+        poll: For deliveries to be polled (hub protocol), or whose attempts may take long.
         route: For deliveries that the hub itself handles, so that they never queue behind attempts that wait for an
             answer.
         internal: Whether the hub itself handles the deliveries of a queue, by queue name.
+        long: Whether attempts of a queue's deliveries may take long, by queue name: they are made where polls are.
     """
 
-    retry: WorkQueue
+    usual: WorkQueue
     poll: WorkQueue
     route: WorkQueue
     internal: Callable[[str], bool]
+    long: Callable[[str], bool]
 
     @property
     def all(self) -> tuple[WorkQueue, ...]:
         """Each of them."""
-        return self.poll, self.route, self.retry
+        return self.poll, self.route, self.usual
 
     def of(self, queue: str, *, polls: bool = False) -> WorkQueue:
         """The one for a delivery.
@@ -39,6 +41,6 @@ class DueQueues:
             queue: Name of its queue.
             polls: Whether its target is to be asked for the outcome.
         """
-        if polls:
+        if polls or self.long(queue):
             return self.poll
-        return self.route if self.internal(queue) else self.retry
+        return self.route if self.internal(queue) else self.usual
