@@ -43,6 +43,7 @@ from websockets.asyncio.client import ClientConnection
 from bench import notifications_cost
 from bench.harness import ROOT, Page, percentiles
 from bench.local_hub import described
+from bench.sink import wait_until_open
 
 ECHO = """
 import sys
@@ -232,7 +233,7 @@ def _echo_path(local: dict[str, Any], name: str, log: str) -> tuple[str, subproc
     port = int(local["base_url"].rpartition(":")[2]) + 50
     upstream = f"{emulator.replace('http', 'ws', 1)}/_aws/execute-api/{ECHO_API}/live"
     door = subprocess.Popen([sys.executable, "-m", "local.front_door", str(port), emulator, upstream], cwd=ROOT)
-    time.sleep(2)
+    wait_until_open(port)
     return f"ws://127.0.0.1:{port}/notification2/consumer/", door
 
 

@@ -250,7 +250,7 @@ class _World:
 
     def _usual(self, randomness: np.random.Generator, kind: str, volume: float, zone: str) -> Life:
         slot = np.arange(SLOTS)
-        local = slot + _offsets(self.begin, zone)
+        local = slot + offsets(self.begin, zone)
         of_day, day = local % 288 / 12.0, local // 288
         weekend = np.isin((self.begin.weekday() + day) % 7, (5, 6))
         due, odds = np.full(SLOTS, volume / 12), np.full(SLOTS, WELL)
@@ -299,7 +299,7 @@ class _World:
 
 
 @lru_cache(maxsize=32)
-def _offsets(begin: datetime, zone: str) -> NDArray[np.int64]:
+def offsets(begin: datetime, zone: str) -> NDArray[np.int64]:
     """How many slots the clock of a zone is ahead, by slot."""
     hours = (begin + timedelta(hours=each) for each in range(DAYS * 24))
     ahead = [(each.astimezone(ZoneInfo(zone)).utcoffset() or timedelta()) // timedelta(minutes=5) for each in hours]

@@ -17,13 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.harness import Page
-from bench.records_anomalies import DAYS, FIRST_REPORTED, SLOTS, Subscriber, judged, of_seeds, tell
+from bench.records_anomalies import DAYS, FIRST_REPORTED, SLOTS, Subscriber, judged, of_seeds, offsets, tell
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -181,11 +180,7 @@ def _matters(of: str, life: Life, changed: Life, when: NDArray[np.bool_]) -> boo
 def _usual(chance: np.random.Generator, until: datetime, zone: str) -> tuple[Life, Floats]:
     """What a subscriber lives by, and by how much its traffic wanders about that."""
     begin = until - timedelta(days=DAYS)
-    ahead = [
-        ((begin + timedelta(hours=each)).astimezone(ZoneInfo(zone)).utcoffset() or timedelta()).total_seconds() / 300
-        for each in range(DAYS * 24)
-    ]
-    local = np.arange(SLOTS) + np.repeat(np.array(ahead), HOUR)
+    local = np.arange(SLOTS) + offsets(begin, zone)
     of_day, day = local % DAY / DAY, local // DAY
     weekend = np.isin((begin.weekday() + day) % 7, (5, 6))
     volume = float(np.exp(chance.uniform(np.log(3), np.log(4000)))) / HOUR

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-__all__ = ["main", "sink"]
+__all__ = ["main", "sink", "wait_until_open"]
 
 HANG_SECONDS = 8
 """Below the push timeout of ten seconds, so that the endpoint counts as slow and not as dead."""
@@ -65,6 +65,15 @@ def main(port: int, delay_ms: int) -> None:
     web.run_app(app, host="127.0.0.1", port=port, print=None, access_log=None)
 
 
+def wait_until_open(port: int) -> None:
+    """Wait until somebody listens there, up to twenty seconds."""
+    for _ in range(200):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+
+
 @contextmanager
 def sink(delay_ms: int) -> Iterator[int]:
     """The endpoint; yields its port."""
@@ -75,11 +84,7 @@ def sink(delay_ms: int) -> Iterator[int]:
         [sys.executable, "-m", "bench.sink", str(port), str(delay_ms)], cwd=Path(__file__).parents[1]
     )
     try:
-        for _ in range(100):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+        wait_until_open(port)
         yield port
     finally:
         # It would wait for the requests that it never answers.

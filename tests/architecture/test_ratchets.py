@@ -23,7 +23,7 @@ LINES = {
     "glue_jobs": 9_300,
     "local": 8_620,
     "simulation": 16_400,
-    "bench": 7_030,
+    "bench": 7_025,
 }
 """Most lines of Python by folder."""
 
