@@ -58,6 +58,10 @@ OPTIONAL = frozenset({("tables", "dynamodb_history_gb_month")})
 MESSAGES = 400
 NAMED = "named"
 """The queue whose messages are found by a field."""
+QUEUES = (
+    *("PUSH_QUEUE_URL", "RETRY_QUEUE_URL", "SLOW_QUEUE_URL", "ERRORS_QUEUE_URL", "DISPATCH_FAILURES_URL"),
+    *("POLL_QUEUE_URL", "ROUTE_QUEUE_URL"),
+)
 EAGER = "eager"
 """The queue whose first orders ingest sends."""
 BODY = json.dumps({"order": {"number": "R154085346", "email": "käufer@example.org", "total": 12.5, "n": "x" * 300}})
@@ -446,17 +450,8 @@ def bench() -> Iterator[Bench]:
         metered() as meter,
         clock_of(Hub(meter, sqs, dynamodb, s3)) as hub,
     ):
-        names = (
-            "PUSH_QUEUE_URL",
-            "RETRY_QUEUE_URL",
-            "SLOW_QUEUE_URL",
-            "ERRORS_QUEUE_URL",
-            "DISPATCH_FAILURES_URL",
-            "POLL_QUEUE_URL",
-            "ROUTE_QUEUE_URL",
-        )
         s3.create_bucket(Bucket="records")
-        urls = {name: sqs.create_queue(QueueName=name.lower())["QueueUrl"] for name in names}
+        urls = {name: sqs.create_queue(QueueName=name.lower())["QueueUrl"] for name in QUEUES}
         set_up({**urls, "VAULT_KEY": key})
         from pushhub.engine import windows  # noqa: PLC0415 (after the environment is set)
         from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber  # noqa: PLC0415

@@ -15,7 +15,7 @@ from moto import mock_aws
 from tests.cloud import aws_services
 from tests.notifications.store import aws_notifications
 
-from bench.cost import Account, Hub, gateway_event, set_up
+from bench.cost import QUEUES, Account, Hub, gateway_event, set_up
 from bench.harness import table
 from bench.metering import Meter, metered
 
@@ -131,13 +131,12 @@ def _tables(dynamodb: Any, meter: Meter) -> list[str]:
         key = aws_notifications.client("kms").create_key()["KeyMetadata"]["Arn"]
         set_up(
             {
+                **dict.fromkeys(QUEUES, url),
                 "BACKLOGS_TABLE": aws_notifications.BACKLOGS_TABLE,
                 "NOTIFY_QUEUE_URL": url,
                 "BACKLOG_HOURS": "36",
                 "BACKLOG_BYTES": "26214400",
                 "VAULT_KEY": key,
-                "RETRY_QUEUE_URL": url,
-                "SLOW_QUEUE_URL": url,
             }
         )
         from pushhub.engine.projects import Projects  # noqa: PLC0415
