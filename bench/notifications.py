@@ -56,6 +56,8 @@ def handler(event, context):
 ECHO_LOG = 'print("echo", file=sys.stderr)'
 ECHO_API = "feed00ec"
 TEXT = "x" * 200
+FRAME = f"{'A' * 15}=\n/{TEXT}"
+"""What is echoed: the front door hands on nothing that does not begin as a notification."""
 ABOUT = (__doc__ or "").replace("{cost}", (notifications_cost.__doc__ or "").strip())
 
 
@@ -192,7 +194,7 @@ async def echo(local: dict[str, Any], count: int, *, logs: bool) -> list[float]:
         async with websockets.connect(url, open_timeout=60) as connection:
             for _ in range(count + 5):
                 start = time.perf_counter()
-                await connection.send(TEXT)
+                await connection.send(FRAME)
                 await connection.recv()
                 samples.append(time.perf_counter() - start)
         return samples[5:]
