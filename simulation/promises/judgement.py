@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 SECOND = 1_000_000
@@ -112,14 +112,14 @@ class Faults:
         """While this fault lasts, nothing is in time."""
         self._storms.append(fault)
 
-    def same(self, message_id: str, other: str) -> None:
-        """What struck another message struck this one, which was made of it."""
+    def same(self, message_id: str, other: str, kinds: Container[str] | None = None) -> None:
+        """What struck another message struck this one, which was made of it or waited for it; of these kinds only, if
+        some are given.
+        """
         if other and other != message_id and other in self._times:
-            pairs = zip(
-                [*self._times[message_id], *self._times[other]],
-                [*self._faults[message_id], *self._faults[other]],
-                strict=True,
-            )
+            pairs = [*zip(self._times[message_id], self._faults[message_id], strict=True)]
+            others = zip(self._times[other], self._faults[other], strict=True)
+            pairs += [pair for pair in others if (kinds is None or pair[1].kind in kinds) and pair not in pairs]
             ordered = sorted(pairs, key=lambda pair: pair[0])
             self._times[message_id] = [at for at, _ in ordered]
             self._faults[message_id] = [fault for _, fault in ordered]

@@ -23,6 +23,9 @@ IN_FORCE_S = 1
 LATE_S = 75
 """A try may begin so long after its time: longer waits are looked after by the minute."""
 
+LONGEST_S = 190
+"""How much later an order may be that waits for another one: the longest time limit, and some."""
+
 FOUND_AGAIN_S = 3_600
 """What a run that died had in hand comes back within this time; an order that got lost is found by the daily sweep."""
 
@@ -287,8 +290,11 @@ class Pushes:
         if owed.prompt and came.latest < FOREVER and each.at <= min(owed.disturbed, owed.held):
             late = each.at - came.latest
             because = self._delaying(owed, came.earliest - 60 * SECOND, each.at)
-            # An order may have been lost at any time while it waited.
+            # An order may have been lost at any time while it waited, and one whose attempt could not be recorded as a
+            # whole waits for another one, which is not there.
             because = because or self._losing(owed, before.at if before else owed.posted.asked, each.at)
+            if before and late <= (LATE_S + LONGEST_S) * SECOND + self._slack:
+                because = because or self._faults.on(about, before.at, before.ended + 60 * SECOND)[-1:]
             kept = late <= LATE_S * SECOND + self._slack
             fact(kept, TOO_LATE, about, f"{told}, {late / SECOND:.1f} s too late", because)
 

@@ -31,6 +31,9 @@ ALL_OR_NOTHING = frozenset(
     {Kind.STOPPED, Kind.THROTTLED, Kind.CROWDED, Kind.OUTAGE, Kind.RESERVED, Kind.WINDOW, Kind.HALF_OPEN}
 )
 DELAYING = frozenset({Kind.REFUSED, Kind.LOST, Kind.SLOW, Kind.UNDONE, Kind.LATE, Kind.CONFLICT, Kind.CRASH})
+COPYING = frozenset({"replay", "duplicates"})
+"""Faults by which a message may end twice, each of which lets go the next one of its ordering key."""
+
 FOR_ALL = ("wake-", "sweep-")
 """Environments that work on whatever is due, not on what they were called with."""
 
@@ -154,6 +157,10 @@ class World(ABC):
                 faults.everywhere(Fault(storm.kind.value, storm.name, storm.begins, storm.ends))
         for at, fault, ids in sorted(strokes, key=lambda stroke: stroke[0]):
             faults.struck(fault, at, ids)
+        placed = [(each.message.ordering, each.message.message_id) for each in self._truth.accepted.values()]
+        for ordering, message_id in sorted(placed, key=lambda each: each[0].sequence if each[0] else 0):
+            for before in {*ordering.previous.values()} if ordering else ():
+                faults.same(message_id, before, COPYING)
         return faults
 
     @cached_property

@@ -94,6 +94,30 @@ def test_an_order_may_be_lost_at_any_time_while_it_waits(kind: str, kept: bool) 
     assert [each.rule for each in late.violations] == ([] if kept else ["asked after its time"])
 
 
+@pytest.mark.parametrize(("at_s", "late_s", "kept"), [(2, 185, True), (2, 300, False), (1_000, 185, False)])
+def test_an_order_whose_attempt_was_not_recorded_as_a_whole_waits_for_another_one(
+    at_s: int, late_s: int, kept: bool
+) -> None:
+    # Given a try that failed, and a call that failed while that was recorded, or later
+    faults = Faults()
+    faults.struck(Fault("refused", "refused", at_s * SECOND, at_s * SECOND), at_s * SECOND, ["1"])
+    queue = replace(QUEUE, delay_s=3_600)
+    # Then the next one may come so much later as an order waits for another one that would be there (seed 5 of hub)
+    late = judged(POST, asked(1, 500), asked(3_602 + late_s), queue=queue, faults=faults)
+    assert [each.rule for each in late.violations] == ([] if kept else ["asked after its time"])
+
+
+def test_what_made_two_of_a_message_explains_two_of_the_one_behind_it() -> None:
+    # Given a message that a stream repeated, and a call for it that failed (seed 7 of policies)
+    faults, replay = Faults(), Fault("replay", "replay", 2 * SECOND, 2 * SECOND)
+    faults.struck(replay, 2 * SECOND, ["1"])
+    faults.struck(Fault("refused", "refused", 3 * SECOND, 3 * SECOND), 3 * SECOND, ["1"])
+    # Then the first struck those of its ordering key that come after it, too
+    for after, before in (("2", "1"), ("3", "2"), ("3", "2")):
+        faults.same(after, before, {"replay"})
+    assert faults.on("3", 0, 9 * SECOND) == [replay]
+
+
 @pytest.mark.parametrize(
     ("things", "rule"),
     [
