@@ -235,7 +235,7 @@ class PullQueues:
                         body,
                         post.told.asked + delay,
                         post.told.answered + delay,
-                        (post.told.asked + lasts, post.told.answered + lasts),
+                        (post.told.asked + delay + lasts, post.told.answered + delay + lasts),
                         post.told,
                         since=post.told.asked,
                         doubts=[post.told] if post.told.unsure else [],

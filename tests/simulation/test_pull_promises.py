@@ -49,6 +49,12 @@ def test_a_message_that_is_handed_out_and_deleted_breaks_nothing() -> None:
     assert rules(post(0), look(100, got()), DELETED, look(300)) == []
 
 
+def test_a_message_lives_from_the_end_of_its_delay() -> None:
+    assert rules(post(0, delay_s=900), look(1_000), look(4_000, got())) == ["there and not handed out"]
+    assert rules(post(0, delay_s=900), look(800), look(4_000, got())) == []
+    assert rules(post(0, delay_s=900), look(800), look(4_600, got())) == ["handed out after it expired"]
+
+
 @pytest.mark.parametrize(
     ("seen", "rule"),
     [
