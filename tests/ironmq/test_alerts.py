@@ -127,7 +127,7 @@ def test_a_long_line_is_counted_only_as_far_as_it_matters(
             return min(after, at_most)
 
     alerts = Alerts(config=FakeConfigStore(), pull=Long(), levels=FakeAlertLevels(), clock=FakeClock())
-    found = alerts.fired(queue, after - before)
+    found = [*alerts.fired(queue, after - before)]
     # Then the same alerts fire as if all of it were counted
     assert len(found) == sum(crosses(each, before, after) for each in queue.alerts)
     assert all(each <= max(triggers) + abs(after - before) + 1 for each in counted)
@@ -355,6 +355,17 @@ def test_an_alert_that_is_made_for_a_queue_beyond_it_waits_until_that_is_crossed
     hub.call("DELETE", "/queues/q/messages", {"ids": [{"id": each} for each in ids]})
     hub.post("q", "5")
     assert [each["queue_size"] for each in told(hub)] == [2]
+
+
+def test_an_alert_is_told_although_the_look_after_it_fails() -> None:
+    # Given a post that crosses a trigger, and a second look at what was reached that fails
+    hub = Hub()
+    hub.make("q", alerts=[{"type": "fixed", "trigger": 1, "queue": "told"}])
+    plan = FaultPlan(Fault.FAILS, of="alert_levels.levels", at=2)
+    hub.struck(plan, "alert_levels").post("q", "1")
+    # Then the alert has come all the same
+    assert plan.struck
+    assert len(told(hub)) == 1
 
 
 def test_an_alert_that_cannot_be_looked_after_does_not_fail_its_making() -> None:

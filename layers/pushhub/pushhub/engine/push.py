@@ -739,7 +739,7 @@ class Push:
             return
         # An order received again may be the one that changed its delivery, so from here on it is for the current state.
         bare = [each.order if each.receive_count == 1 else each.order.for_any_state for each in orders]
-        if not self._packed_off(bare, run.slow):
+        if not self._sent_packed(run.slow, bare):
             run.keep |= self._wait([(each, self._unsure(each)) for each in orders], run.source)
         self._telemetry.count("DeliveriesPutAside", len(bare))
 
@@ -917,7 +917,7 @@ class Push:
             through, kept_slow = self._stay_slow(through, source)
             kept += kept_slow
         elsewhere = [received for received, following in through if self._outlasts(following)]
-        if elsewhere and not self._packed_off([each.order.for_any_state for each in elsewhere], self._queues.poll):
+        if elsewhere and not self._sent_packed(self._queues.poll, [each.order.for_any_state for each in elsewhere]):
             kept += [(each, self._unsure(each)) for each in elsewhere]
         for queue in (self._queues.retry, self._queues.poll):
             waits = [(each, following.due_at) for each, following in through if self._waits_in(following) is queue]
@@ -984,12 +984,8 @@ class Push:
 
     def _given_up(self, orders: Sequence[WorkOrder]) -> bool:
         """Pass orders to the errors queue, in packs; its consumers read the current messages and deliveries."""
-        try:
-            self._queues.errors.send_packed([replace(each.for_any_state, message=None) for each in orders])
-        except Unavailable as error:
-            self._call_failed("orders_not_sent", error, orders=len(orders))
-            return False
-        return True
+        bare = [replace(each.for_any_state, message=None) for each in orders]
+        return self._sent_packed(self._queues.errors, bare)
 
     def _sent(self, queue: WorkQueue, orders: Sequence[tuple[WorkOrder, int]]) -> bool:
         try:
@@ -999,7 +995,7 @@ class Push:
             return False
         return True
 
-    def _packed_off(self, orders: Sequence[WorkOrder], queue: WorkQueue) -> bool:
+    def _sent_packed(self, queue: WorkQueue, orders: Sequence[WorkOrder]) -> bool:
         try:
             queue.send_packed(orders)
         except Unavailable as error:

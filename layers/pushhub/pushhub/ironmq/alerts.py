@@ -12,7 +12,7 @@ from pushhub.ironmq.model.alert_level import AlertLevel
 from pushhub.ironmq.wire.alerts import alert_body
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pushhub.base.ports import Clock
     from pushhub.engine.model.queue import Alert, Queue
@@ -110,8 +110,9 @@ class Alerts:
         except (Conflict, Unavailable):
             return
 
-    def fired(self, queue: Queue, change: int, *, exact: bool = True) -> list[Fired]:
-        """The alerts fired by a change that has just been made.
+    def fired(self, queue: Queue, change: int, *, exact: bool = True) -> Iterator[Fired]:
+        """The alerts fired by a change that has just been made, each to be posted before the next is asked for: a later
+        look may fail.
 
         The size is read only for queues with alerts, and counted no further than necessary.
 
@@ -124,24 +125,20 @@ class Alerts:
             Unavailable: The size, what was reached or the snooze state could not be read or written.
         """
         if not queue.alerts or not change:
-            return []
-        told: list[Fired] = []
+            return
         for _ in range(LOOKS):
             now = self._clock.now()
             stored, found = self._look(queue, change, now, exact=exact)
             if not found:
-                break
+                return
             try:
                 self._save(stored, {each.alert.alert_id: each.reached for each in found}, now)
             except Conflict:
                 continue
-            told += [
-                Fired(queue=each.alert.queue, body=alert_body(each.alert, queue.name, each.size, now))
-                for each in found
-                if each.fires and self._may_speak(queue, each.alert, now)
-            ]
+            for each in found:
+                if each.fires and self._may_speak(queue, each.alert, now):
+                    yield Fired(queue=each.alert.queue, body=alert_body(each.alert, queue.name, each.size, now))
             change = 0
-        return told
 
     def _look(self, queue: Queue, change: int, now: int, *, exact: bool) -> tuple[AlertLevels, list[_Found]]:
         """What is stored, and what has to be stored instead."""
