@@ -8,11 +8,9 @@ import argparse
 import importlib.util
 import os
 import platform
-import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,8 +25,7 @@ class Page:
     Args:
         title: Heading.
         about: What is measured and how (a module's docstring).
-        options: By name the default, or the type of what has none. A list takes several values, False is a switch;
-            ``str`` itself must be given, without its name.
+        options: By name the default, or the type of what has none. A list takes several values, False is a switch.
 
     Attributes:
         options: What was chosen.
@@ -42,9 +39,6 @@ class Page:
         parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
         for name, default in {"save": Path, **options}.items():
             more: dict[str, Any] = {"type": type(default), "default": default}
-            if default is str:
-                parser.add_argument(name)
-                continue
             if default is False:
                 more = {"action": "store_true"}
             elif isinstance(default, type):
@@ -100,23 +94,6 @@ def percentile(times: Sequence[float], share: float) -> float:
 def percentiles(times: Sequence[float], *shares: float) -> list[str]:
     """Cells, in milliseconds, of times in seconds: half and 95 % of them, if nothing else is asked for."""
     return cells(".0f", *(1000 * percentile(times, each) for each in shares or (0.5, 0.95)))
-
-
-def cpu_medians(work: Mapping[str, tuple[Callable[[], object], int]], rounds: int) -> dict[str, float]:
-    """Microseconds of CPU for a call of each, which take turns: the median of the rounds.
-
-    Args:
-        work: What is called, and how often in a round.
-        rounds: How many.
-    """
-    found: dict[str, list[float]] = {name: [] for name in work}
-    for _ in range(rounds):
-        for name, (call, calls) in work.items():
-            started = time.process_time_ns()
-            for _ in range(calls):
-                call()
-            found[name].append((time.process_time_ns() - started) / calls / 1000)
-    return {name: statistics.median(times) for name, times in found.items()}
 
 
 class Context:
