@@ -82,9 +82,6 @@ class HubEffects:
     """Does what answers ask for.
 
     Args:
-        settings: Parameters and mappings.
-        log: Notifications and children.
-        intake: Accepts children and the messages of notifications.
         descendants: Counts the messages that descend from one message, to enforce the limit.
     """
 

@@ -29,11 +29,7 @@ class ServiceEnds:
     """Looks up what ends at the services of notes.
 
     Args:
-        settings: Mappings.
-        projects: Know the schemes that services inherit.
-        log: Notifications.
         intake: Makes what accepts the messages of notifications; called when there is something to tell.
-        telemetry: Events for operators.
     """
 
     def __init__(

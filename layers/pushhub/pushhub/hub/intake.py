@@ -35,12 +35,7 @@ class HubIntake:
     """Accepts messages of the hub.
 
     Args:
-        accept: The engine's entry point for messages.
-        messages: Where messages are kept.
-        settings: Notified of message types.
-        log: Notified of pushed messages.
         quotas: Bounds what producers push; made when one does.
-        index: The index of named fields; made on first use.
         telemetry: Reports messages that could not be entered into the log.
     """
 
@@ -98,14 +93,11 @@ class HubIntake:
         """Accept a message that the hub itself made. Idempotent: repeating the call does not create another one.
 
         Args:
-            project_id: The store.
-            message: The message to accept.
             cause: Identifies why it is made: the same on every repetition, and unique to this message.
             at: Time of the cause, epoch milliseconds; the same on every repetition.
             parent_id: Decimal id of the message that led to it.
             hops: Number of messages that led to it.
             root: The accepted message it descends from.
-            trace: The trace it belongs to.
 
         Raises:
             Unavailable: Nothing may be assumed; call again.
@@ -139,8 +131,6 @@ class HubIntake:
 
         Args:
             incoming: The incoming message; its bytes are shared.
-            message: Its content.
-            mapping: The mapping the copy is for.
 
         Raises:
             Unavailable: Nothing may be assumed; call again.

@@ -40,11 +40,7 @@ class HubIntegrations:
     """Registers endpoints. Methods raise ``NotFound`` for what is not there.
 
     Args:
-        settings: Where integrations and mappings are kept.
-        config: For the project's allowed targets.
         calls: Checks where URLs lead, and limits how many descriptions are fetched at a time.
-        sender: Fetches ``endpoint.json``.
-        credentials: Opens an integration's token.
     """
 
     def __init__(
@@ -131,9 +127,6 @@ class HubIntegrations:
         """Set an endpoint's parameters, and enable exactly the named services (required ones are always enabled).
 
         Args:
-            project_id: The store.
-            integration: The integration.
-            parameters: The parameters.
             enabled: Names of services.
         """
         prefix, now = f"{integration.name}.", self._clock.now()

@@ -140,9 +140,7 @@ class HubMessages:
     """Shows and handles messages. Methods raise ``NotFound`` for what is not there.
 
     Args:
-        log: State of messages.
         messages: Messages and deliveries: the source of truth that the log is derived from.
-        bodies: Large bodies and answers.
         retry_queue: Created only when somebody tries a message now.
     """
 
@@ -194,11 +192,7 @@ class HubMessages:
         )
 
     def details(self, project_id: str, object_id: str) -> MessageDetails:
-        """Everything about a message.
-
-        Raises:
-            NotFound: No such message in the store.
-        """
+        """Everything about a message."""
         entry = self._entry(project_id, object_id)
         message = self._messages.message(MessageKey(project_id, _uid(entry), entry.message_id))
         recorded = self._log.last_answer(project_id, entry.message_id)

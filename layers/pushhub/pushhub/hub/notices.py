@@ -64,11 +64,7 @@ class NoticePage:
 
 
 class HubNotices:
-    """Finds notifications.
-
-    Args:
-        log: Where they are kept.
-    """
+    """Finds notifications."""
 
     def __init__(self, log: Notices) -> None:
         self._log = log

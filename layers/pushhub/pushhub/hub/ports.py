@@ -178,11 +178,8 @@ class Entries(WriteEntries, Protocol):
         """Entries of some lists, newest first (eventually consistent).
 
         Args:
-            project_id: The store.
-            listings: Which lists.
             before: Only message ids below this one.
             after: Only message ids above this one.
-            limit: How many at most.
         """
 
     def count(self, project_id: str, listing: Listing) -> int:
@@ -244,7 +241,6 @@ class Notices(CountNotices, Protocol):
         read as they are asked for.
 
         Args:
-            project_id: The store.
             start_at: Only those at or after this time, epoch milliseconds.
             end_at: Only those before this time, epoch milliseconds.
         """

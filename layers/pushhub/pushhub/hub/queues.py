@@ -26,11 +26,7 @@ _INCOMING = PushSettings(
 
 
 class HubQueues:
-    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues; each is read anew.
-
-    Args:
-        settings: Mappings.
-    """
+    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues; each is read anew."""
 
     def __init__(self, *, settings: ReadMapping) -> None:
         self._settings = settings

@@ -40,10 +40,8 @@ class RecordedAnswers:
     """Notes attempts, and records their answers before anything is done about them.
 
     Args:
-        log: Open requests and recorded answers.
         bodies: Stores large answers that are not the result.
         kept_bodies: Stores large answers that are the result.
-        clock: Time.
     """
 
     def __init__(self, *, log: AttemptLog, bodies: BodyStore, kept_bodies: BodyStore, clock: Clock) -> None:

@@ -60,14 +60,7 @@ class RoutingLog(Entries, CountNotices, Protocol):
 
 
 class HubRouter:
-    """Routes incoming messages.
-
-    Args:
-        settings: Mappings and claims.
-        log: Told what a message led to.
-        intake: Makes the copies.
-        matches: Runs the regular expressions of filters.
-    """
+    """Routes incoming messages."""
 
     def __init__(
         self, *, settings: RoutingSettings, log: RoutingLog, intake: HubIntake, clock: Clock, matches: Matches
@@ -82,8 +75,6 @@ class HubRouter:
         """Make the copies of an incoming message.
 
         Args:
-            incoming: The message.
-            body: Its bytes.
             attempt: Number of the attempt; from the second on, existing copies are not made again.
 
         Raises:

@@ -15,11 +15,7 @@ KIND = "store"
 
 
 class HubFinder:
-    """Implements :class:`pushhub.engine.ports.Finder` for the copies of messages that mappings get.
-
-    Args:
-        log: The state of each message.
-    """
+    """Implements :class:`pushhub.engine.ports.Finder` for the copies of messages that mappings get."""
 
     def __init__(self, log: Entries) -> None:
         self._log = log

@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 
 
 class ServiceRequests:
-    """Asks services.
-
-    Args:
-        config: For the project's allowed targets.
-        settings: Parameters.
-        sending: Makes the request.
-        signing: Signs the request if the mapping has keys.
-        credentials: Opens the mapping's token.
-    """
+    """Asks services."""
 
     def __init__(
         self,

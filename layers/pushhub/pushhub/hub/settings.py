@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 
 
 def check_target(url: str, project_id: str, *, config: ProjectStore, calls: StrangerCalls) -> None:
-    """Check that the hub may reach a URL.
-
-    Raises:
-        InvalidObject: The egress guard refuses it.
-    """
+    """Refuse a URL that the egress guard refuses, as ``InvalidObject``."""
     refusal = calls.refusal(project_id, [url], allowed_targets(config, project_id, Reach.PROJECT))
     if refusal is not None:
         raise InvalidObject({"url": [refusal]})
@@ -63,10 +59,6 @@ class HubSettingsOfStore:
     """Reads and changes settings. Concurrent changes raise ``Conflict``; what is not there, ``NotFound``.
 
     Args:
-        settings: Where they are kept.
-        config: For the project's allowed targets.
-        calls: Checks where URLs lead.
-        signing: Keeps the signing keys of mappings.
         gates: Keeps what their services demand; made when the first one is asked for.
     """
 
@@ -104,7 +96,6 @@ class HubSettingsOfStore:
 
         Raises:
             InvalidObject: The hub may not reach it, or its signatures or gates could not be right.
-            Conflict: Somebody else changed it meanwhile.
         """
         mapping = wanted.mapping
         check_target(mapping.url, project_id, config=self._config, calls=self._calls)

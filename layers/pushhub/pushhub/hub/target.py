@@ -33,15 +33,7 @@ MAX_TOLD = 1_000
 
 
 class HubTarget:
-    """Implements :class:`pushhub.engine.target.Target` for the subscribers of internal queues.
-
-    Args:
-        requests: Asks services.
-        answers: Notes attempts, and records their answers.
-        router: Routes what is on the incoming queue.
-        effects: Does what answers ask for.
-        clock: Times of attempts that need no HTTP.
-    """
+    """Implements :class:`pushhub.engine.target.Target` for the subscribers of internal queues."""
 
     def __init__(
         self,

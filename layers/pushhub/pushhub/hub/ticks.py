@@ -29,10 +29,8 @@ class HubTicks:
     """Makes the ticks.
 
     Args:
-        schedulers: The schedulers of all stores.
         projects: Say which stores are suspended; their ticks are left out.
         intake: Creates the intake for their messages. Called on the first tick only, as most hubs have no schedulers.
-        telemetry: Metrics.
     """
 
     def __init__(

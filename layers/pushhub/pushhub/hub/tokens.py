@@ -18,11 +18,7 @@ _TOKEN = "token"  # noqa: S105 (the name of a value)
 
 
 def sealed(holder: Holder, project_id: str, credentials: Credentials) -> Holder:
-    """A mapping or integration as it is stored.
-
-    Raises:
-        Unavailable: Its token could not be encrypted.
-    """
+    """A mapping or integration as it is stored."""
     if holder.token == MASK:
         return holder
     if not holder.token:
@@ -31,10 +27,6 @@ def sealed(holder: Holder, project_id: str, credentials: Credentials) -> Holder:
 
 
 def token_of(holder: ServiceMapping | Integration, project_id: str, credentials: Credentials) -> str:
-    """The token that a service is sent.
-
-    Raises:
-        Unavailable: It could not be decrypted.
-    """
+    """The token that a service is sent."""
     hidden = credentials.open(project_id, holder.credentials).get("", {})
     return hidden[_TOKEN] if holder.token == MASK and _TOKEN in hidden else holder.token

@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 class HubWatch:
-    """Implements :class:`pushhub.engine.ports.Watcher`.
-
-    Args:
-        log: The log to update.
-    """
+    """Implements :class:`pushhub.engine.ports.Watcher`."""
 
     def __init__(self, *, log: WriteEntries, clock: Clock) -> None:
         self._log = log

@@ -41,11 +41,7 @@ DESCENDANTS_LIMIT = number("DESCENDANTS_LIMIT", least=1, most=1_000_000)
 
 
 class AwsHubPorts:
-    """The ports the hub needs besides the engine's, on AWS.
-
-    Args:
-        aws: The engine's.
-    """
+    """The ports the hub needs besides the engine's, on AWS."""
 
     def __init__(self, aws: AwsEnginePorts) -> None:
         self._aws = aws
@@ -100,12 +96,7 @@ class AwsHubPorts:
 
 
 class Hub:
-    """The hub's use cases, each created on first use.
-
-    Args:
-        ports: The hub protocol's own ports.
-        engine: The engine.
-    """
+    """The hub's use cases, each created on first use."""
 
     aws_ports = AwsHubPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 def found_application(store: ReadApplications, project_id: str, name: str) -> Application:
-    """The application with an id or uid.
-
-    Raises:
-        NotFound: There is none.
-    """
+    """The application with an id or uid; ``NotFound`` if there is none."""
     application = store.application(project_id, name) if NAME.fullmatch(name) else None
     if application is None:
         raise not_found()
@@ -33,12 +29,8 @@ def found_application(store: ReadApplications, project_id: str, name: str) -> Ap
 
 
 class WebhooksApplications:
-    """The applications of projects. Methods raise ``NotFound`` for what is not there.
-
-    Args:
-        store: Where they are kept.
-        notes: Notes changes before they are made.
-        clock: Time.
+    """The applications of projects. Methods raise ``NotFound`` for what is not there, and ``Refused`` (409) for a uid
+    that is taken.
     """
 
     def __init__(self, *, store: Applications, notes: ChangeNotes, clock: Clock) -> None:
@@ -52,15 +44,10 @@ class WebhooksApplications:
         """Make an application, or find the one that has its uid.
 
         Args:
-            project_id: Owner.
-            given: Its fields.
             get_if_exists: Whether to return an existing application with the same uid unchanged, instead of refusing.
 
         Returns:
             The application, and whether it was made now.
-
-        Raises:
-            Refused: The uid is taken (409).
         """
         if get_if_exists and given.uid is not None:
             there = self._store.application(project_id, given.uid)
@@ -114,12 +101,7 @@ class WebhooksApplications:
         """The application with an id or uid. If it does not exist, it is created.
 
         Args:
-            project_id: Owner.
-            name: The id or uid.
             brought: Reads what it is to be created with, given that name; None for nothing.
-
-        Raises:
-            NotFound: There is none, and nothing was brought.
         """
         there = self._store.application(project_id, name) if NAME.fullmatch(name) else None
         if there is not None or brought is None:
@@ -134,9 +116,6 @@ class WebhooksApplications:
 
         Returns:
             The application, and whether it was made now.
-
-        Raises:
-            Refused: The uid is taken (409).
         """
         there = self.find(project_id, name)
         if there is None:
@@ -146,11 +125,7 @@ class WebhooksApplications:
     def patch(
         self, project_id: str, name: str, change: Callable[[ApplicationFields], ApplicationFields]
     ) -> Application:
-        """Change the fields of an application.
-
-        Raises:
-            Refused: The uid is taken (409).
-        """
+        """Change the fields of an application."""
         app_id = self.application(project_id, name).app_id
         return self._changed(project_id, app_id, change)
 

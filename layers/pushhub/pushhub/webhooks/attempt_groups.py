@@ -41,12 +41,7 @@ class _Group:
 
 
 class AttemptGroups:
-    """Logs attempts of one execution environment. Safe to share between threads.
-
-    Args:
-        log: Where attempts are logged.
-        clock: Waits.
-    """
+    """Logs attempts of one execution environment. Safe to share between threads."""
 
     def __init__(self, *, log: WriteAttempts, clock: Clock) -> None:
         self._log = log

@@ -113,15 +113,6 @@ class WebhooksAttempts:
     """What happened to messages. Applications, endpoints and messages are named by the hub's id or the owner's own.
 
     Methods raise ``NotFound`` for what is not there.
-
-    Args:
-        applications: Finds applications.
-        endpoints: Finds endpoints.
-        messages: Finds messages.
-        log: Lists messages.
-        attempts: Attempts.
-        deliveries: Deliveries of the engine.
-        clock: Time.
     """
 
     def __init__(

@@ -19,12 +19,7 @@ EVENT = "endpoint.certificate_ending"
 
 
 class EndpointEnds:
-    """Looks up the endpoints of notes.
-
-    Args:
-        endpoints: Endpoints.
-        tell: Sends events about endpoints.
-    """
+    """Looks up the endpoints of notes."""
 
     def __init__(self, *, endpoints: ReadEndpoints, tell: FoundOut) -> None:
         self._endpoints = endpoints

@@ -63,14 +63,7 @@ def digest_of(secret: str) -> str:
 
 
 class Questions:
-    """Posts questions.
-
-    Args:
-        accept: The single entry point for messages.
-        messages: Where they are stored.
-        vault: Encrypts the secrets of callbacks.
-        clock: Time.
-    """
+    """Posts questions."""
 
     def __init__(self, *, accept: Accept, messages: MessageSink, vault: Vault, clock: Clock) -> None:
         self._accept = accept
@@ -167,10 +160,7 @@ class Consents:
     """What endpoints answered to questions, stored with them.
 
     Args:
-        endpoints: Endpoints.
-        notes: Notes changes before they are made.
         changed: Called with the endpoint when it has consented.
-        clock: Time.
     """
 
     def __init__(self, *, endpoints: Endpoints, notes: ChangeNotes, changed: Changed, clock: Clock) -> None:
@@ -221,17 +211,7 @@ class Consents:
 
 
 class ConsentTarget:
-    """Implements :class:`pushhub.engine.target.Target` for questions: asks, and stores the answer with the endpoint.
-
-    Args:
-        consents: Knows which questions are open, and stores the answers.
-        projects: For the project's allowed targets.
-        sending: Makes the request.
-        vault: Opens the secrets of callbacks.
-        credentials: Opens what the endpoints' URLs hide.
-        base_url: Public base URL of this hub.
-        clock: Time.
-    """
+    """Implements :class:`pushhub.engine.target.Target` for questions: asks, and stores the answer with the endpoint."""
 
     dialect = PROTOCOL
 

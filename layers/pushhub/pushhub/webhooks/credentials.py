@@ -19,11 +19,7 @@ _OWN = ""
 
 
 def sealed(endpoint: Endpoint, credentials: Credentials) -> Endpoint:
-    """An endpoint as it is stored.
-
-    Raises:
-        Unavailable: It could not be encrypted.
-    """
+    """An endpoint as it is stored."""
     url, headers = endpoint.fields.url, endpoint.headers
     before = credentials.open(endpoint.project, endpoint.credentials).get(_OWN, {})
     hidden = still_hidden(url, headers, before)
@@ -36,11 +32,7 @@ def sealed(endpoint: Endpoint, credentials: Credentials) -> Endpoint:
 
 
 def opened(endpoint: Endpoint, credentials: Credentials) -> Endpoint:
-    """An endpoint with its hidden values.
-
-    Raises:
-        Unavailable: They could not be decrypted.
-    """
+    """An endpoint with its hidden values."""
     hidden = credentials.open(endpoint.project, endpoint.credentials).get(_OWN)
     if not hidden:
         return endpoint

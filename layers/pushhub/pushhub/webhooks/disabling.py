@@ -26,13 +26,7 @@ class FoundOut(Protocol):
 
 
 class WebhooksDisabling:
-    """Implements :class:`pushhub.engine.ports.SubscriberEvents`.
-
-    Args:
-        endpoints: Endpoints.
-        notes: Notes changes before they are made.
-        tell: Sends events about endpoints.
-    """
+    """Implements :class:`pushhub.engine.ports.SubscriberEvents`."""
 
     def __init__(self, *, endpoints: Endpoints, notes: ChangeNotes, tell: FoundOut) -> None:
         self._endpoints = endpoints

@@ -32,13 +32,8 @@ class EndpointChanges:
     """Stores endpoints.
 
     Args:
-        store: Where endpoints are kept.
-        notes: Notes changes before they are made.
-        signatures: Knows what signs their requests.
-        credentials: Opens what they hide.
         tell: Called with an event and the changed endpoint.
         hurry: Called with an endpoint whose limits have changed.
-        clock: Time.
     """
 
     def __init__(
@@ -65,7 +60,6 @@ class EndpointChanges:
 
         Raises:
             NotFound: There is no such application any more.
-            Refused: The uid is taken (409).
         """
         try:
             stored = self._store.put_endpoint(endpoint, None)

@@ -29,10 +29,9 @@ CONSENT = ("body", "cloudEvents", "consent")
 
 
 class EndpointChecks:
-    """Checks what is asked for.
+    """Checks what is asked for; what may not be is refused as ``Unprocessable``.
 
     Args:
-        event_types: Knows which types an endpoint may choose.
         targets: Other kinds of subscribers, whose URLs endpoints may have, too.
     """
 
@@ -88,11 +87,7 @@ class EndpointChecks:
             raise unprocessable("Only a token of the project can switch consent off", *CONSENT)
 
     def headers(self, given: EndpointFields, headers: Mapping[str, str]) -> None:
-        """Check that an endpoint with headers has a URL to which they can be sent.
-
-        Raises:
-            Unprocessable: It is a topic's.
-        """
+        """Check that an endpoint with headers has a URL to which they can be sent."""
         if headers and not self._targets().carries_headers(given.url):
             raise unprocessable(
                 "An endpoint with such a url has no headers, as nothing would carry them", "body", "headers"
@@ -100,11 +95,7 @@ class EndpointChecks:
 
     @staticmethod
     def consent(rights: Rights, application: Application, given: EndpointFields, stored: Endpoint | None) -> None:
-        """Check that a URL that a portal sets is asked for its consent, if the application demands that.
-
-        Raises:
-            Unprocessable: It would not be.
-        """
+        """Check that a URL that a portal sets is asked for its consent, if the application demands that."""
         sets_url = stored is None or given.url != stored.fields.url
         demanded = rights.reach is Reach.PORTAL and application.fields.portal_consent
         if demanded and sets_url and not given.asks_consent:

@@ -39,11 +39,7 @@ _PROJECT = re.compile("[0-9a-f]{24}")
 
 
 def found_endpoint(store: ReadEndpoints, application: Application, name: str) -> Endpoint:
-    """The endpoint of an application with an id or uid.
-
-    Raises:
-        NotFound: There is none.
-    """
+    """The endpoint of an application with an id or uid; ``NotFound`` if there is none."""
     found = _find(store, application, name)
     if found is None:
         raise not_found()
@@ -57,17 +53,8 @@ def _find(store: ReadEndpoints, application: Application, name: str) -> Endpoint
 class WebhooksEndpoints:
     """The endpoints of applications. Applications and endpoints are named by id or uid.
 
-    Methods raise ``NotFound`` for what is not there.
-
-    Args:
-        applications: Finds applications.
-        store: Where endpoints are kept.
-        checks: What an endpoint may be.
-        changes: Stores changes.
-        signatures: Knows what signs their requests.
-        credentials: Opens what they hide.
-        questions: Asks endpoints for their consent.
-        clock: Time.
+    Methods raise ``NotFound`` for what is not there, ``Unprocessable`` for a field that breaks a rule, and ``Refused``
+    (409) for a uid that is taken.
     """
 
     def __init__(
@@ -102,15 +89,10 @@ class WebhooksEndpoints:
         """Make an endpoint.
 
         Args:
-            application: Its application.
-            wanted: The endpoint.
             signatures: Reads the schemes that are to sign its requests, when everything else is right.
-            rights: The caller's.
 
         Raises:
             NotFound: There is no such application any more.
-            Unprocessable: A field breaks a rule.
-            Refused: The uid is taken (409).
         """
         given, headers = wanted.fields, wanted.headers
         self._checks.check(application.project, given, rights)
@@ -151,19 +133,7 @@ class WebhooksEndpoints:
         return _find(self._store, application, name)
 
     def update(self, application: Application, endpoint: Endpoint, wanted: EndpointChange, rights: Rights) -> Endpoint:
-        """Change the fields of an endpoint.
-
-        Args:
-            application: Its application.
-            endpoint: The endpoint.
-            wanted: The change.
-            rights: The caller's.
-
-        Raises:
-            NotFound: It has been deleted.
-            Unprocessable: A field breaks a rule.
-            Refused: The uid is taken (409).
-        """
+        """Change the fields of an endpoint."""
         there = self._opened(endpoint)
         given = wanted.apply(there.fields)
         self._checks.check(application.project, given, rights, before=there.fields)
@@ -196,10 +166,6 @@ class WebhooksEndpoints:
         """Accept an endpoint's consent at the URL it was given, which works once.
 
         Args:
-            project_id: Owner.
-            app_id: The application's id.
-            endpoint_id: The endpoint's id.
-            secret: From the URL.
             rate: Value of ``WebHook-Allowed-Rate``; None for the rate it named when it was asked.
             give: Whether it consents; False only checks the URL.
 
@@ -249,9 +215,7 @@ class WebhooksEndpoints:
         Empty if all its keys are symmetric.
 
         Args:
-            project_id: Owner.
             app_id: The application's id; its uid is not accepted, as this needs no authentication.
-            endpoint_id: The endpoint's id.
         """
         endpoint = self._by_ids(project_id, app_id, endpoint_id)
         if not self._signatures.signs_with_keys(endpoint):
@@ -308,11 +272,7 @@ class WebhooksEndpoints:
         return self._opened(self.endpoint(project_id, app, name)).headers
 
     def change_headers(self, project_id: str, app: str, name: str, wanted: HeaderChange) -> None:
-        """Add, replace and remove headers of an endpoint.
-
-        Raises:
-            Unprocessable: One may not be sent.
-        """
+        """Add, replace and remove headers of an endpoint."""
 
         def change(stored: Endpoint) -> Endpoint:
             headers = wanted.apply(stored.headers)

@@ -56,12 +56,7 @@ def _as_shown(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Environments:
-    """Exports and imports a project's configuration.
-
-    Args:
-        event_types: Event types.
-        clock: Time.
-    """
+    """Exports and imports a project's configuration."""
 
     def __init__(self, *, event_types: TypesOfProjects, clock: Clock) -> None:
         self._event_types = event_types
@@ -83,10 +78,6 @@ class Environments:
     def take_in(self, project_id: str, event_types: Iterable[tuple[str, WantedEventType]]) -> None:
         """Add or replace event types; nothing is deleted.
 
-        Args:
-            project_id: Owner.
-            event_types: With their names.
-
         Raises:
             Unprocessable: One of them breaks a rule; then none is imported.
         """
@@ -103,7 +94,6 @@ class Environments:
         """Create and change event types as an OpenAPI document describes them; archived ones in it are revived.
 
         Args:
-            project_id: Owner.
             described: The event types of the document, in the format of requests.
             dry: Whether to change nothing.
             replace_all: Whether to archive all others.

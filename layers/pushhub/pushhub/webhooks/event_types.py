@@ -31,11 +31,8 @@ _CAPACITY = 2_000
 
 
 class WebhooksEventTypes:
-    """The event types of projects. Methods raise ``NotFound`` for what is not there.
-
-    Args:
-        store: Where they are kept.
-        clock: Time.
+    """The event types of projects. Methods raise ``NotFound`` for what is not there or may not be seen, and
+    ``Unprocessable`` for a schema that cannot be used or is too large.
     """
 
     def __init__(self, *, store: EventTypes, clock: Clock) -> None:
@@ -47,7 +44,6 @@ class WebhooksEventTypes:
         """Make an event type; an archived one of that name is revived with the new description and schemas.
 
         Raises:
-            Unprocessable: A schema cannot be used, or is too large.
             Refused: One that is not archived has the name (409).
         """
 
@@ -73,11 +69,7 @@ class WebhooksEventTypes:
         )
 
     def event_type(self, project_id: str, name: str, *, flags: frozenset[str] | None = None) -> EventType:
-        """The event type of a name, archived or not.
-
-        Raises:
-            NotFound: There is none that the caller may see.
-        """
+        """The event type of a name, archived or not."""
         found = self._store.event_type(project_id, name) if NAME.fullmatch(name) else None
         if found is None or not found.seen_by(flags):
             raise not_found()
@@ -88,9 +80,6 @@ class WebhooksEventTypes:
 
         Returns:
             The event type, and whether it was made now.
-
-        Raises:
-            Unprocessable: A schema cannot be used, or is too large.
         """
         made = False
 
@@ -102,19 +91,11 @@ class WebhooksEventTypes:
         return self._changed(project_id, name, change, wanted), made
 
     def check(self, name: str, wanted: WantedEventType) -> None:
-        """Check that an event type could be created.
-
-        Raises:
-            Unprocessable: A schema cannot be used, or is too large.
-        """
+        """Check that an event type could be created."""
         _check(self._new("", name, wanted), wanted)
 
     def patch(self, project_id: str, name: str, wanted: WantedEventType) -> EventType:
-        """Change some settings of an event type.
-
-        Raises:
-            Unprocessable: A schema cannot be used, or is too large.
-        """
+        """Change some settings of an event type."""
 
         def change(stored: EventType | None) -> EventType:
             if stored is None:
@@ -142,8 +123,6 @@ class WebhooksEventTypes:
         exist at all, or has a feature flag that the caller lacks.
 
         Args:
-            project_id: Owner.
-            names: Of event types.
             flags: Those of an application's token; None for the organization's.
         """
         found = self._store.event_types_named(project_id, [each for each in names if each not in OPERATIONAL])

@@ -21,14 +21,7 @@ PING = "svix.ping"
 
 
 class WebhooksExamples:
-    """Sends examples.
-
-    Args:
-        applications: Finds applications.
-        endpoints: Finds endpoints.
-        event_types: Hold the examples.
-        posting: Sends them.
-    """
+    """Sends examples."""
 
     def __init__(
         self,

@@ -39,16 +39,11 @@ class Refusal(Protocol):
 class EndpointGates:
     """What the receivers of endpoints demand. Applications and endpoints are named by id or uid.
 
-    Methods raise ``NotFound`` for what is not there.
+    Methods raise ``NotFound`` for what is not there, and ``Unprocessable`` for what could not be right.
 
     Args:
-        endpoints: Changes endpoints.
-        vault: Encrypts what opens something.
-        projects: For the projects' allowed targets.
         refusal: Checks token URLs.
         within: Whether a caller's reach covers a URL.
-        notes: Notes of what is to be told of certificates' ends.
-        clock: Time.
     """
 
     def __init__(
@@ -76,11 +71,7 @@ class EndpointGates:
         return grant_view(grant_of(project_id, endpoint, self._vault)) if endpoint.oauth else None
 
     def set_oauth(self, project_id: str, app: str, name: str, asked: GrantRequest, rights: Rights) -> None:
-        """Say how an endpoint's tokens are obtained.
-
-        Raises:
-            Unprocessable: It could not be right.
-        """
+        """Say how an endpoint's tokens are obtained."""
         known = self._allowed(project_id, rights)
         read: dict[bytes, bytes] = {}
 
@@ -95,11 +86,7 @@ class EndpointGates:
         self._endpoints.change(project_id, app, name, change)
 
     def remove_oauth(self, project_id: str, app: str, name: str) -> None:
-        """Send an endpoint no tokens any more.
-
-        Raises:
-            NotFound: No such application or endpoint, or it gets none.
-        """
+        """Send an endpoint no tokens any more."""
 
         def change(stored: Endpoint) -> Endpoint:
             if not stored.oauth:
@@ -116,11 +103,7 @@ class EndpointGates:
         return {"subject": found.subject, "endsAt": iso_time(found.ends_at), "privateCa": found.private_ca}
 
     def set_certificate(self, project_id: str, app: str, name: str, asked: CertificateRequest) -> None:
-        """Say with which certificate an endpoint's requests are sent.
-
-        Raises:
-            Unprocessable: It could not be used.
-        """
+        """Say with which certificate an endpoint's requests are sent."""
         there = self._endpoints.endpoint(project_id, app, name)
         certificate, content = self._read_certificate(asked)
         sealed = self._vault.seal(project_id, content)
@@ -137,11 +120,7 @@ class EndpointGates:
         self._endpoints.change(project_id, app, name, change)
 
     def remove_certificate(self, project_id: str, app: str, name: str) -> None:
-        """Send an endpoint no certificate any more.
-
-        Raises:
-            NotFound: No such application or endpoint, or it has none.
-        """
+        """Send an endpoint no certificate any more."""
 
         def change(stored: Endpoint) -> Endpoint:
             if stored.certificate is None:
@@ -178,14 +157,11 @@ class EndpointGates:
 
 
 def check_gates(endpoint: Endpoint, *place: str) -> None:
-    """Check that what an endpoint's receiver demands goes together with its URL and headers.
+    """Refuse, as ``Unprocessable``, what a receiver demands if it does not go together with the URL and headers.
 
     Args:
         endpoint: As it will be, opened.
         place: What the request would change.
-
-    Raises:
-        Unprocessable: It does not.
     """
     try:
         check_fitting(endpoint, endpoint.fields.url, endpoint.headers)

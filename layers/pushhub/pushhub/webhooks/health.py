@@ -30,16 +30,7 @@ MOST_TROUBLED = 50
 
 
 class WebhooksHealth:
-    """Reports the health of endpoints. Applications and endpoints are named by id or uid.
-
-    Args:
-        applications: Finds applications.
-        endpoints: Finds endpoints.
-        subscribers: What the engine knows about them; created when needed.
-        keys: Opens the signing keys of an endpoint.
-        projects: Know the schemes that endpoints inherit.
-        clock: Determines which keys are still valid.
-    """
+    """Reports the health of endpoints. Applications and endpoints are named by id or uid."""
 
     def __init__(
         self,
@@ -59,11 +50,7 @@ class WebhooksHealth:
         self._clock = clock
 
     def checkup(self, project_id: str, app: str, name: str) -> EndpointCheckup:
-        """The health of one endpoint.
-
-        Raises:
-            NotFound: No such application, or it has no such endpoint.
-        """
+        """The health of one endpoint."""
         application = found_application(self._applications, project_id, app)
         endpoint = found_endpoint(self._endpoints, application, name)
         health, now, keys = self._known(endpoint), self._clock.now(), self._keys(endpoint)

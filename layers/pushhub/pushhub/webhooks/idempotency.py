@@ -26,14 +26,7 @@ LARGEST_KEPT = 300_000
 
 
 def digest_of(authorization: str, key: str, path: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """The digest that identifies a request, made of its caller, key and URL. The body is not part of it.
-
-    Args:
-        authorization: Value of the header.
-        key: Value of ``Idempotency-Key``.
-        path: Path of the request.
-        pairs: Its query, in order.
-    """
+    """The digest that identifies a request, made of its caller, key and URL. The body is not part of it."""
     parts = (authorization, key, path, *(part for pair in pairs for part in pair))
     content = b"".join(b"%d:%s" % (len(each), each) for each in (part.encode(errors="surrogatepass") for part in parts))
     return hashlib.sha256(content).hexdigest()
@@ -43,8 +36,6 @@ class Repeats:
     """Answers repeated requests.
 
     Args:
-        keys: Remembers them.
-        clock: Time.
         kept_ms: How long an answer is kept, milliseconds.
         vault: Creates the encryption for answers that contain a secret, when the first one is stored. A function that
             only accepts messages has none.
@@ -62,7 +53,6 @@ class Repeats:
         Only successes are stored: a refused request does not use up its key, and a failed one may be repeated.
 
         Args:
-            project_id: The caller's project.
             digest: See :func:`digest_of`.
             work: Produces the answer; if it raises, the key is released.
             secret: Whether the answer contains a secret and has to be stored encrypted.

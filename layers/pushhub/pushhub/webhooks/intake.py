@@ -47,10 +47,6 @@ class WebhooksIntake:
     """Accepts messages into applications.
 
     Args:
-        accept: The single entry point for messages.
-        messages: Where they are stored.
-        log: Lists messages.
-        search_fields: Keeps the index of named fields.
         first_orders: Sends the first orders of eager applications; made when a producer posts to one.
     """
 
@@ -81,10 +77,6 @@ class WebhooksIntake:
         """Accept what a producer posted; repeating the call with its id changes nothing.
 
         Args:
-            application: Where it was posted.
-            new: The message.
-            engine_id: Its id.
-            owed: The endpoints that it is owed to.
             hurried: The subscribers whose first orders are sent at once; None when they are left to the stream.
 
         Raises:
@@ -112,9 +104,6 @@ class WebhooksIntake:
         """Accept a message that the hub itself makes; repeating the call does not make it again.
 
         Args:
-            application: Where it is posted.
-            new: The message.
-            owed: The endpoints that it is owed to.
             cause: What it is made for: the same on each repetition for the same reason, and never used for another.
             at: When the cause happened, epoch milliseconds; the same on each repetition.
 
@@ -152,11 +141,7 @@ def webhook_message(
     """A message of the engine, as it is stored.
 
     Args:
-        application: Its application.
-        new: The posted message.
-        engine_id: Its id.
         placed: Where its bytes are stored.
-        owed: The endpoints it is owed to.
         due_at: Not sent before this time, epoch milliseconds.
     """
     key = new.fields.ordering_key

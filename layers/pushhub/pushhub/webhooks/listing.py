@@ -48,10 +48,8 @@ class Listing:
     """Implements :class:`pushhub.webhooks.ports.MessageLog`.
 
     Args:
-        messages: Messages of the engine.
         lines: Lines, and producers' own ids of messages. A line takes precedence over the message.
         next_id: Makes an id that no message has, greater than all before.
-        clock: Time.
     """
 
     def __init__(

@@ -79,13 +79,7 @@ class WebhooksMessages:
     Methods raise ``NotFound`` for what is not there.
 
     Args:
-        applications: Finds applications.
-        log: Lists messages.
-        messages: Messages of the engine.
-        bodies: Large bodies.
-        search_fields: Keeps the index of named fields.
         retry_queue: Returns the retry queue when it is needed; a function that accepts messages has none.
-        clock: Time.
     """
 
     def __init__(
@@ -123,11 +117,7 @@ class WebhooksMessages:
         return self.of(found_application(self._applications, project_id, app), name)
 
     def of(self, application: Application, name: str) -> ListedMessage:
-        """One message of an application.
-
-        Raises:
-            NotFound: It has no such message.
-        """
+        """One message of an application."""
         engine = engine_id(name)
         if engine is None and NAME.fullmatch(name):
             engine = self._log.message_of_event(application.project, application.app_id, name)
@@ -146,8 +136,6 @@ class WebhooksMessages:
         """The payload of a message as it is shown, redacted.
 
         Args:
-            message: The message.
-            redaction: What is withheld.
             steps: Shared by the messages of a list, :data:`LIST_STEPS` at first. When they are used up, the payloads
                 that are left are withheld, and not even read. None for a message that is shown alone.
         """

@@ -46,15 +46,7 @@ class ToldCounts(Protocol):
 
 
 class Operational:
-    """Sends operational events to projects.
-
-    Args:
-        applications: Where the application is kept.
-        say: Posts to it.
-        counts: Counts events about messages.
-        clock: Time.
-        telemetry: Metrics.
-    """
+    """Sends operational events to projects."""
 
     def __init__(
         self, *, applications: Applications, say: Say, counts: ToldCounts, clock: Clock, telemetry: Telemetry
@@ -93,7 +85,6 @@ class Operational:
 
         Args:
             event: ``endpoint.created`` and the like.
-            endpoint: As it is now.
             more: On top of the ids.
         """
         if endpoint.app_id == OPERATIONAL_APP:
@@ -110,7 +101,6 @@ class Operational:
 
         Args:
             event: ``endpoint.failing`` and the like.
-            endpoint: As it is now.
             cause: Identifies the cause.
             at: When that was, epoch milliseconds.
             more: On top of the ids.
@@ -126,9 +116,6 @@ class Operational:
         """Send an event about something of a project. Idempotent per cause.
 
         Args:
-            project_id: The project.
-            event: Its type.
-            data: What it says.
             cause: Identifies the cause.
             at: When that was, epoch milliseconds.
 

@@ -21,13 +21,7 @@ _CAPACITY = 2_000
 
 
 class PayloadCheck:
-    """Knows event types as they were at most half a minute ago.
-
-    Args:
-        event_types: Event types, whose schemas may be enforced.
-        telemetry: Counts payloads that do not match their schema.
-        clock: Time.
-    """
+    """Knows event types as they were at most half a minute ago."""
 
     def __init__(self, *, event_types: EventTypes, telemetry: Telemetry, clock: Clock) -> None:
         self._event_types = event_types
@@ -35,11 +29,7 @@ class PayloadCheck:
         self._known: ExpiringCache[tuple[EventType | None]] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
 
     def check(self, project_id: str, new: NewWebhook) -> None:
-        """Check that a payload matches its event type's schema, if that is enforced.
-
-        Raises:
-            Unprocessable: It does not match.
-        """
+        """Refuse, as ``Unprocessable``, a payload that does not match its event type's schema, if that is enforced."""
         event_type = self._event_type(project_id, new.fields.event_type)
         if event_type is None or event_type.enforcement is Enforcement.OFF or event_type.schema is None:
             return

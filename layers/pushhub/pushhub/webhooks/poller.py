@@ -71,15 +71,12 @@ class Choice:
 
 
 class WebhooksPoller:
-    """Reads messages for pollers.
+    """Reads messages for pollers. Methods raise ``NotFound`` where there is no such application, or no poller or
+    consumer can have the name, and ``Unprocessable`` for an iterator that is none.
 
     Args:
-        applications: Finds applications.
         endpoints: Finds endpoints: a poller named like an endpoint reads the messages that the endpoint selects.
-        log: The messages.
-        places: Places of consumers.
         flags_for: See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
-        clock: Time.
     """
 
     def __init__(
@@ -102,12 +99,7 @@ class WebhooksPoller:
     def poll(
         self, project_id: str, app: str, sink: str, choice: Choice, *, iterator: str = "", after: int | None = None
     ) -> Polled:
-        """Continue reading from an iterator or a time; with neither, only return an iterator for the current end.
-
-        Raises:
-            NotFound: No such application, or no poller can have that name.
-            Unprocessable: The iterator is none.
-        """
+        """Continue reading from an iterator or a time; with neither, only return an iterator for the current end."""
         application = self._application(project_id, app, sink)
         if not iterator and after is None:
             return Polled(messages=(), iterator=self._now(), done=False)
@@ -118,10 +110,6 @@ class WebhooksPoller:
         """Continue reading from the place kept for a consumer.
 
         If an iterator is given, it acknowledges everything before it, and reading continues from there.
-
-        Raises:
-            NotFound: No such application, or no poller or consumer can have that name.
-            Unprocessable: The iterator is none.
         """
         application = self._application(project_id, app, sink, consumer)
         name = f"{sink}/{consumer}"
@@ -135,11 +123,7 @@ class WebhooksPoller:
         return self._read(application, sink, choice, start)
 
     def seek(self, project_id: str, app: str, sink: str, consumer: str, after: int) -> str:
-        """Move a consumer's place to a point in time; returns the iterator for it.
-
-        Raises:
-            NotFound: No such application, or no poller or consumer can have that name.
-        """
+        """Move a consumer's place to a point in time; returns the iterator for it."""
         application = self._application(project_id, app, sink, consumer)
         place = message_id(id_before(after))
         self._places.put_place(project_id, application.app_id, f"{sink}/{consumer}", place)

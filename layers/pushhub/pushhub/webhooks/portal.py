@@ -68,13 +68,7 @@ class Opened:
 
 
 class Portal:
-    """Creates, finds and revokes tokens.
-
-    Args:
-        tokens: Where they are kept.
-        frames: Who may show portals in frames.
-        clock: Time.
-    """
+    """Creates, finds and revokes tokens."""
 
     def __init__(self, *, tokens: PortalTokens, frames: PortalFrames, clock: Clock) -> None:
         self._tokens = tokens
@@ -138,7 +132,6 @@ class Portal:
         """End all tokens of an application, or those of some sessions.
 
         Args:
-            application: The application.
             grace_s: Seconds they remain valid; no token's lifetime is extended.
             sessions: Only tokens of these sessions; None for all.
         """

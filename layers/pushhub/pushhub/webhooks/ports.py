@@ -170,7 +170,6 @@ class MessageLog(Protocol):
         """Record that a message became readable only after readers could have passed its place in the list.
 
         Args:
-            message: The message.
             position: The second place at which it is read: an engine id that no message has or will have.
         """
 
@@ -205,8 +204,6 @@ class AttemptLog(Protocol):
         """The attempts made at an endpoint with ids in a span, in its direction, read page by page on demand.
 
         Args:
-            project_id: Owner.
-            endpoint_id: The endpoint.
             span: Of ids of attempts.
             engine_id: Only those made for that message; then no more than the first ten megabytes of the span are read.
         """

@@ -26,12 +26,6 @@ class WebhooksPosting:
     """Accepts messages of producers.
 
     Args:
-        applications: Applications.
-        payloads: Checks what is posted.
-        recipients: Knows which endpoints want it.
-        intake: Accepts messages into applications.
-        log: Lists messages.
-        repeats: Recognizes repeated requests.
         quotas: Bounds what producers post; made when one does.
     """
 
@@ -58,9 +52,6 @@ class WebhooksPosting:
         """Accept a message.
 
         Args:
-            project_id: Owner.
-            app: Id or uid of the application.
-            new: The message.
             digest: Identifies repetitions of the request; empty without an idempotency key.
 
         Raises:
@@ -95,11 +86,7 @@ class WebhooksPosting:
         return self._intake.posted(application, new, engine_id, owed)
 
     def wanted(self, project_id: str, app: str, event_type: str, channels: Sequence[str]) -> bool:
-        """Whether any endpoint would get a message of an event type and channels.
-
-        Raises:
-            NotFound: No such application.
-        """
+        """Whether any endpoint would get a message of an event type and channels."""
         application = self._applications.application(project_id, app)
         return self._recipients.any_wants(application, event_type, channels)
 

@@ -81,14 +81,7 @@ def subscriber_of(endpoint: Endpoint, application: Application) -> Subscriber:
 
 
 class WebhooksQueues:
-    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues.
-
-    Args:
-        applications: Applications.
-        endpoints: Their endpoints.
-        changes: The notes of changes.
-        clock: Tells the age of copies.
-    """
+    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues."""
 
     def __init__(
         self, *, applications: ReadApplications, endpoints: ReadEndpoints, changes: Changes, clock: Clock

@@ -33,9 +33,7 @@ class Recipients:
     """Finds the endpoints that want a message.
 
     Args:
-        endpoints: Endpoints of applications.
         type_flags: The feature flags of a project's event type, by its name.
-        clock: Time.
     """
 
     def __init__(

@@ -75,13 +75,7 @@ class StoredMessages(Protocol):
 
 
 class EngineTries:
-    """Implements :class:`Tries` with the engine.
-
-    Args:
-        messages: Messages.
-        deliveries: Deliveries.
-        resend: Requests attempts.
-    """
+    """Implements :class:`Tries` with the engine."""
 
     def __init__(self, *, messages: StoredMessages, deliveries: Deliveries, resend: Resend) -> None:
         self._messages = messages
@@ -152,11 +146,7 @@ class Replay:
     """Resends messages, or sends those that were never sent.
 
     Args:
-        endpoints: Finds the endpoint.
-        log: The messages.
-        tries: Requests attempts.
         flags_for: See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
-        clock: Time.
     """
 
     def __init__(
@@ -262,9 +252,7 @@ class Erasing:
     """Erases the contents of all messages of an application.
 
     Args:
-        log: The messages.
         expunge: Erases the content of one, by project, application and id.
-        clock: Time.
     """
 
     def __init__(self, *, log: MessagesInOrder, expunge: Callable[[str, str, str], object], clock: Clock) -> None:
@@ -289,8 +277,6 @@ class Counting:
 
     Args:
         next_app: The id of a project's first application whose id is greater than one given, or None.
-        log: The messages.
-        clock: Time.
     """
 
     def __init__(self, *, next_app: Callable[[str, str], str | None], log: MessagesInOrder, clock: Clock) -> None:

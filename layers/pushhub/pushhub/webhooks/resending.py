@@ -25,11 +25,6 @@ class WebhooksResending:
     """Sends messages again. All are named by the hub's id or the owner's own.
 
     Args:
-        applications: Finds applications.
-        endpoints: Finds endpoints.
-        messages: Finds messages.
-        deliveries: Deliveries of the engine.
-        resend: Schedules another attempt.
         flags_for: See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
     """
 
@@ -56,10 +51,6 @@ class WebhooksResending:
         """Send a message to an endpoint once more, immediately, regardless of the endpoint's filters.
 
         Args:
-            project_id: Owner.
-            app: The application.
-            name: The message.
-            endpoint: The endpoint.
             flags: Feature flags of the caller's token; None for the project's, which may send everything everywhere.
 
         Returns:

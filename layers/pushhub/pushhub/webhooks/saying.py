@@ -21,12 +21,7 @@ KEPT_MS = 90 * DAY_MS
 
 
 class Saying:
-    """Posts the hub's own messages.
-
-    Args:
-        intake: Accepts messages into applications.
-        endpoints: Endpoints of applications.
-    """
+    """Posts the hub's own messages."""
 
     def __init__(self, *, intake: WebhooksIntake, endpoints: ReadEndpoints) -> None:
         self._intake = intake

@@ -20,11 +20,7 @@ KIND = "application"
 
 
 class WebhooksFields:
-    """Keeps the index of an application's named fields. Applications without any cost nothing.
-
-    Args:
-        index: The index; made on first use.
-    """
+    """Keeps the index of an application's named fields. Applications without any cost nothing."""
 
     def __init__(self, index: Callable[[], SearchIndex]) -> None:
         self._index = index
@@ -55,10 +51,7 @@ class WebhooksFinder:
     """Implements :class:`pushhub.engine.ports.Finder` for messages of applications.
 
     Args:
-        applications: Finds applications.
         log: Tells which messages have a payload.
-        messages: Messages of the engine.
-        now: Epoch milliseconds.
     """
 
     def __init__(

@@ -35,13 +35,7 @@ class SignatureDefaults:
     Applications and endpoints are named by id or uid.
 
     Args:
-        applications: Applications.
-        endpoints: Changes endpoints.
-        signatures: Knows what signs an endpoint's requests.
-        projects: Projects.
-        notes: Notes changes before they are made.
         note_end: Keeps a note of what is to be told of a scheme's end.
-        clock: Time.
     """
 
     def __init__(

@@ -20,14 +20,7 @@ EVENT = "signature.ending"
 
 
 class SignatureEnds:
-    """Looks up the schemes of notes: of an endpoint, an application, or the project.
-
-    Args:
-        endpoints: Endpoints.
-        applications: Applications.
-        projects: Projects.
-        operational: Sends events.
-    """
+    """Looks up the schemes of notes: of an endpoint, an application, or the project."""
 
     def __init__(
         self,

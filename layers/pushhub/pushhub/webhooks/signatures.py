@@ -42,9 +42,7 @@ class EndpointSignatures:
     """What signs the requests of endpoints.
 
     Args:
-        vault: Opens and encrypts secrets.
         note_end: Keeps a note of what is to be told of a scheme's end.
-        clock: Time.
     """
 
     def __init__(self, *, vault: Vault, note_end: Callable[[EndNote], None], clock: Clock) -> None:
@@ -183,14 +181,9 @@ def secrets_of(
     """The schemes that sign an endpoint's request now, except Standard Webhooks, with their secrets.
 
     Args:
-        endpoint: The endpoint.
         schemes: Its own, or those that it inherits.
         keys: Its own keys, which sign in the schemes that it inherits.
         vault: Opens the secrets of its own schemes.
-        now: Epoch milliseconds.
-
-    Raises:
-        Unavailable: The secrets could not be decrypted.
     """
     if endpoint.signatures:
         pairs = zip(endpoint.signatures, rings_of(endpoint, vault), strict=True)

@@ -59,9 +59,6 @@ class SignedRequests:
 
     Args:
         projects: For the signatures that a project hands down.
-        vault: Opens signing keys.
-        base_url: Public base URL of this hub.
-        clock: Dates signatures.
     """
 
     def __init__(self, *, projects: ProjectStore, vault: Vault, base_url: str, clock: Clock) -> None:
@@ -74,7 +71,6 @@ class SignedRequests:
         """The request for an attempt.
 
         Args:
-            order: The attempt.
             endpoint: Its endpoint, with what it hides opened.
             trace: The trace that it is told, if any.
 
@@ -174,12 +170,9 @@ def request_headers(
     then the endpoint's own.
 
     Args:
-        identifier: Id of the message.
         timestamp: Epoch seconds of the attempt.
         signature: See :func:`pushhub.base.signing.signatures`; None if only schemes of the endpoint's own sign. Then
             Svix's headers are left out, too: a receiver that prefers them would miss the signature.
-        content_type: Content type of the body.
-        own: The endpoint's own headers.
         ordering: The message's place among those of its ordering key, sent if there is one.
         trace: Its trace, if the project passes it on.
     """

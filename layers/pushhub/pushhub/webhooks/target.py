@@ -36,14 +36,7 @@ class WebhookTarget:
     """Implements :class:`pushhub.engine.target.Target` for endpoints of applications.
 
     Args:
-        projects: For the project's allowed targets.
-        credentials: Opens what endpoints hide.
-        requests: Makes and signs the requests.
-        attempts: Logs attempts, grouped with others that end at the same time.
-        sending: Sends them.
         targets: Other kinds of subscribers, for endpoints whose URL is one of theirs.
-        clock: Time.
-        telemetry: Reports attempts that could not be logged.
     """
 
     def __init__(

@@ -94,13 +94,10 @@ class Tasks:
     """The tasks of projects. Methods raise ``NotFound`` for what is not there.
 
     Args:
-        store: Where they are kept.
-        runs: Starts runs that work on them.
         note_id: Notes which task a request makes, by project, digest of the request, and a new id; returns the id that
             was noted first.
         workers: The workers by kind; created when first needed.
         ended: Called with each task that ended.
-        clock: Time.
     """
 
     def __init__(
@@ -133,11 +130,6 @@ class Tasks:
         """Store a new task and have it begun; returns it in its initial state, however often the request is repeated.
 
         Args:
-            project_id: Owner.
-            kind: What it does.
-            ask: Which messages.
-            app_id: The application it is about.
-            endpoint_id: The endpoint it is about.
             digest: Identifies repetitions of the request; empty without an idempotency key.
 
         Raises:
@@ -182,8 +174,6 @@ class Tasks:
         """A page of a project's tasks of the last 90 days.
 
         Args:
-            project_id: Owner.
-            window: Which part.
             kind: Only tasks of this kind; empty for all.
             status: Only tasks with this status; empty for all.
         """

@@ -72,11 +72,7 @@ WAKE_FUNCTION = text("WAKE_FUNCTION")
 
 
 class AwsWebhooksPorts:
-    """What webhooks need besides the engine's ports, on AWS.
-
-    Args:
-        aws: The engine's.
-    """
+    """What webhooks need besides the engine's ports, on AWS."""
 
     def __init__(self, aws: AwsEnginePorts) -> None:
         self._aws = aws
@@ -199,12 +195,7 @@ class AwsWebhooksPorts:
 
 
 class Webhooks:
-    """The use cases of webhooks, each made on first use.
-
-    Args:
-        ports: Its own.
-        engine: The engine.
-    """
+    """The use cases of webhooks, each made on first use."""
 
     aws_ports = AwsWebhooksPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {

@@ -20,11 +20,7 @@ ROUTES: tuple[Route[HubUseCases, HubCall], ...] = (
 
 
 class HubApi(Api[HubUseCases, HubCall]):
-    """The hub's API.
-
-    Args:
-        use_cases: Handed to every handler.
-    """
+    """The hub's API."""
 
     def __init__(self, use_cases: HubUseCases) -> None:
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=HubDialect(use_cases.config))

@@ -25,7 +25,8 @@ MAX_PAGE = 1000
 
 @dataclass(kw_only=True)
 class HubCall(Call):
-    """A request, the names in its path (``store`` and an id), and its fields.
+    """A request, the names in its path (``store`` and an id), and its fields. What cannot be read raises
+    ``InvalidObject``, an id that no object can have ``NotFound``.
 
     Attributes:
         bare: The path ended in ``.json``: lists are answered as bare arrays, as the documentation shows them, instead
@@ -41,22 +42,14 @@ class HubCall(Call):
 
     @property
     def id(self) -> str:
-        """The id in the path.
-
-        Raises:
-            NotFound: No object can have that id.
-        """
+        """The id in the path."""
         if not is_object_id(self.names["id"]):
             raise NotFound("Not found.")
         return self.names["id"]
 
     @cached_property
     def fields(self) -> dict[str, Any]:
-        """The fields sent: those of the JSON or form body, which win over those of the query.
-
-        Raises:
-            InvalidObject: The body cannot be read.
-        """
+        """The fields sent: those of the JSON or form body, which win over those of the query."""
         try:
             in_query = parse_form(urlencode(self.request.query))
             return in_query | self._in_body()
@@ -87,11 +80,7 @@ class HubCall(Call):
         return next((each for each in found if each), None)
 
     def query(self, location: Location) -> Query:
-        """The search parameters for a queue.
-
-        Raises:
-            InvalidObject: A value that cannot be understood.
-        """
+        """The search parameters for a queue."""
         return Query(
             location=location,
             page=self._page(),
@@ -105,11 +94,7 @@ class HubCall(Call):
         )
 
     def notification_query(self) -> NoticeQuery:
-        """The search parameters for notifications.
-
-        Raises:
-            InvalidObject: A value that cannot be understood.
-        """
+        """The search parameters for notifications."""
         return NoticeQuery(
             page=self._page(),
             level=self.chosen("level"),

@@ -54,11 +54,7 @@ _STATUSES: tuple[tuple[type[RequestRefused], int], ...] = (
 
 
 class HubDialect(Dialect[HubCall]):
-    """Hub protocol v5: the store's token in ``X-Augury-Token``, errors as ``{"error": ...}``, and callers in browsers.
-
-    Args:
-        config: Stores and their tokens.
-    """
+    """Hub protocol v5: tokens in ``X-Augury-Token``, errors as ``{"error": ...}``, and callers in browsers."""
 
     max_request_bytes = MAX_REQUEST_BYTES
 

@@ -42,12 +42,7 @@ ROUTES: tuple[Route[HubPosting, HubCall], ...] = (
 
 
 class HubPostingApi(Api[HubPosting, HubCall]):
-    """The part of the hub's API that producers call.
-
-    Args:
-        config: Stores and their tokens.
-        use_cases: Handed to every handler.
-    """
+    """The part of the hub's API that producers call."""
 
     def __init__(self, *, config: Projects, use_cases: HubPosting) -> None:
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=HubDialect(config))

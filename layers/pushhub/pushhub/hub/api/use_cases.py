@@ -18,27 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubPosting:
-    """What producers need.
-
-    Attributes:
-        intake: Accepts messages.
-    """
+    """What producers need."""
 
     intake: HubIntake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubUseCases(HubPosting):
-    """The hub's use cases, and the data that is shown directly.
-
-    Attributes:
-        config: Names of stores, and their tokens.
-        settings: Mappings, integrations, schedulers and parameters as stored.
-        notices: Finds notifications from services.
-        of_store: Changes mappings, schedulers and parameters.
-        integrations: Registers endpoints.
-        messages: Shows and handles messages.
-    """
+    """The hub's use cases, and the data that is shown directly."""
 
     config: Projects
     settings: ShownSettings

@@ -35,11 +35,7 @@ _VALUES_PER_STEP = 2
 
 
 class PatternTimeout(HubError):
-    """A regular expression took too long, so it is unknown whether the message passes.
-
-    Args:
-        pattern: The expression.
-    """
+    """A regular expression took too long, so it is unknown whether the message passes."""
 
     def __init__(self, pattern: str) -> None:
         super().__init__(f"The pattern {pattern} took too long")
@@ -127,7 +123,6 @@ def passes(filters: Sequence[Filter], message: dict[str, Any], matches: Matches,
     """Whether a message passes every one of the filters.
 
     Args:
-        filters: The filters.
         message: The message as sent to services: ``message``, ``message_id``, ``payload`` and so on.
         matches: Runs the expressions of ``match``, which are untrusted and must not block the hub. It is asked once,
             and only if everything else passes.
@@ -151,11 +146,7 @@ def passes(filters: Sequence[Filter], message: dict[str, Any], matches: Matches,
 
 
 def counted_text(value: Any, steps: Steps) -> str:
-    """A value as :func:`text_of` writes it.
-
-    Raises:
-        TooMuchWork: The steps are used up.
-    """
+    """A value as :func:`text_of` writes it."""
     steps.spend(2)
     if isinstance(value, dict | list):
         _spend_on_values(value, steps)
@@ -166,11 +157,7 @@ def counted_text(value: Any, steps: Steps) -> str:
 
 
 def _spend_on_values(value: Any, steps: Steps) -> None:
-    """Spend the steps for writing a value as JSON, before that is done.
-
-    Raises:
-        TooMuchWork: The steps are used up.
-    """
+    """Spend the steps for writing a value as JSON, before that is done."""
     inner = [value]
     while inner:
         each = inner.pop()
@@ -189,11 +176,7 @@ def text_of(value: Any) -> str:
 
 
 def check_pattern(pattern: str) -> None:
-    """Check that a pattern can be used in ``match``.
-
-    Raises:
-        Invalid: It cannot.
-    """
+    """Raise ``Invalid`` for a pattern that cannot be used in ``match``."""
     if len(pattern) > MAX_PATTERN:
         raise Invalid(f"is longer than {MAX_PATTERN} characters")
     try:

@@ -119,11 +119,7 @@ class HubMessage:
         )
 
     def as_sent(self, object_id: str) -> dict[str, Any]:
-        """The message as services see it, and as the paths of filters and identifiers address it.
-
-        Args:
-            object_id: Its id on the wire.
-        """
+        """The message as services see it, and as the paths of filters and identifiers address it."""
         fields: dict[str, Any] = {"message": self.type, "message_id": object_id, "payload": self.payload}
         if self.source is not None:
             fields["source"] = self.source

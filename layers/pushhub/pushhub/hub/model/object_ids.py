@@ -47,11 +47,7 @@ def from_object_id(object_id: str) -> str | None:
 
 
 def new_object_id(now_ms: int) -> str:
-    """A fresh object id for a mapping, scheduler or integration.
-
-    Args:
-        now_ms: Epoch milliseconds.
-    """
+    """A fresh object id for a mapping, scheduler or integration."""
     return f"{now_ms // 1000 & 0xFFFFFFFF:08x}{secrets.token_hex(8)}"
 
 

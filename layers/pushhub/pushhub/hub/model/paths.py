@@ -17,7 +17,6 @@ def values_at(document: Any, path: str, steps: Steps | None = None) -> list[Any]
     keys lead nowhere, a JSON null at the end is a value.
 
     Args:
-        document: Parsed JSON.
         path: Keys separated by dots.
         steps: Spent for the values that are walked; None for a budget of its own.
 

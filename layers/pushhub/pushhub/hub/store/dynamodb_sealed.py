@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 
 
 class SealedHubItems:
-    """All items of stores that hold a token, a value or signing keys.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the hub table.
-        clock: Waits between rounds of a batch.
-        vault: Opens and seals signing keys.
-        credentials: Opens and seals the rest.
-    """
+    """All items of stores that hold a token, a value or signing keys."""
 
     def __init__(
         self, client: DynamoDBClient, table: str, clock: Clock, vault: Vault, credentials: Credentials

@@ -41,12 +41,6 @@ class DynamoDBHubSettings(DynamoDBSchedulers):
     """Implements :class:`pushhub.hub.ports.HubSettings`.
 
     Nothing is cached: a changed mapping or parameter takes effect with the next message, retry or poll.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the hub table (index ``listed``).
-        clock: Waits between rounds of a batch.
-        credentials: Seals tokens and parameters.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, clock: Clock, credentials: Credentials) -> None:

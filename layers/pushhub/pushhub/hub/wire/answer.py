@@ -154,9 +154,6 @@ def read_answer(answer: Answer, *, object_id: str, mapping: ServiceMapping, poll
     """Read one answer.
 
     Args:
-        answer: The answer received.
-        object_id: The id that was sent.
-        mapping: The mapping it was sent to.
         polled: The address that was polled, if it was a poll. A delay without an address then means to poll it again.
     """
     if answer.error_class:
@@ -250,7 +247,6 @@ def paced(reading: ServiceAnswer, *, deferrals: int) -> ServiceAnswer:
     not being worked on.
 
     Args:
-        reading: The interpreted answer, taken by itself.
         deferrals: How often it was postponed before.
     """
     if reading.verdict is not Verdict.POSTPONED:

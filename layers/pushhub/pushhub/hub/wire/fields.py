@@ -34,11 +34,7 @@ class InvalidObject(Invalid):
 
 
 class Fields:
-    """The fields of one object, and the errors found so far.
-
-    Args:
-        fields: As sent.
-    """
+    """The fields of one object, and the errors found so far."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self._fields = fields

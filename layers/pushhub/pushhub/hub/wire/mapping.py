@@ -1,4 +1,7 @@
-"""Mappings as the administration API and ``endpoint.json`` write them (hub protocol v5, "Mapping basics")."""
+"""Mappings as the administration API and ``endpoint.json`` write them (hub protocol v5, "Mapping basics").
+
+Readers raise ``InvalidObject`` with all that is wrong.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +54,6 @@ def wanted_mapping(fields: Fields, mapping: ServiceMapping) -> WantedMapping:
 
     Args:
         fields: As sent; absent ones keep their values.
-        mapping: As :func:`read_mapping`.
-
-    Raises:
-        InvalidObject: Something is wrong.
     """
     return WantedMapping(mapping=read_mapping(fields, mapping), signing=read_signing(fields), gates=read_gates(fields))
 
@@ -65,9 +64,6 @@ def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
     Args:
         fields: As sent; absent ones keep their values.
         mapping: The stored one, or a fresh one with empty name, URL, token and messages.
-
-    Raises:
-        InvalidObject: Something is wrong.
     """
     url = fields.text("url", mapping.url, required=True, longest=MAX_URL)
     if url:
@@ -107,11 +103,7 @@ def read_token(fields: Fields, stored: str, *, required: bool = False) -> str:
 
 
 def read_signing(fields: Fields) -> SigningChange:
-    """The change that a mapping's ``signing`` asks for; none when it was not sent.
-
-    Raises:
-        InvalidObject: It is invalid.
-    """
+    """The change that a mapping's ``signing`` asks for; none when it was not sent."""
     given = fields.raw("signing")
     if isinstance(given, str):
         spelt = given.strip()
@@ -133,11 +125,7 @@ def read_signing(fields: Fields) -> SigningChange:
 
 
 def read_gates(fields: Fields) -> GateChange:
-    """The change that a mapping's ``oauth`` and ``mtls`` ask for; none when they were not sent.
-
-    Raises:
-        InvalidObject: It is invalid.
-    """
+    """The change that a mapping's ``oauth`` and ``mtls`` ask for; none when they were not sent."""
     given = {gate: _gate(fields, gate) for gate in (OAUTH, MTLS)}
     try:
         change = parse_gates(given)

@@ -1,4 +1,6 @@
-"""Reads schedulers, parameters, integrations and pushed messages sent to the hub's API."""
+"""Reads schedulers, parameters, integrations and pushed messages sent to the hub's API: each reader raises
+``InvalidObject`` with all that is wrong.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,6 @@ def read_pushed(body: bytes) -> tuple[HubMessage, dict[str, Any]]:
     """A pushed message, and everything that was submitted (the reply echoes it).
 
     The admin client's test tool nests the whole message under ``message``.
-
-    Raises:
-        InvalidObject: It is not a valid message.
     """
     try:
         submitted = parse_object(body)
@@ -62,11 +61,7 @@ def read_pushed(body: bytes) -> tuple[HubMessage, dict[str, Any]]:
 
 
 def read_scheduler(fields: Fields, scheduler: Scheduler) -> Scheduler:
-    """``scheduler`` updated with the fields that were sent.
-
-    Raises:
-        InvalidObject: Something is wrong.
-    """
+    """``scheduler`` updated with the fields that were sent."""
     key = fields.text("key", scheduler.key, required=True, longest=200)
     if key and not is_message_type(key):
         fields.error("key", "must be a message type such as acme:order:poll")
@@ -87,13 +82,7 @@ def read_parameter(
     When it was set is left open.
 
     Args:
-        fields: As sent.
         parameter: The stored one, whose name stays; None for one that may be new.
-        project: Its store.
-        stored: Lists a store's.
-
-    Raises:
-        InvalidObject: Something is wrong.
     """
     name = parameter.name if parameter else fields.text("name", required=True, longest=255)
     value = fields.raw("value") if "value" in fields or parameter is None else parameter.value
@@ -125,13 +114,7 @@ def read_sign_up(
     """The parameters of a sign-up, each with the type that the endpoint declares.
 
     Args:
-        integration: The integration.
         given: Name to value; names with or without the endpoint's prefix.
-        project: Its store.
-        stored: Lists a store's.
-
-    Raises:
-        InvalidObject: One of them is wrong.
     """
     prefix = f"{integration.name}."
     types: dict[str, DataType] = {}
@@ -187,11 +170,7 @@ def _typed(value: Any, kind: DataType) -> Any:
 
 
 def read_integration(fields: Fields, integration: Integration) -> Integration:
-    """``integration`` updated with the fields that were sent.
-
-    Raises:
-        InvalidObject: Something is wrong.
-    """
+    """``integration`` updated with the fields that were sent."""
     name = fields.text("name", integration.name, required=True)
     if name and not _INTEGRATION_NAME.match(name):
         fields.error("name", "must be lower-case letters, digits, - and _")

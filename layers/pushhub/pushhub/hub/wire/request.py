@@ -31,9 +31,7 @@ def request_body(message: HubMessage, object_id: str, parameters: Sequence[Param
     service's secret reaches another through a copied payload.
 
     Args:
-        message: The message to send.
         object_id: Id of the accepted copy; the same for every retry and poll.
-        parameters: The mapping's, as they are now.
     """
     payload: dict[str, Any] = {key: value for key, value in message.payload.items() if key != "parameters"}
     if parameters:
@@ -81,7 +79,6 @@ def poll_address(update_url: str, mapping: ServiceMapping) -> str:
 
     Args:
         update_url: As answered, absolute or relative.
-        mapping: The mapping whose service answered.
 
     Raises:
         Invalid: See :func:`checked_url`.

@@ -42,10 +42,7 @@ def row_view(
     """A message in a list.
 
     Args:
-        entry: The message.
         mapping: The mapping it is for; None for incoming messages, and when the mapping was deleted.
-        icon_url: Picture of the mapping's integration.
-        request: The request that the service is working on.
     """
     consumer = mapping.name if mapping else entry.consumer or entry.mapping_id
     return {
@@ -88,15 +85,7 @@ def message_view(
     """Everything about one message.
 
     Args:
-        entry: Its log entry.
         content: Its content; None when it is no longer kept.
-        mapping: The mapping it is for.
-        icon_url: Picture of the mapping's integration.
-        recorded: The last answer, with its full body.
-        request: The request that the service is working on.
-        children: Messages it led to.
-        notifications: Notifications that refer to it.
-        store_name: For people.
     """
     answered = _answered(recorded) if recorded else None
     fields = answered if isinstance(answered, dict) else {}
@@ -218,8 +207,6 @@ def integration_view(integration: Integration, store_id: str, *, made: bool = Fa
     """An integration; shown as pending while it has no services.
 
     Args:
-        integration: The integration.
-        store_id: Its store.
         made: Whether it was made just now: only then its token is shown.
     """
     endpoint = integration.endpoint

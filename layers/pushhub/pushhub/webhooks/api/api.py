@@ -59,12 +59,7 @@ Handler = Callable[[WebhooksUseCases, WebhooksCall], Response]
 
 
 class WebhooksApi(Api[WebhooksUseCases, WebhooksCall]):
-    """The webhooks API.
-
-    Args:
-        use_cases: Handed to every handler.
-        dialect: Authenticates callers.
-    """
+    """The webhooks API."""
 
     def __init__(self, *, use_cases: WebhooksUseCases, dialect: WebhooksDialect) -> None:
         routes = (

@@ -45,11 +45,7 @@ class Caller:
 
 @dataclass(kw_only=True)
 class WebhooksCall(Call):
-    """A request whose caller is known.
-
-    Attributes:
-        caller: The caller.
-    """
+    """A request whose caller is known. What cannot be read is refused (:mod:`pushhub.webhooks.wire`)."""
 
     caller: Caller
 
@@ -99,25 +95,13 @@ class WebhooksCall(Call):
 
     @cached_property
     def fields(self) -> Fields:
-        """The body, which must be an object.
-
-        Raises:
-            Unprocessable: It is not one.
-        """
+        """The body, which must be an object."""
         return Fields(parse_body(self.request.body))
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """A boolean of the query.
-
-        Raises:
-            Refused: It is something else (400).
-        """
+        """A boolean of the query."""
         return flag_in_query(self.query, name, default=default)
 
     def listed(self, name: str) -> Sequence[str]:
-        """A list of names of the query.
-
-        Raises:
-            Unprocessable: An item is not a valid name.
-        """
+        """A list of names of the query."""
         return names_in_query(self.request.pairs, name)

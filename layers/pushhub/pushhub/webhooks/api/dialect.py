@@ -64,7 +64,6 @@ class WebhooksDialect(Dialect[WebhooksCall]):
     """Svix API v1: Bearer tokens, errors as ``{"code", "detail"}``, and callers in browsers.
 
     Args:
-        tokens: Projects and their tokens.
         portal: Tokens of application owners; created when the first such token is presented.
         applications: Finds the application in the path, for callers limited to one.
         endpoints: Finds the endpoint in the path, for the same callers.
@@ -107,11 +106,7 @@ class WebhooksDialect(Dialect[WebhooksCall]):
         return WebhooksCall(request=request, names=names, caller=caller)
 
     def caller(self, authorization: str) -> Caller:
-        """The caller that a header ``Authorization`` names.
-
-        Raises:
-            Unauthorized: Its token is not valid.
-        """
+        """The caller that a header ``Authorization`` names."""
         scheme, _, token = authorization.strip().partition(" ")
         token = token.strip()
         if scheme.lower() == "bearer" and named_by(token):

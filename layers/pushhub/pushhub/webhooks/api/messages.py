@@ -27,11 +27,7 @@ QUERY = ("limit", "iterator", "channel", "tag", "before", "after", "event_types"
 
 
 def message_query(call: WebhooksCall) -> MessageQuery:
-    """Which messages a query looks for.
-
-    Raises:
-        Unprocessable: An event type is not a valid name.
-    """
+    """Which messages a query looks for."""
     return MessageQuery(
         event_types=call.listed("event_types"), channel=call.query.get("channel", ""), tag=call.query.get("tag", "")
     )

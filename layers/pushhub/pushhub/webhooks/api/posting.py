@@ -54,12 +54,7 @@ ROUTES: tuple[Route[WebhooksPostingUseCases, WebhooksCall], ...] = (
 
 
 class WebhooksPostingApi(Api[WebhooksPostingUseCases, WebhooksCall]):
-    """The part of the webhooks API that producers call.
-
-    Args:
-        use_cases: Handed to every handler.
-        dialect: Authenticates callers.
-    """
+    """The part of the webhooks API that producers call."""
 
     def __init__(self, *, use_cases: WebhooksPostingUseCases, dialect: WebhooksDialect) -> None:
         super().__init__(routes=ROUTES, use_cases=use_cases, dialect=dialect)

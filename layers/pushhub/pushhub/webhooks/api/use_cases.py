@@ -32,13 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhooksPostingUseCases:
-    """What producers need.
-
-    Attributes:
-        clock: Time.
-        posting: Accepts messages.
-        messages: Shows and expunges messages.
-    """
+    """What producers need."""
 
     clock: Clock
     posting: WebhooksPosting
@@ -47,27 +41,7 @@ class WebhooksPostingUseCases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhooksUseCases(WebhooksPostingUseCases):
-    """The use cases of webhooks.
-
-    Attributes:
-        applications: Applications.
-        endpoints: Endpoints.
-        gates: What the receivers of endpoints demand; made when first asked for, like the next two.
-        signatures: Knows what signs an endpoint's requests.
-        signature_defaults: Shows and sets that, also for a whole application or project.
-        event_types: Event types.
-        attempts: Attempts, and the messages sent to endpoints.
-        resending: Sends messages again.
-        examples: Sends examples.
-        health: Reports the health of endpoints.
-        repeats: Answers repeated requests.
-        portal: Tokens of the owners of applications.
-        environments: Exports and imports a project's configuration.
-        operational: Sends operational events to projects.
-        tasks: Background tasks.
-        poller: Reads messages for pollers.
-        base_url: Public base URL of this hub.
-    """
+    """The use cases of webhooks. ``gates`` and the next two are made when they are first asked for."""
 
     applications: WebhooksApplications
     endpoints: WebhooksEndpoints

@@ -49,7 +49,6 @@ def new_id(kind: Kind, now: int) -> str:
     """A new random id.
 
     Args:
-        kind: What it names.
         now: Epoch milliseconds.
     """
     return kind + _ksuid(now, secrets.token_bytes(_CONTENT))

@@ -180,8 +180,6 @@ def violation(schema: Any, value: Any, steps: Steps | None = None) -> str | None
     references and lists of values can make a small schema stand for a huge one.
 
     Args:
-        schema: The schema.
-        value: A JSON value.
         steps: Spent by the comparisons; None for a budget of its own.
     """
     check = _Check(schema, steps or Steps())
@@ -193,12 +191,7 @@ def violation(schema: Any, value: Any, steps: Steps | None = None) -> str | None
 
 
 class _Check:
-    """One value against one schema.
-
-    Args:
-        root: The schema that references are relative to.
-        steps: The budget.
-    """
+    """One value against one schema."""
 
     def __init__(self, root: Any, steps: Steps) -> None:
         self._root = root

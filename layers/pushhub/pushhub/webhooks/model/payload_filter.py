@@ -49,7 +49,6 @@ class PayloadFilter:
         """Whether a payload passes. A missing value only satisfies "differs" and "does not exist".
 
         Args:
-            payload: The payload.
             steps: Spent by the comparison; None for a budget of its own.
 
         Raises:
@@ -64,11 +63,7 @@ class PayloadFilter:
 
 
 def lets_through(filters: Sequence[PayloadFilter], payload: Mapping[str, Any], steps: Steps | None = None) -> bool:
-    """Whether a payload passes all of some filters; see :meth:`PayloadFilter.lets_through`.
-
-    Raises:
-        TooMuchWork: The steps are used up.
-    """
+    """Whether a payload passes all of some filters; see :meth:`PayloadFilter.lets_through`."""
     return all(each.lets_through(payload, steps) for each in filters)
 
 

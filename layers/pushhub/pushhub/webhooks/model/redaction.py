@@ -54,7 +54,6 @@ class Redaction:
         withheld completely.
 
         Args:
-            payload: The payload.
             steps: Spent by the examination; None for a budget of its own.
         """
         if not self.payload:
@@ -95,9 +94,6 @@ class Redaction:
 class _Rules:
     """Paths as one machine: each part of each path, and the end of each, is a bit. A state is the set of the parts that
     the next name may match.
-
-    Args:
-        paths: The paths.
 
     Attributes:
         start: The state at the root.
@@ -162,12 +158,7 @@ def _rules(paths: tuple[str, ...]) -> _Rules:
 
 
 class _Walk:
-    """One pass over a document.
-
-    Args:
-        rules: What to withhold.
-        steps: The budget.
-    """
+    """One pass over a document."""
 
     def __init__(self, rules: _Rules, steps: Steps) -> None:
         self._rules = rules

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.webhooks.ports import KeptAnswer, KeyBusy
 from pushhub.webhooks.store._items import doc, key
-
-if TYPE_CHECKING:
-    pass
 
 
 class DynamoDBIdempotencyKeys(TableStore):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.credentials import masked_url
@@ -26,9 +26,6 @@ from pushhub.webhooks.model.ids import Kind, first_id, time_of
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.store._items import between, doc, key
-
-if TYPE_CHECKING:
-    pass
 
 _PROOF = Document(Proof)
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pushhub.cloud.table import Item, TableStore, text
 from pushhub.webhooks.store._items import app_pk, key
-
-if TYPE_CHECKING:
-    pass
 
 
 class DynamoDBPlaces(TableStore):

@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.webhooks.model.portal import Capability, PortalAccess
 from pushhub.webhooks.store._items import app_pk, doc, key
-
-if TYPE_CHECKING:
-    pass
 
 _PREFIX = "PORTAL#"
 

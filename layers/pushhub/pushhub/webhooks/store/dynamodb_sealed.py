@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 
 
 class SealedEndpoints:
-    """All endpoints, also those of deleted applications, and deleted ones that show a password.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
-        vault: Opens and seals signing keys.
-        credentials: Opens and seals the rest.
-    """
+    """All endpoints, also those of deleted applications, and deleted ones that show a password."""
 
     def __init__(
         self, client: DynamoDBClient, table: str, clock: Clock, vault: Vault, credentials: Credentials
@@ -92,13 +84,7 @@ class SealedEndpoints:
 
 
 def masked_attempts(client: DynamoDBClient, table: str, clock: Clock) -> Iterator[SealedItem]:
-    """All items of attempts that show a password in a URL; to be written with a mask.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
-    """
+    """All items of attempts that show a password in a URL; to be written with a mask."""
     store = Table(client, table, clock)
     scanned = store.scan(
         FilterExpression="begins_with(pk, :attempts) AND begins_with(sk, :attempts)",

@@ -56,9 +56,6 @@ class DynamoDBWebhooksSettings:
     """Implements :class:`pushhub.webhooks.ports.Applications`, ``Endpoints`` and ``EventTypes``.
 
     Args:
-        client: Low-level DynamoDB client.
-        table: Name of the webhooks table.
-        clock: Waits between rounds of a batch.
         credentials: Seals what opens something in endpoints.
     """
 

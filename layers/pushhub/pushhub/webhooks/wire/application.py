@@ -64,20 +64,12 @@ _SETTINGS = Settings(
 
 
 def parse_application(fields: Fields) -> ApplicationFields:
-    """Read an application to be created or replaced.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """Read an application to be created or replaced."""
     return ApplicationFields(**_SETTINGS.given(fields, all_of_them=True))
 
 
 def parse_application_patch(fields: Fields, stored: ApplicationFields) -> ApplicationFields:
-    """Read a change of an application: the stored fields, updated with those that were sent.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """Read a change of an application: the stored fields, updated with those that were sent."""
     return replace(stored, **_SETTINGS.given(fields))
 
 

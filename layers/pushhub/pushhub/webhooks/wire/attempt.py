@@ -19,11 +19,7 @@ _CLASSES = (0, 100, 200, 300, 400, 500)
 
 
 def parse_status(query: Mapping[str, str]) -> MessageStatus | None:
-    """The status in a query; None when absent.
-
-    Raises:
-        Refused: It is not a known status (400).
-    """
+    """The status in a query; None when absent."""
     given = query.get("status", "")
     if not given:
         return None
@@ -33,11 +29,7 @@ def parse_status(query: Mapping[str, str]) -> MessageStatus | None:
 
 
 def parse_status_class(query: Mapping[str, str]) -> int | None:
-    """The class of HTTP statuses in a query; None when absent.
-
-    Raises:
-        Refused: It is not a class of statuses (400).
-    """
+    """The class of HTTP statuses in a query; None when absent."""
     given = query.get("status_code_class", "")
     if not given:
         return None
@@ -56,10 +48,8 @@ def attempt_view(
     """An attempt as clients read it.
 
     Args:
-        attempt: The attempt.
         url_as_shown: What the caller is shown of its URL.
         with_content: Whether the answer is shown.
-        message: The message, if requested.
     """
     shown: dict[str, Any] = {
         "id": attempt.attempt_id,

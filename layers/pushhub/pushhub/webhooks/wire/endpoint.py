@@ -197,20 +197,12 @@ class EndpointChange:
 
 
 def parse_endpoint(fields: Fields) -> EndpointChange:
-    """Read an endpoint to be replaced; whether its event types exist is not checked here.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """Read an endpoint to be replaced; whether its event types exist is not checked here."""
     return EndpointChange(settings=_SETTINGS.given(fields, all_of_them=True))
 
 
 def parse_endpoint_patch(fields: Fields) -> EndpointChange:
-    """Read a change of an endpoint's fields: those that were sent.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """Read a change of an endpoint's fields: those that were sent."""
     return EndpointChange(settings=_SETTINGS.given(fields))
 
 
@@ -230,11 +222,7 @@ class NewEndpoint:
 
 
 def parse_new_endpoint(fields: Fields) -> NewEndpoint:
-    """Read an endpoint to be created; whether its event types exist is not checked here.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """Read an endpoint to be created; whether its event types exist is not checked here."""
     wanted = _url_as_meant(EndpointFields(**parse_endpoint(fields).settings), None)
     key = parse_secret(fields, "secret")
     return NewEndpoint(fields=wanted, key=key, headers=_as_meant(parse_headers(fields), {}))
@@ -259,11 +247,7 @@ def _url_as_meant(given: EndpointFields, stored: EndpointFields | None) -> Endpo
 
 
 def parse_secret(fields: Fields, name: str) -> SigningKey | None:
-    """A signing key given by an owner; None when absent or null, in which case one is generated.
-
-    Raises:
-        Unprocessable: It is not a valid key.
-    """
+    """A signing key given by an owner; None when absent or null, in which case one is generated."""
     text = fields.optional_text(name)
     if text is None:
         return None
@@ -287,21 +271,13 @@ class Rotation:
 
 
 def parse_rotation(fields: Fields) -> Rotation:
-    """Read a rotation of the secret.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """Read a rotation of the secret."""
     grace = fields.whole("gracePeriodSeconds", least=0, most=MAX_GRACE_S)
     return Rotation(key=parse_secret(fields, "key"), grace_s=DEFAULT_GRACE_S if grace is None else grace)
 
 
 def parse_headers(fields: Fields, name: str = "headers") -> dict[str, str]:
-    """All headers of an endpoint; none when absent or null.
-
-    Raises:
-        Unprocessable: A name or value may not be sent.
-    """
+    """All headers of an endpoint; none when absent or null."""
     value = fields.raw(name)
     if value is None:
         return {}
@@ -317,11 +293,7 @@ def parse_headers(fields: Fields, name: str = "headers") -> dict[str, str]:
 
 
 def _checked_together(headers: dict[str, str]) -> dict[str, str]:
-    """Check headers that are sent together.
-
-    Raises:
-        Unprocessable: A name occurs twice, or there are too many.
-    """
+    """Check headers that are sent together."""
     if len({each.lower() for each in headers}) != len(headers):
         raise unprocessable("A header is given twice", "body", "headers")
     size = sum(len(name) + len(text.encode(errors="replace")) for name, text in headers.items())
@@ -341,11 +313,7 @@ def _check_header(fields: Fields, name: str, header: str) -> None:
 
 
 def _as_meant(headers: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:
-    """An owner's headers, with the values that ``********`` stands for: those of the stored headers.
-
-    Raises:
-        Unprocessable: There is no such header.
-    """
+    """An owner's headers, with the values that ``********`` stands for: those of the stored headers."""
     present = {name.lower(): text for name, text in stored.items()}
     missing = next((name for name, text in headers.items() if text == MASK and name.lower() not in present), None)
     if missing is not None:
@@ -377,22 +345,14 @@ class HeaderChange:
 
 
 def parse_all_headers(fields: Fields) -> HeaderChange:
-    """Read the headers that an endpoint is to have from now on.
-
-    Raises:
-        Unprocessable: There are none, or a name or value may not be sent.
-    """
+    """Read the headers that an endpoint is to have from now on."""
     if fields.raw("headers") is None:
         raise fields.refuse("An object whose values are strings is required", "headers")
     return HeaderChange(set=parse_headers(fields), removed=None)
 
 
 def parse_header_change(fields: Fields) -> HeaderChange:
-    """Read a change of some headers: null (1.x) or ``deleteHeaders`` (2.x) removes one.
-
-    Raises:
-        Unprocessable: A name or value may not be sent.
-    """
+    """Read a change of some headers: null (1.x) or ``deleteHeaders`` (2.x) removes one."""
     value = fields.raw("headers")
     if value is not None and not isinstance(value, dict):
         raise fields.refuse("An object whose values are strings is required", "headers")
@@ -420,7 +380,6 @@ def endpoint_view(endpoint: Endpoint, url_as_shown: Callable[[str], str]) -> dic
     """An endpoint as old and new clients read it.
 
     Args:
-        endpoint: The endpoint.
         url_as_shown: What the caller is shown of its URL.
     """
     fields = endpoint.fields

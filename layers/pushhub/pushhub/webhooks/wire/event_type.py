@@ -81,29 +81,17 @@ class WantedEventType:
 
 
 def parse_event_type(fields: Fields) -> WantedEventType:
-    """An event type to be created or replaced.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """An event type to be created or replaced."""
     return WantedEventType(settings=_SETTINGS.given(fields, all_of_them=True), refuse=fields.refuse)
 
 
 def parse_event_type_patch(fields: Fields) -> WantedEventType:
-    """The settings of an event type that were sent.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """The settings of an event type that were sent."""
     return WantedEventType(settings=_SETTINGS.given(fields), refuse=fields.refuse)
 
 
 def parse_event_types(fields: Fields) -> Iterator[tuple[str, WantedEventType]]:
-    """The event types of an exported document, with their names, one after the other.
-
-    Raises:
-        Unprocessable: It is no list, has too many, or one of them breaks a rule.
-    """
+    """The event types of an exported document, with their names, one after the other."""
     listed = fields.raw("eventTypes")
     if listed is None:
         return
@@ -120,9 +108,6 @@ def event_type_as_described(described: Mapping[str, Any], enforcement: Enforceme
     Args:
         described: In the format of requests.
         enforcement: Whether its schema is enforced; None for what it then is.
-
-    Raises:
-        Unprocessable: A field breaks a rule, or no event type can have its name.
     """
     kept = {} if enforcement is None else {"schemaEnforcement": enforcement.value}
     fields = Fields({**described, **kept}, "body", "spec", "webhooks", str(described["name"]))

@@ -35,11 +35,7 @@ _CONTROL = re.compile(r"[\x00-\x08]")
 
 
 def parse_body(body: bytes) -> Any:
-    """The JSON of a request, whatever its content type says; no body at all is an empty object.
-
-    Raises:
-        Unprocessable: It is not JSON, or could not be written as JSON again.
-    """
+    """The JSON of a request, whatever its content type says; no body at all is an empty object."""
     if not body.strip():
         return {}
     try:
@@ -113,11 +109,7 @@ def moment(text: str) -> int | None:
 
 
 def moment_in_query(query: Mapping[str, str], name: str) -> int | None:
-    """A time in the query, epoch milliseconds; None when absent or empty.
-
-    Raises:
-        Refused: It is not a time (400).
-    """
+    """A time in the query, epoch milliseconds; None when absent or empty."""
     given = query.get(name, "")
     if not given:
         return None
@@ -128,11 +120,7 @@ def moment_in_query(query: Mapping[str, str], name: str) -> int | None:
 
 
 def flag_in_query(query: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """A boolean in the query.
-
-    Raises:
-        Refused: It is something else (400).
-    """
+    """A boolean in the query."""
     given = query.get(name)
     if given is None or given in ("", "null"):
         return default
@@ -144,12 +132,11 @@ def flag_in_query(query: Mapping[str, str], name: str, *, default: bool) -> bool
 class Fields:
     """A JSON object that is read field by field.
 
+    Methods refuse what has another type or is out of bounds, and what is null or absent unless that has a meaning.
+
     Args:
         value: What was sent.
         where: Its path in the request.
-
-    Raises:
-        Unprocessable: It is not an object.
     """
 
     def __init__(self, value: Any, *where: str) -> None:
@@ -183,12 +170,7 @@ class Fields:
         return next((name for name in sent if self._value[name] is not None), sent[0] if sent else names[0])
 
     def text(self, name: str, *, least: int = 0, most: int = 65_536, default: str | None = None) -> str:
-        """A string that must not be null.
-
-        Raises:
-            Unprocessable: Of another type, too short or long, with control characters; or absent although there is no
-                default.
-        """
+        """A string that must not be null."""
         if not self.has(name) and default is not None:
             return default
         value = self.optional_text(name, least=least, most=most)
@@ -197,11 +179,7 @@ class Fields:
         return value
 
     def optional_text(self, name: str, *, least: int = 0, most: int = 65_536) -> str | None:
-        """A string, or None when absent or null.
-
-        Raises:
-            Unprocessable: As :meth:`text`.
-        """
+        """A string, or None when absent or null."""
         value = self.raw(name)
         if value is None:
             return None
@@ -214,11 +192,7 @@ class Fields:
         return value
 
     def whole(self, name: str, *, least: int, most: int) -> int | None:
-        """A whole number, or None when absent or null.
-
-        Raises:
-            Unprocessable: Of another type, or out of bounds.
-        """
+        """A whole number, or None when absent or null."""
         value = self.raw(name)
         if value is None:
             return None
@@ -229,11 +203,7 @@ class Fields:
         return value
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """A boolean that must not be null.
-
-        Raises:
-            Unprocessable: Something else.
-        """
+        """A boolean that must not be null."""
         if not self.has(name):
             return default
         value = self.raw(name)
@@ -242,22 +212,14 @@ class Fields:
         return value
 
     def name(self, name: str) -> str:
-        """The name of an event type.
-
-        Raises:
-            Unprocessable: Absent, or not such a name.
-        """
+        """The name of an event type."""
         value = self.raw(name)
         if not isinstance(value, str) or NAME.fullmatch(value) is None:
             raise self.refuse("A name must have 1 to 256 letters, digits, hyphens, underscores and dots", name)
         return value
 
     def uid(self, name: str, kind: Kind) -> str | None:
-        """An owner's own id, or None when absent or null.
-
-        Raises:
-            Unprocessable: Not such an id, or one that looks like the hub's.
-        """
+        """An owner's own id, or None when absent or null."""
         value = self.raw(name)
         if value is None:
             return None
@@ -268,11 +230,7 @@ class Fields:
         return value
 
     def names(self, name: str, pattern: re.Pattern[str], *, most: int) -> tuple[str, ...] | None:
-        """A list of different names, sorted; None when absent or null.
-
-        Raises:
-            Unprocessable: Something else, an empty list, too many, or a name that does not match.
-        """
+        """A list of different names, sorted; None when absent or null."""
         value = self.raw(name)
         if value is None:
             return None
@@ -286,11 +244,7 @@ class Fields:
         return found
 
     def texts_by_name(self, name: str) -> Mapping[str, str]:
-        """Metadata: strings by name; empty when absent or null.
-
-        Raises:
-            Unprocessable: Something else, or too large.
-        """
+        """Metadata: strings by name; empty when absent or null."""
         value = self.raw(name)
         if value is None:
             return {}
@@ -301,20 +255,12 @@ class Fields:
         return dict(value)
 
     def section(self, name: str) -> Fields | None:
-        """An object inside this one, or None when absent or null.
-
-        Raises:
-            Unprocessable: Something else.
-        """
+        """An object inside this one, or None when absent or null."""
         value = self.raw(name)
         return None if value is None else Fields(value, *self._where, name)
 
     def moment(self, name: str) -> int | None:
-        """A time, epoch milliseconds; None when absent or null.
-
-        Raises:
-            Unprocessable: Something else.
-        """
+        """A time, epoch milliseconds; None when absent or null."""
         value = self.raw(name)
         if value is None:
             return None
@@ -324,11 +270,7 @@ class Fields:
         return at
 
     def required_moment(self, name: str) -> int:
-        """A time, epoch milliseconds.
-
-        Raises:
-            Unprocessable: Absent, or something else.
-        """
+        """A time, epoch milliseconds."""
         at = self.moment(name)
         if at is None:
             raise self.refuse("A time is required", name)
@@ -339,9 +281,6 @@ def names_in_query(pairs: Sequence[tuple[str, str]], name: str) -> tuple[str, ..
     """A list in the query, in any of the forms that clients write: ``a=x,y``, ``a[]=x``, ``a[0]=x``, ``a=x&a=y``.
 
     Empty when absent.
-
-    Raises:
-        Unprocessable: An item is not a valid name.
     """
     form = re.compile(re.escape(name) + r"(?:\[\d{0,4}\])?")
     found = [each for key, value in pairs if form.fullmatch(key) for each in value.split(",")]

@@ -65,10 +65,6 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
 
     Args:
         body: Body of the request. Endpoints get the payload exactly as it is written there.
-        now: Epoch milliseconds.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
     """
     fields = Fields(parse_body(body))
     name = "payload" if fields.has("payload") else "data"
@@ -101,11 +97,7 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
 
 
 def new_message(event_type: str, payload: object) -> NewWebhook:
-    """A message of the hub's own making, with nothing but its type and payload.
-
-    Raises:
-        Unprocessable: The payload breaks a rule.
-    """
+    """A message of the hub's own making, with nothing but its type and payload."""
     body = json.dumps({"eventType": event_type, "payload": payload}, ensure_ascii=False, separators=(",", ":"))
     return parse_message(body.encode(), 0)
 

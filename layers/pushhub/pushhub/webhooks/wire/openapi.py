@@ -33,11 +33,7 @@ _BOUNDS = ("exclusiveMaximum", "exclusiveMinimum")
 
 
 def parse_openapi(fields: Fields) -> Mapping[str, Any]:
-    """The document of a request: ``spec``, or ``specRaw`` as text, JSON or YAML.
-
-    Raises:
-        Unprocessable: It is not an object, or cannot be read.
-    """
+    """The document of a request: ``spec``, or ``specRaw`` as text, JSON or YAML."""
     given, raw = fields.raw("spec"), fields.optional_text("specRaw", most=2_097_152)
     if raw is not None:
         try:
@@ -68,9 +64,6 @@ def described_event_types(fields: Fields) -> list[dict[str, Any]]:
 def _parsed(text: str) -> Any:
     """Parse a document given as text. Text that begins with a brace or bracket is read as JSON, because nobody writes
     YAML like that.
-
-    Raises:
-        Invalid: It is neither JSON nor acceptable YAML.
     """
     if not text.lstrip().startswith(("{", "[")):
         return parse_yaml(text)
@@ -99,11 +92,7 @@ def event_types_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 class _Reader:
-    """Reads one document.
-
-    Args:
-        document: The parsed document.
-    """
+    """Reads one document."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document

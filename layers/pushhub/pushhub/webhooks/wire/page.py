@@ -27,7 +27,6 @@ def parse_window(query: Mapping[str, str], *, kind: Kind | None, ascending: bool
     """Which part of a list a query asks for.
 
     Args:
-        query: Query of the request.
         kind: What the list's keys identify; None for names.
         ascending: The list's order unless the query says otherwise.
         ordered: Whether the query may say otherwise.
@@ -56,11 +55,6 @@ def parse_times(query: Mapping[str, str], window: Window, now: int) -> Window:
 
     Args:
         query: Query of the request: ``before``, ``after``.
-        window: The part requested by the rest of the query.
-        now: Epoch milliseconds.
-
-    Raises:
-        Refused: Not a time (400).
     """
     before, since = moment_in_query(query, "before"), moment_in_query(query, "after")
     if since is not None and before is None and window.after is None:
@@ -79,12 +73,7 @@ def _onwards(key: str | None) -> str | None:
 
 
 def parse_limit(query: Mapping[str, str]) -> int:
-    """How many items a query asks for.
-
-    Raises:
-        Refused: It is not a number (400).
-        Unprocessable: It is out of bounds (422).
-    """
+    """How many items a query asks for."""
     given = query.get("limit", "")
     if not given:
         return DEFAULT_LIMIT
@@ -97,12 +86,7 @@ def parse_limit(query: Mapping[str, str]) -> int:
 
 
 def page_view(page: Page[T], view: Callable[[T], Mapping[str, object]]) -> dict[str, object]:
-    """A page as clients read it.
-
-    Args:
-        page: The page.
-        view: Shows an item.
-    """
+    """A page as clients read it."""
     shown: dict[str, object] = {
         "data": [view(each) for each in page.items],
         "iterator": _onwards(page.last),

@@ -23,11 +23,7 @@ _CAPABILITIES = {each.value: each for each in Capability}
 
 
 def parse_portal_ask(fields: Fields) -> PortalAsk:
-    """Read a request for a token.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """Read a request for a token."""
     expiry = fields.whole("expiry", least=MIN_EXPIRY_S, most=MAX_EXPIRY_S)
     flags = None if fields.raw("featureFlags") == [] else fields.names("featureFlags", NAME, most=MAX_FLAGS)
     return PortalAsk(
@@ -39,11 +35,7 @@ def parse_portal_ask(fields: Fields) -> PortalAsk:
 
 
 def parse_origins(fields: Fields) -> tuple[str, ...]:
-    """Read who may show a portal in a frame.
-
-    Raises:
-        Unprocessable: The list is missing, too long, or has something else than origins.
-    """
+    """Read who may show a portal in a frame."""
     given = fields.raw("origins")
     if not isinstance(given, list) or len(given) > MAX_ORIGINS:
         raise fields.refuse(f"A list of up to {MAX_ORIGINS} origins is required", "origins")
@@ -57,11 +49,7 @@ def parse_origins(fields: Fields) -> tuple[str, ...]:
 
 
 def parse_expire(fields: Fields) -> tuple[int, tuple[str, ...] | None]:
-    """The seconds that tokens remain valid, and the sessions whose tokens end; None for all.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """The seconds that tokens remain valid, and the sessions whose tokens end; None for all."""
     grace = fields.whole("expiry", least=0, most=MAX_GRACE_S) or 0
     if fields.raw("sessionIds") in (None, []):
         return grace, None

@@ -18,7 +18,6 @@ class Settings:
     """The settings of a data class.
 
     Args:
-        cls: The class.
         read: By field, what reads it where its annotation does not say that, from the object and the field's name in
             it.
         show: By field, what makes its value JSON where it is none.
@@ -39,11 +38,7 @@ class Settings:
         """The settings of a request, by field and in the order of the class.
 
         Args:
-            fields: The request.
             all_of_them: Whether those that were not sent are among them, with what they then are.
-
-        Raises:
-            Unprocessable: One breaks a rule.
         """
         found: dict[str, Any] = {}
         for name, annotation, default, setting in self._settings:

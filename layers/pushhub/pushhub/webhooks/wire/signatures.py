@@ -18,11 +18,7 @@ FIELD = "signatures"
 
 
 def parse_signatures(fields: Fields, *, required: bool = False) -> tuple[WantedSignature, ...]:
-    """Read the schemes that an owner asks for; none for those of the application or project.
-
-    Raises:
-        Unprocessable: One could not be right, or they are required and absent.
-    """
+    """Read the schemes that an owner asks for; none for those of the application or project."""
     if required and not fields.has(FIELD):
         raise fields.refuse("A list of signatures is required", FIELD)
     try:
@@ -32,11 +28,7 @@ def parse_signatures(fields: Fields, *, required: bool = False) -> tuple[WantedS
 
 
 def parse_defaults(fields: Fields, now: int) -> tuple[Scheme, ...]:
-    """Read the schemes that endpoints are to inherit. They have no secrets: each endpoint's own signs.
-
-    Raises:
-        Unprocessable: One could not be right, for whatever endpoint.
-    """
+    """Read the schemes that endpoints are to inherit. They have no secrets: each endpoint's own signs."""
     wanted = parse_signatures(fields, required=True)
     for number, each in enumerate(wanted):
         if each.secret is not None:

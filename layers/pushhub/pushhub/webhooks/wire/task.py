@@ -25,12 +25,7 @@ def parse_replay(fields: Fields, now: int, *, filtered: bool = False) -> TaskAsk
     ``unlimited``, ``rate`` and ``dryRun`` are the hub's own; Svix's API has no such fields.
 
     Args:
-        fields: The fields sent.
-        now: Epoch milliseconds.
         filtered: Whether it may choose by types, channel, tag and status.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
     """
     since, until = fields.required_moment("since"), fields.moment("until")
     until = now if until is None else until
@@ -66,11 +61,7 @@ def _filtered(ask: TaskAsk, fields: Fields) -> TaskAsk:
 
 
 def parse_usage(fields: Fields) -> tuple[int, int, tuple[str, ...]]:
-    """The period in which messages are counted, and the applications (ids or uids) they belong to; empty for all.
-
-    Raises:
-        Unprocessable: A field breaks a rule.
-    """
+    """The period in which messages are counted, and the applications (ids or uids) they belong to; empty for all."""
     since, until = fields.required_moment("since"), fields.required_moment("until")
     if not 0 < until - since <= USAGE_MS:
         raise fields.refuse("since must be before until, by at most 28 days", "since")

@@ -41,9 +41,6 @@ _FRACTION = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+
 def parse_yaml(text: str) -> Any:
     """The value of a document.
 
-    Args:
-        text: One document.
-
     Raises:
         Invalid: It is not YAML, too long, nested too deeply, several documents, or has values that JSON cannot express.
     """
@@ -70,11 +67,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def _check_brackets(text: str) -> None:
-    """Check how deep brackets are nested, those within strings included.
-
-    Raises:
-        Invalid: Too deep.
-    """
+    """Check how deep brackets are nested, those within strings included."""
     depth = 0
     for found in _BRACKETS.finditer(text):
         depth = max(0, depth + (1 if found[0] in "[{" else -1))
@@ -95,7 +88,6 @@ class _Document:
     """Builds a value from events.
 
     Args:
-        events: Events of the parser.
         yaml: PyYAML, which only the function that needs it imports.
     """
 
