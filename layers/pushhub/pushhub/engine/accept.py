@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds, derived_message_id
+from pushhub.engine.component import Component
 from pushhub.engine.ports import BodyStore, Once, Workers
 
 if TYPE_CHECKING:
@@ -57,24 +58,20 @@ class Sink(Protocol):
         """Write a message the hub makes itself (``cause`` set) unless its id is taken."""
 
 
-class Ids:
-    """Makes the ids of messages.
+class Ids(Component):
+    """Makes the ids of messages."""
 
-    Args:
-        workers: Assigns this process its number when the first id is made.
-        clock: Ids rise with it.
-    """
+    workers: Workers  # Assigns this process its number when the first id is made.
+    clock: Clock  # Ids rise with it.
 
-    def __init__(self, *, workers: Workers, clock: Clock) -> None:
-        self._workers = workers
-        self._clock = clock
+    def __post_init__(self) -> None:
         self._ids: MessageIds | None = None
 
     def next(self) -> str:
         """A new id: 19 decimal digits, greater than any this process made before."""
         if self._ids is None:
-            self._ids = MessageIds(self._workers.next_worker())
-        return self._ids.next(self._clock.now())
+            self._ids = MessageIds(self.workers.next_worker())
+        return self._ids.next(self.clock.now())
 
 
 class Accept:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.engine.model.activity import HOUR_MS, Activity, SubscriberActivity
 
 if TYPE_CHECKING:
@@ -26,17 +27,11 @@ class AtSubscriber:
     complete: bool
 
 
-class ProjectActivity:
-    """Reports recent activity. Counts lag a minute or two behind, as delivery records do.
+class ProjectActivity(Component):
+    """Reports recent activity. Counts lag a minute or two behind, as delivery records do."""
 
-    Args:
-        store: Where activity is counted.
-        clock: Determines the current hour.
-    """
-
-    def __init__(self, *, store: ActivityStore, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
+    store: ActivityStore  # Where activity is counted.
+    clock: Clock  # Determines the current hour.
 
     def lately(self, project_id: str, hours: int) -> list[tuple[int, Activity]]:
         """The most recent hours, oldest first and including the current one: the start of each (epoch milliseconds),
@@ -47,7 +42,7 @@ class ProjectActivity:
             hours: How many; at most a week is kept.
         """
         first, last = self._span(hours)
-        known = self._store.activity(project_id, first, last)
+        known = self.store.activity(project_id, first, last)
         return [(hour, known.get(hour, Activity())) for hour in range(first, last + 1, HOUR_MS)]
 
     def at_subscriber(self, project_id: str, subscriber_id: str, hours: int) -> AtSubscriber:
@@ -59,7 +54,7 @@ class ProjectActivity:
             hours: How many; at most a week is kept.
         """
         first, last = self._span(hours)
-        store = self._store
+        store = self.store
         known = store.subscriber_activity(project_id, subscriber_id, first, last)
         whole = store.activity(project_id, first, last)
         return AtSubscriber(
@@ -68,5 +63,5 @@ class ProjectActivity:
         )
 
     def _span(self, hours: int) -> tuple[int, int]:
-        last = self._clock.now() // HOUR_MS * HOUR_MS
+        last = self.clock.now() // HOUR_MS * HOUR_MS
         return last - (hours - 1) * HOUR_MS, last

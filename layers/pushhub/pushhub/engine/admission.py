@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.verdict import Verdict
 from pushhub.engine.circuits import Circuits, Gate
+from pushhub.engine.component import Component
 from pushhub.engine.job import Follow, Following, Job, look_again, terms_of
 from pushhub.engine.model.answer_rules import Asked, Stops
 from pushhub.engine.model.delivery import Delivery, Step
@@ -26,36 +27,18 @@ SUSPENDED_WAIT_MS = 60_000
 """How long a poll of a suspended project waits before it is looked at again."""
 
 
-class Admission:
-    """Decides about attempts.
+class Admission(Component):
+    """Decides about attempts."""
 
-    Args:
-        circuits: Decide which subscribers may be attempted.
-        backlog: Holds orders whose subscriber may not be attempted.
-        projects: Say which projects are suspended.
-        internal: Whether the hub itself handles the messages of a queue, by queue name: that goes on while a project is
-            suspended, as nobody outside is asked.
-        line: Holds orders whose message waits for the one before it.
-    """
-
-    def __init__(
-        self,
-        *,
-        circuits: Circuits,
-        backlog: SubscriberBacklog,
-        projects: AttemptProjects,
-        internal: Callable[[str], bool],
-        line: InOrder,
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._circuits = circuits
-        self._backlog = backlog
-        self._projects = projects
-        self._internal = internal
-        self._line = line
-        self._clock = clock
-        self._telemetry = telemetry
+    circuits: Circuits  # Decide which subscribers may be attempted.
+    backlog: SubscriberBacklog  # Holds orders whose subscriber may not be attempted.
+    projects: AttemptProjects  # Say which projects are suspended.
+    # Whether the hub itself handles the messages of a queue, by queue name: that goes on while a project is suspended,
+    # as nobody outside is asked.
+    internal: Callable[[str], bool]
+    line: InOrder  # Holds orders whose message waits for the one before it.
+    clock: Clock
+    telemetry: Telemetry
 
     def ask(self, job: Job, subscriber: Subscriber, delivery: Delivery, step: Step) -> Gate | Following:
         """Whether an attempt may be made, which needs that its project is not suspended, the subscriber is not paused,
@@ -69,11 +52,11 @@ class Admission:
         terms = terms_of(subscriber, delivery)
         if terms is not None and terms != job.terms:
             return Following(Follow.TURN, terms=terms)
-        if step is Step.ATTEMPT and self._line.must_wait(job, delivery):
+        if step is Step.ATTEMPT and self.line.must_wait(job, delivery):
             return Following(Follow.ANOTHER)
         gate = Gate.GO
         if job.watched and step is Step.ATTEMPT:
-            gate = self._circuits.gate(job.subscriber_key, probe_ms=subscriber.timeout_s * 1000 + PROBE_MARGIN_MS)
+            gate = self.circuits.gate(job.subscriber_key, probe_ms=subscriber.timeout_s * 1000 + PROBE_MARGIN_MS)
         if gate is Gate.WAIT:
             return self._held_back(job, delivery)
         return gate
@@ -81,32 +64,32 @@ class Admission:
     def _held(self, job: Job, subscriber: Subscriber, delivery: Delivery, step: Step) -> Following | None:
         """Hold a delivery back if its project is suspended or its subscriber paused; None if neither is so."""
         message = job.message
-        suspended = not self._internal(message.queue) and self._projects.is_suspended(
+        suspended = not self.internal(message.queue) and self.projects.is_suspended(
             message.project, since=message.accepted_at
         )
         if suspended and delivery.update_url is not None:
             # Its service has the message, and will be asked for the result later.
-            return look_again(delivery, self._clock.now() + SUSPENDED_WAIT_MS)
+            return look_again(delivery, self.clock.now() + SUSPENDED_WAIT_MS)
         paused = subscriber.paused and step is Step.ATTEMPT and delivery.subscriber_id != "*"
         if not (suspended or paused):
             return None
-        self._circuits.hold(job.subscriber_key)
+        self.circuits.hold(job.subscriber_key)
         return self._held_back(job, delivery)
 
     def _held_back(self, job: Job, delivery: Delivery) -> Following:
         """Put an order into its subscriber's backlog, unless it is for an attempt now and another one will come."""
         if not job.is_for_now(delivery):
-            self._backlog.add(job.subscriber_key, job.waiting_order, self._clock.now())
-            self._telemetry.count("DeliveriesWaiting")
+            self.backlog.add(job.subscriber_key, job.waiting_order, self.clock.now())
+            self.telemetry.count("DeliveriesWaiting")
         return Following(Follow.ANOTHER)
 
     def start_over(self, job: Job) -> None:
         """Forget what was learned of a subscriber that was removed or disabled."""
         if job.watched:
-            self._circuits.start_over(job.subscriber_key)
+            self.circuits.start_over(job.subscriber_key)
 
     def learn(self, job: Job, outcome: Outcome, asked: Asked, *, probe: bool) -> None:
         """Learn from an attempt."""
         if job.watched and job.push.circuit is not None and outcome.reached:
             failure = outcome.verdict is Verdict.FAILED and asked.stops is not Stops.DELIVERY
-            self._circuits.ended(job.subscriber_key, job.push.circuit, failure=failure, probe=probe)
+            self.circuits.ended(job.subscriber_key, job.push.circuit, failure=failure, probe=probe)

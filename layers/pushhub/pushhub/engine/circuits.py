@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.component import Component
 from pushhub.engine.faults import described
 from pushhub.engine.model.circuit import (
     Circuit,
@@ -100,28 +101,16 @@ class _Known:
         return self.in_a_row >= circuit.failures or share
 
 
-class Circuits:
-    """Decides which subscribers may be attempted, and learns from the outcomes. Thread-safe.
+class Circuits(Component):
+    """Decides which subscribers may be attempted, and learns from the outcomes. Thread-safe."""
 
-    Args:
-        healths: The shared state.
-        events: Told of warnings and of subscribers to be disabled; chosen by queue name.
-        clock: Time.
-        telemetry: Metrics.
-    """
+    healths: Healths  # The shared state.
+    # Told of warnings and of subscribers to be disabled; chosen by queue name.
+    events: Callable[[str], Sequence[SubscriberEvents]]
+    clock: Clock
+    telemetry: Telemetry
 
-    def __init__(
-        self,
-        *,
-        healths: Healths,
-        events: Callable[[str], Sequence[SubscriberEvents]],
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._healths = healths
-        self._events = events
-        self._clock = clock
-        self._telemetry = telemetry
+    def __post_init__(self) -> None:
         self._known: OrderedDict[SubscriberKey, _Known] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -139,15 +128,15 @@ class Circuits:
         if known.health.state is not CircuitState.OPEN:
             return Gate.GO
         # Two environments may claim in the same millisecond, and the same write made twice counts for both.
-        probing = claimed(known.health, self._clock.now(), for_ms=probe_ms, claim=secrets.token_hex(8))
+        probing = claimed(known.health, self.clock.now(), for_ms=probe_ms, claim=secrets.token_hex(8))
         if probing is None:
             return Gate.WAIT
         try:
-            self._healths.save(probing)
+            self.healths.save(probing)
         except Conflict:
             self._forget(key)
             return Gate.WAIT
-        self._telemetry.count("CircuitProbes")
+        self.telemetry.count("CircuitProbes")
         self._learn(known, probing)
         return Gate.PROBE
 
@@ -161,7 +150,7 @@ class Circuits:
             failure: Whether it failed.
             probe: Whether it was the probe.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         try:
             known = self._fresh(key)
             with self._lock:
@@ -189,8 +178,8 @@ class Circuits:
                     lambda health: warned(health, now) if (health.failing_since, health.warnings) == given else health,
                 )
         except Unavailable as error:
-            self._telemetry.count("CallsFailed")
-            self._telemetry.event(
+            self.telemetry.count("CallsFailed")
+            self.telemetry.event(
                 "health_not_written", error=str(error), project=key.project, subscriber_id=key.subscriber_id
             )
 
@@ -203,7 +192,7 @@ class Circuits:
         known = self._fresh(key)
         clean = Health(key=key, version=known.health.version, changed_at=known.health.changed_at)
         if known.health != clean:
-            self._change(known, lambda health: reset(health, self._clock.now()))
+            self._change(known, lambda health: reset(health, self.clock.now()))
 
     def hold(self, key: SubscriberKey) -> None:
         """A delivery is about to wait because its subscriber is paused or its project suspended: note that. The sweep
@@ -214,7 +203,7 @@ class Circuits:
         """
         known = self._fresh(key)
         if known.health.state is not CircuitState.PAUSED:
-            self._change(known, lambda health: paused(health, self._clock.now()))
+            self._change(known, lambda health: paused(health, self.clock.now()))
 
     def _change(self, known: _Known, change: Callable[[Health], Health]) -> None:
         """Write a change, starting again from the stored state if another change came first.
@@ -230,16 +219,16 @@ class Circuits:
             if after is before:
                 return
             if after.state is not before.state and after.state in (CircuitState.OPEN, CircuitState.PAUSED):
-                self._healths.look_after(after.key)
+                self.healths.look_after(after.key)
             try:
-                self._healths.save(after)
+                self.healths.save(after)
             except Conflict:
-                self._learn(known, self._healths.health(before.key) or Health(key=before.key))
+                self._learn(known, self.healths.health(before.key) or Health(key=before.key))
                 raise
             self._learn(known, after)
             if after.state is not before.state:
-                self._telemetry.count(f"Circuits{after.state.value.capitalize()}")
-                self._telemetry.event(
+                self.telemetry.count(f"Circuits{after.state.value.capitalize()}")
+                self.telemetry.event(
                     "circuit",
                     state=after.state.value,
                     project=after.key.project,
@@ -263,18 +252,18 @@ class Circuits:
             failing_since=health.failing_since,
             percent=percent,
         )
-        for each in self._events(event.queue):
+        for each in self.events(event.queue):
             each.happened(event)
-        self._telemetry.count("SubscribersDisabled" if over else "SubscribersFailing")
+        self.telemetry.count("SubscribersDisabled" if over else "SubscribersFailing")
 
     def _fresh(self, key: SubscriberKey) -> _Known:
-        now = self._clock.now()
+        now = self.clock.now()
         with self._lock:
             known = self._known.get(key)
             if known is not None and now - known.read_at < FRESH_MS:
                 self._known.move_to_end(key)
                 return known
-        health = self._healths.health(key) or Health(key=key)
+        health = self.healths.health(key) or Health(key=key)
         with self._lock:
             known = self._known.setdefault(key, _Known(health=health, read_at=now))
             self._known.move_to_end(key)
@@ -290,7 +279,7 @@ class Circuits:
                     # The counts belong to the past: after a probe, or a change made elsewhere, counting starts again.
                     known.in_a_row = 0
                     known.lately.clear()
-                known.health, known.read_at = health, self._clock.now()
+                known.health, known.read_at = health, self.clock.now()
 
     def _forget(self, key: SubscriberKey) -> None:
         with self._lock:
@@ -299,41 +288,19 @@ class Circuits:
                 known.read_at = 0
 
 
-class Recover:
+class Recover(Component):
     """Handles the circuits that are not closed, each minute: a probe for those that are open, a share of the backlog
     for those that ramp, and all of it for those that were paused and are no longer.
-
-    Args:
-        queues: Say which subscribers are paused.
-        is_suspended: Says which projects are suspended, by id.
-        healths: State of subscribers.
-        backlog: Their waiting orders.
-        retry_queue: Where released orders go.
-        clock: Time.
-        telemetry: Metrics.
-        executor: Handles several circuits in parallel.
     """
 
-    def __init__(
-        self,
-        *,
-        queues: QueueSource,
-        is_suspended: Callable[[str], bool],
-        healths: Healths,
-        backlog: WaitingOrders,
-        retry_queue: OrderSink,
-        clock: Clock,
-        telemetry: Telemetry,
-        executor: Executor,
-    ) -> None:
-        self._executor = executor
-        self._queues = queues
-        self._is_suspended = is_suspended
-        self._healths = healths
-        self._backlog = backlog
-        self._retry_queue = retry_queue
-        self._clock = clock
-        self._telemetry = telemetry
+    queues: QueueSource  # Say which subscribers are paused.
+    is_suspended: Callable[[str], bool]  # Says which projects are suspended, by id.
+    healths: Healths
+    backlog: WaitingOrders
+    retry_queue: OrderSink  # Where released orders go.
+    clock: Clock
+    telemetry: Telemetry
+    executor: Executor  # Handles several circuits in parallel.
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Handle all circuits, as far as the remaining milliseconds allow; returns the number of orders released.
@@ -341,17 +308,17 @@ class Recover:
         Raises:
             Unavailable: They could not be listed; the next run tries again.
         """
-        keys = [*self._healths.looked_after()]
+        keys = [*self.healths.looked_after()]
         # Start with a different one each minute, so that the last ones get their turn when there are too many for one
         # run.
-        first = self._clock.now() // MINUTE_MS * AT_ONCE % max(1, len(keys))
+        first = self.clock.now() // MINUTE_MS * AT_ONCE % max(1, len(keys))
         keys = keys[first:] + keys[:first]
         count = 0
         while keys and remaining_ms() > MARGIN_MS:
-            count += sum(self._executor.map(self._see_to_safely, keys[:AT_ONCE]))
+            count += sum(self.executor.map(self._see_to_safely, keys[:AT_ONCE]))
             del keys[:AT_ONCE]
         if count:
-            self._telemetry.count("DeliveriesReleased", count)
+            self.telemetry.count("DeliveriesReleased", count)
         return count
 
     def _see_to_safely(self, key: SubscriberKey) -> int:
@@ -362,8 +329,8 @@ class Recover:
         try:
             return self._see_to(key)
         except Exception as error:  # noqa: BLE001 (told, counted, and tried again each minute)
-            self._telemetry.count("CallsFailed" if isinstance(error, Unavailable) else "CircuitFaults")
-            self._telemetry.event(
+            self.telemetry.count("CallsFailed" if isinstance(error, Unavailable) else "CircuitFaults")
+            self.telemetry.event(
                 "circuit_not_seen_to",
                 **described(error),
                 project=key.project,
@@ -373,35 +340,35 @@ class Recover:
         return 0
 
     def _see_to(self, key: SubscriberKey) -> int:
-        health = self._healths.health(key) or Health(key=key)
-        now = self._clock.now()
+        health = self.healths.health(key) or Health(key=key)
+        now = self.clock.now()
         if health.state is CircuitState.OPEN:
             return self._let_go(key, 1) if now >= health.probe_at else 0
         if health.state is CircuitState.PAUSED:
-            if self._is_suspended(key.project) or self._is_paused(key):
+            if self.is_suspended(key.project) or self._is_paused(key):
                 return 0
             # A run may still go by the settings from before, so the backlog is looked at for another minute.
             health = reset(health, now)
             try:
-                self._healths.save(health)
+                self.healths.save(health)
             except Conflict:
                 return 0
         if health.state is CircuitState.CLOSED:
             count = self._let_go(key, MOST_AT_ONCE)
             if not count and now - health.changed_at > SETTLED_MS:
-                self._healths.leave(key)
+                self.healths.leave(key)
             return count
         count = self._let_go(key, health.release)
         nothing_waits = not count and now - health.changed_at > SETTLED_MS
         try:
-            self._healths.save(drained(health, now) if nothing_waits else ramped(health))
+            self.healths.save(drained(health, now) if nothing_waits else ramped(health))
         except Conflict:
             return count
         return count
 
     def _is_paused(self, key: SubscriberKey) -> bool:
         """Whether a subscriber is there and paused, as its queue says now."""
-        queue = self._queues.queue(key.project, key.queue, fresh=True)
+        queue = self.queues.queue(key.project, key.queue, fresh=True)
         if queue is None or queue.push is None or queue.uid != key.queue_uid:
             return False
         subscriber = queue.push.subscriber(key.subscriber_id)
@@ -412,8 +379,8 @@ class Recover:
 
         A crash in between queues them twice, which is harmless.
         """
-        waiting = self._backlog.waiting(key, most)
+        waiting = self.backlog.waiting(key, most)
         if waiting:
-            self._retry_queue.send([(each.order, 0) for each in waiting])
-            self._backlog.remove(key, waiting)
+            self.retry_queue.send([(each.order, 0) for each in waiting])
+            self.backlog.remove(key, waiting)
         return len(waiting)

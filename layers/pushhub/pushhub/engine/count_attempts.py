@@ -10,6 +10,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.component import Component
 from pushhub.engine.model.activity import HOUR_MS
 from pushhub.engine.model.attempt_counts import MINUTE_MS, AttemptCounts, CountedSubscriber, counts_of
 
@@ -28,20 +29,17 @@ KNOWN = 5_000
 """Number of recently failed subscribers kept in memory; the one whose failure is longest ago is forgotten first."""
 
 
-class CountAttempts:
+class CountAttempts(Component):
     """Counts attempts at each subscriber from its first failure until it has not failed for an hour.
 
     This is a statistic: an error while counting affects nothing else. Each execution environment keeps its own list of
     failing subscribers, so successes may go uncounted when only another environment saw the failure; failures never do.
-
-    Args:
-        store: Where attempts are counted.
-        telemetry: Told of attempts that could not be counted.
     """
 
-    def __init__(self, *, store: AttemptCountStore, telemetry: Telemetry) -> None:
-        self._store = store
-        self._telemetry = telemetry
+    store: AttemptCountStore  # Where attempts are counted.
+    telemetry: Telemetry  # Told of attempts that could not be counted.
+
+    def __post_init__(self) -> None:
         self._failed_at: OrderedDict[CountedSubscriber, int] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -55,9 +53,9 @@ class CountAttempts:
         ]
         for subscriber, hour, counts in in_trouble[: max(MOST_AT_ONCE, len(records) // 10)]:
             try:
-                self._store.add_attempts(subscriber, hour, counts)
+                self.store.add_attempts(subscriber, hour, counts)
             except Unavailable as error:
-                self._telemetry.event("attempts_not_counted", error=str(error), project=subscriber.project)
+                self.telemetry.event("attempts_not_counted", error=str(error), project=subscriber.project)
 
     def _is_in_trouble(self, subscriber: CountedSubscriber, hour: int, counts: AttemptCounts) -> bool:
         first_ms = hour + min(minute for minute, _ in counts.minutes) * MINUTE_MS

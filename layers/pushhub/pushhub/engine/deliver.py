@@ -16,6 +16,7 @@ from pushhub.base.errors import Conflict, MessageNotFound, Unavailable
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
 from pushhub.engine.circuits import Gate
+from pushhub.engine.component import Component
 from pushhub.engine.job import (
     EARLY_MS,
     SHORT_ATTEMPT_MS,
@@ -85,19 +86,12 @@ SPANS_OF_ATTEMPT = 2
 """An attempt and, within it, its request."""
 
 
-class Requests:
-    """Makes the requests of attempts.
+class Requests(Component):
+    """Makes the requests of attempts."""
 
-    Args:
-        targets: How each kind of subscriber is pushed to.
-        credentials: Opens what the subscribers' settings hide.
-        bodies: Claim-checked bodies.
-    """
-
-    def __init__(self, *, targets: Targets, credentials: Credentials, bodies: BodyStore) -> None:
-        self._targets = targets
-        self._credentials = credentials
-        self._bodies = bodies
+    targets: Targets  # How each kind of subscriber is pushed to.
+    credentials: Credentials  # Opens what the subscribers' settings hide.
+    bodies: BodyStore
 
     def body(self, message: Message) -> bytes:
         """The body to send.
@@ -105,47 +99,26 @@ class Requests:
         Raises:
             MessageNotFound: It is gone.
         """
-        return body_of(message, self._bodies)
+        return body_of(message, self.bodies)
 
     def make(self, order: PushOrder) -> tuple[Outcome, str]:
         """Push to a subscriber: the outcome, and the dialect in which it was asked."""
-        target = self._targets.of(order.subscriber.url)
-        opened = self._credentials.opened(order.queue.project, order.push, order.subscriber)
+        target = self.targets.of(order.subscriber.url)
+        opened = self.credentials.opened(order.queue.project, order.push, order.subscriber)
         return target.deliver(replace(order, subscriber=opened)), target.dialect
 
 
-class Deliver:
-    """Works on deliveries.
+class Deliver(Component):
+    """Works on deliveries."""
 
-    Args:
-        queues: Provides a delivery's queue.
-        messages: Messages and deliveries.
-        requests: Asks subscribers.
-        admission: Decides whether they may be asked now.
-        news: Tells what became of deliveries.
-        projects: Say which projects export spans.
-    """
-
-    def __init__(
-        self,
-        *,
-        queues: AttemptQueues,
-        messages: StoredMessages,
-        requests: Requests,
-        admission: Admission,
-        news: DeliveryNews,
-        projects: AttemptProjects,
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._queues = queues
-        self._messages = messages
-        self._requests = requests
-        self._admission = admission
-        self._news = news
-        self._projects = projects
-        self._clock = clock
-        self._telemetry = telemetry
+    queues: AttemptQueues  # Provides a delivery's queue.
+    messages: StoredMessages
+    requests: Requests
+    admission: Admission  # Decides whether they may be asked now.
+    news: DeliveryNews  # Tells what became of deliveries.
+    projects: AttemptProjects  # Say which projects export spans.
+    clock: Clock
+    telemetry: Telemetry
 
     def run(
         self,
@@ -183,11 +156,11 @@ class Deliver:
             Unavailable: One of our own calls failed; try again soon, the stored state decides.
         """
         key = received.order.key
-        message = received.order.message or self._messages.message(key.message)
+        message = received.order.message or self.messages.message(key.message)
         if message is None:
             return self._without_message(stored)
         delivery = stored or opening(message, key.subscriber_id)
-        looked_up_at = self._clock.now()
+        looked_up_at = self.clock.now()
         queue = self._queue(received, message)
         if queue is None or queue.push is None or queue.uid != message.queue_uid:
             return self._close(message, delivery, DeliveryState.CANCELLED, "queue_deleted")
@@ -219,10 +192,10 @@ class Deliver:
             return all(_may_be_asked(queue.push.subscriber(each)) for each in owed)
 
         if not received.order.manual:
-            copied = self._queues.queue(message.project, message.queue, since=message.accepted_at)
+            copied = self.queues.queue(message.project, message.queue, since=message.accepted_at)
             if fits(copied):
                 return copied
-        return self._queues.queue(message.project, message.queue)
+        return self.queues.queue(message.project, message.queue)
 
     def _has_changed(self, job: Job, subscriber: Subscriber) -> bool:
         """Whether an attempt would go by something else if the queue was looked up now."""
@@ -258,7 +231,7 @@ class Deliver:
         while True:
             subscriber = job.push.subscriber(delivery.target)
             policy = job.push.policy_for(subscriber, delivery.subscriber_id)
-            step = next_step(delivery, policy, self._clock.now())
+            step = next_step(delivery, policy, self.clock.now())
             instead = self._instead_of_attempt(job, delivery, step, first_look=delivery is begun)
             if instead:
                 return instead, delivery, terms
@@ -268,16 +241,16 @@ class Deliver:
                     return changed, delivery, terms
                 continue
             if remaining_ms() < longest_ms(subscriber):
-                return would_outlast(subscriber, delivery, self._clock.now()), delivery, terms
+                return would_outlast(subscriber, delivery, self.clock.now()), delivery, terms
             if terms is not None:
                 # A turn is for one attempt.
-                return look_again(delivery, self._clock.now()), delivery, terms
+                return look_again(delivery, self.clock.now()), delivery, terms
             terms = terms_of(subscriber, delivery)
             after = self._attempt_if_let(job, subscriber, delivery, step.step)
             if isinstance(after, Following):
                 return after, delivery, terms
             delivery = after
-            self._news.seen(job.message, delivery)
+            self.news.seen(job.message, delivery)
             over = self._over(job, delivery, has_automatic_tries=has_automatic_tries)
             if over:
                 return over, delivery, terms
@@ -307,13 +280,13 @@ class Deliver:
             # Another order has made the last attempt, and is on its way as well.
             return after_the_other(job, delivery) if first_look and delivery.attempts and waits else following
         asked_by = (delivery.asked_at or 0) + MANUAL_HEAD_START_MS
-        if step.step is Step.ASKED_TRY and not manual and self._clock.now() < asked_by:
+        if step.step is Step.ASKED_TRY and not manual and self.clock.now() < asked_by:
             return look_again(delivery, asked_by)  # an order of its own is on the way; both would make the try
         return None
 
     def _attempt_if_let(self, job: Job, subscriber: Subscriber, delivery: Delivery, step: Step) -> Delivery | Following:
         """Make an attempt if it may be made; otherwise, say what comes next."""
-        gate = self._admission.ask(job, subscriber, delivery, step)
+        gate = self.admission.ask(job, subscriber, delivery, step)
         if isinstance(gate, Following):
             return gate
         return self._attempt(job, subscriber, delivery, probe=gate is Gate.PROBE)
@@ -321,36 +294,36 @@ class Deliver:
     def _without_attempt(self, message: Message, delivery: Delivery, step: NextStep) -> Following:
         if step.step is Step.CLOSE and step.closes_as is not None:
             return self._close(message, delivery, step.closes_as)
-        self._news.seen(message, delivery)
+        self.news.seen(message, delivery)
         if step.step is Step.NOTHING:
             return when_settled(delivery)
         # The schedule brings a scheduled delivery back by itself. Close to its time, this may be the order that the
         # schedule sent (its clock being slightly ahead of ours). No other order would follow, so this one is kept.
         if delivery.scheduled and step.wait_ms > CLOCK_SKEW_MS:
             return Following(Follow.NOTHING)
-        return look_again(delivery, self._clock.now() + step.wait_ms)
+        return look_again(delivery, self.clock.now() + step.wait_ms)
 
     def _without_message(self, delivery: Delivery | None) -> Following:
         """The message itself is no longer stored, because it expired."""
         if delivery is None or delivery.settled:
             if delivery is not None:
-                self._news.gone(delivery)
+                self.news.gone(delivery)
             return Following(Follow.NOTHING)
         return self._close(None, delivery, DeliveryState.EXPIRED, "message_gone")
 
     def _close(self, message: Message | None, delivery: Delivery, state: DeliveryState, reason: str = "") -> Following:
         if delivery.settled:
             if message is not None:
-                self._news.seen(message, delivery)
+                self.news.seen(message, delivery)
             return when_settled(delivery)
-        return self._store_closed(message, close(delivery, state, self._clock.now(), reason))
+        return self._store_closed(message, close(delivery, state, self.clock.now(), reason))
 
     def _store_closed(self, message: Message | None, closed: Delivery) -> Following:
         try:
-            self._messages.save(closed)
+            self.messages.save(closed)
         except Conflict:
-            return Following(Follow.LATER, self._clock.now())
-        self._news.closed(message, closed)
+            return Following(Follow.LATER, self.clock.now())
+        self.news.closed(message, closed)
         return when_settled(closed)
 
     def _without_subscriber(
@@ -359,30 +332,28 @@ class Deliver:
         """The delivery when its next subscriber was removed or disabled, and what comes next; None when another
         subscriber is next.
         """
-        self._admission.start_over(job)
+        self.admission.start_over(job)
         if step is Step.ASKED_TRY:
             reason = _unasked_reason(job.push.subscriber(delivery.target))
-            tried = self._saved_or_fresh(job, without_asked_try(delivery, self._clock.now(), reason))
-            self._news.seen(job.message, tried)
+            tried = self._saved_or_fresh(job, without_asked_try(delivery, self.clock.now(), reason))
+            self.news.seen(job.message, tried)
             return tried, None
         here = {each.subscriber_id for each in job.push.subscribers if not each.disabled}
         reason = _unasked_reason(job.push.subscriber(delivery.target))
-        moved = without_target(
-            delivery, here, policy, now=self._clock.now(), jitter=self._clock.jitter(), reason=reason
-        )
+        moved = without_target(delivery, here, policy, now=self.clock.now(), jitter=self.clock.jitter(), reason=reason)
         if moved.version == delivery.version:
             return moved, None
         if moved.due_at is None:
             return moved, self._store_closed(job.message, moved)
         moved = self._scheduled_if_long(moved)
         try:
-            self._messages.save(moved)
+            self.messages.save(moved)
         except Conflict:
-            return moved, Following(Follow.LATER, self._clock.now())
-        self._news.seen(job.message, moved)
+            return moved, Following(Follow.LATER, self.clock.now())
+        self.news.seen(job.message, moved)
         if moved.scheduled:
             return moved, Following(Follow.NOTHING)
-        return moved, look_again(moved, moved.due_at or self._clock.now())
+        return moved, look_again(moved, moved.due_at or self.clock.now())
 
     def _attempt(
         self, job: Job, subscriber: Subscriber, delivery: Delivery, *, probe: bool = False
@@ -393,16 +364,16 @@ class Deliver:
         """
         policy = job.push.policy_for(subscriber, delivery.subscriber_id)
         try:
-            body = self._requests.body(job.message)
+            body = self.requests.body(job.message)
         except MessageNotFound:
-            now = self._clock.now()
+            now = self.clock.now()
             gone = (
                 without_asked_try(delivery, now, "")
                 if delivery.settled
                 else close(delivery, DeliveryState.EXPIRED, now)
             )
             return self._saved_or_fresh(job, gone)
-        now = self._clock.now()
+        now = self.clock.now()
         if job.is_for_now(delivery) and now >= (job.received.order.until or 0):
             return Following(Follow.ANOTHER)
         if now - job.looked_up_at >= LOOKED_UP_MS and self._has_changed(job, subscriber):
@@ -418,8 +389,8 @@ class Deliver:
             delivery=delivery,
         )
         span = self._span(order)
-        outcome, dialect = self._requests.make(order)
-        jitter = self._clock.jitter()
+        outcome, dialect = self.requests.make(order)
+        jitter = self.clock.jitter()
         asked = outcome.asked
         if asked is None:
             rules = subscriber.rules or job.push.rules
@@ -428,7 +399,7 @@ class Deliver:
                 outcome.answer, failed=failed, jitter=jitter, before=before.status_code if before else None
             )
         if asked.stops is Stops.SUBSCRIBER:
-            self._news.disable(job, subscriber, asked, outcome.answer.finished_at)
+            self.news.disable(job, subscriber, asked, outcome.answer.finished_at)
 
         def attempted(before: Delivery) -> Delivery:
             if order.manual:
@@ -460,11 +431,11 @@ class Deliver:
 
         after, counts = with_span(attempted(delivery), span), True
         try:
-            self._messages.save(after)
+            self.messages.save(after)
         except Conflict:
             after, counts = self._merge_attempt(job, delivery, outcome, attempted, span)
-        self._admission.learn(job, outcome, asked, probe=probe)
-        self._news.attempted(job, subscriber, delivery, after, outcome)
+        self.admission.learn(job, outcome, asked, probe=probe)
+        self.news.attempted(job, subscriber, delivery, after, outcome)
         if not counts and not order.manual and after.wakes_at is not None and not after.scheduled:
             return after_the_other(job, after)
         return after
@@ -475,17 +446,17 @@ class Deliver:
         if span is None:
             return None
         try:
-            return span if self._projects.exports_spans(order.message.project) else None
+            return span if self.projects.exports_spans(order.message.project) else None
         except Unavailable:
             # An attempt matters more than what is told of it.
-            self._telemetry.count("SpansDropped", SPANS_OF_ATTEMPT)
+            self.telemetry.count("SpansDropped", SPANS_OF_ATTEMPT)
             return None
 
     def _saved_or_fresh(self, job: Job, after: Delivery) -> Delivery:
         try:
-            self._messages.save(after)
+            self.messages.save(after)
         except Conflict:
-            return self._messages.delivery(job.received.order.key) or after
+            return self.messages.delivery(job.received.order.key) or after
         return after
 
     def _merge_attempt(
@@ -499,10 +470,10 @@ class Deliver:
         """The delivery changed during the attempt: record the attempt if it still counts, and tell whether it does."""
 
         def once() -> tuple[Delivery, bool]:
-            current = self._messages.delivery(job.received.order.key)
+            current = self.messages.delivery(job.received.order.key)
             if current is None:
                 # Removed by its TTL; there is nothing left to record.
-                return close(begun, DeliveryState.EXPIRED, self._clock.now()), True
+                return close(begun, DeliveryState.EXPIRED, self.clock.now()), True
             if counts_as_it_is(current, begun):
                 folded: Delivery | None = attempted(current)
             else:
@@ -512,7 +483,7 @@ class Deliver:
             folded = with_span(folded, span)
             if folded.attempts > current.attempts:
                 folded = with_proof(folded, outcome.proof)
-            self._messages.save(folded)
+            self.messages.save(folded)
             return folded, True
 
         return until_saved(once, doing="recording an attempt under contention")
@@ -521,9 +492,9 @@ class Deliver:
         """Decide where a wait is spent. Called before the write, because saving also enters the delivery into the
         schedule.
         """
-        if delivery.wakes_at is None or delivery.wakes_at - self._clock.now() <= MAX_DELAY_MS:
+        if delivery.wakes_at is None or delivery.wakes_at - self.clock.now() <= MAX_DELAY_MS:
             return delivery
-        self._telemetry.count("DeliveriesScheduled")
+        self.telemetry.count("DeliveriesScheduled")
         return schedule(delivery)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.verdict import Verdict
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 
@@ -21,47 +22,32 @@ if TYPE_CHECKING:
     from pushhub.engine.target import Outcome
 
 
-class DeliveryNews:
-    """Tells of deliveries.
+class DeliveryNews(Component):
+    """Tells of deliveries."""
 
-    Args:
-        watchers: Told of every delivery of a queue; chosen by queue name.
-        subscriber_events: Told about the subscribers of a queue; chosen by queue name.
-        line: Told of ends, for the deliveries behind.
-        tells_first_successes: Whether the log tells of attempts that delivered at the first try; records and metrics
-            always have them.
-    """
-
-    def __init__(
-        self,
-        *,
-        watchers: Callable[[str], Sequence[Watcher]],
-        subscriber_events: Callable[[str], Sequence[SubscriberEvents]],
-        line: InOrder,
-        telemetry: Telemetry,
-        tells_first_successes: bool = True,
-    ) -> None:
-        self._watchers = watchers
-        self._subscriber_events = subscriber_events
-        self._line = line
-        self._telemetry = telemetry
-        self._tells_first_successes = tells_first_successes
+    watchers: Callable[[str], Sequence[Watcher]]  # Told of every delivery of a queue; chosen by queue name.
+    # Told about the subscribers of a queue; chosen by queue name.
+    subscriber_events: Callable[[str], Sequence[SubscriberEvents]]
+    line: InOrder  # Told of ends, for the deliveries behind.
+    telemetry: Telemetry
+    # Whether the log tells of attempts that delivered at the first try; records and metrics always have them.
+    tells_first_successes: bool = True
 
     def seen(self, message: Message, delivery: Delivery) -> None:
         """Tell who watches the queue how a delivery is now; if it has ended, the one behind it goes on."""
         self.gone(delivery)
-        for each in self._watchers(message.queue):
+        for each in self.watchers(message.queue):
             each.seen(message, delivery)
 
     def gone(self, delivery: Delivery) -> None:
         """Let the delivery behind one that has ended go on; its message may be gone."""
         if delivery.order_key is not None and delivery.settled:
-            self._line.let_next_go(delivery.key)
+            self.line.let_next_go(delivery.key)
 
     def closed(self, message: Message | None, closed: Delivery) -> None:
         """Tell that a delivery has ended without an attempt."""
-        self._telemetry.count(_metric_of(closed.state))
-        self._telemetry.event(
+        self.telemetry.count(_metric_of(closed.state))
+        self.telemetry.event(
             "delivery_closed",
             project=closed.project,
             queue=closed.queue,
@@ -90,22 +76,22 @@ class DeliveryNews:
             at=at,
             reason=asked.reason,
         )
-        for each in self._subscriber_events(event.queue):
+        for each in self.subscriber_events(event.queue):
             each.happened(event)
-        self._telemetry.count("SubscribersDisabled")
-        self._telemetry.event("subscriber_disabled", **job.received.order.identity, reason=asked.reason)
+        self.telemetry.count("SubscribersDisabled")
+        self.telemetry.event("subscriber_disabled", **job.received.order.identity, reason=asked.reason)
 
     def attempted(self, job: Job, subscriber: Subscriber, before: Delivery, after: Delivery, outcome: Outcome) -> None:
         """Emit the one wide event of this attempt; its fields are the columns of the delivery record."""
         answer = outcome.answer
         if outcome.verdict is Verdict.FAILED:
-            self._telemetry.count("AttemptsFailed")
+            self.telemetry.count("AttemptsFailed")
         if after.state is not before.state and (after.settled or after.state is DeliveryState.HELD):
-            self._telemetry.count(_metric_of(after.state))
+            self.telemetry.count(_metric_of(after.state))
         last = after.last
-        if not self._tells_first_successes and after.state is DeliveryState.DELIVERED and after.attempts == 1:
+        if not self.tells_first_successes and after.state is DeliveryState.DELIVERED and after.attempts == 1:
             return
-        self._telemetry.event(
+        self.telemetry.event(
             "attempt",
             **job.received.order.identity,
             subscriber=subscriber.name,

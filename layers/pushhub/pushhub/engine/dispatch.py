@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.component import Component
 from pushhub.engine.first_orders import first_order
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.delivery import opening, schedule
@@ -50,30 +51,14 @@ class _Orders:
             queue.send(delayed)
 
 
-class Dispatch:
-    """Queues the deliveries of messages that have just been stored.
+class Dispatch(Component):
+    """Queues the deliveries of messages that have just been stored."""
 
-    Args:
-        totals: Counts messages per queue.
-        deliveries: Schedules deliveries that are due later than a queue can delay.
-        queues: Which queue each first order goes to.
-        telemetry: Metrics.
-    """
-
-    def __init__(
-        self,
-        *,
-        totals: TotalStore,
-        deliveries: Deliveries,
-        queues: OrderQueues,
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._totals = totals
-        self._deliveries = deliveries
-        self._queues = queues
-        self._clock = clock
-        self._telemetry = telemetry
+    totals: TotalStore  # Counts messages per queue.
+    deliveries: Deliveries  # Schedules deliveries that are due later than a queue can delay.
+    queues: OrderQueues  # Which queue each first order goes to.
+    clock: Clock
+    telemetry: Telemetry
 
     def run(self, batch: Sequence[Message]) -> None:
         """Queue or schedule every delivery of every message. Safe to repeat: duplicate work orders are harmless.
@@ -81,7 +66,7 @@ class Dispatch:
         Raises:
             Unavailable: Something could not be queued; the whole batch must be retried.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         orders = _Orders()
         size = 0
         for message in batch:
@@ -89,10 +74,10 @@ class Dispatch:
                 if message.due_at - now > MAX_DELAY_MS:
                     self._schedule(message, subscriber_id)
                     continue
-                order, queue = first_order(message, subscriber_id), self._queues.of(message.queue)
+                order, queue = first_order(message, subscriber_id), self.queues.of(message.queue)
                 if order.second and message.eager is not None:
                     orders.packed[queue, message.eager.again_s].append(order)
-                elif message.due_at > now and queue is not self._queues.route:
+                elif message.due_at > now and queue is not self.queues.route:
                     orders.later[queue].append((order, -(-(message.due_at - now) // 1000)))
                 else:
                     orders.packed[queue, 0].append(order)
@@ -104,22 +89,22 @@ class Dispatch:
         self._count(batch)
 
     def _schedule(self, message: Message, subscriber_id: str) -> None:
-        first = replace(schedule(opening(message, subscriber_id)), changed_at=self._clock.now(), version=1)
+        first = replace(schedule(opening(message, subscriber_id)), changed_at=self.clock.now(), version=1)
         try:
-            self._deliveries.save(first)
+            self.deliveries.save(first)
         except Conflict:
             return  # scheduled by an earlier run of this batch
-        self._telemetry.count("DeliveriesScheduled")
+        self.telemetry.count("DeliveriesScheduled")
 
     def _count(self, batch: Sequence[Message]) -> None:
         """The totals are a statistic: an error while counting must not cause the batch to be queued twice."""
         posted = Counter((message.project, message.queue_uid) for message in batch)
         for (project, queue_uid), count in posted.items():
             try:
-                self._totals.add_to_total(project, queue_uid, count)
+                self.totals.add_to_total(project, queue_uid, count)
             except Unavailable as error:
-                self._telemetry.event("total_not_counted", error=str(error), project=project, count=count)
-        self._telemetry.count("MessagesDispatched", len(batch))
+                self.telemetry.event("total_not_counted", error=str(error), project=project, count=count)
+        self.telemetry.count("MessagesDispatched", len(batch))
 
 
 def _size(message: Message) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pushhub.base.times import epoch_ms, iso_time
+from pushhub.engine.component import Component
 
 if TYPE_CHECKING:
     from pushhub.base.gates import ClientCertificate
@@ -200,21 +201,15 @@ Find = Callable[[EndNote], Iterable[Ending]]
 """What ends where a note is: at its subscriber, or of what its project hands down. Raises ``Unavailable``."""
 
 
-class Ends:
+class Ends(Component):
     """Implements :class:`pushhub.engine.protocol.Tick`: looks once an hour, and tells of ends when they are due.
 
     A scheme that has ended already is told nothing of; a certificate is.
-
-    Args:
-        notes: What is to be told, and when.
-        find: Looks up what ends.
-        clock: Time.
     """
 
-    def __init__(self, *, notes: EndNotes, find: Find, clock: Clock) -> None:
-        self._notes = notes
-        self._find = find
-        self._clock = clock
+    notes: EndNotes
+    find: Find  # Looks up what ends.
+    clock: Clock
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Tell what is due; returns how much that was.
@@ -222,14 +217,14 @@ class Ends:
         Raises:
             Unavailable: It failed; the next run continues, and tells nothing twice.
         """
-        return tell_hourly(self._notes, self._clock.now(), remaining_ms, self._see_to)
+        return tell_hourly(self.notes, self.clock.now(), remaining_ms, self._see_to)
 
     def _see_to(self, note: EndNote, now: int) -> int:
-        ending = next((each for each in self._find(note) if each.digest == note.digest), None)
+        ending = next((each for each in self.find(note) if each.digest == note.digest), None)
         if ending is None or (ending.ends_at <= now and 0 not in ending.days):
             return 0
         ending.tell(days_left(ending.ends_at, now))
         at = next_warning(ending.ends_at, now, ending.days)
         if at is not None:
-            self._notes.note_end(replace(note, at=at))
+            self.notes.note_end(replace(note, at=at))
         return 1

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.component import Component
 from pushhub.engine.model.eager import GOOD_FOR_MS, MOST_ORDERS, eager
 from pushhub.engine.model.work import WorkOrder
 
@@ -36,19 +37,14 @@ def first_order(message: Message, subscriber_id: str) -> WorkOrder:
     return WorkOrder.carrying(message, subscriber_id)
 
 
-class FirstOrders:
-    """Sends first orders from where messages are accepted; one for each execution environment.
+class FirstOrders(Component):
+    """Sends first orders from where messages are accepted; one for each execution environment."""
 
-    Args:
-        push_queue: For first attempts; made when it is first needed.
-        clock: Time.
-        telemetry: Metrics.
-    """
+    push_queue: Callable[[], WorkQueue]  # For first attempts; made when it is first needed.
+    clock: Clock
+    telemetry: Telemetry
 
-    def __init__(self, *, push_queue: Callable[[], WorkQueue], clock: Clock, telemetry: Telemetry) -> None:
-        self._push_queue = push_queue
-        self._clock = clock
-        self._telemetry = telemetry
+    def __post_init__(self) -> None:
         self._not_before = 0
 
     def marked(self, messages: Sequence[Message], subscribers: Sequence[Subscriber]) -> list[Message]:
@@ -60,7 +56,7 @@ class FirstOrders:
             subscribers: Those that each of them is owed to.
         """
         orders = sum(len(each.delivery_subscribers) for each in messages)
-        if orders > MOST_ORDERS or self._clock.now() < self._not_before:
+        if orders > MOST_ORDERS or self.clock.now() < self._not_before:
             return [*messages]
         return [eager(each, subscribers) for each in messages]
 
@@ -75,8 +71,8 @@ class FirstOrders:
         if not orders:
             return
         try:
-            self._push_queue().send_packed(orders)
+            self.push_queue().send_packed(orders)
         except Unavailable as error:
-            self._not_before = self._clock.now() + NOT_EAGER_MS
-            self._telemetry.count("CallsFailed")
-            self._telemetry.event("first_orders_not_sent", error=str(error), orders=len(orders))
+            self._not_before = self.clock.now() + NOT_EAGER_MS
+            self.telemetry.count("CallsFailed")
+            self.telemetry.event("first_orders_not_sent", error=str(error), orders=len(orders))

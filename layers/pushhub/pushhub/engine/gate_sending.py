@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.gates import NO_PROOF, Proof
 from pushhub.base.times import iso_time
 from pushhub.base.verdict import Answer
+from pushhub.engine.component import Component
 from pushhub.engine.model.answer_rules import Asked
 
 if TYPE_CHECKING:
@@ -48,31 +49,14 @@ def was_sent(answer: Answer) -> bool:
     return answer.error_class != _NO_TOKEN and not answer.message.startswith(_ENDED)
 
 
-class GateSending:
-    """Sends to subscribers.
+class GateSending(Component):
+    """Sends to subscribers."""
 
-    Args:
-        sender: Makes the requests.
-        tokens: Obtains tokens; made when the first subscriber needs one.
-        vault: Opens how they are obtained; made when it is first needed.
-        projects: For the projects' allowed targets.
-        clock: Time.
-    """
-
-    def __init__(
-        self,
-        *,
-        sender: Sender,
-        tokens: Callable[[], Tokens],
-        vault: Callable[[], Vault],
-        projects: ProjectStore,
-        clock: Clock,
-    ) -> None:
-        self._sender = sender
-        self._tokens = tokens
-        self._vault = vault
-        self._projects = projects
-        self._clock = clock
+    sender: Sender
+    tokens: Callable[[], Tokens]  # Obtains tokens; made when the first subscriber needs one.
+    vault: Callable[[], Vault]  # Opens how they are obtained; made when it is first needed.
+    projects: ProjectStore  # For the projects' allowed targets.
+    clock: Clock
 
     def send(self, project_id: str, name: str, gated: Gated, request: PushRequest) -> Sent:
         """Make a request to a subscriber.
@@ -90,14 +74,14 @@ class GateSending:
         if gated.certificate is not None:
             from pushhub.engine.gates import identity_of  # noqa: PLC0415 (only who has a certificate pays)
 
-            now = self._clock.now()
+            now = self.clock.now()
             if gated.certificate.ends_at <= now:
                 return self._not_sent("tls", f"{_ENDED}{_day(gated.certificate)}", now)
-            identity = identity_of(project_id, name, gated, self._vault())
+            identity = identity_of(project_id, name, gated, self.vault())
             request = replace(request, identity=identity)
             proof = Proof(certificate=gated.certificate.fingerprint or gated.certificate.digest)
         if not gated.oauth:
-            return Sent(self._sender.send(request), proof=proof)
+            return Sent(self.sender.send(request), proof=proof)
         return self._with_token(project_id, name, gated, request, proof)
 
     def _with_token(self, project_id: str, name: str, gated: Gated, request: PushRequest, proof: Proof) -> Sent:
@@ -106,21 +90,21 @@ class GateSending:
         from pushhub.engine.oauth import TIMEOUT_S, NoToken, TokenOwner  # noqa: PLC0415
         from pushhub.engine.projects import allowed_targets  # noqa: PLC0415
 
-        grant, owner = grant_of(project_id, gated, self._vault()), TokenOwner(project_id, name)
+        grant, owner = grant_of(project_id, gated, self.vault()), TokenOwner(project_id, name)
         proof = replace(proof, client=grant.client_id)
-        allowed = allowed_targets(self._projects, project_id, Reach(grant.reach))
-        begun = self._clock.now()
+        allowed = allowed_targets(self.projects, project_id, Reach(grant.reach))
+        begun = self.clock.now()
         ends = begun + round(request.timeout_s * 1000)
         others = {name: value for name, value in request.headers.items() if name.lower() != "authorization"}
 
         def token() -> str:
-            until = min(ends - LEAST_LEFT_MS, self._clock.now() + round(TIMEOUT_S * 1000))
-            return self._tokens().token(owner, grant, allowed=allowed, until=until)
+            until = min(ends - LEAST_LEFT_MS, self.clock.now() + round(TIMEOUT_S * 1000))
+            return self.tokens().token(owner, grant, allowed=allowed, until=until)
 
         def send(token: str) -> Answer:
             headers = {**others, "Authorization": f"Bearer {token}"}
-            left_s = max(LEAST_LEFT_MS, ends - self._clock.now()) / 1000
-            answer = self._sender.send(replace(request, headers=headers, timeout_s=left_s))
+            left_s = max(LEAST_LEFT_MS, ends - self.clock.now()) / 1000
+            answer = self.sender.send(replace(request, headers=headers, timeout_s=left_s))
             return replace(answer, started_at=begun)
 
         try:
@@ -130,8 +114,8 @@ class GateSending:
         answer = send(used)
         if answer.status_code != UNAUTHORIZED:
             return Sent(answer, proof=proof)
-        self._tokens().refuse(owner, used)
-        if ends - self._clock.now() < 2 * LEAST_LEFT_MS:
+        self.tokens().refuse(owner, used)
+        if ends - self.clock.now() < 2 * LEAST_LEFT_MS:
             return Sent(answer, proof=proof)
         try:
             fresh = token()
@@ -139,7 +123,7 @@ class GateSending:
             return Sent(answer, proof=proof)
         answer = send(fresh)
         if answer.status_code == UNAUTHORIZED:
-            self._tokens().useless(owner, grant)
+            self.tokens().useless(owner, grant)
         return Sent(answer, proof=proof)
 
     def _not_sent(self, error_class: str, message: str, begun: int, wait_ms: int = 0) -> Sent:
@@ -148,7 +132,7 @@ class GateSending:
             message=message[:200],
             error_class=error_class,
             started_at=begun,
-            finished_at=self._clock.now(),
+            finished_at=self.clock.now(),
         )
         return Sent(answer, reached=False, asked=Asked(wait_ms=wait_ms))
 

@@ -19,6 +19,7 @@ from pushhub.base.times import iso_time
 from pushhub.egress.guard import AllowedTargets
 from pushhub.egress.identity import IdentityRefused, check_identity
 from pushhub.egress.url import InvalidTarget, parse_target
+from pushhub.engine.component import Component
 from pushhub.engine.ends import EndNote, next_warning
 from pushhub.engine.grants import Allowed, read_grant
 from pushhub.engine.model.reach import Reach
@@ -155,34 +156,15 @@ def _is_https(url: str) -> bool:
         return False
 
 
-class GateSettings:
-    """Changes the gates of queues' subscribers and stores' services.
+class GateSettings(Component):
+    """Changes the gates of queues' subscribers and stores' services."""
 
-    Args:
-        vault: Encrypts what opens something; made when it is first needed.
-        projects: For the projects' allowed targets.
-        calls: Checks token URLs.
-        within: Whether a caller's reach covers a URL.
-        notes: Notes of what is to be told of certificates' ends.
-        clock: Time.
-    """
-
-    def __init__(
-        self,
-        *,
-        vault: Callable[[], Vault],
-        projects: ProjectStore,
-        calls: StrangerCalls,
-        within: Callable[[Reach, str], bool],
-        notes: Callable[[str], EndNotes],
-        clock: Clock,
-    ) -> None:
-        self._vault = vault
-        self._projects = projects
-        self._calls = calls
-        self._within = within
-        self._notes = notes
-        self._clock = clock
+    vault: Callable[[], Vault]  # Encrypts what opens something; made when it is first needed.
+    projects: ProjectStore  # For the projects' allowed targets.
+    calls: StrangerCalls  # Checks token URLs.
+    within: Callable[[Reach, str], bool]  # Whether a caller's reach covers a URL.
+    notes: Callable[[str], EndNotes]  # Notes of what is to be told of certificates' ends.
+    clock: Clock
 
     def changed(
         self,
@@ -222,24 +204,24 @@ class GateSettings:
         return after
 
     def _note(self, project_id: str, protocol: str, place: tuple[str, str], certificate: ClientCertificate) -> None:
-        at = next_warning(certificate.ends_at, self._clock.now())
+        at = next_warning(certificate.ends_at, self.clock.now())
         if at is not None:
             # Noted first: a note without its certificate tells nothing.
-            self._notes(protocol).note_end(EndNote(at, project_id, *place, certificate.digest))
+            self.notes(protocol).note_end(EndNote(at, project_id, *place, certificate.digest))
 
     def _oauth(self, project_id: str, before: Gated, wanted: GrantRequest | Literal[False] | None) -> bytes:
         if wanted is False:
             return b""
         if wanted is None or (wanted.as_stored and before.oauth):
             return before.oauth
-        stored = grant_of(project_id, before, self._vault()) if before.oauth else None
+        stored = grant_of(project_id, before, self.vault()) if before.oauth else None
         try:
             grant = read_grant(wanted, stored, self._allowed(project_id))
         except FieldRefused as refused:
             raise refused.within(OAUTH) from refused
         if stored is not None and replace(grant, revision=stored.revision) == stored:
             return before.oauth
-        return self._vault().seal(project_id, grant.encode())
+        return self.vault().seal(project_id, grant.encode())
 
     def _mtls(
         self, project_id: str, before: Gated, wanted: CertificateRequest | Literal[False] | None
@@ -248,16 +230,16 @@ class GateSettings:
             return None, b""
         if wanted is None or (wanted.as_stored and before.certificate is not None):
             return before.certificate, before.identity
-        certificate, content = read_certificate(wanted, self._clock.now())
+        certificate, content = read_certificate(wanted, self.clock.now())
         if before.certificate is not None and certificate.digest == before.certificate.digest:
             return before.certificate, before.identity
-        return certificate, self._vault().seal(project_id, content)
+        return certificate, self.vault().seal(project_id, content)
 
     def _allowed(self, project_id: str) -> Allowed:
-        targets = allowed_targets(self._projects, project_id, Reach.PROJECT)
+        targets = allowed_targets(self.projects, project_id, Reach.PROJECT)
 
         def refusal(url: str) -> str | None:
-            refused = malformed(url, targets) or self._calls.refusal(project_id, [url], targets)
-            return refused if self._within(Reach.PROJECT, url) else OUT_OF_REACH
+            refused = malformed(url, targets) or self.calls.refusal(project_id, [url], targets)
+            return refused if self.within(Reach.PROJECT, url) else OUT_OF_REACH
 
         return Allowed(refusal=refusal, reach=Reach.PROJECT.value)

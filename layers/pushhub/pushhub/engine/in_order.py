@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
+
 if TYPE_CHECKING:
     from pushhub.base.ports import Telemetry
     from pushhub.engine.job import Job
@@ -12,22 +14,13 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import StoredMessages, Successors, WorkQueue
 
 
-class InOrder:
-    """Has orders wait behind the delivery before theirs.
+class InOrder(Component):
+    """Has orders wait behind the delivery before theirs."""
 
-    Args:
-        messages: Messages and deliveries.
-        successors: Orders that wait for an earlier delivery with the same ordering key.
-        next_queue: Where such an order goes when its turn comes.
-    """
-
-    def __init__(
-        self, *, messages: StoredMessages, successors: Successors, next_queue: WorkQueue, telemetry: Telemetry
-    ) -> None:
-        self._messages = messages
-        self._successors = successors
-        self._next_queue = next_queue
-        self._telemetry = telemetry
+    messages: StoredMessages
+    successors: Successors  # Orders that wait for an earlier delivery with the same ordering key.
+    next_queue: WorkQueue  # Where such an order goes when its turn comes.
+    telemetry: Telemetry
 
     def must_wait(self, job: Job, delivery: Delivery) -> bool:
         """Whether an earlier delivery with the same ordering key is still in progress.
@@ -45,24 +38,24 @@ class InOrder:
         key = delivery.key._replace(message_id=before)
         if self._has_ended(key):
             return False
-        self._successors.wait_behind(key, job.waiting_order)
-        if not self._has_ended(key) or not self._successors.take(key, job.waiting_order, by_itself=True):
-            self._telemetry.count("DeliveriesInLine")
+        self.successors.wait_behind(key, job.waiting_order)
+        if not self._has_ended(key) or not self.successors.take(key, job.waiting_order, by_itself=True):
+            self.telemetry.count("DeliveriesInLine")
             return True
-        self._successors.let_go(key)
+        self.successors.let_go(key)
         return False
 
     def _has_ended(self, key: DeliveryKey) -> bool:
         """Whether a delivery has ended, or its message is gone."""
-        stored = self._messages.delivery(key)
-        return stored.settled if stored else self._messages.message(key.message) is None
+        stored = self.messages.delivery(key)
+        return stored.settled if stored else self.messages.message(key.message) is None
 
     def let_next_go(self, ended: DeliveryKey) -> None:
         """Queue the order that waits behind a delivery that has ended.
 
         A crash before the wait is forgotten queues it twice, which is harmless.
         """
-        following = self._successors.behind(ended)
-        if following is not None and self._successors.take(ended, following, by_itself=False):
-            self._next_queue.send([(following, 0)])
-            self._successors.let_go(ended)
+        following = self.successors.behind(ended)
+        if following is not None and self.successors.take(ended, following, by_itself=False):
+            self.next_queue.send([(following, 0)])
+            self.successors.let_go(ended)

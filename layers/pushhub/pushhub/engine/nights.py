@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.times import iso_time
+from pushhub.engine.component import Component
 from pushhub.engine.model.record import PULSE_EVERY_S
 
 if TYPE_CHECKING:
@@ -125,19 +126,13 @@ class ReportRuns(Protocol):
         """Tell whoever waits for a report that this night needs none."""
 
 
-class Nights:
-    """Starts the delivery report on nights that have something to prove.
+class Nights(Component):
+    """Starts the delivery report on nights that have something to prove."""
 
-    Args:
-        store: See :class:`NightStore`.
-        runs: See :class:`ReportRuns`.
-    """
-
-    def __init__(self, *, store: NightStore, runs: ReportRuns, clock: Clock, telemetry: Telemetry) -> None:
-        self._store = store
-        self._runs = runs
-        self._clock = clock
-        self._telemetry = telemetry
+    store: NightStore
+    runs: ReportRuns
+    clock: Clock
+    telemetry: Telemetry
 
     def run(self) -> str:
         """Decide, once a night; may be called as often as one likes.
@@ -148,12 +143,12 @@ class Nights:
         Raises:
             Unavailable: Something could not be read or started; the next run tries again.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         day = iso_time(now - GRACE_MS)[:10]
-        decided = self._store.decided()
+        decided = self.store.decided()
         if iso_time(now)[:10] != day or (decided is not None and decided.day == day):
             return ""
-        proved, until = self._store.proved(), now - GRACE_MS
+        proved, until = self.store.proved(), now - GRACE_MS
         since = 0
         if proved is None:
             why = "there is no report to go by"
@@ -161,13 +156,13 @@ class Nights:
             since = max(proved.as_of - GRACE_MS, decided.until if decided else 0)
             why = self._why(proved, since, until)
         if why:
-            if not self._runs.start():
+            if not self.runs.start():
                 return ""
-            self._store.decide(Night(day=day, until=since, why=why))
+            self.store.decide(Night(day=day, until=since, why=why))
         else:
-            self._runs.quiet()
-            self._store.decide(Night(day=day, until=until, why=""))
-        self._telemetry.event("night_decided", report=bool(why), why=why or "nothing is new, and all pulses came")
+            self.runs.quiet()
+            self.store.decide(Night(day=day, until=until, why=""))
+        self.telemetry.event("night_decided", report=bool(why), why=why or "nothing is new, and all pulses came")
         return "report" if why else "quiet"
 
     def _why(self, proved: Proved, since: int, until: int) -> str:
@@ -179,12 +174,12 @@ class Nights:
         ):
             if applies:
                 return why
-        if self._store.aside() != proved.aside or self._store.touched(proved.as_of - GRACE_MS):
+        if self.store.aside() != proved.aside or self.store.touched(proved.as_of - GRACE_MS):
             return "stream records were set aside, a person has settled a finding, or a project was erased"
-        held = self._store.held(since)
+        held = self.store.held(since)
         if held.messages:
             return "the tables hold messages that were accepted since"
-        recorded = self._store.recorded(since)
+        recorded = self.store.recorded(since)
         if recorded.others:
             return "there are records"
         return "pulses are missing" if _missing(held.pulses, recorded.pulses, since, until) else ""

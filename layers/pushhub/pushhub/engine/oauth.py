@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.oauth import ANSWER_LIMIT, Token, TokenRefused, read_token, token_request
 from pushhub.base.ports import PushRequest
+from pushhub.engine.component import Component
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,23 +118,16 @@ class TokenStore(Protocol):
         ...
 
 
-class Tokens:
-    """Obtains tokens. Thread-safe.
+class Tokens(Component):
+    """Obtains tokens. Thread-safe."""
 
-    Args:
-        store: Shared by all environments.
-        sender: Asks token servers, through the egress guard.
-        vault: Seals tokens.
-        clock: Time.
-        telemetry: Metrics.
-    """
+    store: TokenStore  # Shared by all environments.
+    sender: Sender  # Asks token servers, through the egress guard.
+    vault: Vault  # Seals tokens.
+    clock: Clock
+    telemetry: Telemetry
 
-    def __init__(self, *, store: TokenStore, sender: Sender, vault: Vault, clock: Clock, telemetry: Telemetry) -> None:
-        self._store = store
-        self._sender = sender
-        self._vault = vault
-        self._clock = clock
-        self._telemetry = telemetry
+    def __post_init__(self) -> None:
         self._known: OrderedDict[TokenOwner, tuple[str, Token]] = OrderedDict()
         self._refused: OrderedDict[TokenOwner, str] = OrderedDict()
         self._asking: set[TokenOwner] = set()
@@ -161,9 +155,9 @@ class Tokens:
                     self._asking.add(owner)
                     break
             # Another thread of this environment is about it.
-            if self._clock.now() + _POLL_S * 1000 >= until:
+            if self.clock.now() + _POLL_S * 1000 >= until:
                 raise NoToken("the token server has not answered yet", FIRST_WAIT_MS)
-            self._clock.sleep(_POLL_S)
+            self.clock.sleep(_POLL_S)
         try:
             return self._shared(owner, grant, allowed, until)
         finally:
@@ -189,11 +183,11 @@ class Tokens:
         tokens. The token is used meanwhile: the subscriber may take it again.
         """
         self._forget_refused(owner)
-        state = self._store.token_state(owner)
+        state = self.store.token_state(owner)
         if state is not None and state.revision == grant.revision:
-            until = self._clock.now() + USELESS_MS
+            until = self.clock.now() + USELESS_MS
             try:
-                self._store.save_token_state(replace(state, useless_until=until, version=state.version + 1))
+                self.store.save_token_state(replace(state, useless_until=until, version=state.version + 1))
             except Conflict:
                 # Whoever changed it meanwhile has a token of its own to try.
                 return
@@ -203,7 +197,7 @@ class Tokens:
             revision, token = self._known.get(owner, ("", None))
             if token is None or revision != grant.revision or token.value == self._refused.get(owner):
                 return None
-            if token.usable_until <= self._clock.now():
+            if token.usable_until <= self.clock.now():
                 return None
             self._known.move_to_end(owner)
             return token.value
@@ -219,13 +213,13 @@ class Tokens:
     def _shared(self, owner: TokenOwner, grant: Grant, allowed: Sequence[str], until: int) -> str:
         """The token that all environments share, asked for if there is none."""
         while True:
-            now = self._clock.now()
-            stored = self._store.token_state(owner)
+            now = self.clock.now()
+            stored = self.store.token_state(owner)
             state = stored or TokenState(owner=owner, revision=grant.revision)
             if state.revision != grant.revision:
                 state = TokenState(owner=owner, revision=grant.revision, version=state.version)
             if state.sealed and state.usable_until > now:
-                value = self._vault.open(owner.project, state.sealed).decode()
+                value = self.vault.open(owner.project, state.sealed).decode()
                 if value != self._refused.get(owner):
                     return self._remember(owner, grant, Token(value, state.usable_until))
                 if state.useless_until > now:
@@ -236,7 +230,7 @@ class Tokens:
             if state.claimed_until > now:
                 if now + _POLL_S * 1000 >= until:
                     raise NoToken("the token server has not answered yet", FIRST_WAIT_MS)
-                self._clock.sleep(_POLL_S)
+                self.clock.sleep(_POLL_S)
                 continue
             if now + 1_000 > until:
                 raise NoToken("there was no time left to ask the token server", 0)
@@ -245,14 +239,14 @@ class Tokens:
             claim = secrets.token_hex(8)
             state = replace(state, claimed_until=claimed, claim=claim, version=state.version + 1)
             try:
-                self._store.save_token_state(state)
+                self.store.save_token_state(state)
             except Conflict:
                 continue
             return self._asked(state, grant, allowed, timeout_s)
 
     def _asked(self, state: TokenState, grant: Grant, allowed: Sequence[str], timeout_s: float) -> str:
         """Ask the token server, and share the result."""
-        headers, body = token_request(grant, self._clock.now())
+        headers, body = token_request(grant, self.clock.now())
         request = PushRequest(
             url=grant.token_url,
             body=body,
@@ -261,9 +255,9 @@ class Tokens:
             answer_limit=ANSWER_LIMIT,
             allowed_targets=tuple(allowed),
         )
-        self._telemetry.count("TokensRequested")
+        self.telemetry.count("TokensRequested")
         try:
-            answer = self._sender.send(request)
+            answer = self.sender.send(request)
         except Unavailable:
             self._share(replace(state, claimed_until=0, version=state.version + 1))
             raise
@@ -271,7 +265,7 @@ class Tokens:
             token = read_token(answer)
         except TokenRefused as error:
             raise self._failed(state, error) from None
-        sealed = self._vault.seal(state.owner.project, token.value.encode())
+        sealed = self.vault.seal(state.owner.project, token.value.encode())
         after = replace(
             state,
             sealed=sealed,
@@ -294,13 +288,13 @@ class Tokens:
             sealed=b"",
             usable_until=0,
             failures=state.failures + 1,
-            ask_at=self._clock.now() + wait_ms,
+            ask_at=self.clock.now() + wait_ms,
             reason=error.reason,
             claimed_until=0,
             version=state.version + 1,
         )
-        self._telemetry.count("TokensRefused")
-        self._telemetry.event(
+        self.telemetry.count("TokensRefused")
+        self.telemetry.event(
             "no_token", project=state.owner.project, subscriber=state.owner.name, reason=error.reason, wait_ms=wait_ms
         )
         self._share(after)
@@ -309,9 +303,9 @@ class Tokens:
     def _share(self, state: TokenState) -> None:
         """Store the result of a request. Without it, this environment goes by what it knows, and the claim ends."""
         try:
-            self._store.save_token_state(state)
+            self.store.save_token_state(state)
         except (Conflict, Unavailable) as error:
-            self._telemetry.count("TokensUnshared")
-            self._telemetry.event(
+            self.telemetry.count("TokensUnshared")
+            self.telemetry.event(
                 "token_not_shared", project=state.owner.project, subscriber=state.owner.name, error=str(error)
             )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import NotFound, TryLater
+from pushhub.engine.component import Component
 from pushhub.engine.model.past import HOUR_MS, MOST_AN_HOUR
 
 if TYPE_CHECKING:
@@ -21,35 +22,19 @@ if TYPE_CHECKING:
 _SEARCH_ID = re.compile(r"[0-9a-f]{32}")
 
 
-class PastSearches:
-    """Starts searches, and shows what they have found.
+class PastSearches(Component):
+    """Starts searches, and shows what they have found."""
 
-    Args:
-        records: Looks through delivery records.
-        store: Remembers whose each search is.
-        own_ids: How protocols name the messages of their internal queues, by the queue's name.
-        all_own_ids: The same of every protocol.
-        clock: Time.
-    """
-
-    def __init__(
-        self,
-        *,
-        records: PastRecords,
-        store: PastSearchStore,
-        own_ids: Callable[[str], Iterable[OwnIds]],
-        all_own_ids: Callable[[], Iterable[OwnIds]],
-        clock: Clock,
-    ) -> None:
-        self._records = records
-        self._store = store
-        self._own_ids = own_ids
-        self._all_own_ids = all_own_ids
-        self._clock = clock
+    records: PastRecords  # Looks through delivery records.
+    store: PastSearchStore  # Remembers whose each search is.
+    # How protocols name the messages of their internal queues, by the queue's name.
+    own_ids: Callable[[str], Iterable[OwnIds]]
+    all_own_ids: Callable[[], Iterable[OwnIds]]  # The same of every protocol.
+    clock: Clock
 
     def now(self) -> int:
         """Epoch milliseconds."""
-        return self._clock.now()
+        return self.clock.now()
 
     def start(self, query: PastQuery) -> str:
         """Start a search; its id.
@@ -58,19 +43,19 @@ class PastSearches:
             NotFound: This hub searches no records.
             TryLater: The project has started too many in this hour.
         """
-        self._records.check()
-        now = self._clock.now()
+        self.records.check()
+        now = self.clock.now()
         hour = now // HOUR_MS * HOUR_MS
-        if self._store.count(query.project, hour) > MOST_AN_HOUR:
+        if self.store.count(query.project, hour) > MOST_AN_HOUR:
             raise TryLater(
                 f"A project may search its past {MOST_AN_HOUR} times an hour",
                 retry_after_s=(hour + HOUR_MS - now) // 1000 + 1,
             )
-        engine_ids = (each.to_engine(query.message_id) for each in self._all_own_ids())
+        engine_ids = (each.to_engine(query.message_id) for each in self.all_own_ids())
         wanted = replace(query, message_id=next(filter(None, engine_ids), query.message_id))
         search_id = secrets.token_hex(16)
         # Started first: a search that nobody remembers is read by nobody.
-        self._store.put(query.project, search_id, wanted, self._records.start(wanted, search_id), now)
+        self.store.put(query.project, search_id, wanted, self.records.start(wanted, search_id), now)
         return search_id
 
     def look(self, project_id: str, search_id: str, after: str | None) -> PastPage:
@@ -85,17 +70,17 @@ class PastSearches:
             NotFound: The project has started no such search, or not within the last day.
             Invalid: ``after`` is not from this search.
         """
-        known = self._store.get(project_id, search_id) if _SEARCH_ID.fullmatch(search_id) else None
+        known = self.store.get(project_id, search_id) if _SEARCH_ID.fullmatch(search_id) else None
         if known is None:
             raise NotFound("Search not found")
         query, run = known
-        return self._records.look(query, run, after)
+        return self.records.look(query, run, after)
 
     def shown(self, queue: str, message_id: str) -> tuple[str, str | None, str]:
         """A message as clients know it: what it belongs to (``queue``, ``application``, ``store``), the id of that in
         its protocol, and its own id there.
         """
-        return as_clients_know(self._own_ids(queue), queue, message_id)
+        return as_clients_know(self.own_ids(queue), queue, message_id)
 
 
 def as_clients_know(own_ids: Iterable[OwnIds], queue: str, message_id: str) -> tuple[str, str | None, str]:

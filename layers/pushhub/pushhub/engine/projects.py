@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Conflict, NotFound
+from pushhub.engine.component import Component
 from pushhub.engine.copies import PROJECT, ChangeNotes
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.reach import Reach, Scope, may_reach
@@ -38,17 +39,14 @@ class _Config(ProjectStore, TokenStore, ChangeNoteStore, Protocol):
     """Projects, their tokens, and notes of changes."""
 
 
-class Projects:
-    """Creates projects and tokens. Methods raise ``NotFound`` for what is not there.
+class Projects(Component):
+    """Creates projects and tokens. Methods raise ``NotFound`` for what is not there."""
 
-    Args:
-        config: Where they are kept.
-    """
+    config: _Config
+    clock: Clock
 
-    def __init__(self, *, config: _Config, clock: Clock) -> None:
-        self._config = config
-        self._notes = ChangeNotes(config, clock)
-        self._clock = clock
+    def __post_init__(self) -> None:
+        self._notes = ChangeNotes(self.config, self.clock)
 
     def make(self, name: str = "", *, allowed_targets: Sequence[str] = ()) -> Project:
         """Create a project with a new id of 24 hex characters.
@@ -60,15 +58,15 @@ class Projects:
         project = Project(
             project_id=secrets.token_hex(12),
             name=name,
-            created_at=self._clock.now(),
+            created_at=self.clock.now(),
             allowed_targets=tuple(allowed_targets),
         )
-        self._config.put_project(project)
+        self.config.put_project(project)
         return project
 
     def projects(self) -> list[Project]:
         """All projects, oldest first."""
-        return self._config.projects()
+        return self.config.projects()
 
     def rename(self, project_id: str, name: str) -> Project:
         """Rename a project."""
@@ -93,7 +91,7 @@ class Projects:
             Unavailable: It may not be suspended; call again.
         """
         project = self._project(project_id)
-        at = self._clock.now() if project.suspended_at is None else project.suspended_at
+        at = self.clock.now() if project.suspended_at is None else project.suspended_at
         return self._noted(replace(project, suspended_at=at))
 
     def resume(self, project_id: str) -> Project:
@@ -117,7 +115,7 @@ class Projects:
         project = self._project(project_id)
         if project.erased_since is not None:
             return project
-        now = self._clock.now()
+        now = self.clock.now()
         return self._noted(replace(project, suspended_at=project.suspended_at or now, erased_since=now))
 
     def make_token(self, project_id: str, label: str = "", *, expires_at: int | None = None) -> str:
@@ -130,13 +128,13 @@ class Projects:
         """
         self._project(project_id)
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        self._config.put_token(project_id, token_hash(token), label, self._clock.now(), expires_at=expires_at)
+        self.config.put_token(project_id, token_hash(token), label, self.clock.now(), expires_at=expires_at)
         return token
 
     def tokens(self, project_id: str) -> list[ProjectToken]:
         """All tokens of a project, oldest first."""
         self._project(project_id)
-        return self._config.tokens(project_id)
+        return self.config.tokens(project_id)
 
     def rotate_token(self, project_id: str, token_id: str, *, overlap_ms: int) -> str:
         """Create a token to replace another, with the same label and lifetime. The old one keeps working for a while.
@@ -149,11 +147,11 @@ class Projects:
         Raises:
             NotFound: No such project, or it has no such token.
         """
-        old, now = self._token(project_id, token_id), self._clock.now()
+        old, now = self._token(project_id, token_id), self.clock.now()
         life = None if old.expires_at is None else old.expires_at - old.created_at
         new = self.make_token(project_id, old.label, expires_at=None if life is None else now + life)
         ends_at = now + overlap_ms if old.expires_at is None else min(old.expires_at, now + overlap_ms)
-        self._config.put_token(project_id, old.token_hash, old.label, old.created_at, expires_at=ends_at)
+        self.config.put_token(project_id, old.token_hash, old.label, old.created_at, expires_at=ends_at)
         return new
 
     def revoke_token(self, project_id: str, token_id: str) -> ProjectToken:
@@ -163,11 +161,11 @@ class Projects:
             NotFound: No such project, or it has no such token.
         """
         token = self._token(project_id, token_id)
-        self._config.remove_token(project_id, token.token_hash)
+        self.config.remove_token(project_id, token.token_hash)
         return token
 
     def _project(self, project_id: str) -> Project:
-        project = self._config.project(project_id)
+        project = self.config.project(project_id)
         if project is None:
             raise NotFound("Project not found")
         return project
@@ -184,5 +182,5 @@ class Projects:
         return self._changed(project)
 
     def _changed(self, project: Project) -> Project:
-        self._config.put_project(project)
+        self.config.put_project(project)
         return project

@@ -24,6 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.component import Component
 from pushhub.engine.faults import described
 from pushhub.engine.finished import Finished
 from pushhub.engine.in_hand import PROMPT_MS, InHand
@@ -202,41 +203,23 @@ class NextQueues:
     slow_lane: SlowLane | None = None
 
 
-class Push:
-    """Works on batches of orders.
+class Push(Component):
+    """Works on batches of orders."""
 
-    Args:
-        messages: Deliveries.
-        deliver: Works on one delivery.
-        queues: Where orders go on to.
-        turns: The turns at subscribers with limits, and slow ones.
-        executor: Runs the deliveries of a batch in parallel; has more than :data:`AT_ONCE` threads.
-        longest_ms: How long an attempt of its runs may take, including its follow-up. Runs are long if that is more
-            than :data:`~pushhub.engine.job.SHORT_ATTEMPT_MS`.
-    """
+    messages: Deliveries
+    deliver: Deliver
+    queues: NextQueues  # Where orders go on to.
+    turns: Turns  # The turns at subscribers with limits, and slow ones.
+    clock: Clock
+    telemetry: Telemetry
+    executor: Executor  # Runs the deliveries of a batch in parallel; has more than :data:`AT_ONCE` threads.
+    # How long an attempt of its runs may take, including its follow-up. Runs are long if that is more than
+    # :data:`~pushhub.engine.job.SHORT_ATTEMPT_MS`.
+    longest_ms: int
 
-    def __init__(
-        self,
-        *,
-        messages: Deliveries,
-        deliver: Deliver,
-        queues: NextQueues,
-        turns: Turns,
-        clock: Clock,
-        telemetry: Telemetry,
-        executor: Executor,
-        longest_ms: int,
-    ) -> None:
-        self._messages = messages
-        self._deliver = deliver
-        self._queues = queues
-        self._slow_lane = queues.slow_lane
-        self._turns = turns
-        self._clock = clock
-        self._telemetry = telemetry
-        self._executor = executor
-        self._longest_ms = longest_ms
-        self._free = Terms(limits=Limits(), longest_ms=longest_ms)
+    def __post_init__(self) -> None:
+        self._slow_lane = self.queues.slow_lane
+        self._free = Terms(limits=Limits(), longest_ms=self.longest_ms)
         self._windows = Windows()
 
     def run(self, batch: Sequence[Received], *, source: WorkQueue, remaining_ms: Callable[[], int]) -> set[str]:
@@ -256,14 +239,14 @@ class Push:
             remaining_ms=remaining_ms,
             given=frozenset(each.sqs_id for each in batch),
             # The queue of a long run would hide what it had in hand for minutes if it died.
-            in_hand=InHand(source, self._clock, first_ms=0 if self._is_long else PROMPT_MS),
+            in_hand=InHand(source, self.clock, first_ms=0 if self._is_long else PROMPT_MS),
         )
         run.in_hand.take(batch)
         self._keep_hidden(run)
         self._windows.start_over()
-        self._turns.start_over()
+        self.turns.start_over()
         self._take(run, batch)
-        while run.busy or self._turns.here:
+        while run.busy or self.turns.here:
             self._keep_hidden(run)
             self._tend(run)
             self._begin(run)
@@ -274,7 +257,7 @@ class Push:
     @property
     def _is_long(self) -> bool:
         """Whether its runs last for minutes."""
-        return self._longest_ms > SHORT_ATTEMPT_MS
+        return self.longest_ms > SHORT_ATTEMPT_MS
 
     def _take(self, run: _Run, batch: Sequence[Received]) -> None:
         """Add orders to a run. A delivery that the run is already handling is not attempted a second time; one further
@@ -286,7 +269,7 @@ class Push:
         if self._slow_lane is not None and run.hurried:
             self._slow_lane.refresh(len(batch))
         if self._slow_lane is not None and run.hurried and not self._is_long:
-            now = self._clock.now()
+            now = self.clock.now()
             hold_up = [self._holds_up(each.order, now) for each in batch]
             self._to_slow_lane(run, [each for each, slow in zip(batch, hold_up, strict=True) if slow])
             batch = [each for each, slow in zip(batch, hold_up, strict=True) if not slow]
@@ -296,10 +279,10 @@ class Push:
         if not batch:
             return
         new = dict.fromkeys(each.order.key for each in batch if each.order.key not in run.keys)
-        now = self._clock.now()
+        now = self.clock.now()
         unread = {each.order.key for each in batch if not _is_fresh(each, now)}
         try:
-            stored = self._messages.deliveries([key for key in new if key in unread]) if unread else {}
+            stored = self.messages.deliveries([key for key in new if key in unread]) if unread else {}
         except Unavailable as error:
             self._call_failed("states_unreadable", error, orders=len(batch))
             run.keep |= self._wait([(each, self._unsure(each)) for each in batch], run.source)
@@ -321,7 +304,7 @@ class Push:
             else:
                 self._spare(run, received)
         if behind:
-            now = self._clock.now()
+            now = self.clock.now()
             waits = [(each, now + (MANUAL_ASIDE_MS if each.order.manual else ASIDE_MS)) for each in behind]
             run.keep |= self._wait(waits, run.source)
         run.left.update(each.sqs_id for each in firsts.values())
@@ -354,7 +337,7 @@ class Push:
         """Deliveries whose orders the run only has from a line. Whoever had the turn before and does not know yet that
         it has lost it may take them away there, so another order of theirs may be all that there is.
         """
-        waiting = [*run.waiting, *(each for turn in self._turns.here for each in turn.waiting)]
+        waiting = [*run.waiting, *(each for turn in self.turns.here for each in turn.waiting)]
         return {received.order.key for received, _ in waiting if received.place}
 
     def _without_done(self, batch: Sequence[Received]) -> Sequence[Received]:
@@ -365,7 +348,7 @@ class Push:
         if not seconds:
             return batch
         try:
-            seen = self._messages.deliveries([*dict.fromkeys(seconds)], consistent=False)
+            seen = self.messages.deliveries([*dict.fromkeys(seconds)], consistent=False)
         except Unavailable:
             return batch
         begun = {key for key, stored in seen.items() if stored.begun}
@@ -379,19 +362,19 @@ class Push:
         still: list[tuple[Received, Delivery | None]] = []
         aside: list[Received] = []
         lined: defaultdict[Key, list[Received]] = defaultdict(list)
-        in_turn = {turn.key.project for turn in self._turns.here if turn.waiting}
+        in_turn = {turn.key.project for turn in self.turns.here if turn.waiting}
         projects = len(run.projects | in_turn)
         several, alone = run.hurried and projects > 1, run.is_slow_lane and projects == 1
         if several:
             # Free threads go to the one with the fewest.
             run.waiting.sort(key=lambda each: self._windows.held(each[0].order.key.project))
         for received, stored in run.waiting:
-            now, key = self._clock.now(), _window_key(received.order)
+            now, key = self.clock.now(), _window_key(received.order)
             polled = stored is not None and stored.update_url is not None
             if run.hurried and not polled and self._holds_up(received.order, now):
                 aside.append(received)
             elif terms := self._needed(run, key, polled=polled):
-                if standing := self._turns.standing(received):
+                if standing := self.turns.standing(received):
                     self._goes_back(run, received, stored, standing)
                 elif not self._waits_in_turn(run, received, stored, terms):
                     lined[key].append(received)
@@ -408,7 +391,7 @@ class Push:
         if aside:
             self._to_slow_lane(run, aside)
             self._leave(run, aside)
-        for turn in self._turns.here:
+        for turn in self.turns.here:
             self._begin_in_turn(run, turn, several=several, alone=alone)
 
     def _is_left_to_itself(self, run: _Run, key: Key, now: int) -> bool:
@@ -416,7 +399,7 @@ class Push:
         if not self._windows.slow(key, now):
             return False
         attempts = 2 if self._is_long else 1
-        return run.remaining_ms() < attempts * self._longest_ms or not self._windows.admits(key, now)
+        return run.remaining_ms() < attempts * self.longest_ms or not self._windows.admits(key, now)
 
     def _has_room(
         self, run: _Run, key: Key, now: int, *, several: bool, in_turn: bool = False, alone: bool = False
@@ -431,33 +414,33 @@ class Push:
     def _submit(
         self, run: _Run, received: Received, stored: Delivery | None, key: Key, turn: Turn | None = None
     ) -> None:
-        now = self._clock.now()
+        now = self.clock.now()
         self._windows.begin(key, now)
         terms = turn.terms if turn else None
         may_ask = turn.pace.asks if turn else None
         may_take_ms = partial(self._may_take_ms, run)
-        attempt = self._executor.submit(self._carry_on, received, stored, may_take_ms, terms, may_ask)
+        attempt = self.executor.submit(self._carry_on, received, stored, may_take_ms, terms, may_ask)
         run.running[attempt] = _Running(received, stored, key, now, turn)
         run.finished.expect(attempt)
 
     def _may_take_ms(self, run: _Run) -> int:
         """How long an attempt that begins now may take."""
-        return min(run.remaining_ms(), self._longest_ms)
+        return min(run.remaining_ms(), self.longest_ms)
 
     def _is_over_for(self, run: _Run, terms: Terms) -> bool:
         """Whether a run begins no attempts under some terms: it may end before them, or is too short for any."""
-        return run.remaining_ms() <= terms.longest_ms or terms.longest_ms > self._longest_ms
+        return run.remaining_ms() <= terms.longest_ms or terms.longest_ms > self.longest_ms
 
     def _holds_up(self, order: WorkOrder, now: int) -> bool:
         key = _window_key(order)
         listed = self._slow_lane is not None and self._slow_lane.lists(key)
-        return listed or self._windows.holds_up(key, now, in_turn=bool(self._turns.of(key)))
+        return listed or self._windows.holds_up(key, now, in_turn=bool(self.turns.of(key)))
 
     # -- turns
 
     def _needed(self, run: _Run, key: Key, *, polled: bool) -> Terms | None:
         """The terms of a subscriber whose orders wait for their turn."""
-        return self._turns.terms(key) or (self._free if run.is_slow_lane and not polled else None)
+        return self.turns.terms(key) or (self._free if run.is_slow_lane and not polled else None)
 
     def _waits_in_turn(self, run: _Run, received: Received, stored: Delivery | None, terms: Terms) -> bool:
         """Whether an order waits in this run, rather than in line, because the run has the turn."""
@@ -480,18 +463,18 @@ class Push:
 
     def _turn(self, run: _Run, received: Received, key: Key, terms: Terms) -> Turn | None:
         """The turn at a subscriber, of the part of its rate for which the fewest wait; None if it may have none."""
-        turns = self._turns.of(key)
+        turns = self.turns.of(key)
         turn = min(turns, key=lambda each: (not _has_place(each), len(each.waiting)), default=None)
         if turn is not None and not turn.has_enough:
             return turn
-        part = self._turns.free_part(key, terms)
+        part = self.turns.free_part(key, terms)
         if part is None or self._is_over_for(run, terms):
             return turn
         return self._take_turn(received.order, key, terms, part) or turn
 
     def _take_turn(self, order: WorkOrder, key: Key, terms: Terms, part: int) -> Turn | None:
         try:
-            taken = self._turns.take(key, order.queue, terms, part)
+            taken = self.turns.take(key, order.queue, terms, part)
         except Unavailable as error:
             self._call_failed("turn_not_taken", error, **order.identity)
             return None
@@ -502,18 +485,18 @@ class Push:
             return None
         turn, places = taken
         if places:
-            self._windows.grant(turn.window, places, self._clock.now())
+            self._windows.grant(turn.window, places, self.clock.now())
         elif not turn.part:
-            self._windows.meet(turn.window, self._clock.now())
+            self._windows.meet(turn.window, self.clock.now())
         return turn
 
     def _answer(self, run: _Run, calls: Sequence[Received]) -> None:
         """Take the turns that the run is called for; a call for a turn that somebody has is void."""
         for each in calls:
-            if self._turns.is_left(each.order) and self._sent(self._queues.retry, [(each.order, 1)]):
+            if self.turns.is_left(each.order) and self._sent(self.queues.retry, [(each.order, 1)]):
                 continue
             try:
-                self._taken(self._turns.answer(each.order))
+                self._taken(self.turns.answer(each.order))
             except Unavailable as error:
                 self._call_failed("turn_not_taken", error, **each.order.identity)
                 run.keep |= self._wait([(each, self._unsure(each))], run.source)
@@ -524,8 +507,8 @@ class Push:
         lined: defaultdict[Key, list[Received]] = defaultdict(list)
         for each in batch:
             key = _window_key(each.order)
-            turns = self._turns.of(key)
-            behind = all(turn.lined for turn in turns) if turns else self._turns.is_elsewhere(key)
+            turns = self.turns.of(key)
+            behind = all(turn.lined for turn in turns) if turns else self.turns.is_elsewhere(key)
             if behind and self._needed(run, key, polled=False):
                 lined[key].append(each)
             else:
@@ -538,7 +521,7 @@ class Push:
         """Put orders into their subscriber's line, or those of its rate's parts; take the turns that nobody has."""
         first = orders[0].order
         try:
-            free = self._turns.line_up(key, orders, self._clock.now())
+            free = self.turns.line_up(key, orders, self.clock.now())
         except Unavailable as error:
             self._call_failed("not_lined_up", error, orders=len(orders), **first.identity)
             run.keep |= self._wait([(each, self._unsure(each)) for each in orders], run.source)
@@ -552,14 +535,14 @@ class Push:
         for each in orders:
             self._done_with(run, each.order.key)
         run.left.subtract(each.sqs_id for each in orders)
-        self._turns.leave_aside(orders)
+        self.turns.leave_aside(orders)
         self._give_up_own(run)
 
     def _begin_in_turn(self, run: _Run, turn: Turn, *, several: bool, alone: bool) -> None:
         """Begin what may begin at a subscriber whose turn the run has."""
         key = turn.window
         while turn.waiting and not turn.closing and not turn.astray:
-            now = self._clock.now()
+            now = self.clock.now()
             if self._is_over_for(run, turn.terms) or (run.hurried and self._is_slow(key, now)):
                 turn.closing = True
             elif turn.unsure:
@@ -570,7 +553,7 @@ class Push:
                 turn.pace.full
                 or turn.pace.wait_ms(now)
                 or not self._has_room(run, key, now, several=several, in_turn=True, alone=alone)
-                or not self._turns.hold(turn)
+                or not self.turns.hold(turn)
             ):
                 return
             else:
@@ -583,25 +566,25 @@ class Push:
 
     def _tend(self, run: _Run) -> None:
         """Fetch orders from the lines of the run's turns, and give back those that it does not need any more."""
-        for turn in self._turns.here:
-            now = self._clock.now()
+        for turn in self.turns.here:
+            now = self.clock.now()
             if self._is_over_for(run, turn.terms):
                 turn.closing = True
             if not turn.closing:
-                self._turns.hold(turn)
+                self.turns.hold(turn)
                 if turn.astray:
                     self._clear_out(run, turn)
-                self._turns.look(turn)
+                self.turns.look(turn)
                 self._strike_seconds(run, turn)
                 self._read_fetched(run, turn)
             # How many a slow one may have at a time counts like a limit.
             counted = (run.is_slow_lane or turn.terms.limits.concurrency is not None) and turn.pace.under_way
             if turn.closing and counted and not turn.lost:
-                self._turns.hold(turn)
+                self.turns.hold(turn)
             elif turn.closing:
                 self._give_back(run, turn, 0)
-            elif turn.is_behind(now) and len(self._turns.of(turn.window)) > 1:
-                self._turns.leave_to_others(turn)
+            elif turn.is_behind(now) and len(self.turns.of(turn.window)) > 1:
+                self.turns.leave_to_others(turn)
                 self._give_back(run, turn, 0)
             elif turn.pace.under_way:
                 continue
@@ -615,10 +598,10 @@ class Push:
     def _leave_line(self, turn: Turn, received: Received, *, keep: bool) -> None:
         """An order is done. If it could not be arranged, it and those behind it stay where they stand."""
         if received.place:
-            self._turns.done(turn, received, keep=keep)
+            self.turns.done(turn, received, keep=keep)
         for each in [each for each in turn.seconds if keep and each.order.key == received.order.key]:
             turn.seconds.remove(each)
-            self._turns.done(turn, each, keep=True)
+            self.turns.done(turn, each, keep=True)
 
     def _strike_seconds(self, run: _Run, turn: Turn) -> None:
         """Second orders for a delivery leave the line once the run is done with the first, which is then settled or
@@ -630,7 +613,7 @@ class Push:
             if each.order.key in run.keys:
                 turn.seconds.append(each)
             else:
-                self._turns.done(turn, each, keep=False)
+                self.turns.done(turn, each, keep=False)
         behind, turn.behind = turn.behind, []
         for each in behind:
             if each.order.key in run.keys:
@@ -660,11 +643,11 @@ class Push:
         if not some:
             return
         try:
-            stored = self._messages.deliveries([each.order.key for each in some])
+            stored = self.messages.deliveries([each.order.key for each in some])
         except Unavailable as error:
             self._call_failed("states_unreadable", error, orders=len(some))
             for each in some:
-                self._turns.done(turn, each, keep=True)
+                self.turns.done(turn, each, keep=True)
             return
         run.keys |= {each.order.key: each.order.manual for each in some}
         turn.waiting += [(each, stored.get(each.order.key)) for each in some]
@@ -679,12 +662,12 @@ class Push:
         """
         self._put_back(run, turn)
         waits = call_ms is not None and bool(turn.lined or turn.in_hand or turn.kept)
-        to = self._queues.poll if turn.terms.longest_ms > SHORT_ATTEMPT_MS else self._queues.retry
-        if run.slow and (run.is_slow_lane or self._is_slow(turn.window, self._clock.now())):
+        to = self.queues.poll if turn.terms.longest_ms > SHORT_ATTEMPT_MS else self.queues.retry
+        if run.slow and (run.is_slow_lane or self._is_slow(turn.window, self.clock.now())):
             to = run.slow
-        places = self._windows.places(turn.window, self._clock.now())
+        places = self._windows.places(turn.window, self.clock.now())
         self._windows.met(turn.window)
-        again = self._turns.give_back(
+        again = self.turns.give_back(
             turn,
             places=places,
             call_ms=call_ms if waits else None,
@@ -693,9 +676,9 @@ class Push:
         )
         if again:
             self._step_in_again(turn)
-        if turn.terms.longest_ms > self._longest_ms:
+        if turn.terms.longest_ms > self.longest_ms:
             # Whoever sees its subscriber here may find other terms, and nobody here would learn of them.
-            self._turns.forget(turn.window)
+            self.turns.forget(turn.window)
 
     def _put_back(self, run: _Run, turn: Turn) -> None:
         """Orders that wait for a turn stand in line again, or for the first time."""
@@ -712,15 +695,15 @@ class Push:
         """The rate has no such part any more: what waits for its turn waits for another part's."""
         self._put_back(run, turn)
         self._strike_seconds(run, turn)
-        others = (each for each in self._turns.of(turn.window) if each is not turn)
+        others = (each for each in self.turns.of(turn.window) if each is not turn)
         waiting = [*run.waiting, *run.through, *(each for other in others for each in other.waiting)]
         busy = [*(received for received, _ in waiting), *(each.received for each in run.running.values())]
-        self._turns.clear_out(turn, [*busy, *turn.seconds])
+        self.turns.clear_out(turn, [*busy, *turn.seconds])
 
     def _step_in_again(self, before: Turn) -> None:
         """Somebody has stepped into the line while the turn was given back."""
         try:
-            turn = self._taken(self._turns.take(before.window, before.queue, before.terms, before.part))
+            turn = self._taken(self.turns.take(before.window, before.queue, before.terms, before.part))
         except Unavailable as error:
             self._call_failed("turn_not_taken", error, project=before.key.project)
             return
@@ -741,14 +724,14 @@ class Push:
         bare = [each.order if each.receive_count == 1 else each.order.for_any_state for each in orders]
         if not self._sent_packed(run.slow, bare):
             run.keep |= self._wait([(each, self._unsure(each)) for each in orders], run.source)
-        self._telemetry.count("DeliveriesPutAside", len(bare))
+        self.telemetry.count("DeliveriesPutAside", len(bare))
 
     def _put_aside(self, run: _Run, received: Received, stored: Delivery | None) -> None:
         doublings = min(received.receive_count - 1, 10)
-        due_at = self._clock.now() + min(ASIDE_MS << doublings, MOST_ASIDE_MS)
+        due_at = self.clock.now() + min(ASIDE_MS << doublings, MOST_ASIDE_MS)
         follow = Follow.LATER if stored is None or stored.update_url is None else Follow.POLL
         run.through.append((received, Following(follow, due_at)))
-        self._telemetry.count("DeliveriesPutAside")
+        self.telemetry.count("DeliveriesPutAside")
 
     def _refill(self, run: _Run) -> None:
         """Receive further orders while waiting for an answer, or while threads are idle, as long as they could still be
@@ -756,15 +739,15 @@ class Push:
         """
         if run.refill is not None or not run.refills or len(run.running) >= AT_ONCE:
             return
-        now = self._clock.now()
+        now = self.clock.now()
         waits = len(run.waiting) < AT_ONCE and (
-            (now >= run.looks_at and any(turn.waiting for turn in self._turns.here))
+            (now >= run.looks_at and any(turn.waiting for turn in self.turns.here))
             or any(now - each.begun >= REFILL_AFTER_MS and not attempt.done() for attempt, each in run.running.items())
         )
         idle = run.hurried and now >= run.looks_at and self._idle(run)
         attempts = 2 if run.is_slow_lane else 1
-        if (waits or idle) and run.remaining_ms() > attempts * self._longest_ms:
-            run.refill = self._executor.submit(run.source.receive, REFILL_WAIT_S if waits else 0)
+        if (waits or idle) and run.remaining_ms() > attempts * self.longest_ms:
+            run.refill = self.executor.submit(run.source.receive, REFILL_WAIT_S if waits else 0)
             run.finished.expect(run.refill)
 
     def _idle(self, run: _Run) -> bool:
@@ -774,20 +757,20 @@ class Push:
     def _finish(self, run: _Run) -> None:
         """Wait briefly for attempts to finish, and arrange the next step for those that have."""
         done = self._await(run)
-        now = self._clock.now()
+        now = self.clock.now()
         if self._slow_lane is not None:
             self._slow_lane.tell(self._windows.newly_slow(now))
         for attempt in [each for each in run.running if each in done]:
             ended, following = run.running.pop(attempt), attempt.result()
             # What was begun in a turn here, under terms that are too long now, goes on where the turn goes.
-            outlasts = self._outlasts(following) and bool(self._turns.of(ended.key))
+            outlasts = self._outlasts(following) and bool(self.turns.of(ended.key))
             ends = following.follow is not Follow.TURN and not outlasts
             self._windows.end(ended.key, ended.begun, now, answered=following.answered is not False if ends else None)
             if ended.turn is not None:
                 ended.turn.pace.end(attempted=following.answered is not None)
             if not ends or following.answered is not None:
-                self._turns.learn(ended.key, None if following.terms == self._free else following.terms)
-            for turn in self._turns.of(ended.key) if ended.turn is None else ():
+                self.turns.learn(ended.key, None if following.terms == self._free else following.terms)
+            for turn in self.turns.of(ended.key) if ended.turn is None else ():
                 turn.asking = False
             if not ends:
                 run.waiting.append((ended.received, ended.stored))
@@ -802,7 +785,7 @@ class Push:
     def _outlasts(self, following: Following) -> bool:
         """Whether an attempt was not begun because it may take longer than any run here lasts."""
         terms = following.terms
-        return following.answered is None and terms is not None and terms.longest_ms > self._longest_ms
+        return following.answered is None and terms is not None and terms.longest_ms > self.longest_ms
 
     def _flush(self, run: _Run) -> None:
         """Arrange the next step of what the run is through with, and be done with it."""
@@ -812,11 +795,11 @@ class Push:
         run.keep |= kept
         run.left.subtract(each.sqs_id for each, _ in through)
         for each, following in through:
-            for turn in self._turns.of(_window_key(each.order)):
+            for turn in self.turns.of(_window_key(each.order)):
                 if following.follow is Follow.ANOTHER:
                     turn.leave_to_seconds(each.order.key)
                 self._leave_line(turn, each, keep=each.sqs_id in kept)
-        self._turns.leave_aside(each for each, _ in through if each.sqs_id not in kept)
+        self.turns.leave_aside(each for each, _ in through if each.sqs_id not in kept)
         if others := [each for each, follow in spares if each is not None and follow is Follow.ANOTHER]:
             self._take(run, others)
         self._give_up_own(run)
@@ -825,9 +808,9 @@ class Push:
         """The attempts and receives that have finished; waits briefly if there are none, but not beyond the next turn
         of an order.
         """
-        now, at_most_ms = self._clock.now(), max(1, round(FLUSH_SECONDS * 1000))
+        now, at_most_ms = self.clock.now(), max(1, round(FLUSH_SECONDS * 1000))
         waits_ms = [at_most_ms]
-        for turn in self._turns.here:
+        for turn in self.turns.here:
             if turn.waiting and not turn.pace.full:
                 waits_ms.append(turn.pace.wait_ms(now) or at_most_ms)
             elif turn.lined:
@@ -835,7 +818,7 @@ class Push:
         if run.running or run.refill is not None:
             return run.finished.take(min(FLUSH_SECONDS, min(waits_ms) / 1000))
         if len(waits_ms) > 1 and min(waits_ms[1:]) <= HORIZON_MS and not run.waiting and not run.through:
-            self._clock.sleep(min(waits_ms) / 1000)
+            self.clock.sleep(min(waits_ms) / 1000)
         return set()
 
     def _refilled(self, run: _Run, refill: Future[list[Received]]) -> None:
@@ -846,7 +829,7 @@ class Push:
             run.refills = False
             return
         if not batch:
-            run.looks_at = self._clock.now() + REFILL_AFTER_MS
+            run.looks_at = self.clock.now() + REFILL_AFTER_MS
         run.in_hand.take(batch)
         run.handles |= {each.sqs_id: each.receipt_handle for each in batch}
         self._take(run, batch)
@@ -876,7 +859,7 @@ class Push:
             self._call_failed("visibility_unchanged", error)
         else:
             if failed:
-                self._telemetry.event("visibility_unchanged", error="refused", orders=len(failed))
+                self.telemetry.event("visibility_unchanged", error="refused", orders=len(failed))
 
     def _carry_on(
         self,
@@ -888,12 +871,12 @@ class Push:
     ) -> Following:
         """Work on one delivery in its own thread; an internal error must not affect its neighbours."""
         try:
-            return self._deliver.run(received, stored, remaining_ms, terms, may_ask)
+            return self.deliver.run(received, stored, remaining_ms, terms, may_ask)
         except Unavailable as error:
             self._call_failed("attempt_unrecorded", error, **received.order.identity)
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)
-            self._telemetry.count("PushFaults")
-            self._telemetry.event("push_fault", **described(error), **received.order.identity)
+            self.telemetry.count("PushFaults")
+            self.telemetry.event("push_fault", **described(error), **received.order.identity)
             # Until somebody mends us: it must not use up its receives in an hour.
             return Following(Follow.FAULT, self._unsure(received, MAX_DELAY_MS), answered=False, terms=terms)
         # A request may have been made.
@@ -902,7 +885,7 @@ class Push:
     def _unsure(self, received: Received, most_ms: int = MOST_UNSURE_MS) -> int:
         """When to retry an order after an internal error, epoch milliseconds."""
         doublings = min(received.receive_count - 1, 10)
-        return self._clock.now() + min(UNSURE_WAIT_MS << doublings, most_ms)
+        return self.clock.now() + min(UNSURE_WAIT_MS << doublings, most_ms)
 
     def _arrange(self, through: Sequence[tuple[Received, Following]], run: _Run) -> set[str]:
         """Pass exhausted deliveries to the errors queue and waits to where they are spent; returns the SQS ids to
@@ -917,12 +900,12 @@ class Push:
             through, kept_slow = self._stay_slow(through, source)
             kept += kept_slow
         elsewhere = [received for received, following in through if self._outlasts(following)]
-        if elsewhere and not self._sent_packed(self._queues.poll, [each.order.for_any_state for each in elsewhere]):
+        if elsewhere and not self._sent_packed(self.queues.poll, [each.order.for_any_state for each in elsewhere]):
             kept += [(each, self._unsure(each)) for each in elsewhere]
-        for queue in (self._queues.retry, self._queues.poll):
+        for queue in (self.queues.retry, self.queues.poll):
             waits = [(each, following.due_at) for each, following in through if self._waits_in(following) is queue]
             if source is queue:
-                until = self._clock.now() + HIDDEN_WAIT_MS
+                until = self.clock.now() + HIDDEN_WAIT_MS
                 kept += [each for each in waits if each[1] <= until and not each[0].place]
                 waits = [each for each in waits if each[1] > until or each[0].place]
             if waits and not self._moved(waits, queue):
@@ -934,7 +917,7 @@ class Push:
         """The queue in which a delivery waits."""
         if self._outlasts(following) or following.follow not in (Follow.LATER, Follow.POLL):
             return None
-        return self._queues.poll if following.long or following.follow is Follow.POLL else self._queues.retry
+        return self.queues.poll if following.long or following.follow is Follow.POLL else self.queues.retry
 
     def _stay_slow(
         self, through: Sequence[tuple[Received, Following]], lane: WorkQueue
@@ -943,7 +926,7 @@ class Push:
 
         Returns the others, and those to retry because the lane did not accept them.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         slow: list[tuple[Received, int]] = []
         others: list[tuple[Received, Following]] = []
         for received, following in through:
@@ -972,20 +955,20 @@ class Push:
 
         From there on they are for the current state of their delivery.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         delays = [-(-min(MAX_DELAY_MS, max(0, due_at - now)) // 1000) for _, due_at in waits]
         orders = [each.order.for_any_state for each, _ in waits]
         return self._sent(queue, list(zip(orders, delays, strict=True)))
 
     def _call_failed(self, event: str, error: Unavailable, **fields: object) -> None:
         """Report a failed call of our own: its order is retried, and an attempt already made may be repeated."""
-        self._telemetry.count("CallsFailed")
-        self._telemetry.event(event, error=str(error), **fields)
+        self.telemetry.count("CallsFailed")
+        self.telemetry.event(event, error=str(error), **fields)
 
     def _given_up(self, orders: Sequence[WorkOrder]) -> bool:
         """Pass orders to the errors queue, in packs; its consumers read the current messages and deliveries."""
         bare = [replace(each.for_any_state, message=None) for each in orders]
-        return self._sent_packed(self._queues.errors, bare)
+        return self._sent_packed(self.queues.errors, bare)
 
     def _sent(self, queue: WorkQueue, orders: Sequence[tuple[WorkOrder, int]]) -> bool:
         try:
@@ -1009,7 +992,7 @@ class Push:
         kept = [each for each in kept if not each[0].place]
         if not kept:
             return places
-        now = self._clock.now()
+        now = self.clock.now()
         waits = [
             (each.receipt_handle, visibility_seconds(due_at - now, received_at=each.received_at, now=now))
             for each, due_at in kept
@@ -1020,7 +1003,7 @@ class Push:
             self._call_failed("visibility_unchanged", error, orders=len(waits))
         else:
             if failed:
-                self._telemetry.event("visibility_unchanged", error="refused", orders=len(failed))
+                self.telemetry.event("visibility_unchanged", error="refused", orders=len(failed))
         return places | {each.sqs_id for each, _ in kept}
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -21,31 +23,16 @@ CROWDED = 100_000
 """Messages in flight from which on a queue is close to the 120,000 at which SQS hands out no more."""
 
 
-class LookAtQueues:
-    """Counts what the alarm ``WorkStuck`` watches: messages set aside, and queues near their limit.
+class LookAtQueues(Component):
+    """Counts what the alarm ``WorkStuck`` watches: messages set aside, and queues near their limit."""
 
-    Args:
-        level: Asks for the level of one queue.
-        set_aside: Queues of dead letters and failures.
-        crowded: Queues whose messages stay in flight for long.
-        clock: Time; what was looked at when is known to this execution environment only.
-        telemetry: Metrics, and events that name the queue.
-    """
+    level: Callable[[str], QueueLevel]  # Asks for the level of one queue.
+    set_aside: Sequence[str]  # Queues of dead letters and failures.
+    crowded: Sequence[str]  # Queues whose messages stay in flight for long.
+    clock: Clock  # Time; what was looked at when is known to this execution environment only.
+    telemetry: Telemetry
 
-    def __init__(
-        self,
-        *,
-        level: Callable[[str], QueueLevel],
-        set_aside: Sequence[str],
-        crowded: Sequence[str],
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._level = level
-        self._set_aside = set_aside
-        self._crowded = crowded
-        self._clock = clock
-        self._telemetry = telemetry
+    def __post_init__(self) -> None:
         self._looked_at = 0
 
     def run(self) -> None:
@@ -54,17 +41,17 @@ class LookAtQueues:
         Raises:
             Unavailable: A queue could not be looked at; the next run looks again.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         if now - self._looked_at < LOOK_MS:
             return
-        for queue in self._set_aside:
-            if messages := self._level(queue).messages:
-                self._telemetry.count("WorkStuck", messages)
-                self._telemetry.event("messages_set_aside", queue=_name(queue), messages=messages)
-        for queue in self._crowded:
-            if (in_flight := self._level(queue).in_flight) >= CROWDED:
-                self._telemetry.count("WorkStuck")
-                self._telemetry.event("queue_nearly_full", queue=_name(queue), in_flight=in_flight)
+        for queue in self.set_aside:
+            if messages := self.level(queue).messages:
+                self.telemetry.count("WorkStuck", messages)
+                self.telemetry.event("messages_set_aside", queue=_name(queue), messages=messages)
+        for queue in self.crowded:
+            if (in_flight := self.level(queue).in_flight) >= CROWDED:
+                self.telemetry.count("WorkStuck")
+                self.telemetry.event("queue_nearly_full", queue=_name(queue), in_flight=in_flight)
         self._looked_at = now
 
 

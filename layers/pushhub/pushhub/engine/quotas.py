@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.cache import ExpiringCache
 from pushhub.base.errors import QuotaExceeded, Unavailable
+from pushhub.engine.component import Component
 from pushhub.engine.model.quota import Quota
 
 if TYPE_CHECKING:
@@ -79,32 +80,17 @@ class _Account:
         return sum(self.accepted) * CREDIT_PERCENT // 100
 
 
-class Quotas:
-    """Decides whether a project may post; for one thread at a time.
+class Quotas(Component):
+    """Decides whether a project may post; for one thread at a time."""
 
-    Args:
-        projects: Projects, some with a quota of their own.
-        marks: Until when each project's quota is spent.
-        default: Messages per second for projects without a quota of their own; 0 for no limit.
-        clock: Time.
-        telemetry: Reports refusals, and quotas that could not be read.
-    """
+    projects: ProjectStore  # Projects, some with a quota of their own.
+    marks: QuotaStore  # Until when each project's quota is spent.
+    default: Callable[[], int]  # Messages per second for projects without a quota of their own; 0 for no limit.
+    clock: Clock
+    telemetry: Telemetry  # Reports refusals, and quotas that could not be read.
 
-    def __init__(
-        self,
-        *,
-        projects: ProjectStore,
-        marks: QuotaStore,
-        default: Callable[[], int],
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._projects = projects
-        self._marks = marks
-        self._default = default
-        self._clock = clock
-        self._telemetry = telemetry
-        self._accounts = ExpiringCache[_Account](clock, ttl_ms=_FORGET_MS, capacity=_KNOWN)
+    def __post_init__(self) -> None:
+        self._accounts = ExpiringCache[_Account](self.clock, ttl_ms=_FORGET_MS, capacity=_KNOWN)
 
     def take(self, project_id: str, count: int) -> None:
         """Count the messages of a producer's post; call this before any of them is stored.
@@ -116,10 +102,10 @@ class Quotas:
             self._take(project_id, count)
         except Unavailable as error:
             # The quota protects other projects; a failed call of our own is no reason to refuse a message.
-            self._telemetry.count("CallsFailed")
-            self._telemetry.event("quota_unknown", error=str(error), project=project_id)
+            self.telemetry.count("CallsFailed")
+            self.telemetry.event("quota_unknown", error=str(error), project=project_id)
         except QuotaExceeded:
-            self._telemetry.count("MessagesRefused", count)
+            self.telemetry.count("MessagesRefused", count)
             raise
 
     def _take(self, project_id: str, count: int) -> None:
@@ -130,7 +116,7 @@ class Quotas:
         if account is None:
             account = _Account()
             self._accounts.put(project_id, account)
-        now = self._clock.now()
+        now = self.clock.now()
         if now < account.asks_at and count >= account.refused:
             raise _exceeded(quota, account.asks_at - now)
         account.go_on(now)
@@ -140,9 +126,9 @@ class Quotas:
         self._pay(project_id, quota, account, count)
 
     def _quota(self, project_id: str) -> Quota:
-        project = self._projects.project(project_id)
+        project = self.projects.project(project_id)
         own = project.quota if project else None
-        return own or Quota.of(self._default())
+        return own or Quota.of(self.default())
 
     def _pay(self, project_id: str, quota: Quota, account: _Account, count: int) -> None:
         """Pay for a post, and for what is owed.
@@ -151,12 +137,12 @@ class Quotas:
             QuotaExceeded: The quota is spent.
         """
         messages = account.owed + count
-        now, by_us, room_us = self._clock.now() * 1000, quota.us(messages), quota.room_us(messages)
-        mark = self._marks.move_mark(project_id, by_us, now=now, most_us=room_us + by_us, ahead=account.mark > now)
+        now, by_us, room_us = self.clock.now() * 1000, quota.us(messages), quota.room_us(messages)
+        mark = self.marks.move_mark(project_id, by_us, now=now, most_us=room_us + by_us, ahead=account.mark > now)
         account.mark = mark.until
         if not mark.moved:
             # From now on: the call may have taken seconds, and the mark is as it was at its end.
-            answered = self._clock.now() * 1000
+            answered = self.clock.now() * 1000
             self._refuse(project_id, quota, account, count, wait_ms=-((answered + room_us - mark.until) // 1000))
         account.accept(count, owed=0)
         account.refusals = 0
@@ -175,8 +161,8 @@ class Quotas:
             wait_ms = max(2 * REFUSED_MS, wait_ms)
         wait_ms = max(REFUSED_MS, wait_ms)
         account.refusals += 1
-        account.asks_at, account.refused = self._clock.now() + wait_ms, count
-        self._telemetry.event("quota_exceeded", project=project_id, per_second=quota.per_second, wait_ms=wait_ms)
+        account.asks_at, account.refused = self.clock.now() + wait_ms, count
+        self.telemetry.event("quota_exceeded", project=project_id, per_second=quota.per_second, wait_ms=wait_ms)
         raise _exceeded(quota, wait_ms)
 
 

@@ -15,6 +15,7 @@ from pushhub.base.gates import Proof
 from pushhub.base.times import epoch_ms
 from pushhub.base.verdict import Verdict
 from pushhub.engine.bodies import body_of
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, close, opening, schedule
 from pushhub.engine.model.message import BodyRef, Message
 from pushhub.engine.ports import BodyStore, QueueSource, Restored, StoredMessages
@@ -115,20 +116,13 @@ class _Life:
 _SETTLED = frozenset({"delivered", "acknowledged", "exhausted", "expired", "cancelled"})
 
 
-class Rebuild:
-    """Restores lost messages.
+class Rebuild(Component):
+    """Restores lost messages."""
 
-    Args:
-        messages: The table that lost them.
-        bodies: The bodies bucket.
-        queues: Provides the subscribers of a unicast queue, which records do not contain.
-    """
-
-    def __init__(self, *, messages: _Messages, bodies: BodyStore, queues: QueueSource, clock: Clock) -> None:
-        self._messages = messages
-        self._bodies = bodies
-        self._queues = queues
-        self._clock = clock
+    messages: _Messages  # The table that lost them.
+    bodies: BodyStore  # The bodies bucket.
+    queues: QueueSource  # Provides the subscribers of a unicast queue, which records do not contain.
+    clock: Clock
 
     def run(self, records: Iterable[Mapping[str, Any]], *, dry: bool = False) -> Rebuilt:
         """Restore every message that is still owed to somebody, and resume its deliveries. Can be repeated.
@@ -157,7 +151,7 @@ class Rebuild:
 
     def _one(self, accepted: Mapping[str, Any], life: _Life, rebuilt: Rebuilt, *, dry: bool) -> None:
         message = self._message(accepted)
-        if self._messages.message(message.key) is not None:
+        if self.messages.message(message.key) is not None:
             rebuilt.present += 1
             return
         missing = self._missing(message)
@@ -170,10 +164,10 @@ class Rebuild:
             rebuilt.unknown.append(_unknown(message, missing))
         if dry:
             return
-        self._messages.restore(message if missing is None else None, [each for each in stood if each.version])
+        self.messages.restore(message if missing is None else None, [each for each in stood if each.version])
         for each in following:
             try:
-                self._messages.save(each)
+                self.messages.save(each)
             except Conflict:
                 continue  # it has gone on since
 
@@ -181,7 +175,7 @@ class Rebuild:
         self, message: Message, stood: Sequence[Delivery], missing: str | None, rebuilt: Rebuilt
     ) -> Iterator[Delivery]:
         """What happens to each unsettled delivery of a message."""
-        now = self._clock.now()
+        now = self.clock.now()
         for delivery in stood:
             if delivery.settled:
                 continue
@@ -224,7 +218,7 @@ class Rebuild:
         )
 
     def _subscribers(self, accepted: Mapping[str, Any]) -> tuple[str, ...]:
-        queue = self._queues.queue(accepted["project"], accepted["queue"], fresh=True)
+        queue = self.queues.queue(accepted["project"], accepted["queue"], fresh=True)
         if queue is None or queue.push is None or queue.uid != accepted["queue_uid"]:
             return ("*",)
         return tuple(each.subscriber_id for each in queue.push.subscribers) or ("*",)
@@ -234,7 +228,7 @@ class Rebuild:
         if message.body_ref is None:
             return "its body, which was in the table: its open deliveries are cancelled"
         try:
-            body_of(message, self._bodies)
+            body_of(message, self.bodies)
         except MessageNotFound:
             return "its body, which is no longer in the bucket: its open deliveries are cancelled"
         return None

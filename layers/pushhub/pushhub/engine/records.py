@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.component import Component
 from pushhub.engine.model.activity import (
     Activity,
     SubscriberActivity,
@@ -29,39 +30,19 @@ if TYPE_CHECKING:
     from pushhub.engine.protocol import RecordListener
 
 
-class Records:
-    """Writes the records of stream batches.
+class Records(Component):
+    """Writes the records of stream batches."""
 
-    Args:
-        read: Makes the record or records of one stream record, or the pulse; None when the change is not recorded.
-            Raises on stream records it cannot read, and ``Unavailable`` when a lookup failed.
-        store: Where records are written.
-        activity: Where they are counted.
-        attempts: Counts outcomes of attempts at failing subscribers.
-        internal: Whether the hub itself handles the messages of a queue, by queue name; records of those are not
-            counted.
-        listeners: Told of records that were written.
-        telemetry: Metrics, and events about what was set aside.
-    """
-
-    def __init__(
-        self,
-        *,
-        read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord | Pulse] | None],
-        store: RecordStore,
-        activity: ActivityStore,
-        attempts: CountAttempts,
-        internal: Callable[[str], bool],
-        telemetry: Telemetry,
-        listeners: Sequence[RecordListener] = (),
-    ) -> None:
-        self._listeners = listeners
-        self._read = read
-        self._store = store
-        self._activity = activity
-        self._attempts = attempts
-        self._internal = internal
-        self._telemetry = telemetry
+    # Makes the record or records of one stream record, or the pulse; None when the change is not recorded. Raises on
+    # stream records it cannot read, and ``Unavailable`` when a lookup failed.
+    read: Callable[[Mapping[str, Any]], DeliveryRecord | Sequence[DeliveryRecord | Pulse] | None]
+    store: RecordStore  # Where records are written.
+    activity: ActivityStore
+    attempts: CountAttempts  # Counts outcomes of attempts at failing subscribers.
+    # Whether the hub itself handles the messages of a queue, by queue name; records of those are not counted.
+    internal: Callable[[str], bool]
+    telemetry: Telemetry  # Metrics, and events about what was set aside.
+    listeners: Sequence[RecordListener] = ()  # Told of records that were written.
 
     def run(self, batch: Sequence[Mapping[str, Any]], *, table: str) -> int:
         """Record a batch from one shard of one table's stream. Safe to repeat: the same batch writes the same objects.
@@ -79,7 +60,7 @@ class Records:
         hours: dict[tuple[str, str], list[tuple[str, DeliveryRecord | Pulse]]] = {}
         for stream_record in batch:
             try:
-                made = self._read(stream_record)
+                made = self.read(stream_record)
             except Unavailable:
                 raise
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it must neither block its shard nor vanish)
@@ -92,15 +73,15 @@ class Records:
             lines = [line for _, line in recorded]
             made_now = [line for line in lines if isinstance(line, DeliveryRecord)]
             first, last = recorded[0][0], recorded[-1][0]
-            if self._store.write(lines, table=table, first=first, last=last) and made_now:
+            if self.store.write(lines, table=table, first=first, last=last) and made_now:
                 written += len(made_now)
                 self._count(made_now)
-                self._attempts.count([each for each in made_now if not self._internal(each.queue)])
+                self.attempts.count([each for each in made_now if not self.internal(each.queue)])
             # Also if they were written before: whoever wrote them may have died before this.
-            for each in self._listeners:
+            for each in self.listeners:
                 each.recorded(made_now, f"{table}-{first}-{last}-{len(lines)}")
         if written:
-            self._telemetry.count("RecordsWritten", written)
+            self.telemetry.count("RecordsWritten", written)
         return sum(len(recorded) for recorded in hours.values())
 
     def _count(self, records: Sequence[DeliveryRecord]) -> None:
@@ -112,7 +93,7 @@ class Records:
         counts: dict[str, Activity] = {}
         subscribers: dict[str, dict[str, SubscriberActivity]] = {}
         for record in records:
-            if record.kind is not RecordKind.ACCEPTED and self._internal(record.queue):
+            if record.kind is not RecordKind.ACCEPTED and self.internal(record.queue):
                 continue
             counts[record.project] = counts.get(record.project, Activity()) + activity_of(record)
             at_subscriber = subscriber_activity_of(record)
@@ -126,17 +107,17 @@ class Records:
             if whole == Activity():
                 continue
             try:
-                self._activity.add_activity(project, hour, whole)
+                self.activity.add_activity(project, hour, whole)
                 for subscriber_id, each in counted.items():
-                    self._activity.add_subscriber_activity(project, subscriber_id, hour, each)
+                    self.activity.add_subscriber_activity(project, subscriber_id, hour, each)
             except Unavailable as error:
-                self._telemetry.event("activity_not_counted", error=str(error), project=project)
+                self.telemetry.event("activity_not_counted", error=str(error), project=project)
 
     def _set_aside(self, stream_record: Mapping[str, Any], table: str, error: Exception) -> None:
         sequence = _sequence(stream_record)
-        self._store.quarantine(stream_record, error=repr(error), table=table, sequence=sequence)
-        self._telemetry.count("RecordsQuarantined")
-        self._telemetry.event("record_quarantined", table=table, sequence=sequence, error=type(error).__name__)
+        self.store.quarantine(stream_record, error=repr(error), table=table, sequence=sequence)
+        self.telemetry.count("RecordsQuarantined")
+        self.telemetry.event("record_quarantined", table=table, sequence=sequence, error=type(error).__name__)
 
 
 def _sequence(stream_record: Mapping[str, Any]) -> str:

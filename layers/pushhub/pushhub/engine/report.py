@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import NotFound
+from pushhub.engine.component import Component
 
 if TYPE_CHECKING:
     from pushhub.engine.ports import ReportStore
@@ -49,15 +50,10 @@ class ReportedTable:
     complete: bool
 
 
-class ProjectReport:
-    """Reads one project's part of the newest report.
+class ProjectReport(Component):
+    """Reads one project's part of the newest report."""
 
-    Args:
-        store: Where reports are stored.
-    """
-
-    def __init__(self, *, store: ReportStore) -> None:
-        self._store = store
+    store: ReportStore  # Where reports are stored.
 
     def verdict(self, project_id: str) -> ReportedVerdict:
         """Whether every message is accounted for.
@@ -65,7 +61,7 @@ class ProjectReport:
         Raises:
             NotFound: There is no report yet.
         """
-        store = self._store
+        store = self.store
         newest = store.newest()
         if newest is None:
             raise NotFound("There is no delivery report yet")
@@ -79,7 +75,7 @@ class ProjectReport:
         Raises:
             NotFound: There is no such table, or no report yet.
         """
-        store = self._store
+        store = self.store
         newest = store.newest() if table in TABLES else None
         if newest is None:
             raise NotFound("The newest delivery report has no such table")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.component import Component
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -68,17 +69,11 @@ class Resealed:
     failed: list[tuple[str, str]] = field(default_factory=list)
 
 
-class Reseal:
-    """Seals what is stored.
+class Reseal(Component):
+    """Seals what is stored."""
 
-    Args:
-        vault: Knows which key sealed a value.
-        first: ARN of the key that seals from now on.
-    """
-
-    def __init__(self, *, vault: KnowsKeys, first: str) -> None:
-        self._vault = vault
-        self._first = first
+    vault: KnowsKeys  # Knows which key sealed a value.
+    first: str  # ARN of the key that seals from now on.
 
     def run(self, items: Iterable[SealedItem], *, dry: bool) -> Resealed:
         """Seal items.
@@ -102,11 +97,11 @@ class Reseal:
         return done
 
     def _one(self, item: SealedItem, done: Resealed, *, dry: bool) -> None:
-        keys = [self._vault.kms_key_of(item.project, each) or ONE_BY_ONE for each in item.sealed]
+        keys = [self.vault.kms_key_of(item.project, each) or ONE_BY_ONE for each in item.sealed]
         if item.plain:
             keys.append(UNSEALED)
         done.keys.update(keys)
-        if set(keys) <= {self._first}:
+        if set(keys) <= {self.first}:
             return
         if not dry:
             item.write()

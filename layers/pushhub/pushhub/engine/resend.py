@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, added, ask_for_try, opening
 from pushhub.engine.model.work import WorkOrder
 
@@ -22,18 +23,12 @@ if TYPE_CHECKING:
     from pushhub.engine.ports import Deliveries, WorkQueue
 
 
-class Resend:
-    """Has deliveries tried at a person's request.
+class Resend(Component):
+    """Has deliveries tried at a person's request."""
 
-    Args:
-        deliveries: Deliveries.
-        retry_queue: Where the tries are queued.
-    """
-
-    def __init__(self, *, deliveries: Deliveries, retry_queue: WorkQueue, clock: Clock) -> None:
-        self._deliveries = deliveries
-        self._retry_queue = retry_queue
-        self._clock = clock
+    deliveries: Deliveries
+    retry_queue: WorkQueue  # Where the tries are queued.
+    clock: Clock
 
     def ask(self, message: Message, subscriber_id: str) -> Delivery:
         """Request one immediate try, whatever happened to the delivery so far.
@@ -55,13 +50,13 @@ class Resend:
         order = _order(message, subscriber_id, manual=True)
 
         def once() -> Delivery:
-            stored = self._deliveries.delivery(order.key)
-            wanted = ask_for_try(stored or _untried(message, subscriber_id), self._clock.now())
-            self._deliveries.save(wanted)
+            stored = self.deliveries.delivery(order.key)
+            wanted = ask_for_try(stored or _untried(message, subscriber_id), self.clock.now())
+            self.deliveries.save(wanted)
             return wanted
 
         wanted = until_saved(once, doing="asking for a try under contention")
-        self._retry_queue.send([(order, 0)])
+        self.retry_queue.send([(order, 0)])
         return wanted
 
     def add(self, message: Message, subscriber_id: str) -> Delivery:
@@ -78,15 +73,15 @@ class Resend:
             Unavailable: The effect is unknown; add it again.
         """
         order = _order(message, subscriber_id)
-        stored = self._deliveries.delivery(order.key)
+        stored = self.deliveries.delivery(order.key)
         if subscriber_id in message.delivery_subscribers:
             return stored or opening(message, subscriber_id)
         if stored is None:
-            stored = replace(added(message, subscriber_id, due_at=self._clock.now()), version=1)
+            stored = replace(added(message, subscriber_id, due_at=self.clock.now()), version=1)
             if not self._saved(stored):
-                return self._deliveries.delivery(order.key) or stored
+                return self.deliveries.delivery(order.key) or stored
         if not stored.attempts:
-            self._retry_queue.send([(order, 0)])
+            self.retry_queue.send([(order, 0)])
         return stored
 
     def let_next_go(self, ended: Iterable[Delivery]) -> None:
@@ -106,11 +101,11 @@ class Resend:
             if each.order_key is not None and each.settled
         ]
         if orders:
-            self._retry_queue.send(orders)
+            self.retry_queue.send(orders)
 
     def _saved(self, delivery: Delivery) -> bool:
         try:
-            self._deliveries.save(delivery)
+            self.deliveries.save(delivery)
         except Conflict:
             return False
         return True

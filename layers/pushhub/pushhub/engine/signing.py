@@ -14,6 +14,7 @@ from urllib.parse import quote
 from pushhub.base.errors import FieldRefused, Invalid
 from pushhub.base.signing import KeyRing, TooManyKeys, signatures
 from pushhub.base.times import iso_time
+from pushhub.engine.component import Component
 from pushhub.engine.ends import scheme_note, shown_ends
 
 if TYPE_CHECKING:
@@ -92,23 +93,13 @@ STANDARD_WEBHOOKS = "standard-webhooks"
 """The scheme of whoever has no other."""
 
 
-class Signing:
-    """Manages keys and signs requests.
+class Signing(Component):
+    """Manages keys and signs requests."""
 
-    Args:
-        vault: Makes the vault that encrypts keys, when the first key is used: most hubs have none.
-        projects: Know the schemes of those who have none of their own.
-        clock: Provides the signature timestamps.
-        notes: Notes of what is to be told of schemes' ends, by protocol.
-    """
-
-    def __init__(
-        self, *, vault: Callable[[], Vault], projects: ProjectStore, clock: Clock, notes: Callable[[str], EndNotes]
-    ) -> None:
-        self._vault = vault
-        self._projects = projects
-        self._clock = clock
-        self._notes = notes
+    vault: Callable[[], Vault]  # Makes the vault that encrypts keys, when the first key is used: most hubs have none.
+    projects: ProjectStore  # Know the schemes of those who have none of their own.
+    clock: Clock  # Provides the signature timestamps.
+    notes: Callable[[str], EndNotes]  # Notes of what is to be told of schemes' ends, by protocol.
 
     def changed(self, project_id: str, sealed: bytes, change: SigningChange, *, others: Collection[str] = ()) -> bytes:
         """A subscriber's encrypted keys after a change; empty for none.
@@ -132,7 +123,7 @@ class Signing:
             return sealed
         before = self._opened(project_id, sealed)
         after = self._after(before, change)
-        now = self._clock.now()
+        now = self.clock.now()
         names = {name for scheme in after.schemes if scheme.signs_at(now) for name in scheme.names}
         taken = {name.lower() for name in others} & names
         if taken:
@@ -142,10 +133,10 @@ class Signing:
         content = after.encode()
         if after.schemes and len(content) > MOST_BYTES:
             raise Invalid(f"signing.signatures and their secrets take more than {MOST_BYTES} bytes")
-        return self._vault().seal(project_id, content)
+        return self.vault().seal(project_id, content)
 
     def _opened(self, project_id: str, sealed: bytes) -> _Signed:
-        return _Signed.decode(self._vault().open(project_id, sealed)) if sealed else _Signed()
+        return _Signed.decode(self.vault().open(project_id, sealed)) if sealed else _Signed()
 
     def _after(self, before: _Signed, change: SigningChange) -> _Signed:
         if change.key is None and not change.schemes:
@@ -158,7 +149,7 @@ class Signing:
         from pushhub.web.signatures import by_header, renewed  # noqa: PLC0415
 
         try:
-            secrets = renewed(change.schemes, by_header(before.schemes, before.secrets), self._clock.now())
+            secrets = renewed(change.schemes, by_header(before.schemes, before.secrets), self.clock.now())
         except FieldRefused as refused:
             raise refused.within("signing", "signatures") from refused
         schemes = tuple(each.scheme for each in change.schemes)
@@ -175,7 +166,7 @@ class Signing:
         if ring.current == change.key:
             return ring
         try:
-            return ring.rotated(change.key, grace_ms=change.grace_s * 1000, now=self._clock.now())
+            return ring.rotated(change.key, grace_ms=change.grace_s * 1000, now=self.clock.now())
         except TooManyKeys as error:
             raise Invalid(
                 f"Too many old secrets are still in use; the next one expires at {iso_time(error.next_expiry)}"
@@ -205,9 +196,9 @@ class Signing:
         """
         ending = [each for each in self._opened(project_id, sealed).schemes if each.ends_at]
         for each in ending:
-            note = scheme_note((project_id, *place), each.header, each.ends_at, self._clock.now())
+            note = scheme_note((project_id, *place), each.header, each.ends_at, self.clock.now())
             if note is not None:
-                self._notes(protocol).note_end(note)
+                self.notes(protocol).note_end(note)
         return shown_ends(ending)
 
     def signature(
@@ -228,7 +219,7 @@ class Signing:
         """
         if not sealed:
             return UNSIGNED
-        now, signed = self._clock.now(), self._opened(project_id, sealed)
+        now, signed = self.clock.now(), self._opened(project_id, sealed)
         schemes = signed.schemes or self._inherited(project_id, url)
         pairs = self._secrets(signed, schemes, now) if schemes else []
         headers: dict[str, str] = {}
@@ -260,7 +251,7 @@ class Signing:
 
     def _inherited(self, project_id: str, url: str) -> tuple[Scheme, ...]:
         """The project's schemes; none for what is not sent to an HTTP URL."""
-        project = self._projects.project(project_id)
+        project = self.projects.project(project_id)
         schemes = project.signatures if project else ()
         return schemes if schemes and url[:8].lower().startswith(("http://", "https://")) else ()
 

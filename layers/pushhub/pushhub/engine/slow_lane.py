@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.component import Component
 from pushhub.engine.windows import REMEMBERED_MS, Key
 
 if TYPE_CHECKING:
@@ -31,39 +32,33 @@ BUSY_ORDERS = 10
 """A smaller batch is handled without reading the list: nothing waits behind it."""
 
 
-class SlowLane:
-    """One execution environment's view of the slow lane; for one thread at a time.
+class SlowLane(Component):
+    """One execution environment's view of the slow lane; for one thread at a time."""
 
-    Args:
-        queue: Where orders for slow subscribers wait.
-        subscribers: The shared list.
-        clock: Time.
-        telemetry: Metrics.
-    """
+    queue: WorkQueue  # Where orders for slow subscribers wait.
+    subscribers: SlowSubscribers
+    clock: Clock
+    telemetry: Telemetry
 
-    def __init__(self, *, queue: WorkQueue, subscribers: SlowSubscribers, clock: Clock, telemetry: Telemetry) -> None:
-        self.queue = queue
-        self._subscribers = subscribers
-        self._clock = clock
-        self._telemetry = telemetry
+    def __post_init__(self) -> None:
         self._listed: dict[Key, int] = {}
         self._read_at: int | None = None
 
     def lists(self, key: Key) -> bool:
         """Whether a subscriber was on the list when that was last read."""
-        return self._listed.get(key, 0) > self._clock.now()
+        return self._listed.get(key, 0) > self.clock.now()
 
     def refresh(self, orders: int) -> None:
         """Read the list again if the cached one is old and a batch of this many orders makes it worthwhile.
 
         If it cannot be read, the old one is used.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         if orders < BUSY_ORDERS or (self._read_at is not None and now - self._read_at < FRESH_MS):
             return
         self._read_at = now
         try:
-            self._listed = self._subscribers.slow(now, LISTED)
+            self._listed = self.subscribers.slow(now, LISTED)
         except Unavailable as error:
             self._failed("slow_list_unread", error)
 
@@ -74,14 +69,14 @@ class SlowLane:
         new = [key for key in keys if not self.lists(key)][: max(0, LISTED - len(self._listed))]
         if not new:
             return
-        until = self._clock.now() + REMEMBERED_MS
+        until = self.clock.now() + REMEMBERED_MS
         try:
-            self._subscribers.note_slow(new, until)
+            self.subscribers.note_slow(new, until)
         except Unavailable as error:
             self._failed("slow_list_unwritten", error)
         self._listed |= dict.fromkeys(new, until)
-        self._telemetry.count("SubscribersSlow", len(new))
+        self.telemetry.count("SubscribersSlow", len(new))
 
     def _failed(self, event: str, error: Unavailable) -> None:
-        self._telemetry.count("CallsFailed")
-        self._telemetry.event(event, error=str(error))
+        self.telemetry.count("CallsFailed")
+        self.telemetry.event(event, error=str(error))

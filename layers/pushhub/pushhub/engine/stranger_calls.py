@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.component import Component
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,19 +26,12 @@ LOOKUP_MS = 5_000
 """Time that the last lookup may take beyond that."""
 
 
-class StrangerCalls:
-    """Limits calls to strangers.
+class StrangerCalls(Component):
+    """Limits calls to strangers."""
 
-    Args:
-        waits: The requests of each project that call one.
-        check_url: The egress guard's check at registration.
-        clock: Time.
-    """
-
-    def __init__(self, *, waits: Waits, check_url: CheckUrl, clock: Clock) -> None:
-        self._waits = waits
-        self._check_url = check_url
-        self._clock = clock
+    waits: Waits  # The requests of each project that call one.
+    check_url: CheckUrl  # The egress guard's check at registration.
+    clock: Clock
 
     @contextmanager
     def begun(self, project_id: str, *, within_ms: int) -> Iterator[bool]:
@@ -50,14 +44,14 @@ class StrangerCalls:
         Returns:
             Whether it may.
         """
-        now = self._clock.now()
-        place = self._waits.enter(project_id, now=now, until=now + within_ms)
+        now = self.clock.now()
+        place = self.waits.enter(project_id, now=now, until=now + within_ms)
         try:
             yield place is not None
         finally:
             if place is not None:
                 with suppress(Unavailable):
-                    self._waits.leave(project_id, place)
+                    self.waits.leave(project_id, place)
 
     def refusal(self, project_id: str, urls: Sequence[str], allowed_targets: Sequence[str]) -> str | None:
         """Why one of some ``http`` or ``https`` URLs may not be registered; None when all may, as far as is known.
@@ -71,17 +65,17 @@ class StrangerCalls:
         """
         named = [each for each in urls if _has_name(each)]
         for each in urls:
-            refused = None if each in named else self._check_url(each, allowed_targets)
+            refused = None if each in named else self.check_url(each, allowed_targets)
             if refused is not None:
                 return refused
         if not named:
             return None
-        ends_at = self._clock.now() + CHECKED_WITHIN_MS
+        ends_at = self.clock.now() + CHECKED_WITHIN_MS
         with self.begun(project_id, within_ms=CHECKED_WITHIN_MS + LOOKUP_MS) as may:
             for each in named if may else ():
-                if self._clock.now() >= ends_at:
+                if self.clock.now() >= ends_at:
                     break
-                refused = self._check_url(each, allowed_targets)
+                refused = self.check_url(each, allowed_targets)
                 if refused is not None:
                     return refused
         return None

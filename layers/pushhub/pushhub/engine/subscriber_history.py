@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import NotFound
+from pushhub.engine.component import Component
 from pushhub.engine.model.activity import HOUR_MS
 from pushhub.engine.model.attempt_counts import CountedSubscriber
 
@@ -17,19 +18,12 @@ KEPT_MS = 8 * 24 * HOUR_MS
 """How far back counts are available."""
 
 
-class SubscriberHistory:
-    """Reports the history of subscribers that failed.
+class SubscriberHistory(Component):
+    """Reports the history of subscribers that failed."""
 
-    Args:
-        store: Where attempts are counted.
-        queues: Queues of owners, to find a subscriber by name.
-        clock: Limits how far back to look.
-    """
-
-    def __init__(self, *, store: AttemptCountStore, queues: QueueSource, clock: Clock) -> None:
-        self._store = store
-        self._queues = queues
-        self._clock = clock
+    store: AttemptCountStore  # Where attempts are counted.
+    queues: QueueSource  # Queues of owners, to find a subscriber by name.
+    clock: Clock  # Limits how far back to look.
 
     def told(
         self, project_id: str, queue: str, subscriber: str, *, since: int, until: int, most_windows: int
@@ -50,16 +44,16 @@ class SubscriberHistory:
         # Rarely used, so other requests should not pay for its imports.
         from pushhub.engine.history import history_of_counts  # noqa: PLC0415
 
-        now = self._clock.now()
+        now = self.clock.now()
         first, last = max(since, now - KEPT_MS), min(until, now + HOUR_MS)
         counted = CountedSubscriber(project_id, queue, self._id_of(project_id, queue, subscriber))
-        hours = self._store.attempts(counted, first - first % HOUR_MS, last) if first < last else {}
+        hours = self.store.attempts(counted, first - first % HOUR_MS, last) if first < last else {}
         found = history_of_counts(hours, since=first, until=last, most_windows=most_windows)
         if found is None:
             raise NotFound("No failure of this subscriber was counted in that time")
         return found
 
     def _id_of(self, project_id: str, queue: str, subscriber: str) -> str:
-        known = self._queues.queue(project_id, queue)
+        known = self.queues.queue(project_id, queue)
         named = () if known is None or known.push is None else known.push.subscribers
         return next((each.subscriber_id for each in named if each.name == subscriber), subscriber)

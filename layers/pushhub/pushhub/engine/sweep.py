@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from pushhub.engine.component import Component
 from pushhub.engine.model.circuit import CircuitState, SubscriberKey
 from pushhub.engine.model.flow import FlowKey
 from pushhub.engine.model.message import KEPT_AFTER_EXPIRY_MS, Message
@@ -47,36 +48,17 @@ class _Subscribers(Healths, Lines, Protocol):
     """What is known of subscribers."""
 
 
-class Sweep:
-    """Requeues lost work.
+class Sweep(Component):
+    """Requeues lost work."""
 
-    Args:
-        messages: Messages and deliveries, one by one and by parts of the table.
-        schedule: Holds waits that are too long for a queue.
-        subscribers: Say whose deliveries wait on purpose, for a circuit, a pause or a turn, and are not lost.
-        push_queue: For deliveries that were never tried.
-        queues: For all others.
-        telemetry: Told of each lost delivery.
-    """
-
-    def __init__(
-        self,
-        *,
-        messages: _Stored,
-        schedule: Schedule,
-        subscribers: _Subscribers,
-        push_queue: WorkQueue,
-        queues: OrderQueues,
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._messages = messages
-        self._schedule = schedule
-        self._subscribers = subscribers
-        self._push_queue = push_queue
-        self._queues = queues
-        self._clock = clock
-        self._telemetry = telemetry
+    messages: _Stored  # Messages and deliveries, one by one and by parts of the table.
+    schedule: Schedule  # Holds waits that are too long for a queue.
+    # Say whose deliveries wait on purpose, for a circuit, a pause or a turn, and are not lost.
+    subscribers: _Subscribers
+    push_queue: WorkQueue  # For deliveries that were never tried.
+    queues: OrderQueues  # For all others.
+    clock: Clock
+    telemetry: Telemetry  # Told of each lost delivery.
 
     def run(self, part: int, parts: int, remaining_ms: Callable[[], int], *, reschedule: bool = False) -> int:
         """Check one part of the table.
@@ -97,9 +79,9 @@ class Sweep:
         self._left_alone: dict[SubscriberKey, bool] = {}
         found: list[tuple[WorkQueue, WorkOrder]] = []
         swept = 0
-        for message, deliveries in self._messages.outstanding(part, parts):
+        for message, deliveries in self.messages.outstanding(part, parts):
             if remaining_ms() < MARGIN_MS:
-                self._telemetry.count("SweepsUnfinished")
+                self.telemetry.count("SweepsUnfinished")
                 break
             found += self._lost(message, deliveries)
             if reschedule:
@@ -112,12 +94,12 @@ class Sweep:
     def _reschedule(self, deliveries: Sequence[Delivery]) -> int:
         waiting = [each for each in deliveries if each.scheduled and each.due_at is not None]
         for each in waiting:
-            self._schedule.enter(each)
+            self.schedule.enter(each)
         return len(waiting)
 
     def _lost(self, message: Message, deliveries: Sequence[Delivery]) -> Iterable[tuple[WorkQueue, WorkOrder]]:
         """The deliveries of a message that are long overdue and unchanged."""
-        now = self._clock.now()
+        now = self.clock.now()
         before = now - GRACE_MS
         stored = {each.subscriber_id: each for each in deliveries}
         for subscriber_id in dict.fromkeys((*message.delivery_subscribers, *stored)):
@@ -130,45 +112,45 @@ class Sweep:
                 late = message.due_at < before or message.expires_at <= now
                 lost = late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS
                 if lost and not self._waits_elsewhere(message, subscriber_id):
-                    queue = self._queues.of(message.queue)
-                    yield self._push_queue if queue is self._queues.usual else queue, order
+                    queue = self.queues.of(message.queue)
+                    yield self.push_queue if queue is self.queues.usual else queue, order
                 continue
             if delivery.asked_at is not None and delivery.asked_at < before:
-                yield self._queues.of(message.queue), replace(order, manual=True)
+                yield self.queues.of(message.queue), replace(order, manual=True)
             overdue = delivery.wakes_at is not None and delivery.wakes_at < before
             if overdue and not self._waits_elsewhere(message, subscriber_id, tried=delivery.attempts > 0):
-                yield self._queues.of(message.queue, polls=delivery.update_url is not None), order
+                yield self.queues.of(message.queue, polls=delivery.update_url is not None), order
 
     def _waits_elsewhere(self, message: Message, subscriber_id: str, *, tried: bool = False) -> bool:
         """Whether an unexpired delivery waits in its subscriber's backlog or line, or behind another with the same
         ordering key; neither is lost.
         """
-        if self._clock.now() >= message.expires_at:
+        if self.clock.now() >= message.expires_at:
             return False
         subscriber = SubscriberKey(
             project=message.project, queue=message.queue, queue_uid=message.queue_uid, subscriber_id=subscriber_id
         )
         if subscriber not in self._left_alone:
-            health = self._subscribers.health(subscriber)
+            health = self.subscribers.health(subscriber)
             flow = FlowKey.of_subscriber(message.project, message.queue_uid, subscriber_id)
             troubled = health is not None and health.state is not CircuitState.CLOSED
-            self._left_alone[subscriber] = troubled or bool(self._subscribers.line(flow, 1))
+            self._left_alone[subscriber] = troubled or bool(self.subscribers.line(flow, 1))
         if self._left_alone[subscriber]:
             return True
         before = message.ordering.previous.get(subscriber_id) if message.ordering else None
         if before is None or tried:
             return False
         key = message.delivery_key(subscriber_id)._replace(message_id=before)
-        goes_before = self._messages.delivery(key)
-        return not goes_before.settled if goes_before else self._messages.message(key.message) is not None
+        goes_before = self.messages.delivery(key)
+        return not goes_before.settled if goes_before else self.messages.message(key.message) is not None
 
     def _queue(self, found: Sequence[tuple[WorkQueue, WorkOrder]]) -> int:
-        for queue in (self._push_queue, *self._queues.all):
+        for queue in (self.push_queue, *self.queues.all):
             orders = [(order, 0) for each, order in found if each is queue]
             if orders:
                 queue.send(orders)
         for queue, order in found:
-            self._telemetry.event("delivery_swept", **order.identity, to=queue.name)
+            self.telemetry.event("delivery_swept", **order.identity, to=queue.name)
         if found:
-            self._telemetry.count("DeliveriesSwept", len(found))
+            self.telemetry.count("DeliveriesSwept", len(found))
         return len(found)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.component import Component
 from pushhub.engine.model.backoff import MAX_DELAY_MS
 from pushhub.engine.model.flow import BURST_MS, FlowKey, InLine, Limits, Pace, Terms
 from pushhub.engine.model.keys import DeliveryKey
@@ -213,21 +214,15 @@ class Turn:
         return 0 if received.place in self.kept else self.in_hand.get(received.place, []).count(received.order)
 
 
-class Turns:
-    """The turns of one run after the other; for one thread at a time.
+class Turns(Component):
+    """The turns of one run after the other; for one thread at a time."""
 
-    Args:
-        store: Who has which turn, and the lines.
-        calls: Where calls for the parts of a rate go to which somebody was moved.
-        clock: Time.
-        telemetry: Metrics.
-    """
+    store: FlowStore  # Who has which turn, and the lines.
+    calls: OrderSink  # Where calls for the parts of a rate go to which somebody was moved.
+    clock: Clock
+    telemetry: Telemetry
 
-    def __init__(self, *, store: FlowStore, calls: OrderSink, clock: Clock, telemetry: Telemetry) -> None:
-        self._store = store
-        self._calls = calls
-        self._clock = clock
-        self._telemetry = telemetry
+    def __post_init__(self) -> None:
         self._terms: OrderedDict[Key, Terms] = OrderedDict()
         self._elsewhere: OrderedDict[FlowKey, int] = OrderedDict()
         self._left: OrderedDict[FlowKey, int] = OrderedDict()
@@ -262,7 +257,7 @@ class Turns:
             if terms is not None and turn.terms != terms:
                 turn.terms, turn.unsure = terms, False
                 turn.ahead = AHEAD if terms.limits.parts > 1 else 0
-                turn.pace.change(terms.limits.of_a_part, self._clock.now())
+                turn.pace.change(terms.limits.of_a_part, self.clock.now())
 
     def forget(self, key: Key) -> None:
         """Know nothing of a subscriber."""
@@ -285,7 +280,7 @@ class Turns:
 
     def free_part(self, key: Key, terms: Terms | None) -> int | None:
         """One of the parts of a subscriber's rate that nobody is known to have; None if there is none."""
-        now, parts = self._clock.now(), terms.limits.parts if terms else 1
+        now, parts = self.clock.now(), terms.limits.parts if terms else 1
         own = {turn.part for turn in self.of(key)}
         free = [each for each in range(parts) if each not in own and self._elsewhere.get(_flow(key, each), 0) <= now]
         return secrets.choice(free) if free else None
@@ -293,11 +288,11 @@ class Turns:
     def is_left(self, call: WorkOrder) -> bool:
         """Whether the run has left what a call is for to others, and has other parts of it."""
         flow = _flow(call.addressee, call.part)
-        return bool(self.of(call.addressee)) and self._left.get(flow, 0) > self._clock.now()
+        return bool(self.of(call.addressee)) and self._left.get(flow, 0) > self.clock.now()
 
     def leave_to_others(self, turn: Turn) -> None:
         """The run does not take a part again soon."""
-        until = self._clock.now() + LEFT_MS
+        until = self.clock.now() + LEFT_MS
         _remember(self._left, turn.key, until)
         _remember(self._elsewhere, turn.key, until)
 
@@ -310,9 +305,9 @@ class Turns:
         Raises:
             Unavailable: The effect is unknown.
         """
-        flow, now = _flow(key, part), self._clock.now()
+        flow, now = _flow(key, part), self.clock.now()
         until = now + terms.outlasts_ms + LEASE_MS
-        before = self._store.take_turn(flow, self._holder, terms, now=now, until=until)
+        before = self.store.take_turn(flow, self._holder, terms, now=now, until=until)
         if before is None:
             _remember(self._elsewhere, flow, now + LOOK_MS)
             return None
@@ -339,7 +334,7 @@ class Turns:
         flow = _flow(key, call.part)
         turn = self._part(key, call.part)
         if turn is None:
-            state = self._store.flow(flow)
+            state = self.store.flow(flow)
             terms = state.terms if state else Terms(limits=Limits(), longest_ms=LEASE_MS)
             taken = self.take(key, call.queue, terms, call.part)
             if taken is None:
@@ -354,17 +349,17 @@ class Turns:
 
     def hold(self, turn: Turn) -> bool:
         """Whether an attempt may begin within the turn; extends it in time."""
-        now, outlasts_ms = self._clock.now(), turn.terms.outlasts_ms
+        now, outlasts_ms = self.clock.now(), turn.terms.outlasts_ms
         if turn.until - now < outlasts_ms + RENEW_MS and not turn.lost:
             self._extend(turn)
         turn.closing |= turn.lost
         return not turn.lost and turn.until - now >= outlasts_ms + MARGIN_MS
 
     def _extend(self, turn: Turn) -> None:
-        now = self._clock.now()
+        now = self.clock.now()
         until = now + turn.terms.outlasts_ms + LEASE_MS
         try:
-            before = self._store.take_turn(turn.key, self._holder, turn.terms, now=now, until=until)
+            before = self.store.take_turn(turn.key, self._holder, turn.terms, now=now, until=until)
         except Unavailable as error:
             self._failed("turn_not_extended", error, turn.key)
         else:
@@ -389,19 +384,19 @@ class Turns:
         self._turns[turn.window].remove(turn)
         if not self._turns[turn.window]:
             del self._turns[turn.window]
-        now = self._clock.now()
+        now = self.clock.now()
         called_at = None
         if call_ms is not None and not now < turn.called_at <= now + call_ms + HORIZON_MS:
             called_at = now + min(call_ms, MAX_DELAY_MS)
         try:
             self._stand_aside(turn, under_way)
             self._leave_places(turn)
-            self._store.give_back(turn.key, self._holder, mark=turn.pace.mark, places=places, called_at=called_at)
+            self.store.give_back(turn.key, self._holder, mark=turn.pace.mark, places=places, called_at=called_at)
             if called_at is not None:
                 _remember(self._elsewhere, turn.key, max(called_at, self._elsewhere.get(turn.key, 0)))
                 self._call(turn.key, turn.window, turn.queue, called_at - now, to)
             elif call_ms is None and not turn.lost:
-                found = self._store.line(turn.key, 1 + len(turn.kept), now=now)
+                found = self.store.line(turn.key, 1 + len(turn.kept), now=now)
                 return any(each.place not in turn.kept for each in found)
         except Unavailable as error:
             self._failed("turn_not_given_back", error, turn.key)
@@ -421,7 +416,7 @@ class Turns:
                 self._aside[each.place, each.order.key] = turn.key, ""
         if not orders:
             return
-        place = self._store.stand_aside(turn.key, orders, self._clock.now() + turn.terms.longest_ms + LEASE_MS)
+        place = self.store.stand_aside(turn.key, orders, self.clock.now() + turn.terms.longest_ms + LEASE_MS)
         self._standing_aside[place] = orders
         self._aside |= {each: (turn.key, place) for each, (_, known) in self._aside.items() if not known}
 
@@ -436,7 +431,7 @@ class Turns:
                 shrunk[place] = flow
         for place, flow in shrunk.items():
             try:
-                self._store.step_out(flow, place, self._standing_aside[place])
+                self.store.step_out(flow, place, self._standing_aside[place])
             except Unavailable as error:
                 # Whoever finds them there finds their deliveries done.
                 self._failed("place_not_left", error, flow)
@@ -444,7 +439,7 @@ class Turns:
     def _leave_places(self, turn: Turn) -> None:
         """Orders from the line that were done leave it; the others stay."""
         for place in turn.shrunk - turn.kept:
-            self._store.step_out(turn.key, place, turn.in_hand[place])
+            self.store.step_out(turn.key, place, turn.in_hand[place])
 
     # -- the line
 
@@ -466,26 +461,26 @@ class Turns:
             self._lined += 1
             at = now + number + (self._lined - now - number) % parts
             lined.add(self._stand(key, [each.order for each in orders[start : start + size]], parts, at))
-        self._telemetry.count("DeliveriesPutAside", len(orders))
+        self.telemetry.count("DeliveriesPutAside", len(orders))
         return [each for each in sorted(lined) if self._is_free(key, each)]
 
     def _stand(self, key: Key, orders: Sequence[WorkOrder], parts: int, at: int) -> int:
         """Put orders where they belong by their time; returns which part of the rate that is."""
         part = at % parts
-        flow, now = _flow(key, part), self._clock.now()
+        flow, now = _flow(key, part), self.clock.now()
         if now - self._tended.get(flow, 0) >= TENDED_MS:
-            self._store.tend(flow, now)
+            self.store.tend(flow, now)
             _remember(self._tended, flow, now)
-        self._store.stand(flow, orders, at)
+        self.store.stand(flow, orders, at)
         return part
 
     def _is_free(self, key: Key, part: int) -> bool:
         """Whether nobody has the turn of a line in which somebody stands now, and no call for it is on its way."""
-        turn, flow, now = self._part(key, part), _flow(key, part), self._clock.now()
+        turn, flow, now = self._part(key, part), _flow(key, part), self.clock.now()
         if turn is not None:
             turn.lined = True
             return False
-        state = self._store.flow(flow)
+        state = self.store.flow(flow)
         if state is not None and state.until > now:
             _remember(self._elsewhere, flow, max(now + LOOK_MS, self._elsewhere.get(flow, 0)))
             return False
@@ -496,14 +491,14 @@ class Turns:
 
     def look(self, turn: Turn) -> None:
         """Fetch orders from the line, if some could soon begin and it is time."""
-        now = self._clock.now()
+        now = self.clock.now()
         wanted = turn.wants - len(turn.waiting) - len(turn.fetched)
         if (wanted <= 0 and not turn.ahead) or turn.closing or now < turn.looks_at:
             return
         places = max(2, wanted // PLACE_ORDERS + 1, wanted // KEPT) if wanted > 0 else 0
         most = len(turn.in_hand) + len(turn.kept) + max(places, turn.ahead)
         try:
-            found = self._store.line(turn.key, most, now=now)
+            found = self.store.line(turn.key, most, now=now)
         except Unavailable as error:
             self._failed("line_not_read", error, turn.key)
             turn.looks_at = now + LOOK_MS
@@ -560,10 +555,10 @@ class Turns:
         """
         parts, at = turn.terms.limits.parts, _time_of(standing.place)
         try:
-            part = self._stand(turn.window, standing.orders, parts, self._clock.now() if at is None else at)
-            self._store.step_out(turn.key, standing.place, rest)
+            part = self._stand(turn.window, standing.orders, parts, self.clock.now() if at is None else at)
+            self.store.step_out(turn.key, standing.place, rest)
             if self._is_free(turn.window, part):
-                self._call(_flow(turn.window, part), turn.window, turn.queue, 0, self._calls)
+                self._call(_flow(turn.window, part), turn.window, turn.queue, 0, self.calls)
         except Unavailable as error:
             # What stands in both lines is found done in one of them.
             self._failed("place_not_moved", error, turn.key)
@@ -590,7 +585,7 @@ class Turns:
         del turn.in_hand[received.place]
         turn.shrunk.discard(received.place)
         try:
-            self._store.step_out(turn.key, received.place, ())
+            self.store.step_out(turn.key, received.place, ())
         except Unavailable as error:
             # Whoever has the turn next finds the deliveries done.
             self._failed("place_not_left", error, turn.key)
@@ -606,25 +601,17 @@ class Turns:
             self._failed("call_not_sent", error, flow)
 
     def _failed(self, event: str, error: Unavailable, flow: FlowKey) -> None:
-        self._telemetry.count("CallsFailed")
-        self._telemetry.event(event, error=str(error), project=flow.project, flow=flow.name)
+        self.telemetry.count("CallsFailed")
+        self.telemetry.event(event, error=str(error), project=flow.project, flow=flow.name)
 
 
-class Callers:
-    """Calls for the turns of lines: each minute where nobody works them off, and at once where limits have changed.
+class Callers(Component):
+    """Calls for the turns of lines: each minute where nobody works them off, and at once where limits have changed."""
 
-    Args:
-        lines: The lines.
-        queue: Where a call goes.
-        clock: Time.
-        telemetry: Metrics.
-    """
-
-    def __init__(self, *, lines: Lines, queue: OrderSink, clock: Clock, telemetry: Telemetry) -> None:
-        self._lines = lines
-        self._queue = queue
-        self._clock = clock
-        self._telemetry = telemetry
+    lines: Lines
+    queue: OrderSink  # Where a call goes.
+    clock: Clock
+    telemetry: Telemetry
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Tend all lines, as far as the remaining milliseconds allow; returns the number of calls.
@@ -632,7 +619,7 @@ class Callers:
         Raises:
             Unavailable: Some line could not be tended; the next run tries again.
         """
-        return sum(self._tend(key, added_at) for key, added_at in _while(remaining_ms, self._lines.tended()))
+        return sum(self._tend(key, added_at) for key, added_at in _while(remaining_ms, self.lines.tended()))
 
     def hurry(self, key: Key, queue: str) -> None:
         """A subscriber's limits have changed: call for its turn now if the next attempt is arranged for later.
@@ -643,32 +630,32 @@ class Callers:
             key: The subscriber.
             queue: Name of its queue.
         """
-        flow, now = _flow(key), self._clock.now()
+        flow, now = _flow(key), self.clock.now()
         try:
-            state = self._lines.flow(flow)
+            state = self.lines.flow(flow)
             # Whoever has the turn may be about to arrange a call under the former terms.
             if state is not None and (state.until > now or state.called_at > now + HORIZON_MS):
                 project, queue_uid, subscriber_id = key
                 call = WorkOrder.calling(DeliveryKey(project, queue_uid, "", subscriber_id), queue)
-                self._queue.send([(call, HURRY_S)])
+                self.queue.send([(call, HURRY_S)])
         except Unavailable as error:
-            self._telemetry.count("CallsFailed")
-            self._telemetry.event("turn_not_hurried", error=str(error), project=flow.project, flow=flow.name)
+            self.telemetry.count("CallsFailed")
+            self.telemetry.event("turn_not_hurried", error=str(error), project=flow.project, flow=flow.name)
 
     def _tend(self, key: FlowKey, added_at: int) -> bool:
-        now = self._clock.now()
-        state = self._lines.flow(key)
+        now = self.clock.now()
+        state = self.lines.flow(key)
         if state is not None and (state.until > now or now < state.called_at + LOST_MS):
             return False
-        first = self._lines.line(key, 1, now=now)
+        first = self.lines.line(key, 1, now=now)
         if not first:
-            if now - added_at > UNTENDED_MS and not self._lines.line(key, 1):
-                self._lines.untend(key, added_at)
+            if now - added_at > UNTENDED_MS and not self.lines.line(key, 1):
+                self.lines.untend(key, added_at)
             return False
-        if state is None or self._lines.call(key, now, now):
+        if state is None or self.lines.call(key, now, now):
             order = first[0].orders[0]
-            self._queue.send([(WorkOrder.calling(order.key, order.queue, key.part), 0)])
-            self._telemetry.count("TurnsCalled")
+            self.queue.send([(WorkOrder.calling(order.key, order.queue, key.part), 0)])
+            self.telemetry.count("TurnsCalled")
             return True
         return False
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.component import Component
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,33 +66,15 @@ class _Look:
     failed: Unavailable | None = None
 
 
-class Wake:
-    """Wakes scheduled deliveries.
+class Wake(Component):
+    """Wakes scheduled deliveries."""
 
-    Args:
-        schedule: Provides the deliveries that are due.
-        runs: Starts a separate run for one shard.
-        queues: Where their orders go.
-        telemetry: Metrics.
-        executor: Reads shards and sends orders in parallel.
-    """
-
-    def __init__(
-        self,
-        *,
-        schedule: Schedule,
-        runs: ShardRuns,
-        queues: OrderQueues,
-        clock: Clock,
-        telemetry: Telemetry,
-        executor: Executor,
-    ) -> None:
-        self._schedule = schedule
-        self._runs = runs
-        self._queues = queues
-        self._clock = clock
-        self._telemetry = telemetry
-        self._executor = executor
+    schedule: Schedule  # Provides the deliveries that are due.
+    runs: ShardRuns  # Starts a separate run for one shard.
+    queues: OrderQueues  # Where their orders go.
+    clock: Clock
+    telemetry: Telemetry
+    executor: Executor  # Reads shards and sends orders in parallel.
 
     def run(self, remaining_ms: Callable[[], int], *, shard: int | None = None) -> int:
         """Queue what is due. A crash before the position is moved queues some of it twice, which is harmless.
@@ -118,8 +101,8 @@ class Wake:
 
     def _among(self, shard: int | None) -> list[Position]:
         """Positions that no other run has: of one shard, or of all."""
-        now = self._clock.now()
-        free = [each for each in self._schedule.positions() if each.taken_until <= now]
+        now = self.clock.now()
+        free = [each for each in self.schedule.positions() if each.taken_until <= now]
         return [each for each in free if shard is None or each.shard == shard]
 
     def _look(self, look: _Look, mine: Sequence[Position], *, alone: bool) -> None:
@@ -130,12 +113,12 @@ class Wake:
             mine: Where to read.
             alone: Whether the run is for one shard only, however much it has to do.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         for first in range(0, len(mine), LOOKS):
             if first and look.remaining_ms() <= MARGIN_MS:
                 break
             some = mine[first : first + LOOKS]
-            found = [self._executor.submit(self._schedule.due, each, now, PAGE) for each in some]
+            found = [self.executor.submit(self.schedule.due, each, now, PAGE) for each in some]
             for position, each in zip(some, found, strict=True):
                 try:
                     entries, passed = each.result()
@@ -144,14 +127,14 @@ class Wake:
                     self._work_off(look, position, entries, passed)
                 except Unavailable as error:
                     # A failing shard must not hold up the others.
-                    self._telemetry.event("shard_not_woken", error=str(error), shard=position.shard)
+                    self.telemetry.event("shard_not_woken", error=str(error), shard=position.shard)
                     look.failed = error
 
     def _started(self, shard: int) -> bool:
         try:
-            self._runs.start(shard)
+            self.runs.start(shard)
         except Unavailable as error:
-            self._telemetry.event("shard_run_not_started", error=str(error), shard=shard)
+            self.telemetry.event("shard_run_not_started", error=str(error), shard=shard)
             return False
         return True
 
@@ -160,11 +143,11 @@ class Wake:
         if not entries:
             if passed.minute - position.minute >= IDLE_MINUTES:
                 with suppress(Conflict):
-                    self._schedule.move(position, passed)
+                    self.schedule.move(position, passed)
             return
-        taken = replace(position, taken_until=self._clock.now() + look.remaining_ms())
+        taken = replace(position, taken_until=self.clock.now() + look.remaining_ms())
         try:
-            self._schedule.move(position, taken)
+            self.schedule.move(position, taken)
         except Conflict:
             look.lost.add(position.shard)
             return
@@ -173,27 +156,27 @@ class Wake:
                 self._queue(entries)
                 look.woken += len(entries)
                 passed = replace(passed, taken_until=taken.taken_until)
-                self._schedule.move(taken, passed)
+                self.schedule.move(taken, passed)
                 taken = passed
-                entries, passed = self._schedule.due(taken, self._clock.now(), PAGE)
+                entries, passed = self.schedule.due(taken, self.clock.now(), PAGE)
         finally:
             with suppress(Conflict, Unavailable):
-                self._schedule.move(taken, replace(taken, taken_until=0))
+                self.schedule.move(taken, replace(taken, taken_until=0))
 
     def _queue(self, entries: Sequence[ScheduleEntry]) -> None:
         sends: list[tuple[WorkQueue, list[WorkOrder]]] = []
-        for queue in self._queues.all:
-            its = (each for each in entries if self._queues.of(each.queue, polls=each.polls) is queue)
+        for queue in self.queues.all:
+            its = (each for each in entries if self.queues.of(each.queue, polls=each.polls) is queue)
             orders = sorted((each.order for each in its), key=_addressee)
             sends += [(queue, orders[start : start + SLICE]) for start in range(0, len(orders), SLICE)]
-        list(self._executor.map(lambda send: send[0].send_packed(send[1]), sends))
-        now = self._clock.now()
+        list(self.executor.map(lambda send: send[0].send_packed(send[1]), sends))
+        now = self.clock.now()
         late = sum(now - each.wakes_at > LATE_MS for each in entries)
-        self._telemetry.count("DeliveriesWoken", len(entries))
+        self.telemetry.count("DeliveriesWoken", len(entries))
         if late:
-            self._telemetry.count("DeliveriesWokenLate", late)
+            self.telemetry.count("DeliveriesWokenLate", late)
             longest = max(now - each.wakes_at for each in entries)
-            self._telemetry.event("woken_late", deliveries=late, longest_ms=longest)
+            self.telemetry.event("woken_late", deliveries=late, longest_ms=longest)
 
 
 def _addressee(order: WorkOrder) -> tuple[str, str, str]:

@@ -16,6 +16,7 @@ from pushhub.base.conflicts import until_saved
 from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Forbidden, MessageNotFound
 from pushhub.base.ids import push_reservation_id
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, acknowledge
 from pushhub.ironmq.wire.names import is_message_id
 
@@ -41,30 +42,14 @@ class _Reserved:
     attempt: int
 
 
-class Acknowledge:
-    """Accepts acknowledgements. Methods raise ``MessageNotFound`` for what is not there.
+class Acknowledge(Component):
+    """Accepts acknowledgements. Methods raise ``MessageNotFound`` for what is not there."""
 
-    Args:
-        config: Queues, for acknowledgements without a token.
-        messages: Where acknowledged deliveries are written.
-        push_messages: Reads messages with their deliveries.
-        resend: Makes what lets the next message of an ordering key go, on first use.
-    """
-
-    def __init__(
-        self,
-        *,
-        config: QueueSource,
-        messages: Deliveries,
-        push_messages: PushMessages,
-        resend: Callable[[], Resend],
-        clock: Clock,
-    ) -> None:
-        self._config = config
-        self._messages = messages
-        self._push_messages = push_messages
-        self._resend = resend
-        self._clock = clock
+    config: QueueSource  # Queues, for acknowledgements without a token.
+    messages: Deliveries  # Where acknowledged deliveries are written.
+    push_messages: PushMessages  # Reads messages with their deliveries.
+    resend: Callable[[], Resend]  # Makes what lets the next message of an ordering key go, on first use.
+    clock: Clock
 
     def check(self, queue: Queue, deletion: Deletion) -> None:
         """Raise whatever :meth:`run` would raise, without acknowledging.
@@ -88,13 +73,13 @@ class Acknowledge:
         def once() -> Delivery:
             before, after = self._acknowledged(queue, deletion)
             if after is not before:
-                self._messages.save(after)
+                self.messages.save(after)
             return after
 
         # The attempt itself may be recorded at the same time.
         acknowledged = until_saved(once, doing="acknowledging under contention")
         if acknowledged.order_key is not None:
-            self._resend().let_next_go([acknowledged])
+            self.resend().let_next_go([acknowledged])
 
     def run_without_token(self, project_id: str, queue_name: str, deletion: Deletion) -> None:
         """Acknowledge a push by its reservation alone. An unknown queue is reported like an unknown message.
@@ -102,14 +87,14 @@ class Acknowledge:
         Raises:
             Forbidden: The reservation is wrong, superseded, or timed out.
         """
-        queue = self._config.queue(project_id, queue_name, fresh=True)
+        queue = self.config.queue(project_id, queue_name, fresh=True)
         if queue is None or not queue.is_push or not is_message_id(deletion.message_id):
             raise MessageNotFound
         self.run(queue, deletion)
 
     def _acknowledged(self, queue: Queue, deletion: Deletion) -> tuple[Delivery, Delivery]:
         # A reservation may outlast the message.
-        pushed = self._push_messages.statuses(queue, deletion.message_id)
+        pushed = self.push_messages.statuses(queue, deletion.message_id)
         found = _reserved(queue, pushed, deletion)
         if found is None:
             raise Forbidden(TIMED_OUT)
@@ -118,7 +103,7 @@ class Acknowledge:
             found.delivery,
             found.subscriber_id,
             found.attempt,
-            self._clock.now(),
+            self.clock.now(),
             name=subscriber.name if subscriber else None,
             url=masked_url(subscriber.url) if subscriber else None,
         )

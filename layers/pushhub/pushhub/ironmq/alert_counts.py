@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.engine.model.activity import HOUR_MS
 from pushhub.ironmq.model.project_alert import HOURS_READ, Counts
 
@@ -15,17 +16,11 @@ if TYPE_CHECKING:
     from pushhub.ironmq.model.project_alert import ProjectAlert
 
 
-class AlertCounts:
-    """Reads the counts by hour of whatever an alert watches.
+class AlertCounts(Component):
+    """Reads the counts by hour of whatever an alert watches."""
 
-    Args:
-        activity: What was counted, by project, subscriber and hour.
-        queues: Queues of owners.
-    """
-
-    def __init__(self, *, activity: ActivityStore, queues: QueueSource) -> None:
-        self._activity = activity
-        self._queues = queues
+    activity: ActivityStore  # What was counted, by project, subscriber and hour.
+    queues: QueueSource
 
     def of(self, alert: ProjectAlert, now: int) -> dict[int, Counts]:
         """Counts by the start of their hour: the current one and those before it, as many as a window may need.
@@ -36,10 +31,10 @@ class AlertCounts:
         last = now - now % HOUR_MS
         first = last - (HOURS_READ - 1) * HOUR_MS
         if not alert.queue and not alert.subscriber:
-            return _by_hour(self._activity.activity(alert.project, first, last))
+            return _by_hour(self.activity.activity(alert.project, first, last))
         found: dict[int, Counts] = {}
         for subscriber_id in self._subscribers(alert):
-            counted = self._activity.subscriber_activity(alert.project, subscriber_id, first, last)
+            counted = self.activity.subscriber_activity(alert.project, subscriber_id, first, last)
             for hour, counts in _by_hour(counted).items():
                 found[hour] = found.get(hour, Counts()) + counts
         return found
@@ -48,7 +43,7 @@ class AlertCounts:
         if not alert.queue:
             yield alert.subscriber
             return
-        queue = self._queues.queue(alert.project, alert.queue)
+        queue = self.queues.queue(alert.project, alert.queue)
         for each in queue.push.subscribers if queue is not None and queue.push else ():
             if alert.subscriber in ("", each.name):
                 yield each.subscriber_id

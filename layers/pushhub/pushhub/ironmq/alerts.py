@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.component import Component
 from pushhub.ironmq.model.alert_level import AlertLevel
 from pushhub.ironmq.wire.alerts import alert_body
 
@@ -73,24 +74,18 @@ def _enough(alerts: Sequence[Alert], change: int) -> int | None:
     return max(each.trigger for each in alerts) + abs(change) + 1
 
 
-class Alerts:
+class Alerts(Component):
     """Finds the alerts that a change of size fires.
 
     Changes that are made together find the same size, and none of them can tell from that which one reached a trigger.
     So what has been reached is stored, and whoever finds something else changes that, which only one of them can, and
     looks again (decision 0157).
-
-    Args:
-        config: Stores when an alert last fired, with its queue.
-        pull: Provides sizes.
-        levels: Stores what has been reached.
     """
 
-    def __init__(self, *, config: QueueStore, pull: PullSizes, levels: AlertLevelStore, clock: Clock) -> None:
-        self._config = config
-        self._pull = pull
-        self._levels = levels
-        self._clock = clock
+    config: QueueStore  # Stores when an alert last fired, with its queue.
+    pull: PullSizes  # Provides sizes.
+    levels: AlertLevelStore  # Stores what has been reached.
+    clock: Clock
 
     def begin(self, queue: Queue) -> None:
         """Note where a queue stands whose alerts or messages are others than before. Never fails: what is not known is
@@ -99,11 +94,11 @@ class Alerts:
         if not queue.alerts:
             return
         try:
-            stored = self._levels.levels(queue.project, queue.pull_uid)
+            stored = self.levels.levels(queue.project, queue.pull_uid)
             new = [each for each in queue.alerts if each.alert_id not in stored.levels]
             if new:
-                now = self._clock.now()
-                size = self._pull.size(queue.project, queue.pull_uid, now, at_most=_enough(new, 0), exact=True)
+                now = self.clock.now()
+                size = self.pull.size(queue.project, queue.pull_uid, now, at_most=_enough(new, 0), exact=True)
                 current = {each.alert_id for each in queue.alerts}
                 kept = {name: each for name, each in stored.levels.items() if name in current}
                 self._save(replace(stored, levels=kept), {each.alert_id: reached(each, size) for each in new}, now)
@@ -127,7 +122,7 @@ class Alerts:
         if not queue.alerts or not change:
             return
         for _ in range(LOOKS):
-            now = self._clock.now()
+            now = self.clock.now()
             stored, found = self._look(queue, change, now, exact=exact)
             if not found:
                 return
@@ -142,9 +137,9 @@ class Alerts:
 
     def _look(self, queue: Queue, change: int, now: int, *, exact: bool) -> tuple[AlertLevels, list[_Found]]:
         """What is stored, and what has to be stored instead."""
-        stored = self._levels.levels(queue.project, queue.pull_uid)
+        stored = self.levels.levels(queue.project, queue.pull_uid)
         most = _enough(queue.alerts, change)
-        size = self._pull.size(queue.project, queue.pull_uid, now, at_most=most, exact=exact)
+        size = self.pull.size(queue.project, queue.pull_uid, now, at_most=most, exact=exact)
         found: list[_Found] = []
         for alert in queue.alerts:
             own, after = reached(alert, max(0, size - change)), reached(alert, size)
@@ -160,7 +155,7 @@ class Alerts:
 
     def _save(self, stored: AlertLevels, changed: Mapping[str, int], now: int) -> None:
         levels = {name: AlertLevel(reached=each, at=now) for name, each in changed.items()}
-        self._levels.save(replace(stored, levels={**stored.levels, **levels}))
+        self.levels.save(replace(stored, levels={**stored.levels, **levels}))
 
     def _may_speak(self, queue: Queue, alert: Alert, now: int) -> bool:
         """Whether the alert is not snoozed; if it has a snooze, this starts it.
@@ -169,13 +164,13 @@ class Alerts:
         """
         if not alert.snooze:
             return True
-        fresh = self._config.queue(queue.project, queue.name, fresh=True)
+        fresh = self.config.queue(queue.project, queue.name, fresh=True)
         stored = next((each for each in fresh.alerts if each.alert_id == alert.alert_id), None) if fresh else None
         if fresh is None or stored is None or now < stored.fired_at + stored.snooze * 1000:
             return False
         alerts = tuple(replace(each, fired_at=now) if each is stored else each for each in fresh.alerts)
         try:
-            self._config.update_queue(replace(fresh, alerts=alerts))
+            self.config.update_queue(replace(fresh, alerts=alerts))
         except Conflict:
             return False
         return True

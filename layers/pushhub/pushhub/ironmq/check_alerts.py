@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, HubError
 from pushhub.base.ids import time_of_message_id
+from pushhub.engine.component import Component
 from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.delivery import DeliveryState
@@ -52,20 +53,14 @@ LOOKED_AT = 25
 """Deliveries looked at for the oldest that waits: some may have been cleared, or have expired."""
 
 
-class AlertPost:
+class AlertPost(Component):
     """Posts what alerts tell, as messages of an internal queue: they are delivered like any other, with retries and
     through the egress guard.
-
-    Args:
-        accept: The single entry point for messages.
-        messages: Where they are stored.
-        base_url: Public base URL of this hub, for links.
     """
 
-    def __init__(self, *, accept: Accept, messages: MessageSink, base_url: str) -> None:
-        self._accept = accept
-        self._messages = messages
-        self._base_url = base_url
+    accept: Accept  # The single entry point for messages.
+    messages: MessageSink
+    base_url: str  # Public base URL of this hub, for links.
 
     def pending(self, alert: ProjectAlert) -> None:
         """Post the pending notification of an alert; repeating the call posts nothing more.
@@ -76,7 +71,7 @@ class AlertPost:
         told = alert.state.pending
         if told is None:
             return
-        body = notification_body(alert, told, self._base_url)
+        body = notification_body(alert, told, self.base_url)
         self.once(alert, body, cause=str(told.number), at=told.at)
 
     def once(self, alert: ProjectAlert, body: bytes, *, cause: str, at: int) -> None:
@@ -109,7 +104,7 @@ class AlertPost:
                 cause=cause,
             )
 
-        self._accept.once(self._messages, make, cause=cause, at=at)
+        self.accept.once(self.messages, make, cause=cause, at=at)
 
 
 class OwnQueues:
@@ -138,28 +133,13 @@ class OwnQueues:
         return internal_queue(project_id, name, alert_id, push)
 
 
-class OldestWaiting:
-    """Knows how long the oldest message of a queue has waited.
+class OldestWaiting(Component):
+    """Knows how long the oldest message of a queue has waited."""
 
-    Args:
-        queues: Queues of owners.
-        unsettled: Deliveries that wait, of push queues.
-        backlog: Deliveries that wait because their subscriber is paused.
-        pull: Messages of pull queues; made on first use.
-    """
-
-    def __init__(
-        self,
-        *,
-        queues: QueueSource,
-        unsettled: Unsettled,
-        backlog: WaitingOrders,
-        pull: Callable[[], PulledMessages],
-    ) -> None:
-        self._queues = queues
-        self._unsettled = unsettled
-        self._backlog = backlog
-        self._pull = pull
+    queues: QueueSource
+    unsettled: Unsettled  # Deliveries that wait, of push queues.
+    backlog: WaitingOrders  # Deliveries that wait because their subscriber is paused.
+    pull: Callable[[], PulledMessages]  # Messages of pull queues; made on first use.
 
     def seconds(self, alert: ProjectAlert, now: int) -> int:
         """Seconds since the oldest message that waits in a queue was accepted; 0 when none does.
@@ -168,16 +148,16 @@ class OldestWaiting:
             alert: Names the queue.
             now: Epoch milliseconds.
         """
-        queue = self._queues.queue(alert.project, alert.queue)
+        queue = self.queues.queue(alert.project, alert.queue)
         times = [] if queue is None else [*self._waiting_since(queue, now)]
         return max((now - each) // 1000 for each in times) if times else 0
 
     def _waiting_since(self, queue: Queue, now: int) -> Iterator[int]:
         if queue.push is None:
-            for pulled in self._pull().peek(queue.project, queue.pull_uid, count=1, now=now):
+            for pulled in self.pull().peek(queue.project, queue.pull_uid, count=1, now=now):
                 yield pulled.message.accepted_at
             return
-        found, _ = self._unsettled.unsettled(queue.project, queue.uid, limit=LOOKED_AT)
+        found, _ = self.unsettled.unsettled(queue.project, queue.uid, limit=LOOKED_AT)
         for each in found:
             waits = each.state not in (DeliveryState.EXHAUSTED, DeliveryState.HELD) and each.expires_at > now
             if waits and each.accepted_at > queue.cleared_at:
@@ -190,38 +170,19 @@ class OldestWaiting:
                     queue_uid=queue.uid,
                     subscriber_id=subscriber.subscriber_id,
                 )
-                for waiting in self._backlog.waiting(key, 1):
+                for waiting in self.backlog.waiting(key, 1):
                     yield time_of_message_id(waiting.order.key.message_id)
 
 
-class CheckAlerts:
-    """Looks at all alerts: measures, and posts when one begins to fire or is resolved.
+class CheckAlerts(Component):
+    """Looks at all alerts: measures, and posts when one begins to fire or is resolved."""
 
-    Args:
-        alerts: Where they are kept.
-        counts: What was counted of what alerts watch.
-        oldest: How long messages have waited.
-        post: Posts.
-        clock: Time.
-        telemetry: Metrics, and events about alerts that could not be looked at.
-    """
-
-    def __init__(
-        self,
-        *,
-        alerts: AlertStore,
-        counts: AlertCounts,
-        oldest: OldestWaiting,
-        post: AlertPost,
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._alerts = alerts
-        self._counts = counts
-        self._oldest = oldest
-        self._post = post
-        self._clock = clock
-        self._telemetry = telemetry
+    alerts: AlertStore
+    counts: AlertCounts  # What was counted of what alerts watch.
+    oldest: OldestWaiting  # How long messages have waited.
+    post: AlertPost
+    clock: Clock
+    telemetry: Telemetry  # Metrics, and events about alerts that could not be looked at.
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Look at each alert; returns how many notifications were posted. One that fails does not hold up the others.
@@ -232,18 +193,18 @@ class CheckAlerts:
             Unavailable: The alerts could not be read.
         """
         told = 0
-        for alert in from_another_start([*self._alerts.all_alerts()], self._clock.now()):
+        for alert in from_another_start([*self.alerts.all_alerts()], self.clock.now()):
             if remaining_ms() <= MARGIN_MS:
-                self._telemetry.event("alerts_not_looked_at", project=alert.project)
+                self.telemetry.event("alerts_not_looked_at", project=alert.project)
                 break
             try:
                 told += self._look(alert)
             except Conflict:
                 continue  # its owner has just changed it
             except HubError as error:
-                self._telemetry.event("alert_not_looked_at", project=alert.project, error=str(error))
+                self.telemetry.event("alert_not_looked_at", project=alert.project, error=str(error))
         if told:
-            self._telemetry.count("AlertsTold", told)
+            self.telemetry.count("AlertsTold", told)
         return told
 
     def _look(self, alert: ProjectAlert) -> int:
@@ -251,21 +212,21 @@ class CheckAlerts:
             looked = self._judged(alert)
             if looked.state == alert.state:
                 return 0
-            alert = self._alerts.save(looked)
+            alert = self.alerts.save(looked)
         if alert.state.pending is None:
             return 0
-        self._post.pending(alert)
-        posted(self._alerts, alert)
+        self.post.pending(alert)
+        posted(self.alerts, alert)
         return 1
 
     def _judged(self, alert: ProjectAlert) -> ProjectAlert:
-        now = self._clock.now()
+        now = self.clock.now()
         if alert.measure is Measure.OLDEST_WAITING:
-            judged_now = judged(alert, self._oldest.seconds(alert, now), now)
+            judged_now = judged(alert, self.oldest.seconds(alert, now), now)
             # An age grows each second; only what it means is worth a write.
             same = replace(judged_now.state, value=alert.state.value) == alert.state
             return alert if same and alert.state.value is not None else judged_now
-        alert, counts = sampled(alert, self._counts.of(alert, now), now)
+        alert, counts = sampled(alert, self.counts.of(alert, now), now)
         return judged(alert, value_of(alert.measure, counts), now)
 
 

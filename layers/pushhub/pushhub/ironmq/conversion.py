@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Forbidden, MessageNotFound, TryLater
 from pushhub.engine.bodies import body_of
+from pushhub.engine.component import Component
 from pushhub.engine.model.keys import MessageKey
 
 if TYPE_CHECKING:
@@ -35,29 +36,20 @@ _AT_A_TIME = 20
 _RESERVED_MS = 60_000
 
 
-class Conversion:
-    """Moves the messages of former pull queues.
+class Conversion(Component):
+    """Moves the messages of former pull queues."""
 
-    Args:
-        pull: Where they are.
-        bodies: Large bodies.
-        intake: Puts them into the push queue.
-        calls: Limits how many requests of a project do this, or call a stranger, at the same time: each occupies an
-            execution environment for many seconds.
-    """
-
-    def __init__(
-        self, *, pull: PullStore, bodies: BodyStore, intake: QueueIntake, calls: StrangerCalls, clock: Clock
-    ) -> None:
-        self._pull = pull
-        self._bodies = bodies
-        self._intake = intake
-        self._calls = calls
-        self._clock = clock
+    pull: PullStore
+    bodies: BodyStore
+    intake: QueueIntake  # Puts them into the push queue.
+    # Limits how many requests of a project do this, or call a stranger, at the same time: each occupies an execution
+    # environment for many seconds.
+    calls: StrangerCalls
+    clock: Clock
 
     def left(self, queue: Queue) -> int:
         """How many messages a push queue still holds from when it was a pull queue."""
-        return self._pull.size(queue.project, queue.pull_uid, self._clock.now())
+        return self.pull.size(queue.project, queue.pull_uid, self.clock.now())
 
     def run(self, queue: Queue) -> int:
         """Move the messages of a former pull queue, as long as time allows.
@@ -74,18 +66,18 @@ class Conversion:
             TryLater: The project has too many such requests.
             Unavailable: Some were not moved; call again.
         """
-        with self._calls.begun(queue.project, within_ms=LONGEST_MS) as may:
+        with self.calls.begun(queue.project, within_ms=LONGEST_MS) as may:
             if not may:
                 raise TryLater("Too many queues are being converted", retry_after_s=RETRY_AFTER_S)
             self._move_all(queue)
         return self.left(queue)
 
     def _move_all(self, queue: Queue) -> None:
-        self._clock.sleep(SETTLES_S)
-        until = self._clock.now() + TIME_MS
-        while self._clock.now() < until:
-            held = self._pull.reserve(
-                queue.project, queue.pull_uid, count=_AT_A_TIME, timeout_ms=_RESERVED_MS, now=self._clock.now()
+        self.clock.sleep(SETTLES_S)
+        until = self.clock.now() + TIME_MS
+        while self.clock.now() < until:
+            held = self.pull.reserve(
+                queue.project, queue.pull_uid, count=_AT_A_TIME, timeout_ms=_RESERVED_MS, now=self.clock.now()
             )
             if not held:
                 break
@@ -95,16 +87,16 @@ class Conversion:
     def _move(self, queue: Queue, held: PullMessage) -> None:
         message = held.message
         try:
-            body = body_of(message, self._bodies)
-            self._intake.transfer(queue.project, queue.name, message, body, reserved_count=0)
+            body = body_of(message, self.bodies)
+            self.intake.transfer(queue.project, queue.name, message, body, reserved_count=0)
         except MessageNotFound:
             # Its body is gone, and with it what there was to push.
             pass
         try:
-            self._pull.delete(
+            self.pull.delete(
                 MessageKey(queue.project, queue.pull_uid, message.message_id),
                 reservation_id=held.reservation_id,
-                now=self._clock.now(),
+                now=self.clock.now(),
             )
         except (Forbidden, MessageNotFound):
             # It took longer than the reservation. Whoever has it now finds that it was moved.

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
+from pushhub.engine.component import Component
 from pushhub.engine.ends import ending_certificate, ending_schemes, shown_ends
 from pushhub.ironmq.wire.project_alerts import EndOf, certificate_body, signature_body
 
@@ -22,41 +23,22 @@ if TYPE_CHECKING:
     from pushhub.ironmq.ports import AlertStore
 
 
-class SubscriberEnds:
-    """Looks up what ends at the subscribers of notes.
+class SubscriberEnds(Component):
+    """Looks up what ends at the subscribers of notes."""
 
-    Args:
-        queues: Queues of owners.
-        projects: Know the schemes that subscribers inherit.
-        alerts: Alerts of projects.
-        post: Posts to their receivers.
-        base_url: Public base URL of this hub, for links.
-        telemetry: Events for operators.
-    """
-
-    def __init__(
-        self,
-        *,
-        queues: QueueSource,
-        projects: ProjectStore,
-        alerts: AlertStore,
-        post: AlertPost,
-        base_url: str,
-        telemetry: Telemetry,
-    ) -> None:
-        self._queues = queues
-        self._projects = projects
-        self._alerts = alerts
-        self._post = post
-        self._base_url = base_url
-        self._telemetry = telemetry
+    queues: QueueSource
+    projects: ProjectStore  # Know the schemes that subscribers inherit.
+    alerts: AlertStore
+    post: AlertPost  # Posts to their receivers.
+    base_url: str  # Public base URL of this hub, for links.
+    telemetry: Telemetry  # Events for operators.
 
     def find(self, note: EndNote) -> Iterable[Ending]:
         """See :data:`pushhub.engine.ends.Find`."""
         return self._at_subscriber(note) if note.group else self._inherited(note)
 
     def _at_subscriber(self, note: EndNote) -> Iterable[Ending]:
-        queue = self._queues.queue(note.project, note.group, fresh=True)
+        queue = self.queues.queue(note.project, note.group, fresh=True)
         subscriber = queue.push.subscriber(note.subscriber_id) if queue is not None and queue.push is not None else None
         if subscriber is None:
             return []
@@ -67,7 +49,7 @@ class SubscriberEnds:
             return alert.queue in ("", note.group) and alert.subscriber in ("", name)
 
         def end(days_left: int) -> EndOf:
-            return EndOf(queue=note.group, subscriber=name, days_left=days_left, at=note.at, base_url=self._base_url)
+            return EndOf(queue=note.group, subscriber=name, days_left=days_left, at=note.at, base_url=self.base_url)
 
         def certificate_ends(certificate: ClientCertificate, days_left: int) -> None:
             self._post_to(note, concerns, lambda alert: certificate_body(alert, certificate, end(days_left)))
@@ -84,18 +66,18 @@ class SubscriberEnds:
 
     def _inherited(self, note: EndNote) -> Iterable[Ending]:
         """The project's schemes. Who watches a queue is told if subscribers are signed there."""
-        project = self._projects.project(note.project, within_ms=0)
+        project = self.projects.project(note.project, within_ms=0)
         schemes = project.signatures if project else ()
 
         def concerns(alert: ProjectAlert) -> bool:
             if not alert.queue:
                 return True
-            queue = self._queues.queue(note.project, alert.queue, fresh=True)
+            queue = self.queues.queue(note.project, alert.queue, fresh=True)
             subscribers = queue.push.subscribers if queue is not None and queue.push is not None else ()
             return any(each.sealed and alert.subscriber in ("", each.name) for each in subscribers)
 
         def scheme_ends(header: str, ends_at: str, days_left: int) -> None:
-            end = EndOf(queue="", subscriber="", days_left=days_left, at=note.at, base_url=self._base_url)
+            end = EndOf(queue="", subscriber="", days_left=days_left, at=note.at, base_url=self.base_url)
             self._post_to(note, concerns, lambda alert: signature_body(alert, header, ends_at, end))
             self._log("signature_ending", note, ends_at, days_left, header=header)
 
@@ -105,9 +87,9 @@ class SubscriberEnds:
         self, note: EndNote, concerns: Callable[[ProjectAlert], bool], body: Callable[[ProjectAlert], bytes]
     ) -> None:
         cause = f"end/{note.group}/{note.subscriber_id}/{note.digest}/{note.at}"
-        for alert in self._alerts.alerts(note.project):
+        for alert in self.alerts.alerts(note.project):
             if concerns(alert):
-                self._post.once(alert, body(alert), cause=cause, at=note.at)
+                self.post.once(alert, body(alert), cause=cause, at=note.at)
 
     def _log(self, event: str, note: EndNote, ends_at: str, days_left: int, **about: str) -> None:
-        self._telemetry.event(event, project=note.project, **about, ends_at=ends_at, days_left=days_left)
+        self.telemetry.event(event, project=note.project, **about, ends_at=ends_at, days_left=days_left)

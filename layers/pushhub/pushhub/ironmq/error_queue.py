@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import MessageNotFound, Unavailable
 from pushhub.engine.bodies import body_of
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import MAX_HOPS, Message, NewMessage
 from pushhub.ironmq.intake import Caused, QueueIntake
@@ -33,35 +34,19 @@ TOGETHER_BYTES = 40_000_000
 """Bytes of bodies held in memory at a time for error messages: ten of the largest."""
 
 
-class ErrorQueuePost:
+class ErrorQueuePost(Component):
     """Posts exhausted deliveries to their error queues: one message per failed subscriber; in unicast, one per message.
 
     An outage exhausts many deliveries of a few queues, so the data shared by a queue's deliveries is read and counted
     once per batch.
-
-    Args:
-        messages: Messages and deliveries.
-        bodies: Claim-checked bodies.
-        intake: Posts to the error queue, only once per delivery however often it is called.
-        executor: Reads bodies and writes messages in parallel.
     """
 
-    def __init__(
-        self,
-        *,
-        config: QueueSource,
-        messages: StoredMessages,
-        bodies: BodyStore,
-        intake: QueueIntake,
-        telemetry: Telemetry,
-        executor: Executor,
-    ) -> None:
-        self._config = config
-        self._messages = messages
-        self._bodies = bodies
-        self._intake = intake
-        self._telemetry = telemetry
-        self._executor = executor
+    config: QueueSource
+    messages: StoredMessages
+    bodies: BodyStore
+    intake: QueueIntake  # Posts to the error queue, only once per delivery however often it is called.
+    telemetry: Telemetry
+    executor: Executor  # Reads bodies and writes messages in parallel.
 
     def run(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
         """Handle exhausted deliveries; returns those that failed, and why. Safe to repeat."""
@@ -79,7 +64,7 @@ class ErrorQueuePost:
     def _of_one_queue(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
         first = orders[0]
         # A cached queue may be older than the message, and an error message skipped because of that would be lost.
-        queue = self._config.queue(first.key.project, first.queue, fresh=True)
+        queue = self.config.queue(first.key.project, first.queue, fresh=True)
         if queue is None or queue.push is None or queue.uid != first.key.queue_uid:
             self._skip(orders, "queue_deleted")
             return {}
@@ -93,8 +78,8 @@ class ErrorQueuePost:
 
     def _owed(self, orders: Sequence[WorkOrder]) -> Iterator[tuple[Message, Delivery]]:
         """Deliveries that need an error message."""
-        deliveries = self._messages.deliveries([each.key for each in orders])
-        messages = self._messages.messages([each.key.message for each in orders])
+        deliveries = self.messages.deliveries([each.key for each in orders])
+        messages = self.messages.messages([each.key.message for each in orders])
         for order in orders:
             delivery, message = deliveries.get(order.key), messages.get(order.key.message)
             if delivery is None or delivery.state not in GIVEN_UP or delivery.settled_at is None:
@@ -115,7 +100,7 @@ class ErrorQueuePost:
         """Post error messages; returns the deliveries that failed, and why."""
         failed: dict[DeliveryKey, Exception] = {}
         made: list[tuple[Message, Delivery, Caused]] = []
-        composed = self._executor.map(lambda each: self._composed(queue, *each), owed)
+        composed = self.executor.map(lambda each: self._composed(queue, *each), owed)
         for (message, delivery), caused in zip(owed, composed, strict=True):
             if isinstance(caused, Caused):
                 made.append((message, delivery, caused))
@@ -123,13 +108,13 @@ class ErrorQueuePost:
                 failed[delivery.key] = caused
         if not made:
             return failed
-        told = self._intake.post_all_caused(queue.project, error_queue, [each for _, _, each in made], self._executor)
+        told = self.intake.post_all_caused(queue.project, error_queue, [each for _, _, each in made], self.executor)
         for (message, delivery, _), posted in zip(made, told, strict=True):
             if isinstance(posted, Exception):
                 failed[delivery.key] = posted
                 continue
-            self._telemetry.count("ErrorMessagesPosted")
-            self._telemetry.event(
+            self.telemetry.count("ErrorMessagesPosted")
+            self.telemetry.event(
                 "error_message_posted",
                 project=queue.project,
                 queue=queue.name,
@@ -158,14 +143,14 @@ class ErrorQueuePost:
 
     def _body(self, message: Message) -> bytes | None:
         try:
-            return body_of(message, self._bodies)
+            return body_of(message, self.bodies)
         except MessageNotFound:
             return None
 
     def _skip(self, orders: Sequence[WorkOrder], reason: str) -> None:
         """Nothing to post; exhausted deliveries remain visible in the index of unsettled deliveries."""
         for order in orders:
-            self._telemetry.event("error_message_skipped", **order.identity, reason=reason)
+            self.telemetry.event("error_message_skipped", **order.identity, reason=reason)
 
 
 def _by_size(owed: Iterable[tuple[Message, Delivery]]) -> Iterator[list[tuple[Message, Delivery]]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.component import Component
 from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage, Ordering
 from pushhub.engine.model.queue import Queue, QueueType
 from pushhub.engine.ports import MessageSink, Once, QueuesAndTotals
@@ -65,40 +66,20 @@ class _Pull(PullSink, PullSizes, Protocol):
     """Accepts messages and reports sizes."""
 
 
-class QueueIntake:
-    """Accepts messages into queues: those that producers post, and those that the hub itself makes.
+class QueueIntake(Component):
+    """Accepts messages into queues: those that producers post, and those that the hub itself makes."""
 
-    Args:
-        accept: The engine's entry point for messages.
-        config: Queues and counts.
-        messages: Messages of push queues.
-        pull: Messages of pull queues.
-        alerts: Their alerts.
-        fields: Enters messages of queues with named fields into the index.
-        descendants: How many messages may derive from one that a producer posts.
-    """
+    accept: AcceptBodies  # The engine's entry point for messages.
+    config: QueuesAndTotals
+    messages: MessageSink
+    pull: _Pull
+    alerts: Alerts
+    fields: Fields  # Enters messages of queues with named fields into the index.
+    clock: Clock
+    descendants: int = DESCENDANTS  # How many messages may derive from one that a producer posts.
 
-    def __init__(
-        self,
-        *,
-        accept: AcceptBodies,
-        config: QueuesAndTotals,
-        messages: MessageSink,
-        pull: _Pull,
-        alerts: Alerts,
-        fields: Fields,
-        clock: Clock,
-        descendants: int = DESCENDANTS,
-    ) -> None:
-        self._accept = accept
-        self._config = config
-        self._messages = messages
-        self._pull = pull
-        self._fields = fields
-        self._clock = clock
-        self._descendants = descendants
-        self._copies = QueueCopies(config, clock)
-        self._alerts = alerts
+    def __post_init__(self) -> None:
+        self._copies = QueueCopies(self.config, self.clock)
 
     def posted(self, queue: Queue, messages: Sequence[NewMessage], mark: Mark | None = None) -> Sequence[Message]:
         """Accept messages from a producer, in order.
@@ -111,16 +92,16 @@ class QueueIntake:
         Raises:
             Unavailable: The effect is unknown; the producer has to post again.
         """
-        placed = self._accept.placed(queue.project, [each.body for each in messages])
+        placed = self.accept.placed(queue.project, [each.body for each in messages])
 
         def made(ids: Sequence[str]) -> Sequence[Message]:
-            now = self._clock.now()
+            now = self.clock.now()
             given = zip(ids, messages, placed, strict=True)
             composed = [self._composed(queue, message_id, new, body, now=now) for message_id, new, body in given]
-            self._fields.add(queue, zip(composed, messages, strict=True))
+            self.fields.add(queue, zip(composed, messages, strict=True))
             return mark(composed) if mark is not None else composed
 
-        return self._accept.new(self._sink(queue), len(messages), made)
+        return self.accept.new(self._sink(queue), len(messages), made)
 
     def post_caused(self, project_id: str, queue_name: str, message: NewMessage, *, cause: str, at: int) -> str:
         """Accept a message made by the hub itself; returns its id. Repeating the call does not post it again.
@@ -136,7 +117,7 @@ class QueueIntake:
             Unavailable: The effect is unknown; call again.
         """
         queue = self.queue(project_id, queue_name)
-        (body,) = self._accept.placed(project_id, [message.body])
+        (body,) = self.accept.placed(project_id, [message.body])
         message_id, once = self._once(queue, Caused(message=message, cause=cause, at=at), body)
         if once is Once.STORED:
             self.stored(queue, 1)
@@ -162,7 +143,7 @@ class QueueIntake:
             Unavailable: The effect is unknown for all of them; call again.
         """
         queue = self.queue(project_id, queue_name)
-        placed = self._accept.placed(project_id, [each.message.body for each in caused])
+        placed = self.accept.placed(project_id, [each.message.body for each in caused])
 
         def one(each: Caused, body: PlacedBody) -> tuple[str | Exception, Once]:
             try:
@@ -178,12 +159,12 @@ class QueueIntake:
 
     def _once(self, queue: Queue, caused: Caused, body: PlacedBody) -> tuple[str, Once]:
         def made(message_id: str) -> Message:
-            new, now = caused.message, self._clock.now()
+            new, now = caused.message, self.clock.now()
             composed = self._composed(queue, message_id, new, body, now=now, cause=caused.cause)
-            self._fields.add(queue, [(composed, new)])
+            self.fields.add(queue, [(composed, new)])
             return composed
 
-        accepted, once = self._accept.once(self._sink(queue), made, cause=caused.cause, at=caused.at)
+        accepted, once = self.accept.once(self._sink(queue), made, cause=caused.cause, at=caused.at)
         return accepted.message_id, once
 
     def transfer(self, project_id: str, queue_name: str, message: Message, body: bytes, *, reserved_count: int) -> None:
@@ -210,9 +191,9 @@ class QueueIntake:
             trace=message.trace,
         )
         queue = self.queue(project_id, queue_name)
-        (placed,) = self._accept.placed(project_id, [body])
-        moved = self._composed(queue, message.message_id, new, placed, now=self._clock.now(), cause=cause)
-        self._fields.add(queue, [(moved, new)])
+        (placed,) = self.accept.placed(project_id, [body])
+        moved = self._composed(queue, message.message_id, new, placed, now=self.clock.now(), cause=cause)
+        self.fields.add(queue, [(moved, new)])
         once = self._sink(queue, reserved_count=reserved_count).accept_once(moved)
         if once is Once.STORED:
             self.stored(queue, 1)
@@ -231,11 +212,11 @@ class QueueIntake:
         if not queue.alerts:
             return
         try:
-            for fired in self._alerts.fired(queue, change, exact=exact):
+            for fired in self.alerts.fired(queue, change, exact=exact):
                 target = self.queue(queue.project, fired.queue)
                 new = NewMessage(body=fired.body)
-                (body,) = self._accept.placed(queue.project, [fired.body])
-                message = self._composed(target, self._accept.next_id(), new, body, now=self._clock.now())
+                (body,) = self.accept.placed(queue.project, [fired.body])
+                message = self._composed(target, self.accept.next_id(), new, body, now=self.clock.now())
                 self._sink(target).accept([message])
                 # Alerts about alert messages could trigger each other for ever, so those messages are only counted.
                 self._count(target, 1)
@@ -252,18 +233,18 @@ class QueueIntake:
         queue = self._copies.queue(project_id, name)
         if queue is not None:
             return queue
-        created = pull_queue(project_id, name, self._clock.now())
+        created = pull_queue(project_id, name, self.clock.now())
         try:
-            self._config.create_queue(created)
+            self.config.create_queue(created)
         except Conflict:
-            made_by_another = self._config.queue(project_id, name, fresh=True)
+            made_by_another = self.config.queue(project_id, name, fresh=True)
             if made_by_another is None:
                 raise
             return made_by_another
         return created
 
     def _sink(self, queue: Queue, *, reserved_count: int = 0) -> Sink:
-        return self._messages if queue.is_push else _PullSink(self._pull, reserved_count=reserved_count)
+        return self.messages if queue.is_push else _PullSink(self.pull, reserved_count=reserved_count)
 
     def stored(self, queue: Queue, count: int, *, exact: bool = False) -> None:
         """Count messages that were stored, and fire the alerts of the queue's size.
@@ -281,7 +262,7 @@ class QueueIntake:
         if queue.is_push:
             return
         try:
-            self._config.add_to_total(queue.project, queue.uid, count)
+            self.config.add_to_total(queue.project, queue.uid, count)
         except Unavailable:
             # A statistic: the messages are stored, and an error would make the producer post them again.
             return
@@ -310,7 +291,7 @@ class QueueIntake:
             unicast=queue.type is QueueType.UNICAST,
             hops=new.hops,
             ordering=Ordering(key=new.order_key) if new.order_key is not None and queue.is_push else None,
-            descendants=min(self._descendants, self._descendants if new.descendants is None else new.descendants),
+            descendants=min(self.descendants, self.descendants if new.descendants is None else new.descendants),
             cause=cause,
             trace=new.trace,
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -13,21 +15,13 @@ if TYPE_CHECKING:
     from pushhub.ironmq.intake import QueueIntake
 
 
-class Post:
-    """Accepts messages from producers.
+class Post(Component):
+    """Accepts messages from producers."""
 
-    Args:
-        intake: Accepts messages into queues.
-        quotas: Bounds what producers post; made when one does.
-        first_orders: Sends the first orders of eager queues; made when a producer posts to one.
-    """
-
-    def __init__(
-        self, *, intake: QueueIntake, quotas: Callable[[], Quotas], first_orders: Callable[[], FirstOrders]
-    ) -> None:
-        self._intake = intake
-        self._quotas = quotas
-        self._first_orders = first_orders
+    intake: QueueIntake
+    quotas: Callable[[], Quotas]  # Bounds what producers post; made when one does.
+    # Sends the first orders of eager queues; made when a producer posts to one.
+    first_orders: Callable[[], FirstOrders]
 
     def post(self, project_id: str, queue_name: str, messages: Sequence[NewMessage]) -> list[str]:
         """Accept messages; returns their ids in order. An unknown queue is created as a pull queue.
@@ -41,14 +35,14 @@ class Post:
             QuotaExceeded: The project posts more than it may.
             Unavailable: The effect is unknown; the producer has to post again.
         """
-        self._quotas().take(project_id, len(messages))
-        queue = self._intake.queue(project_id, queue_name)
+        self.quotas().take(project_id, len(messages))
+        queue = self.intake.queue(project_id, queue_name)
         push = queue.push
         if push is None or not push.eager:
-            accepted = self._intake.posted(queue, messages)
+            accepted = self.intake.posted(queue, messages)
         else:
-            orders, subscribers = self._first_orders(), push.subscribers
-            accepted = self._intake.posted(queue, messages, lambda composed: orders.marked(composed, subscribers))
+            orders, subscribers = self.first_orders(), push.subscribers
+            accepted = self.intake.posted(queue, messages, lambda composed: orders.marked(composed, subscribers))
             orders.send(accepted)
-        self._intake.stored(queue, len(accepted), exact=True)
+        self.intake.stored(queue, len(accepted), exact=True)
         return [each.message_id for each in accepted]

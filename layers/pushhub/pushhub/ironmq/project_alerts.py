@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Invalid, NotFound, QueueNotFound, Unavailable
 from pushhub.base.ids import new_uid
+from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.ironmq.model.project_alert import Measure, ProjectAlert, is_alert_id, sampled, to_test
@@ -30,44 +31,21 @@ MOST_ALERTS = 20
 _CHANGING = "changing an alert under contention"
 
 
-class ProjectAlerts:
-    """An owner's alerts. Methods raise ``NotFound`` for what is not there.
+class ProjectAlerts(Component):
+    """An owner's alerts. Methods raise ``NotFound`` for what is not there."""
 
-    Args:
-        alerts: Where they are kept.
-        queues: Finds queues.
-        targets: All kinds of subscribers.
-        config: For the project's allowed targets.
-        counts: What was counted of what alerts watch.
-        calls: Checks where URLs lead.
-        post: Posts tests.
-        clock: Time.
-    """
-
-    def __init__(
-        self,
-        *,
-        alerts: AlertStore,
-        queues: QueueSource,
-        targets: Targets,
-        config: ProjectStore,
-        counts: AlertCounts,
-        calls: StrangerCalls,
-        post: AlertPost,
-        clock: Clock,
-    ) -> None:
-        self._alerts = alerts
-        self._queues = queues
-        self._targets = targets
-        self._config = config
-        self._counts = counts
-        self._calls = calls
-        self._post = post
-        self._clock = clock
+    alerts: AlertStore
+    queues: QueueSource
+    targets: Targets
+    config: ProjectStore  # For the project's allowed targets.
+    counts: AlertCounts  # What was counted of what alerts watch.
+    calls: StrangerCalls  # Checks where URLs lead.
+    post: AlertPost
+    clock: Clock
 
     def all(self, project_id: str) -> list[ProjectAlert]:
         """All alerts, oldest first."""
-        return sorted(self._alerts.alerts(project_id), key=lambda each: (each.created_at, each.alert_id))
+        return sorted(self.alerts.alerts(project_id), key=lambda each: (each.created_at, each.alert_id))
 
     def create(self, project_id: str, settings: AlertSettings) -> ProjectAlert:
         """Create an alert. It counts what happens from now on.
@@ -78,12 +56,12 @@ class ProjectAlerts:
             Unavailable: What was counted so far could not be read.
         """
         self._check(project_id, settings)
-        if len(self._alerts.alerts(project_id)) >= MOST_ALERTS:
+        if len(self.alerts.alerts(project_id)) >= MOST_ALERTS:
             raise Invalid(f"A project can have at most {MOST_ALERTS} alerts")
         alert = ProjectAlert(
-            project=project_id, alert_id=new_uid(), created_at=self._clock.now(), **_as_fields(settings)
+            project=project_id, alert_id=new_uid(), created_at=self.clock.now(), **_as_fields(settings)
         )
-        return self._alerts.save(self._begun(alert))
+        return self.alerts.save(self._begun(alert))
 
     def change(self, project_id: str, alert_id: str, settings: AlertSettings) -> ProjectAlert:
         """Replace an alert's settings. What it watches now is measured anew if that has changed.
@@ -99,13 +77,13 @@ class ProjectAlerts:
             changed = replace(stored, **_as_fields(settings))
             if _watched(changed) != _watched(stored):
                 changed = self._begun(replace(changed, state=replace(changed.state, samples=(), value=None)))
-            return self._alerts.save(changed)
+            return self.alerts.save(changed)
 
         return until_saved(once, doing=_CHANGING)
 
     def remove(self, project_id: str, alert_id: str) -> None:
         """Remove an alert. Notifications that are not delivered yet are dropped."""
-        if not is_alert_id(alert_id) or not self._alerts.remove(project_id, alert_id):
+        if not is_alert_id(alert_id) or not self.alerts.remove(project_id, alert_id):
             raise NotFound("Alert not found")
 
     def test(self, project_id: str, alert_id: str) -> None:
@@ -119,37 +97,37 @@ class ProjectAlerts:
             stored = self._found(project_id, alert_id)
             if stored.state.pending is not None:
                 raise Invalid("A notification of this alert is about to be sent; try again in a minute")
-            return self._alerts.save(to_test(stored, self._clock.now()))
+            return self.alerts.save(to_test(stored, self.clock.now()))
 
         alert = until_saved(once, doing=_CHANGING)
-        self._post.pending(alert)
-        posted(self._alerts, alert)
+        self.post.pending(alert)
+        posted(self.alerts, alert)
 
     def _begun(self, alert: ProjectAlert) -> ProjectAlert:
         """The alert with what was counted up to now, which it leaves out."""
         if alert.measure is Measure.OLDEST_WAITING:
             return alert
-        now = self._clock.now()
-        return sampled(alert, self._counts.of(alert, now), now)[0]
+        now = self.clock.now()
+        return sampled(alert, self.counts.of(alert, now), now)[0]
 
     def _found(self, project_id: str, alert_id: str) -> ProjectAlert:
-        stored = self._alerts.alert(project_id, alert_id) if is_alert_id(alert_id) else None
+        stored = self.alerts.alert(project_id, alert_id) if is_alert_id(alert_id) else None
         if stored is None:
             raise NotFound("Alert not found")
         return stored
 
     def _check(self, project_id: str, settings: AlertSettings) -> None:
         if settings.queue:
-            queue = self._queues.queue(project_id, settings.queue, fresh=True)
+            queue = self.queues.queue(project_id, settings.queue, fresh=True)
             if queue is None:
                 raise QueueNotFound
             if settings.subscriber:
                 named_subscriber(queue, settings.subscriber)
             elif not queue.is_push and settings.measure is not Measure.OLDEST_WAITING:
                 raise Invalid("A pull queue has no deliveries; oldest_waiting watches it")
-        self._targets.registered(settings.url, Reach.PROJECT)
-        allowed = allowed_targets(self._config, project_id, Reach.PROJECT)
-        refusal = self._calls.refusal(project_id, [settings.url], allowed)
+        self.targets.registered(settings.url, Reach.PROJECT)
+        allowed = allowed_targets(self.config, project_id, Reach.PROJECT)
+        refusal = self.calls.refusal(project_id, [settings.url], allowed)
         if refusal is not None:
             raise Invalid(f"url cannot be used: {refusal}")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Overdue, Unanswerable, Unavailable
 from pushhub.engine.bodies import body_of
+from pushhub.engine.component import Component
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.ports import ProjectStore, QueueSource
 from pushhub.engine.suspension import is_suspended
@@ -73,33 +74,15 @@ class _Config(QueueSource, ProjectStore, Protocol):
     """Projects and their queues."""
 
 
-class PullQueues:
-    """Operations on the messages of pull queues. Methods raise ``MessageNotFound`` for what is not there.
+class PullQueues(Component):
+    """Operations on the messages of pull queues. Methods raise ``MessageNotFound`` for what is not there."""
 
-    Args:
-        config: Shows whether a queue was cleared during a long poll.
-        pull: The store.
-        bodies: Large bodies.
-        intake: Moves dead letters and fires alerts.
-        waits: Limits how many requests of a project wait at the same time.
-    """
-
-    def __init__(
-        self,
-        *,
-        config: _Config,
-        pull: PulledMessages,
-        bodies: BodyStore,
-        intake: QueueIntake,
-        waits: Waits,
-        clock: Clock,
-    ) -> None:
-        self._config = config
-        self._pull = pull
-        self._bodies = bodies
-        self._intake = intake
-        self._waits = waits
-        self._clock = clock
+    config: _Config  # Shows whether a queue was cleared during a long poll.
+    pull: PulledMessages
+    bodies: BodyStore
+    intake: QueueIntake  # Moves dead letters and fires alerts.
+    waits: Waits  # Limits how many requests of a project wait at the same time.
+    clock: Clock
 
     def reserve(self, queue: Queue, request: ReserveRequest, *, compressed: bool = False) -> list[ReadMessage]:
         """Reserve messages, waiting for the first one as long as requested if a waiting place is free.
@@ -117,7 +100,7 @@ class PullQueues:
         Raises:
             Unanswerable: There are only messages that do not fit.
         """
-        began = self._clock.now()
+        began = self.clock.now()
         deadline = began + min(request.wait_s * 1000, ANSWER_WITHIN_MS)
         skipped = False
         place: str | None = None
@@ -132,7 +115,7 @@ class PullQueues:
                     # Looks before this one found nothing, which is an answer.
                     return []
                 skipped |= skips
-                now = self._clock.now()
+                now = self.clock.now()
                 if now - began > TOO_LATE_MS:
                     self._give_back(queue, [each.held for each in taken])
                     return []
@@ -144,18 +127,18 @@ class PullQueues:
                     raise Unanswerable
                 if now >= deadline:
                     return []
-                place = place or self._waits.enter(queue.project, now=now, until=deadline)
+                place = place or self.waits.enter(queue.project, now=now, until=deadline)
                 if place is None:
                     return []
-                self._clock.sleep(min(pause_s, (deadline - now) / 1000))
+                self.clock.sleep(min(pause_s, (deadline - now) / 1000))
                 pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
-                if is_suspended(self._config, queue.project):
+                if is_suspended(self.config, queue.project):
                     return []
-                queue = self._config.queue(queue.project, queue.name) or queue
+                queue = self.config.queue(queue.project, queue.name) or queue
         finally:
             if place is not None:
                 with suppress(Unavailable):
-                    self._waits.leave(queue.project, place)
+                    self.waits.leave(queue.project, place)
 
     def _take(self, queue: Queue, request: ReserveRequest, *, compressed: bool) -> tuple[list[ReadMessage], bool]:
         """Reserve messages and move dead letters among them away, until there are enough or no more are found.
@@ -170,8 +153,8 @@ class PullQueues:
         while more and len(taken) < request.count:
             wanted = request.count - len(taken)
             try:
-                held = self._pull.reserve(
-                    queue.project, queue.pull_uid, count=wanted, timeout_ms=timeout_ms, now=self._clock.now()
+                held = self.pull.reserve(
+                    queue.project, queue.pull_uid, count=wanted, timeout_ms=timeout_ms, now=self.clock.now()
                 )
             except Unavailable:
                 if not taken:
@@ -201,15 +184,15 @@ class PullQueues:
             return False
         message = held.message
         try:
-            body = body_of(message, self._bodies)
+            body = body_of(message, self.bodies)
         except MessageNotFound:
             # Left to _read, which drops messages whose body is gone.
             return False
-        self._intake.transfer(
+        self.intake.transfer(
             queue.project, queue.dead_letter.queue_name, message, body, reserved_count=held.reserved_count - 1
         )
         self._remove(queue, message.message_id, held.reservation_id, leaving="exhausted")
-        self._intake.size_changed(queue, -1)
+        self.intake.size_changed(queue, -1)
         return True
 
     def _read(self, queue: Queue, held: Sequence[PullMessage], *, compressed: bool) -> tuple[list[ReadMessage], bool]:
@@ -248,7 +231,7 @@ class PullQueues:
         """
         if not (first or room.may_take(held.message.body_size)):
             raise _NoRoom
-        read = ReadMessage(held=held, body=body_of(held.message, self._bodies))
+        read = ReadMessage(held=held, body=body_of(held.message, self.bodies))
         shown = json.dumps(read.shown(reserved=True), ensure_ascii=False)
         if not room.takes(shown):
             if not (compressed or ResponseBudget().takes(shown)):
@@ -265,11 +248,11 @@ class PullQueues:
         """
         for each in held:
             with suppress(Forbidden, MessageNotFound, Unavailable):
-                self._pull.release(
+                self.pull.release(
                     MessageKey(queue.project, queue.pull_uid, each.message.message_id),
                     reservation_id=each.reservation_id or "",
                     delay_ms=0,
-                    now=self._clock.now(),
+                    now=self.clock.now(),
                     counted=False,
                 )
 
@@ -280,7 +263,7 @@ class PullQueues:
         """
         deleted: list[ReadMessage] = []
         for position, each in enumerate(taken):
-            if self._clock.now() > by:
+            if self.clock.now() > by:
                 self._give_back(queue, [later.held for later in taken[position:]])
                 break
             try:
@@ -293,14 +276,14 @@ class PullQueues:
                 self._give_back(queue, [later.held for later in taken[position + 1 :]])
                 break
             deleted.append(each)
-        self._intake.size_changed(queue, -len(deleted))
+        self.intake.size_changed(queue, -len(deleted))
         return deleted
 
     def _remove(self, queue: Queue, message_id: str, reservation_id: str | None, leaving: str = "") -> None:
-        self._pull.delete(
+        self.pull.delete(
             MessageKey(queue.project, queue.pull_uid, message_id),
             reservation_id=reservation_id,
-            now=self._clock.now(),
+            now=self.clock.now(),
             leaving=leaving,
         )
 
@@ -316,14 +299,14 @@ class PullQueues:
         Raises:
             Unanswerable: There are only messages that do not fit.
         """
-        until = self._clock.now() + SKIP_WITHIN_MS
+        until = self.clock.now() + SKIP_WITHIN_MS
         room = ResponseBudget()
         shown: list[ReadMessage] = []
         seen: set[str] = set()
         looked_at, more = count, True
         skipped = False
         while more and len(shown) < count:
-            found = self._pull.peek(queue.project, queue.pull_uid, count=looked_at, now=self._clock.now())
+            found = self.pull.peek(queue.project, queue.pull_uid, count=looked_at, now=self.clock.now())
             skips = False
             for each in found:
                 if each.message.message_id in seen or len(shown) == count:
@@ -338,7 +321,7 @@ class PullQueues:
                 except _NoRoom:
                     return shown
             skipped |= skips
-            more = skips and len(found) >= looked_at and self._clock.now() < until
+            more = skips and len(found) >= looked_at and self.clock.now() < until
             looked_at *= 2
         if skipped and not shown:
             raise Unanswerable
@@ -346,10 +329,10 @@ class PullQueues:
 
     def get(self, queue: Queue, message_id: str) -> ReadMessage:
         """One message, reserved or not."""
-        held = self._pull.get(MessageKey(queue.project, queue.pull_uid, message_id), self._clock.now())
+        held = self.pull.get(MessageKey(queue.project, queue.pull_uid, message_id), self.clock.now())
         if held is None:
             raise MessageNotFound
-        return ReadMessage(held=held, body=body_of(held.message, self._bodies))
+        return ReadMessage(held=held, body=body_of(held.message, self.bodies))
 
     def touch(self, queue: Queue, message_id: str, reservation_id: str, timeout_s: int | None) -> str:
         """Renew the reservation of a message; returns the new reservation id, and the old one becomes invalid.
@@ -357,11 +340,11 @@ class PullQueues:
         Raises:
             Forbidden: The reservation is not the current one, or timed out.
         """
-        return self._pull.touch(
+        return self.pull.touch(
             MessageKey(queue.project, queue.pull_uid, message_id),
             reservation_id=reservation_id,
             timeout_ms=(timeout_s or queue.message_timeout) * 1000,
-            now=self._clock.now(),
+            now=self.clock.now(),
         )
 
     def release(self, queue: Queue, message_id: str, reservation_id: str, delay_s: int) -> None:
@@ -370,11 +353,11 @@ class PullQueues:
         Raises:
             Forbidden: The reservation is not the current one, or timed out.
         """
-        self._pull.release(
+        self.pull.release(
             MessageKey(queue.project, queue.pull_uid, message_id),
             reservation_id=reservation_id,
             delay_ms=delay_s * 1000,
-            now=self._clock.now(),
+            now=self.clock.now(),
         )
 
     def delete(self, queue: Queue, deletions: Sequence[Deletion]) -> None:
@@ -390,14 +373,14 @@ class PullQueues:
                 self._check(queue, each)
         for each in deletions:
             self._remove(queue, each.message_id, each.reservation_id)
-        self._intake.size_changed(queue, -len(deletions))
+        self.intake.size_changed(queue, -len(deletions))
 
     def _check(self, queue: Queue, deletion: Deletion) -> None:
         """Check the rule of :meth:`pushhub.ironmq.ports.PulledMessages.delete` without deleting."""
-        held = self._pull.get(MessageKey(queue.project, queue.pull_uid, deletion.message_id), self._clock.now())
+        held = self.pull.get(MessageKey(queue.project, queue.pull_uid, deletion.message_id), self.clock.now())
         if held is None:
             raise MessageNotFound
-        current = held.reservation_id if held.reserved_until > self._clock.now() else None
+        current = held.reservation_id if held.reserved_until > self.clock.now() else None
         if deletion.reservation_id is None and current is not None:
             raise Invalid(RESERVATION_REQUIRED)
         if deletion.reservation_id is not None and deletion.reservation_id != current:

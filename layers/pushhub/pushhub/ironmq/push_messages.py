@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import MessageNotFound, Unanswerable
 from pushhub.engine.bodies import body_of
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState, close, opening
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.ports import BodyStore, StoredMessages, Unsettled
@@ -54,30 +55,14 @@ class _Messages(StoredMessages, Unsettled, Protocol):
     """Messages with their deliveries, and deliveries that people need to know about."""
 
 
-class PushMessages:
-    """Reads and deletes messages of push queues.
+class PushMessages(Component):
+    """Reads and deletes messages of push queues."""
 
-    Args:
-        messages: Messages and deliveries.
-        bodies: Large bodies.
-        fields: The index of named fields.
-        resend: Makes what lets the next message of an ordering key go, on first use.
-    """
-
-    def __init__(
-        self,
-        *,
-        messages: _Messages,
-        bodies: BodyStore,
-        fields: Fields,
-        resend: Callable[[], Resend],
-        clock: Clock,
-    ) -> None:
-        self._fields = fields
-        self._messages = messages
-        self._bodies = bodies
-        self._resend = resend
-        self._clock = clock
+    messages: _Messages
+    bodies: BodyStore
+    fields: Fields
+    resend: Callable[[], Resend]  # Makes what lets the next message of an ordering key go, on first use.
+    clock: Clock
 
     def get(self, queue: Queue, message_id: str) -> PushedMessage:
         """A message with its deliveries.
@@ -86,7 +71,7 @@ class PushMessages:
             MessageNotFound: No such message, or it was deleted or has expired.
         """
         pushed = self.statuses(queue, message_id)
-        if pushed.message.expires_at <= self._clock.now():
+        if pushed.message.expires_at <= self.clock.now():
             raise MessageNotFound
         return pushed
 
@@ -107,7 +92,7 @@ class PushMessages:
         Raises:
             MessageNotFound: It is gone.
         """
-        return body_of(message, self._bodies)
+        return body_of(message, self.bodies)
 
     def peek(self, queue: Queue, count: int, *, compressed: bool = False) -> list[dict[str, object]]:
         """Messages that wait after a failed attempt, oldest first, rendered, and as many as fit into an answer.
@@ -123,7 +108,7 @@ class PushMessages:
         Raises:
             Unanswerable: There are only messages that do not fit.
         """
-        waiting, _ = self._messages.unsettled(queue.project, queue.uid, limit=PEEK_PAGE)
+        waiting, _ = self.messages.unsettled(queue.project, queue.uid, limit=PEEK_PAGE)
         ids = dict.fromkeys(each.message_id for each in waiting if each.state is not DeliveryState.EXHAUSTED)
         room = ResponseBudget()
         found: list[dict[str, object]] = []
@@ -165,7 +150,7 @@ class PushMessages:
         Returns:
             Deliveries in that state, oldest first, and a cursor for the next page.
         """
-        read = self._messages.given_up if state is DeliveryState.EXHAUSTED else self._messages.unsettled
+        read = self.messages.given_up if state is DeliveryState.EXHAUSTED else self.messages.unsettled
         page, cursor = read(queue.project, queue.uid, limit=count, after=after)
         if state is not DeliveryState.EXHAUSTED and any(each.state is DeliveryState.EXHAUSTED for each in page):
             # Deliveries given up come last.
@@ -178,7 +163,7 @@ class PushMessages:
         Raises:
             MessageNotFound: No such message, or it was already deleted.
         """
-        if self._stored(queue, message_id).message.expires_at <= self._clock.now():
+        if self._stored(queue, message_id).message.expires_at <= self.clock.now():
             raise MessageNotFound
 
     def delete(self, queue: Queue, message_id: str) -> None:
@@ -190,24 +175,24 @@ class PushMessages:
 
         def cancelled() -> tuple[Message, list[Delivery]]:
             pushed = self._stored(queue, message_id)
-            ended = [close(each, DeliveryState.CANCELLED, self._clock.now()) for each in pushed.waiting]
+            ended = [close(each, DeliveryState.CANCELLED, self.clock.now()) for each in pushed.waiting]
             for delivery in ended:
-                self._messages.save(delivery)
+                self.messages.save(delivery)
             return pushed.message, ended
 
         # An attempt may be recorded at the same time.
         message, ended = until_saved(cancelled, doing="deleting a message under contention")
         if queue.search_fields:
             with suppress(MessageNotFound):
-                self._fields.remove(queue, message, self.body(message))
+                self.fields.remove(queue, message, self.body(message))
         if message.body_ref is not None:
-            self._bodies.erase(message.body_ref)
-        self._messages.delete(message)
+            self.bodies.erase(message.body_ref)
+        self.messages.delete(message)
         if message.ordering is not None:
-            self._resend().let_next_go(ended)
+            self.resend().let_next_go(ended)
 
     def _stored(self, queue: Queue, message_id: str) -> PushedMessage:
-        found = self._messages.message_with_deliveries(MessageKey(queue.project, queue.uid, message_id))
+        found = self.messages.message_with_deliveries(MessageKey(queue.project, queue.uid, message_id))
         if found is None or found[0].accepted_at <= queue.cleared_at:
             raise MessageNotFound
         message, stored = found

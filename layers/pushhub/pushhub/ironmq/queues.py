@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, NotFound, QueueNotFound
 from pushhub.base.ids import new_uid
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.ironmq.queue_changes import changed_queue, new_queue, pull_queue
 
@@ -59,40 +60,20 @@ def named_subscriber(queue: Queue, name: str) -> Subscriber:
     return found
 
 
-class Queues:
-    """Manages queues. Methods raise ``QueueNotFound`` for what is not there.
+class Queues(Component):
+    """Manages queues. Methods raise ``QueueNotFound`` for what is not there."""
 
-    Args:
-        config: Queues and counts.
-        messages: For the size of push queues.
-        pull: For the size of pull queues.
-        alerts: Those of pull queues.
-        registration: Checks subscribers.
-        quiet: Lets changes wait for copies.
-    """
-
-    def __init__(
-        self,
-        *,
-        config: QueuesAndTotals,
-        messages: Unsettled,
-        pull: PullSizes,
-        alerts: Alerts,
-        registration: Registration,
-        quiet: QuietQueues,
-        clock: Clock,
-    ) -> None:
-        self._config = config
-        self._messages = messages
-        self._pull = pull
-        self._alerts = alerts
-        self._registration = registration
-        self._quiet = quiet
-        self._clock = clock
+    config: QueuesAndTotals
+    messages: Unsettled  # For the size of push queues.
+    pull: PullSizes  # For the size of pull queues.
+    alerts: Alerts  # Those of pull queues.
+    registration: Registration  # Checks subscribers.
+    quiet: QuietQueues  # Lets changes wait for copies.
+    clock: Clock
 
     def get(self, project_id: str, name: str) -> Queue:
         """The queue as it is now."""
-        queue = self._config.queue(project_id, name, fresh=True)
+        queue = self.config.queue(project_id, name, fresh=True)
         if queue is None:
             raise QueueNotFound
         return queue
@@ -110,9 +91,9 @@ class Queues:
         size = (
             self._waiting(queue)
             if queue.is_push
-            else self._pull.size(queue.project, queue.pull_uid, self._clock.now(), exact=True)
+            else self.pull.size(queue.project, queue.pull_uid, self.clock.now(), exact=True)
         )
-        return QueueInfo(queue=queue, size=size, total_messages=self._config.total(queue.project, queue.uid))
+        return QueueInfo(queue=queue, size=size, total_messages=self.config.total(queue.project, queue.uid))
 
     def _waiting(self, queue: Queue) -> int:
         """Number of waiting deliveries.
@@ -120,10 +101,10 @@ class Queues:
         Deliveries voided by a clear stay in the index until they are next looked at; they are not counted.
         """
         if not queue.cleared_at:
-            return self._messages.unsettled_count(queue.project, queue.uid)
+            return self.messages.unsettled_count(queue.project, queue.uid)
         count, cursor = 0, None
         for _ in range(COUNT_PAGES):
-            page, cursor = self._messages.unsettled(queue.project, queue.uid, limit=COUNT_PAGE, after=cursor)
+            page, cursor = self.messages.unsettled(queue.project, queue.uid, limit=COUNT_PAGE, after=cursor)
             waiting = [each for each in page if each.state is not DeliveryState.EXHAUSTED]
             count += sum(each.accepted_at > queue.cleared_at for each in waiting)
             # Exhausted deliveries come after all waiting ones.
@@ -140,12 +121,12 @@ class Queues:
         """
 
         def once() -> Queue:
-            stored = self._config.queue(project_id, name, fresh=True)
+            stored = self.config.queue(project_id, name, fresh=True)
             return self._created(project_id, name, settings) if stored is None else self._changed(stored, settings)
 
         queue = until_saved(once, doing=CHANGING)
         self._make_dead_letter_queue(queue)
-        self._alerts.begin(queue)
+        self.alerts.begin(queue)
         return queue
 
     def change(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
@@ -157,21 +138,21 @@ class Queues:
         """
         queue = self._retried(project_id, name, lambda stored: self._changed(stored, settings))
         self._make_dead_letter_queue(queue)
-        self._alerts.begin(queue)
+        self.alerts.begin(queue)
         return queue
 
     def delete(self, project_id: str, name: str) -> None:
         """Delete a queue with its contents: a queue created again under its name sees none of them."""
 
         def once() -> bool:
-            return self._config.delete_queue(self._quiet.quiet(self.get(project_id, name)))
+            return self.config.delete_queue(self.quiet.quiet(self.get(project_id, name)))
 
         if not until_saved(once, doing="deleting a queue under contention"):
             raise QueueNotFound
 
     def names(self, project_id: str, page: Page) -> list[str]:
         """Names of queues in byte order."""
-        return self._config.queues(project_id, prefix=page.prefix, after=page.after, limit=page.limit)
+        return self.config.queues(project_id, prefix=page.prefix, after=page.after, limit=page.limit)
 
     def clear(self, project_id: str, name: str) -> None:
         """Remove all messages from a queue.
@@ -180,26 +161,26 @@ class Queues:
         """
 
         def cleared(stored: Queue) -> Queue:
-            return self._config.update_queue(self._cleared(self._quiet.quiet(stored)))
+            return self.config.update_queue(self._cleared(self.quiet.quiet(stored)))
 
-        self._alerts.begin(self._retried(project_id, name, cleared))
+        self.alerts.begin(self._retried(project_id, name, cleared))
 
     def _cleared(self, queue: Queue) -> Queue:
         if queue.is_push:
-            now = max(self._clock.now(), queue.cleared_at + 1)
+            now = max(self.clock.now(), queue.cleared_at + 1)
             return replace(queue, cleared_at=now, pull_uid=new_uid() if queue.converted_at else queue.pull_uid)
         return replace(queue, pull_uid=new_uid())
 
     def _created(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
-        admit = self._registration.of(project_id, name)
-        queue = new_queue(project_id, name, settings, admit=admit, now=self._clock.now())
-        self._config.create_queue(queue)
+        admit = self.registration.of(project_id, name)
+        queue = new_queue(project_id, name, settings, admit=admit, now=self.clock.now())
+        self.config.create_queue(queue)
         return queue
 
     def _changed(self, stored: Queue, settings: QueueSettings) -> Queue:
-        admit = self._registration.of(stored.project, stored.name)
-        changed = changed_queue(stored, settings, admit=admit, now=self._clock.now())
-        return stored if changed == stored else self._quiet.save(stored, changed)
+        admit = self.registration.of(stored.project, stored.name)
+        changed = changed_queue(stored, settings, admit=admit, now=self.clock.now())
+        return stored if changed == stored else self.quiet.save(stored, changed)
 
     def _retried(self, project_id: str, name: str, change: Callable[[Queue], Queue]) -> Queue:
         return until_saved(lambda: change(self.get(project_id, name)), doing=CHANGING)
@@ -209,9 +190,9 @@ class Queues:
         if queue.dead_letter is None:
             return
         name = queue.dead_letter.queue_name
-        if self._config.queue(queue.project, name, fresh=True) is not None:
+        if self.config.queue(queue.project, name, fresh=True) is not None:
             return
         try:
-            self._config.create_queue(pull_queue(queue.project, name, self._clock.now()))
+            self.config.create_queue(pull_queue(queue.project, name, self.clock.now()))
         except Conflict:
             return

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Forbidden
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.ports import Deliveries, StoredMessages, Unsettled
@@ -45,19 +46,12 @@ class _Messages(StoredMessages, Deliveries, Unsettled, Protocol):
     """Messages with their deliveries, and the deliveries that were given up."""
 
 
-class Replay:
-    """Retries what a subscriber missed.
+class Replay(Component):
+    """Retries what a subscriber missed."""
 
-    Args:
-        messages: Messages and deliveries.
-        resend: Provides manual tries; the ingest function, which serves producers only, has none.
-        clock: Shows which messages have expired.
-    """
-
-    def __init__(self, *, messages: _Messages, resend: Callable[[], Resend], clock: Clock) -> None:
-        self._messages = messages
-        self._resend = resend
-        self._clock = clock
+    messages: _Messages
+    resend: Callable[[], Resend]  # Provides manual tries; the ingest function, which serves producers only, has none.
+    clock: Clock  # Shows which messages have expired.
 
     def run(self, queue: Queue, subscriber: Subscriber, request: ReplayRequest) -> Replayed:
         """Retry one page, or the named messages.
@@ -71,10 +65,10 @@ class Replay:
             keys = [
                 DeliveryKey(queue.project, queue.uid, each, subscriber.subscriber_id) for each in request.message_ids
             ]
-            found, cursor = self._messages.deliveries(keys), None
+            found, cursor = self.messages.deliveries(keys), None
             given_up = [each for each in found.values() if each.state is DeliveryState.EXHAUSTED]
         else:
-            given_up, cursor = self._messages.given_up(
+            given_up, cursor = self.messages.given_up(
                 queue.project, queue.uid, limit=request.count, after=request.after
             )
         missed = [each for each in given_up if self._can_have(queue, subscriber, each) and _is_within(each, request)]
@@ -89,15 +83,15 @@ class Replay:
             delivery.state is DeliveryState.EXHAUSTED
             and delivery.subscriber_id == subscriber.subscriber_id
             and delivery.accepted_at > queue.cleared_at
-            and self._clock.now() < delivery.expires_at
+            and self.clock.now() < delivery.expires_at
         )
 
     def _tried(self, delivery: Delivery) -> bool:
-        message = self._messages.message(delivery.key.message)
+        message = self.messages.message(delivery.key.message)
         if message is None:
             return False
         try:
-            self._resend().ask(message, delivery.subscriber_id)
+            self.resend().ask(message, delivery.subscriber_id)
         except Forbidden:
             return False
         return True

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import MessageNotFound
+from pushhub.engine.component import Component
 from pushhub.engine.model.search import Found, IndexEntry, field_values, index_entries
 from pushhub.ironmq.model.found import FoundMessage
 
@@ -59,34 +60,15 @@ class Fields:
             self._index().remove(entries)
 
 
-class Search:
-    """Finds messages.
+class Search(Component):
+    """Finds messages."""
 
-    Args:
-        index: The index; made on first use.
-        config: Queues.
-        messages: Messages of push queues.
-        push_messages: Shows messages of push queues.
-        pull: Shows messages of pull queues.
-        finders: Find messages of internal queues, by the queue's name.
-    """
-
-    def __init__(
-        self,
-        *,
-        index: Callable[[], SearchIndex],
-        config: QueueSource,
-        messages: StoredMessages,
-        push_messages: PushMessages,
-        pull: PullQueues,
-        finders: Callable[[str], Sequence[Finder]],
-    ) -> None:
-        self._finders = finders
-        self._index = index
-        self._config = config
-        self._messages = messages
-        self._push_messages = push_messages
-        self._pull = pull
+    index: Callable[[], SearchIndex]  # The index; made on first use.
+    config: QueueSource
+    messages: StoredMessages
+    push_messages: PushMessages
+    pull: PullQueues
+    finders: Callable[[str], Sequence[Finder]]  # Find messages of internal queues, by the queue's name.
 
     def run(self, project_id: str, value: str, after: str | None) -> tuple[list[FoundMessage | Found], str | None]:
         """The messages with a value in a named field, newest first, and where the next page begins.
@@ -94,16 +76,16 @@ class Search:
         Those that were deleted, cleared or have expired are left out. Their entries stay until they expire: an entry is
         written before its message, so one without a message may be new.
         """
-        entries, following = self._index().find(project_id, value, PER_PAGE, after)
+        entries, following = self.index().find(project_id, value, PER_PAGE, after)
         names = {each.queue for each in entries if "/" not in each.queue}
-        queues = {each: self._config.queue(project_id, each, fresh=True) for each in names}
+        queues = {each: self.config.queue(project_id, each, fresh=True) for each in names}
         found = (
             self._found(queues[each.queue], each) if each.queue in queues else self._elsewhere(each) for each in entries
         )
         return [each for each in found if each is not None], following
 
     def _elsewhere(self, entry: IndexEntry) -> Found | None:
-        for finder in self._finders(entry.queue):
+        for finder in self.finders(entry.queue):
             return finder.found(entry)
         return None
 
@@ -112,7 +94,7 @@ class Search:
         if not queue.search_fields:
             return {}
         keys = {each.key.message for each in deliveries}
-        stored = self._messages.messages([*keys])
+        stored = self.messages.messages([*keys])
         return {
             key.message_id: field_values(queue.search_fields, message.body or b"", message.headers)
             for key, message in stored.items()
@@ -124,9 +106,9 @@ class Search:
         deliveries: Mapping[str, Delivery] = {}
         try:
             if queue.is_push:
-                deliveries = self._push_messages.get(queue, entry.message_id).deliveries
+                deliveries = self.push_messages.get(queue, entry.message_id).deliveries
             else:
-                self._pull.get(queue, entry.message_id)
+                self.pull.get(queue, entry.message_id)
         except MessageNotFound:
             return None
         return FoundMessage(queue=queue, message_id=entry.message_id, field=entry.field, deliveries=deliveries)

@@ -14,6 +14,7 @@ from pushhub.base.ports import PushRequest
 from pushhub.base.times import epoch_ms
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.accept import accept_once
+from pushhub.engine.component import Component
 from pushhub.engine.model.activity import HOUR_MS, SubscriberActivity
 from pushhub.engine.model.answer_rules import Asked, Stops, retry_after_ms
 from pushhub.engine.model.backoff import Schedule
@@ -58,28 +59,14 @@ _REMEMBERED = 1_000
 HEADERS = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
 
 
-class PostSpans:
-    """Implements :class:`pushhub.engine.protocol.RecordListener`: posts the spans of attempts that were recorded.
+class PostSpans(Component):
+    """Implements :class:`pushhub.engine.protocol.RecordListener`: posts the spans of attempts that were recorded."""
 
-    Args:
-        messages: Where they are stored.
-        shown: What a message belongs to, the id of that, and the message's own, as clients know them, by queue and id.
-        clock: Time.
-        telemetry: Counts spans that could not be posted.
-    """
-
-    def __init__(
-        self,
-        *,
-        messages: MessageSink,
-        shown: Callable[[str, str], tuple[str, str | None, str]],
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._messages = messages
-        self._shown = shown
-        self._clock = clock
-        self._telemetry = telemetry
+    messages: MessageSink
+    # What a message belongs to, the id of that, and the message's own, as clients know them, by queue and id.
+    shown: Callable[[str, str], tuple[str, str | None, str]]
+    clock: Clock
+    telemetry: Telemetry  # Counts spans that could not be posted.
 
     def recorded(self, records: Sequence[DeliveryRecord], batch: str) -> None:
         """See the port. A repeated call posts nothing twice."""
@@ -92,13 +79,13 @@ class PostSpans:
                 self._post(project, own, batch)
             except Exception as error:  # noqa: BLE001 (whatever is wrong with spans, records go on)
                 reason = str(error) if isinstance(error, HubError) else repr(error)
-                self._telemetry.count("SpansDropped", SPANS_OF_ATTEMPT * len(own))
-                self._telemetry.count("SpansNotPosted", SPANS_OF_ATTEMPT * len(own))
-                self._telemetry.event("spans_not_posted", project=project, attempts=len(own), error=reason)
+                self.telemetry.count("SpansDropped", SPANS_OF_ATTEMPT * len(own))
+                self.telemetry.count("SpansNotPosted", SPANS_OF_ATTEMPT * len(own))
+                self.telemetry.event("spans_not_posted", project=project, attempts=len(own), error=reason)
 
     def _post(self, project: str, attempts: Sequence[DeliveryRecord], batch: str) -> None:
-        now, at = self._clock.now(), epoch_ms(attempts[-1].at)
-        for part, (spans, body) in enumerate(requests_of(attempts, self._shown)):
+        now, at = self.clock.now(), epoch_ms(attempts[-1].at)
+        for part, (spans, body) in enumerate(requests_of(attempts, self.shown)):
             cause = f"spans/{project}/{batch}/{part}"
 
             def make(message_id: str, body: bytes = body, spans: int = spans, cause: str = cause) -> Message:
@@ -117,7 +104,7 @@ class PostSpans:
                     cause=cause,
                 )
 
-            accept_once(self._messages, make, cause=cause, at=at)
+            accept_once(self.messages, make, cause=cause, at=at)
 
 
 class SpanQueues:
@@ -146,21 +133,14 @@ class SpanQueues:
         return internal_queue(project_id, SPANS_QUEUE, SPANS_UID, push)
 
 
-class CollectorTarget:
-    """Sends spans to a collector, by the rules of OTLP over HTTP.
-
-    Args:
-        sender: Makes the request.
-        projects: For the project's allowed targets.
-        counts: Counts what a collector does not take.
-    """
+class CollectorTarget(Component):
+    """Sends spans to a collector, by the rules of OTLP over HTTP."""
 
     dialect = "raw"
 
-    def __init__(self, *, sender: Sender, projects: ProjectStore, counts: SpanCounts) -> None:
-        self._sender = sender
-        self._projects = projects
-        self._counts = counts
+    sender: Sender
+    projects: ProjectStore  # For the project's allowed targets.
+    counts: SpanCounts  # Counts what a collector does not take.
 
     def check(self, url: str) -> None:
         """Owners do not register it."""
@@ -177,13 +157,13 @@ class CollectorTarget:
             headers={"User-Agent": "Pushhub", **order.subscriber.headers, **HEADERS},
             timeout_s=order.subscriber.timeout_s,
             answer_limit=4096,
-            allowed_targets=allowed_targets(self._projects, order.queue.project, Reach.PROJECT),
+            allowed_targets=allowed_targets(self.projects, order.queue.project, Reach.PROJECT),
         )
-        answer = self._sender.send(request)
+        answer = self.sender.send(request)
         if answer.error_class:
             return Outcome(answer=answer, verdict=Verdict.FAILED, asked=Asked())
         if 200 <= answer.status_code < 300:
-            self._counts.rejected(order.message, answer)
+            self.counts.rejected(order.message, answer)
             return Outcome(answer=answer, verdict=Verdict.DELIVERED, asked=Asked())
         if answer.status_code in TEMPORARY:
             wait_ms = retry_after_ms(answer.headers.get("retry-after", ""), answer.finished_at) or 0
@@ -192,21 +172,17 @@ class CollectorTarget:
         return Outcome(answer=answer, verdict=Verdict.FAILED, asked=asked)
 
 
-class SpanCounts:
+class SpanCounts(Component):
     """Implements :class:`pushhub.engine.ports.Watcher`: counts what was exported and what was dropped, for the operator
     as metrics and for the project by hour. Statistics: what is counted may be counted again after a crash.
-
-    Args:
-        activity: Where it is counted by hour.
-        clock: Time.
-        telemetry: Metrics.
     """
 
-    def __init__(self, *, activity: ActivityStore, clock: Clock, telemetry: Telemetry) -> None:
-        self._activity = activity
-        self._clock = clock
-        self._telemetry = telemetry
-        self._seen: ExpiringCache[bool] = ExpiringCache(clock, ttl_ms=KEPT_MS, capacity=_REMEMBERED)
+    activity: ActivityStore  # Where it is counted by hour.
+    clock: Clock
+    telemetry: Telemetry
+
+    def __post_init__(self) -> None:
+        self._seen: ExpiringCache[bool] = ExpiringCache(self.clock, ttl_ms=KEPT_MS, capacity=_REMEMBERED)
 
     def seen(self, message: Message, delivery: Delivery) -> None:
         """See the port."""
@@ -216,7 +192,7 @@ class SpanCounts:
         self._seen.put(delivery.key, True)
         spans = _spans(message)
         if delivery.state is DeliveryState.DELIVERED:
-            self._telemetry.count("SpansExported", spans)
+            self.telemetry.count("SpansExported", spans)
             self._count(message.project, SubscriberActivity(delivered=spans))
             return
         self._dropped(message.project, spans, reason=delivery.reason or delivery.state.value)
@@ -229,16 +205,16 @@ class SpanCounts:
             self._dropped(message.project, spans, reason=reason or "rejected", counted=spans)
 
     def _dropped(self, project: str, spans: int, *, reason: str, counted: int = 0) -> None:
-        self._telemetry.count("SpansDropped", spans)
-        self._telemetry.event("spans_dropped", project=project, spans=spans, reason=reason)
+        self.telemetry.count("SpansDropped", spans)
+        self.telemetry.event("spans_dropped", project=project, spans=spans, reason=reason)
         self._count(project, SubscriberActivity(given_up=spans, delivered=-counted))
 
     def _count(self, project: str, activity: SubscriberActivity) -> None:
-        now = self._clock.now()
+        now = self.clock.now()
         try:
-            self._activity.add_subscriber_activity(project, SPANS_UID, now - now % HOUR_MS, activity)
+            self.activity.add_subscriber_activity(project, SPANS_UID, now - now % HOUR_MS, activity)
         except Unavailable as error:
-            self._telemetry.event("spans_not_counted", project=project, error=str(error))
+            self.telemetry.event("spans_not_counted", project=project, error=str(error))
 
 
 def _spans(message: Message) -> int:

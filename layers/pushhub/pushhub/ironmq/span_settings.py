@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.credentials import MASK, masked_headers, place_of
 from pushhub.base.errors import Invalid
+from pushhub.engine.component import Component
 from pushhub.engine.credentials import still_hidden
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
@@ -23,39 +24,22 @@ if TYPE_CHECKING:
     from pushhub.engine.stranger_calls import StrangerCalls
 
 
-class SpanSettings:
-    """An owner's export of spans.
+class SpanSettings(Component):
+    """An owner's export of spans."""
 
-    Args:
-        config: Where it is kept, and the project's allowed targets.
-        messages: Finds requests that failed.
-        calls: Checks where URLs lead.
-        credentials: Seals the values of headers.
-        activity: Counts what was exported; made on first use.
-    """
-
-    def __init__(
-        self,
-        *,
-        config: ConfigStore,
-        messages: Unsettled,
-        calls: StrangerCalls,
-        credentials: Credentials,
-        activity: Callable[[], ProjectActivity],
-    ) -> None:
-        self._config = config
-        self._messages = messages
-        self._calls = calls
-        self._credentials = credentials
-        self._activity = activity
+    config: ConfigStore  # Where it is kept, and the project's allowed targets.
+    messages: Unsettled  # Finds requests that failed.
+    calls: StrangerCalls  # Checks where URLs lead.
+    credentials: Credentials  # Seals the values of headers.
+    activity: Callable[[], ProjectActivity]  # Counts what was exported; made on first use.
 
     def show(self, project_id: str) -> ShownExport | None:
         """What is set, or None."""
-        export = self._config.span_export(project_id, fresh=True)
+        export = self.config.span_export(project_id, fresh=True)
         if export is None:
             return None
-        hours = [each for _, each in self._activity().at_subscriber(project_id, SPANS_UID, HOURS).hours]
-        found, _ = self._messages.unsettled(project_id, SPANS_UID, limit=1)
+        hours = [each for _, each in self.activity().at_subscriber(project_id, SPANS_UID, HOURS).hours]
+        found, _ = self.messages.unsettled(project_id, SPANS_UID, limit=1)
         return ShownExport(
             export=export,
             exported=max(0, sum(each.delivered for each in hours)),
@@ -72,19 +56,19 @@ class SpanSettings:
         Raises:
             Invalid: The URL cannot be used, or a value is not stored, or was meant for another place.
         """
-        project, before = wanted.project, self._config.span_export(wanted.project, fresh=True)
-        hidden = self._credentials.open(project, before.credentials).get(SPANS_UID, {}) if before else {}
+        project, before = wanted.project, self.config.span_export(wanted.project, fresh=True)
+        hidden = self.credentials.open(project, before.credentials).get(SPANS_UID, {}) if before else {}
         same_place = before is not None and place_of(before.url) == place_of(wanted.url)
         for name, value in wanted.headers.items():
             if value == MASK and not (same_place and name in hidden):
                 raise Invalid(f"{MASK} in header {name} stands for a stored value, and there is none for this url")
-        allowed = allowed_targets(self._config, project, Reach.PROJECT)
-        refusal = self._calls.refusal(project, [wanted.url], allowed)
+        allowed = allowed_targets(self.config, project, Reach.PROJECT)
+        refusal = self.calls.refusal(project, [wanted.url], allowed)
         if refusal is not None:
             raise Invalid(f"url cannot be used: {refusal}")
-        sealed = self._credentials.seal(project, {SPANS_UID: still_hidden(wanted.url, wanted.headers, hidden)})
-        self._config.put_span_export(replace(wanted, headers=masked_headers(wanted.headers), credentials=sealed))
+        sealed = self.credentials.seal(project, {SPANS_UID: still_hidden(wanted.url, wanted.headers, hidden)})
+        self.config.put_span_export(replace(wanted, headers=masked_headers(wanted.headers), credentials=sealed))
 
     def remove(self, project_id: str) -> None:
         """Export no spans any more; those that wait are dropped. Safe to repeat."""
-        self._config.remove_span_export(project_id)
+        self.config.remove_span_export(project_id)

@@ -10,6 +10,7 @@ from pushhub.base.credentials import MASK, masked_url, place_of, user_of, with_u
 from pushhub.base.errors import Invalid, NotFound, QueueNotFound
 from pushhub.base.gates import KEEP_GATES, OPEN
 from pushhub.base.ids import new_uid
+from pushhub.engine.component import Component
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
 from pushhub.engine.model.reach import Reach
@@ -47,34 +48,15 @@ MOST_PAUSED = 30
 NO_SUBSCRIBERS = "Pull queues cannot have subscribers"
 
 
-class Registration:
-    """Checks new subscribers and assigns their ids.
+class Registration(Component):
+    """Checks new subscribers and assigns their ids."""
 
-    Args:
-        targets: All kinds of subscribers.
-        config: For the project's allowed targets.
-        calls: Checks where URLs lead.
-        signing: Manages their signing keys.
-        gates: Manages their gates; made when the first one is asked for.
-        credentials: Opens what the present ones hide.
-    """
-
-    def __init__(
-        self,
-        *,
-        targets: Targets,
-        config: ProjectStore,
-        calls: StrangerCalls,
-        signing: Signing,
-        gates: Callable[[], GateSettings],
-        credentials: Credentials,
-    ) -> None:
-        self._gates = gates
-        self._credentials = credentials
-        self._signing = signing
-        self._targets = targets
-        self._config = config
-        self._calls = calls
+    targets: Targets
+    config: ProjectStore  # For the project's allowed targets.
+    calls: StrangerCalls  # Checks where URLs lead.
+    signing: Signing
+    gates: Callable[[], GateSettings]  # Manages their gates; made when the first one is asked for.
+    credentials: Credentials  # Opens what the present ones hide.
 
     def of(self, project_id: str, queue_name: str, *, adding: bool = False) -> Admit:
         """The check for one queue, as a function of the new subscribers and the present ones.
@@ -115,7 +97,7 @@ class Registration:
         Raises:
             Unavailable: It could not be decrypted.
         """
-        return tuple(self._credentials.opened(project_id, push, each) for each in push.subscribers)
+        return tuple(self.credentials.opened(project_id, push, each) for each in push.subscribers)
 
     def _admitted(
         self,
@@ -129,16 +111,16 @@ class Registration:
 
         What it hides is not sealed again if it stays the same, so that a request that changes nothing writes nothing.
         """
-        keys = self._signing.changed(project_id, stored.sealed if stored else b"", asked.signing, others=asked.headers)
-        if keys and not self._targets.signs(asked.url):
+        keys = self.signing.changed(project_id, stored.sealed if stored else b"", asked.signing, others=asked.headers)
+        if keys and not self.targets.signs(asked.url):
             raise Invalid("Requests to subscribers of this kind cannot be signed; set signing to false")
         http = asked.url.lower().startswith(("http://", "https://"))
         # A queue would hand a signature on, in which nothing says what was hashed.
-        if keys and not http and self._signing.has_schemes(project_id, keys):
+        if keys and not http and self.signing.has_schemes(project_id, keys):
             raise Invalid("signing.signatures: subscribers of this kind are signed as Standard Webhooks specifies only")
         same = opened is not None and (opened.url, opened.headers) == (asked.url, asked.headers)
         # One that is there already with headers may be sent back as it was read.
-        if asked.headers and not same and not self._targets.carries_headers(asked.url):
+        if asked.headers and not same and not self.targets.carries_headers(asked.url):
             raise Invalid("Subscribers of this kind have no headers, as nothing would carry them")
         kept = stored if same and stored is not None else asked
         gates = self._gated(project_id, queue_name, asked, stored)
@@ -152,7 +134,7 @@ class Registration:
             sealed=keys,
             signing_ends=stored.signing_ends
             if stored is not None and stored.sealed == keys
-            else self._signing.ends(project_id, keys, protocol=PROTOCOL, place=(queue_name, asked.subscriber_id)),
+            else self.signing.ends(project_id, keys, protocol=PROTOCOL, place=(queue_name, asked.subscriber_id)),
             oauth=gates.oauth,
             certificate=gates.certificate,
             identity=gates.identity,
@@ -163,7 +145,7 @@ class Registration:
         has = stored is not None and (stored.oauth or stored.certificate)
         if asked.gates == KEEP_GATES and not has:
             return OPEN
-        return self._gates().changed(
+        return self.gates().changed(
             project_id,
             stored,
             asked.gates,
@@ -176,15 +158,15 @@ class Registration:
     def _check(self, project_id: str, queue_name: str, new: Sequence[Subscriber]) -> None:
         to_ask: dict[str, str] = {}
         for subscriber in new:
-            target = self._targets.registered(subscriber.url, Reach.PROJECT)
+            target = self.targets.registered(subscriber.url, Reach.PROJECT)
             reached = target.reaches(subscriber.url, project=project_id, queue=queue_name)
             if reached is not None:
                 # The guard's answer depends on scheme, host and port only.
                 to_ask.setdefault("/".join(reached.split("/", 3)[:3]), reached)
         if not to_ask:
             return
-        allowed = allowed_targets(self._config, project_id, Reach.PROJECT)
-        refusal = self._calls.refusal(project_id, list(to_ask.values()), allowed)
+        allowed = allowed_targets(self.config, project_id, Reach.PROJECT)
+        refusal = self.calls.refusal(project_id, list(to_ask.values()), allowed)
         if refusal is not None:
             raise Invalid(f"Subscriber url cannot be used: {refusal}")
 
@@ -267,27 +249,13 @@ def _same_url(new: Subscriber, stored: Subscriber) -> bool:
     return new.url == stored.url
 
 
-class Subscribers:
-    """Changes the subscribers of a push queue. Methods raise ``NotFound`` or ``QueueNotFound`` for what is not there.
+class Subscribers(Component):
+    """Changes the subscribers of a push queue; raises ``NotFound`` or ``QueueNotFound`` for what is not there."""
 
-    Args:
-        registration: Checks new subscribers.
-        quiet: Lets changes wait for copies.
-        backlog: Where deliveries to paused subscribers wait; made on first use.
-    """
-
-    def __init__(
-        self,
-        *,
-        config: QueueStore,
-        registration: Registration,
-        quiet: QuietQueues,
-        backlog: Callable[[], SubscriberBacklog],
-    ) -> None:
-        self._backlog = backlog
-        self._config = config
-        self._registration = registration
-        self._quiet = quiet
+    config: QueueStore
+    registration: Registration
+    quiet: QuietQueues  # Lets changes wait for copies.
+    backlog: Callable[[], SubscriberBacklog]  # Where deliveries to paused subscribers wait; made on first use.
 
     def add(self, project_id: str, queue_name: str, new: Sequence[AskedSubscriber]) -> Queue:
         """Add subscribers; one whose name exists already replaces that subscriber (among several with that name, the
@@ -296,13 +264,13 @@ class Subscribers:
         Raises:
             Invalid: A pull queue, or a subscriber is not acceptable.
         """
-        admit = self._registration.of(project_id, queue_name, adding=True)
+        admit = self.registration.of(project_id, queue_name, adding=True)
 
         def added(push: PushSettings) -> tuple[Subscriber, ...]:
             replaced = {each.subscriber_id: each for each in admit(new, push)}
             kept = tuple(replaced.pop(each.subscriber_id, each) for each in push.subscribers)
             subscribers = (*kept, *replaced.values())
-            check_subscribers_size(self._registration.opened(project_id, replace(push, subscribers=subscribers)))
+            check_subscribers_size(self.registration.opened(project_id, replace(push, subscribers=subscribers)))
             return subscribers
 
         return self._change(project_id, queue_name, added)
@@ -313,7 +281,7 @@ class Subscribers:
         Raises:
             Invalid: A pull queue, or a subscriber is not acceptable.
         """
-        admit = self._registration.of(project_id, queue_name)
+        admit = self.registration.of(project_id, queue_name)
         return self._change(project_id, queue_name, lambda push: admit(new, push))
 
     def pause(self, project_id: str, queue_name: str, name: str, *, paused: bool) -> Queue:
@@ -342,7 +310,7 @@ class Subscribers:
         if queue.push is None:
             raise Invalid(NO_SUBSCRIBERS)
         paused = [each for each in queue.push.subscribers if each.paused]
-        counts = [self._backlog().count_waiting(_key(queue, each), MOST_COUNTED) for each in paused[:MOST_PAUSED]]
+        counts = [self.backlog().count_waiting(_key(queue, each), MOST_COUNTED) for each in paused[:MOST_PAUSED]]
         counted = [(each, count, count < MOST_COUNTED) for each, count in zip(paused, counts, strict=False)]
         return counted + [(each, 0, False) for each in paused[MOST_PAUSED:]]
 
@@ -360,7 +328,7 @@ class Subscribers:
         """
 
         def rest(push: PushSettings) -> tuple[Subscriber, ...]:
-            present = self._registration.opened(project_id, push)
+            present = self.registration.opened(project_id, push)
             gone = {each.subscriber_id for name, url in removals for each in _meant(present, name, url)}
             return tuple(each for each in push.subscribers if each.subscriber_id not in gone)
 
@@ -375,7 +343,7 @@ class Subscribers:
         self, project_id: str, queue_name: str, change: Callable[[Queue, PushSettings], tuple[Subscriber, ...]]
     ) -> Queue:
         def once() -> Queue:
-            queue = self._config.queue(project_id, queue_name, fresh=True)
+            queue = self.config.queue(project_id, queue_name, fresh=True)
             if queue is None:
                 raise QueueNotFound
             if queue.push is None:
@@ -384,7 +352,7 @@ class Subscribers:
             if not subscribers:
                 raise Invalid(NO_SUBSCRIBER)
             changed = replace(queue, push=queue.push.with_subscribers(subscribers))
-            return self._quiet.save(queue, changed)
+            return self.quiet.save(queue, changed)
 
         return until_saved(once, doing="changing a queue under contention")
 

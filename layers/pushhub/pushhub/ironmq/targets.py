@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 from pushhub.base.errors import Invalid, ProjectSuspended, RequestRefused
 from pushhub.base.ports import Clock, PushRequest, Sender
 from pushhub.base.verdict import Answer, iron_verdict
+from pushhub.engine.component import Component
 from pushhub.engine.model.message import MAX_HOPS, NewMessage
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
@@ -32,23 +33,15 @@ DIALECT = "raw"
 """The body is sent unchanged; of the answer, only the status matters."""
 
 
-class HttpTarget:
-    """Pushes to ``http`` and ``https`` URLs as IronMQ v3 does.
-
-    Args:
-        sending: Makes the request.
-        projects: For the project's allowed targets.
-        base_url: Public base URL of this hub, for ``Iron-Subscriber-Message-Url``.
-        signing: Signs for subscribers that have keys.
-    """
+class HttpTarget(Component):
+    """Pushes to ``http`` and ``https`` URLs as IronMQ v3 does."""
 
     dialect = DIALECT
 
-    def __init__(self, *, sending: GateSending, projects: ProjectStore, base_url: str, signing: Signing) -> None:
-        self._signing = signing
-        self._sending = sending
-        self._projects = projects
-        self._base_url = base_url
+    sending: GateSending
+    projects: ProjectStore  # For the project's allowed targets.
+    base_url: str  # Public base URL of this hub, for ``Iron-Subscriber-Message-Url``.
+    signing: Signing
 
     def check(self, url: str) -> None:
         """Requires a host, and a valid port if there is one."""
@@ -66,16 +59,16 @@ class HttpTarget:
 
     def deliver(self, order: PushOrder) -> Outcome:
         """POST the body unchanged and interpret the status."""
-        signature = _signature(self._signing, order)
+        signature = _signature(self.signing, order)
         headers = push_headers(
-            base_url=self._base_url,
+            base_url=self.base_url,
             queue=order.queue,
             message=order.message,
             subscriber=order.subscriber,
             attempt=order.attempt,
             allowance=order.allowance,
             signature=signature.headers,
-            trace=trace_headers(self._projects, order, own=True),
+            trace=trace_headers(self.projects, order, own=True),
         )
         request = PushRequest(
             url=order.subscriber.url,
@@ -83,10 +76,10 @@ class HttpTarget:
             headers=headers,
             timeout_s=order.subscriber.timeout_s,
             answer_limit=4096,
-            allowed_targets=allowed_targets(self._projects, order.queue.project, Reach.PROJECT),
+            allowed_targets=allowed_targets(self.projects, order.queue.project, Reach.PROJECT),
         )
         subscriber = order.subscriber
-        sent = self._sending.send(order.queue.project, subscriber.subscriber_id, subscriber, request)
+        sent = self.sending.send(order.queue.project, subscriber.subscriber_id, subscriber, request)
         return replace(
             _outcome(order, sent.answer),
             reached=sent.reached,
@@ -218,21 +211,14 @@ class IronMqQueueTarget:
         return None
 
 
-class IronWorkerQueueTarget:
-    """Queues a task on a worker API: the webhook of IronWorker v2.
-
-    Args:
-        sender: Makes the request.
-        projects: For the project's allowed targets.
-        signing: Signs for subscribers that have keys.
-    """
+class IronWorkerQueueTarget(Component):
+    """Queues a task on a worker API: the webhook of IronWorker v2."""
 
     dialect = DIALECT
 
-    def __init__(self, *, sender: Sender, projects: ProjectStore, signing: Signing) -> None:
-        self._signing = signing
-        self._sender = sender
-        self._projects = projects
+    sender: Sender
+    projects: ProjectStore  # For the project's allowed targets.
+    signing: Signing
 
     def check(self, url: str) -> None:
         """Requires project, token, host and code name."""
@@ -253,14 +239,14 @@ class IronWorkerQueueTarget:
             headers={
                 "Content-Type": "text/plain; charset=utf-8",
                 "User-Agent": "IronMQ Pusherd",
-                **trace_headers(self._projects, order, own=True),
-                **_signature(self._signing, order).headers,
+                **trace_headers(self.projects, order, own=True),
+                **_signature(self.signing, order).headers,
             },
             timeout_s=order.subscriber.timeout_s,
             answer_limit=4096,
-            allowed_targets=allowed_targets(self._projects, order.queue.project, Reach.PROJECT),
+            allowed_targets=allowed_targets(self.projects, order.queue.project, Reach.PROJECT),
         )
-        return _outcome(order, self._sender.send(request))
+        return _outcome(order, self.sender.send(request))
 
 
 def _cause(order: PushOrder) -> str:

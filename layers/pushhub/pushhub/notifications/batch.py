@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.component import Component
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Telemetry
@@ -17,23 +18,13 @@ _AFTER_FAILURE_S = 2
 _AFTER_DEATH_S = 2
 
 
-class SenderBatch:
-    """Processes the backlogs of a batch of wake-ups.
+class SenderBatch(Component):
+    """Processes the backlogs of a batch of wake-ups."""
 
-    Args:
-        sender: Processes one backlog.
-        queue: Where the wake-ups came from.
-        executor: Processes backlogs in parallel.
-        telemetry: Reports failures.
-    """
-
-    def __init__(
-        self, *, sender: NotificationSender, queue: WakeQueue, executor: Executor, telemetry: Telemetry
-    ) -> None:
-        self._sender = sender
-        self._queue = queue
-        self._executor = executor
-        self._telemetry = telemetry
+    sender: NotificationSender
+    queue: WakeQueue  # Where the wake-ups came from.
+    executor: Executor  # Processes backlogs in parallel.
+    telemetry: Telemetry
 
     def run(self, wakes: Sequence[ReceivedWake], remaining_ms: Callable[[], int]) -> list[str]:
         """Process the batch; returns the SQS ids of wake-ups that must be redelivered.
@@ -45,29 +36,29 @@ class SenderBatch:
         # If this run dies, they are redelivered as soon as it must have ended, not after the queue's longer visibility
         # timeout.
         held_s = remaining_ms() // 1000 + _AFTER_DEATH_S
-        held = self._executor.submit(self._queue.defer, {each.receipt_handle: held_s for each in wakes})
+        held = self.executor.submit(self.queue.defer, {each.receipt_handle: held_s for each in wakes})
         groups: dict[str, list[ReceivedWake]] = {}
         for each in wakes:
             groups.setdefault(each.wake.subscriber_uid, []).append(each)
-        looks = {uid: self._executor.submit(self._look, group, remaining_ms) for uid, group in groups.items()}
+        looks = {uid: self.executor.submit(self._look, group, remaining_ms) for uid, group in groups.items()}
         held.result()
         keep: list[str] = []
         for uid, look in looks.items():
             seconds = look.result()
             if seconds is not None:
                 # All wake-ups of a group are redelivered together, which preserves their order.
-                self._queue.defer({each.receipt_handle: seconds for each in groups[uid]})
+                self.queue.defer({each.receipt_handle: seconds for each in groups[uid]})
                 keep += [each.sqs_id for each in groups[uid]]
         return keep
 
     def _look(self, group: Sequence[ReceivedWake], remaining_ms: Callable[[], int]) -> int | None:
         newest = max((each.wake for each in group), key=lambda wake: wake.version)
         try:
-            return self._sender.look(newest, remaining_ms)
+            return self.sender.look(newest, remaining_ms)
         except Unavailable as error:
-            self._telemetry.count("LooksFailed")
-            self._telemetry.event("look_failed", subscriber_uid=newest.subscriber_uid, operation=error.operation)
+            self.telemetry.count("LooksFailed")
+            self.telemetry.event("look_failed", subscriber_uid=newest.subscriber_uid, operation=error.operation)
         except Exception as error:  # noqa: BLE001 (one subscriber's trouble must not keep the others waiting)
-            self._telemetry.count("LooksFailed")
-            self._telemetry.event("look_failed", subscriber_uid=newest.subscriber_uid, error=repr(error))
+            self.telemetry.count("LooksFailed")
+            self.telemetry.event("look_failed", subscriber_uid=newest.subscriber_uid, error=repr(error))
         return _AFTER_FAILURE_S

@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unauthorized
+from pushhub.engine.component import Component
 from pushhub.engine.suspension import refuse_suspended
 from pushhub.notifications.wire.tokens import Claims, Tokens
 
@@ -18,18 +19,12 @@ LONGEST_MINUTES = 525_600
 """Longest lifetime of a token in minutes (a year), even if a longer one is requested."""
 
 
-class ConsumerTokens:
-    """Makes and checks tokens.
+class ConsumerTokens(Component):
+    """Makes and checks tokens."""
 
-    Args:
-        tokens: Signs and verifies them.
-        projects: Knows the projects and their tokens.
-    """
-
-    def __init__(self, *, tokens: Tokens, projects: Projects, clock: Clock) -> None:
-        self._tokens = tokens
-        self._projects = projects
-        self._clock = clock
+    tokens: Tokens  # Signs and verifies them.
+    projects: Projects  # Knows the projects and their tokens.
+    clock: Clock
 
     def make(self, request: TokenRequest, *, issued_by: str) -> str:
         """Issue a token. Neither topic nor subscriber has to exist: the first connection creates them.
@@ -38,7 +33,7 @@ class ConsumerTokens:
             request: The claims requested.
             issued_by: Hash of the project's token that was used to request it.
         """
-        now_s = self._clock.now() // 1000
+        now_s = self.clock.now() // 1000
         claims = Claims(
             topic=request.topic,
             subscriber=request.subscriber,
@@ -48,7 +43,7 @@ class ConsumerTokens:
             issued_by=issued_by,
             token_id=str(uuid.uuid4()),
         )
-        return self._tokens.sign(claims)
+        return self.tokens.sign(claims)
 
     def check(self, token: str) -> Claims:
         """The claims of a token.
@@ -58,9 +53,9 @@ class ConsumerTokens:
                 with, no longer exists.
             ProjectSuspended: Its project is suspended.
         """
-        claims = self._tokens.check(token, self._clock.now() / 1000)
+        claims = self.tokens.check(token, self.clock.now() / 1000)
         project = claims.topic.project
-        if self._projects.project(project) is None or self._projects.project_of(claims.issued_by) != project:
+        if self.projects.project(project) is None or self.projects.project_of(claims.issued_by) != project:
             raise Unauthorized("Invalid token")
-        refuse_suspended(self._projects, project)
+        refuse_suspended(self.projects, project)
         return claims

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import new_uid
+from pushhub.engine.component import Component
 from pushhub.notifications.connections import IDLE_MS, Connections, known_dead
 from pushhub.notifications.model.backlog import Backlog, Consumer, absorb, join, leave
 from pushhub.notifications.model.topic import Topic, position_at
@@ -34,39 +35,19 @@ _LOOK_AGAIN_S = 0.25
 _REMEMBERED = 20_000
 
 
-class Consumers:
-    """The life of a connection.
+class Consumers(Component):
+    """The life of a connection."""
 
-    Args:
-        tokens: Checks tokens.
-        ack_ids: Decodes acknowledgements.
-        topics: Tells where a new subscriber starts.
-        backlogs: The subscribers' backlogs.
-        connections: Their connections.
-        waker: Wakes the sender.
-        retention: Limits of topics that are created here.
-    """
+    tokens: ConsumerTokens
+    ack_ids: AckIds  # Decodes acknowledgements.
+    topics: TopicStore  # Tells where a new subscriber starts.
+    backlogs: BacklogStore
+    connections: Connections
+    waker: Waker
+    clock: Clock
+    retention: Retention  # Limits of topics that are created here.
 
-    def __init__(
-        self,
-        *,
-        tokens: ConsumerTokens,
-        ack_ids: AckIds,
-        topics: TopicStore,
-        backlogs: BacklogStore,
-        connections: Connections,
-        waker: Waker,
-        clock: Clock,
-        retention: Retention,
-    ) -> None:
-        self._tokens = tokens
-        self._ack_ids = ack_ids
-        self._topics = topics
-        self._backlogs = backlogs
-        self._connections = connections
-        self._waker = waker
-        self._clock = clock
-        self._retention = retention
+    def __post_init__(self) -> None:
         self._recent: OrderedDict[tuple[str, int], None] = OrderedDict()
 
     def may_connect(self, token: str) -> None:
@@ -76,11 +57,11 @@ class Consumers:
             Unauthorized: The token is bad or has expired.
             AlreadyConnected: A consumer is in the way.
         """
-        claims = self._tokens.check(token)
-        backlog = self._backlogs.backlog(claims.topic, claims.subscriber)
+        claims = self.tokens.check(token)
+        backlog = self.backlogs.backlog(claims.topic, claims.subscriber)
         if backlog is not None:
             live = backlog
-            for each in self._connections.gone(backlog.consumers):
+            for each in self.connections.gone(backlog.consumers):
                 live = leave(live, each.connection_id, frozenset())
             join(live, self._consumer("-", ""), shared=claims.shared, end=0)
 
@@ -97,7 +78,7 @@ class Consumers:
             AlreadyConnected: A consumer is in the way.
             Unavailable: The outcome is unknown; the client has to connect again.
         """
-        claims = self._tokens.check(token)
+        claims = self.tokens.check(token)
 
         def once() -> tuple[Connection, Backlog]:
             backlog = self._subscriber(claims)
@@ -105,7 +86,7 @@ class Consumers:
                 backlog = self._without_long_dead(claims, backlog)
             else:
                 backlog = self._without_dead(claims, backlog)
-            head = self._topics.admit(claims.topic, backlog.uid, ceiling=self._retention.size)
+            head = self.topics.admit(claims.topic, backlog.uid, ceiling=self.retention.size)
             joined = join(
                 backlog,
                 self._consumer(connection_id, name),
@@ -114,7 +95,7 @@ class Consumers:
             )
             connection = self._open(claims, joined.uid, connection_id)
             try:
-                self._backlogs.save(joined)
+                self.backlogs.save(joined)
             except Conflict:
                 self._clear_up(joined)
                 raise
@@ -124,28 +105,28 @@ class Consumers:
             connection, joined = until_saved(once, doing="joining a backlog")
         except Unavailable:
             with suppress(Unavailable):
-                self._connections.kept.close(connection_id)
+                self.connections.kept.close(connection_id)
             raise
-        self._waker.these([joined])
+        self.waker.these([joined])
         return connection
 
     def _clear_up(self, joined: Backlog) -> None:
         """Clean up after a lost race: nothing may be owed to a subscriber that was removed meanwhile."""
-        now = self._backlogs.backlog(joined.topic, joined.subscriber)
+        now = self.backlogs.backlog(joined.topic, joined.subscriber)
         if now is None or now.uid != joined.uid:
-            self._topics.dismiss(joined.topic, joined.uid)
+            self.topics.dismiss(joined.topic, joined.uid)
 
     def _without_dead(self, claims: Claims, backlog: Backlog) -> Backlog:
         """The backlog without consumers whose connection ended without our being notified.
 
         A consumer that has just joined may not have finished its handshake: it gets a grace period.
         """
-        while gone := self._connections.gone(backlog.consumers):
-            dead = [each for each in gone if known_dead(each, self._clock.now())]
+        while gone := self.connections.gone(backlog.consumers):
+            dead = [each for each in gone if known_dead(each, self.clock.now())]
             for each in dead:
-                self._connections.drop(claims.topic, claims.subscriber, each.connection_id)
+                self.connections.drop(claims.topic, claims.subscriber, each.connection_id)
             if len(dead) < len(gone):
-                self._clock.sleep(_LOOK_AGAIN_S)
+                self.clock.sleep(_LOOK_AGAIN_S)
             backlog = self._subscriber(claims)
         return backlog
 
@@ -153,18 +134,18 @@ class Consumers:
         """The backlog without sibling consumers that died unnoticed. They do not block each other, so only consumers
         that were idle for a while are checked.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         quiet = [each for each in backlog.consumers if now - each.active_at >= QUIET_MS]
-        for each in self._connections.gone(quiet):
-            self._connections.drop(claims.topic, claims.subscriber, each.connection_id)
+        for each in self.connections.gone(quiet):
+            self.connections.drop(claims.topic, claims.subscriber, each.connection_id)
             backlog = self._subscriber(claims)
         return backlog
 
     def disconnect(self, connection_id: str) -> None:
         """Handle the end of a connection. Idempotent."""
-        connection = self._connections.kept.connections([connection_id]).get(connection_id)
+        connection = self.connections.kept.connections([connection_id]).get(connection_id)
         if connection is not None:
-            self._connections.drop(connection.topic, connection.subscriber, connection_id)
+            self.connections.drop(connection.topic, connection.subscriber, connection_id)
 
     def receive(self, connection_id: str, text: str) -> None:
         """Handle a frame from a consumer: one or more acknowledgements, one per line, or a request to unsubscribe.
@@ -176,11 +157,11 @@ class Consumers:
                 reconnect.
         """
         if text.strip() == UNSUBSCRIBE:
-            connection = self._connections.kept.connections([connection_id]).get(connection_id)
+            connection = self.connections.kept.connections([connection_id]).get(connection_id)
             if connection is not None:
                 self.remove(connection.topic, connection.subscriber, uid=connection.subscriber_uid)
             return
-        read = [self._ack_ids.read(line.strip(), connection_id) for line in text.split("\n")]
+        read = [self.ack_ids.read(line.strip(), connection_id) for line in text.split("\n")]
         fresh = {ack for ack in read if ack is not None and (connection_id, ack.position) not in self._recent}
         for shared in (False, True):
             positions = {ack.position for ack in fresh if ack.shared is shared}
@@ -188,7 +169,7 @@ class Consumers:
                 self._acknowledge(connection_id, positions, shared=shared)
 
     def _acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> None:
-        connection = self._connections.kept.acknowledge(connection_id, positions, shared=shared)
+        connection = self.connections.kept.acknowledge(connection_id, positions, shared=shared)
         if connection is None:
             return
         for position in positions:
@@ -196,7 +177,7 @@ class Consumers:
         while len(self._recent) > _REMEMBERED:
             self._recent.popitem(last=False)
         if connection.stalled or len(connection.acknowledged) >= FORGET_FROM:
-            self._waker.subscriber(connection.topic, connection.subscriber)
+            self.waker.subscriber(connection.topic, connection.subscriber)
 
     def remove(self, topic: Topic, subscriber: str, *, uid: str = "") -> bool:
         """Remove a subscriber with its backlog, and close its connections. Returns whether the subscriber existed.
@@ -211,28 +192,28 @@ class Consumers:
         if backlog is None or uid not in ("", backlog.uid):
             return False
         # First stop owing it anything, then delete its backlog. In between it can reconnect and carry on.
-        self._topics.dismiss(topic, backlog.uid)
-        self._backlogs.delete(backlog)
+        self.topics.dismiss(topic, backlog.uid)
+        self.backlogs.delete(backlog)
         for consumer in backlog.consumers:
-            self._connections.kept.close(consumer.connection_id)
-            self._connections.sockets.close(consumer.connection_id)
+            self.connections.kept.close(consumer.connection_id)
+            self.connections.sockets.close(consumer.connection_id)
         return True
 
     def _absorbed(self, topic: Topic, subscriber: str) -> Backlog | None:
         """The stored backlog after absorbing what its consumers acknowledged."""
 
         def once() -> Backlog | None:
-            backlog = self._backlogs.backlog(topic, subscriber)
+            backlog = self.backlogs.backlog(topic, subscriber)
             if backlog is None:
                 return None
-            connections = self._connections.kept.connections([each.connection_id for each in backlog.consumers])
+            connections = self.connections.kept.connections([each.connection_id for each in backlog.consumers])
             noted = frozenset[int]().union(*(each.acknowledged for each in connections.values()))
             # A notification may be acknowledged before the sender has recorded that it was sent.
             early = backlog.acknowledged_early | {each for each in noted if each >= (backlog.next or 0)}
             absorbed = replace(absorb(backlog, noted), acknowledged_early=early, lapsed=(), version=backlog.version + 1)
             if replace(absorbed, lapsed=backlog.lapsed, version=backlog.version) == backlog:
                 return backlog
-            self._backlogs.save(absorbed)
+            self.backlogs.save(absorbed)
             return absorbed
 
         return until_saved(once, doing="absorbing acknowledgements")
@@ -244,30 +225,30 @@ class Consumers:
         """
 
         def once() -> Backlog:
-            found = self._backlogs.backlog(claims.topic, claims.subscriber)
+            found = self.backlogs.backlog(claims.topic, claims.subscriber)
             if found is not None:
                 return found
-            head = self._topics.head(claims.topic)
+            head = self.topics.head(claims.topic)
             new = Backlog(
                 topic=claims.topic,
                 subscriber=claims.subscriber,
                 uid=new_uid(),
                 made_after=head.sequence if head else 0,
-                created_at=self._clock.now(),
+                created_at=self.clock.now(),
                 version=1,
             )
-            self._backlogs.save(new)
+            self.backlogs.save(new)
             return new
 
         return until_saved(once, doing="making a subscriber")
 
     def _consumer(self, connection_id: str, name: str) -> Consumer:
-        now = self._clock.now()
+        now = self.clock.now()
         return Consumer(connection_id=connection_id, name=name or connection_id, joined_at=now, active_at=now)
 
     def _open(self, claims: Claims, uid: str, connection_id: str) -> Connection:
         # This comes before the backlog names it: a sender that finds a consumer without a connection takes it for dead.
-        now = self._clock.now()
+        now = self.clock.now()
         connection = Connection(
             connection_id=connection_id,
             topic=claims.topic,
@@ -278,5 +259,5 @@ class Consumers:
             token_id=claims.token_id,
             issued_by=claims.issued_by,
         )
-        self._connections.kept.open(connection, check_at=now + IDLE_MS)
+        self.connections.kept.open(connection, check_at=now + IDLE_MS)
         return connection

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.component import Component
 from pushhub.notifications.model.request import Part
 from pushhub.notifications.model.topic import Commit, Head, Line, Notification, Reservation, Topic, chunked, sequence_of
 from pushhub.notifications.ports import AlreadyAppended, BacklogStore, TopicFull, TopicStore
@@ -51,24 +52,14 @@ class Retention:
         return self.volatile_age_ms if topic.non_persistent else self.age_ms
 
 
-class TopicLog:
-    """Appends notifications to topics and wakes their subscribers.
+class TopicLog(Component):
+    """Appends notifications to topics and wakes their subscribers."""
 
-    Args:
-        topics: Heads and logs.
-        backlogs: Tell who is connected, and which notification is the oldest unacknowledged one.
-        waker: Wakes the sender.
-        retention: Limits of a backlog.
-    """
-
-    def __init__(
-        self, *, topics: TopicStore, backlogs: BacklogStore, waker: Waker, clock: Clock, retention: Retention
-    ) -> None:
-        self._topics = topics
-        self._backlogs = backlogs
-        self._waker = waker
-        self._clock = clock
-        self._retention = retention
+    topics: TopicStore  # Heads and logs.
+    backlogs: BacklogStore  # Tell who is connected, and which notification is the oldest unacknowledged one.
+    waker: Waker
+    clock: Clock
+    retention: Retention  # Limits of a backlog.
 
     def append(self, topic: Topic, lines: Sequence[Line], *, key: str = "", taken: int = 0) -> None:
         """Append notifications in order, all or none.
@@ -85,7 +76,7 @@ class TopicLog:
             BacklogFull: The subscribers have not acknowledged enough; nothing was appended.
             Unavailable: Nothing may be assumed.
         """
-        if topic.non_persistent and not any(each.consumers for each in self._backlogs.backlogs(topic)):
+        if topic.non_persistent and not any(each.consumers for each in self.backlogs.backlogs(topic)):
             return
         rest = [each for each in lines if each.number >= taken]
         # The earlier attempt may have failed before waking anyone.
@@ -94,7 +85,7 @@ class TopicLog:
             wake |= self._commit(topic, chunk, key=key, admitted=admitted)
             admitted = True
         if wake:
-            self._waker.topic(topic)
+            self.waker.topic(topic)
 
     def _commit(self, topic: Topic, lines: Sequence[Line], *, key: str, admitted: bool) -> bool:
         """Write one commit; False when it is owed to no subscriber."""
@@ -107,15 +98,15 @@ class TopicLog:
                 return False
             commit = self._filled(topic, place, notifications)
             # By now readers may have skipped the place without marking it, as they assume that its writer is gone.
-            if self._clock.now() - place.reserved_at > APPEND_WITHIN_MS:
+            if self.clock.now() - place.reserved_at > APPEND_WITHIN_MS:
                 raise Conflict("the place was reserved too long ago")
             try:
-                self._topics.append(commit, part)
+                self.topics.append(commit, part)
             except AlreadyAppended:
                 # A repetition of the request was faster. Readers should not have to wait for the place that stays
                 # unused.
                 with suppress(Conflict):
-                    self._topics.append(replace(commit, notifications=(), owed_to=()))
+                    self.topics.append(replace(commit, notifications=(), owed_to=()))
             return True
 
         return until_saved(once, doing="appending to a topic")
@@ -127,7 +118,7 @@ class TopicLog:
             sequence=place.sequence,
             notifications=notifications,
             accepted_at=place.reserved_at,
-            expires_at=place.reserved_at + self._retention.of(topic),
+            expires_at=place.reserved_at + self.retention.of(topic),
             previous_at=place.previous_at,
             size_before=place.size_before,
             owed_to=tuple(sorted(place.subscribers)),
@@ -140,17 +131,17 @@ class TopicLog:
         # gained.
         for _ in range(_ROUNDS):
             try:
-                return self._topics.reserve(topic, size, self._clock.now(), admitted=admitted)
+                return self.topics.reserve(topic, size, self.clock.now(), admitted=admitted)
             except TopicFull as full:
-                ceiling = self._oldest_needed(topic, full.head) + self._retention.size
+                ceiling = self._oldest_needed(topic, full.head) + self.retention.size
                 if ceiling <= full.head.ceiling:
-                    raise BacklogFull([topic], self._retention.size) from full
-                self._topics.raise_ceiling(topic, ceiling)
+                    raise BacklogFull([topic], self.retention.size) from full
+                self.topics.raise_ceiling(topic, ceiling)
         raise Unavailable("reserving a place in a topic")
 
     def _oldest_needed(self, topic: Topic, head: Head) -> int:
         """Bytes committed to the topic before the oldest notification that any subscriber still needs."""
-        needs = [self._needed_from(each, head) for each in self._backlogs.backlogs(topic)]
+        needs = [self._needed_from(each, head) for each in self.backlogs.backlogs(topic)]
         return min(needs, default=head.size)
 
     def _needed_from(self, backlog: Backlog, head: Head) -> int:
@@ -166,11 +157,11 @@ class TopicLog:
         Raises:
             Unavailable: It could not be read.
         """
-        oldest, now = backlog.oldest, self._clock.now()
+        oldest, now = backlog.oldest, self.clock.now()
         if oldest is None:
             return None
         first = sequence_of(oldest)
-        while commits := self._topics.commits(backlog.topic, first, _SCAN):
+        while commits := self.topics.commits(backlog.topic, first, _SCAN):
             for commit in commits:
                 if commit.expires_at > now and any(position >= oldest for position, _ in commit.positions):
                     return commit

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Invalid, TooLarge, Unavailable
 from pushhub.base.ids import new_reservation_id
 from pushhub.base.steps import MOST_STEPS, Steps
+from pushhub.engine.component import Component
 from pushhub.notifications.model.request import PublishRequest
 from pushhub.notifications.model.subscription import Subscription, copied, published_as
 from pushhub.notifications.model.topic import Line, Notification, Topic
@@ -50,33 +51,15 @@ def checked(topic: Topic, notification: Notification) -> Notification:
     return notification
 
 
-class NotificationPublish:
-    """Publishes notifications.
+class NotificationPublish(Component):
+    """Publishes notifications."""
 
-    Args:
-        subscriptions: The rules.
-        requests: Tracks requests that may be repeated.
-        log: Appends to the topics.
-        next_id: Makes ids, 19 decimal digits.
-        quotas: Bounds what projects publish.
-    """
-
-    def __init__(
-        self,
-        *,
-        subscriptions: SubscriptionStore,
-        requests: RequestStore,
-        log: TopicLog,
-        next_id: Callable[[], str],
-        quotas: Quotas,
-        clock: Clock,
-    ) -> None:
-        self._subscriptions = subscriptions
-        self._requests = requests
-        self._log = log
-        self._next_id = next_id
-        self._quotas = quotas
-        self._clock = clock
+    subscriptions: SubscriptionStore
+    requests: RequestStore  # Tracks requests that may be repeated.
+    log: TopicLog
+    next_id: Callable[[], str]  # Makes ids, 19 decimal digits.
+    quotas: Quotas  # Bounds what projects publish.
+    clock: Clock
 
     def publish(self, project_id: str, drafts: Sequence[Draft], *, key: str = "") -> list[str]:
         """Publish notifications in order. Returns an id for each: its id in the records of the (first) topic it went
@@ -98,17 +81,17 @@ class NotificationPublish:
             BacklogFull: Topics are full; the error names them, and the key with which a repetition reaches only them.
             Unavailable: Nothing may be assumed.
         """
-        self._quotas.take(project_id, len(drafts))
+        self.quotas.take(project_id, len(drafts))
         request = PublishRequest(
-            project=project_id, key=key, digest=_digest(drafts), ids=tuple(self._next_id() for _ in drafts)
+            project=project_id, key=key, digest=_digest(drafts), ids=tuple(self.next_id() for _ in drafts)
         )
         rules = {
-            source: self._subscriptions.concerning(project_id, source)
+            source: self.subscriptions.concerning(project_id, source)
             for source in dict.fromkeys(each.source for each in drafts)
         }
         plan = self._plan(drafts, rules, request.ids)
         if key:
-            noted = self._requests.note(request, self._clock.now())
+            noted = self.requests.note(request, self.clock.now())
             if noted.digest != request.digest:
                 raise Invalid("Idempotency-Key was used for another request")
             if noted.ids != request.ids:
@@ -122,7 +105,7 @@ class NotificationPublish:
         refused: BacklogFull | None = None
         for topic, lines in plan.items():
             try:
-                self._log.append(topic, lines, key=request.key, taken=request.taken.get(topic, 0))
+                self.log.append(topic, lines, key=request.key, taken=request.taken.get(topic, 0))
             except BacklogFull as error:
                 refused = error
                 full.append(topic)
@@ -144,7 +127,7 @@ class NotificationPublish:
             noted = PublishRequest(
                 project=request.project, key=key, digest=request.digest, ids=request.ids, taken=taken
             )
-            self._requests.note(noted, self._clock.now())
+            self.requests.note(noted, self.clock.now())
             return key
         return ""
 
@@ -165,7 +148,7 @@ class NotificationPublish:
                 )
                 line = Line(index * _LINES_PER_DRAFT + number, checked(topic, notification))
                 plan.setdefault(topic, []).append(line)
-                message_id = self._next_id()
+                message_id = self.next_id()
         return plan
 
 

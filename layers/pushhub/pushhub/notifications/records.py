@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.notifications.model.records import (
     BacklogChange,
     CommitChange,
@@ -24,17 +25,11 @@ if TYPE_CHECKING:
 _COMMITS_PER_READ = 100
 
 
-class NotificationRecords:
-    """Makes records of changes.
+class NotificationRecords(Component):
+    """Makes records of changes."""
 
-    Args:
-        topics: The logs.
-        backlogs: Tell what is still owed when a commit is removed by age.
-    """
-
-    def __init__(self, *, topics: TopicStore, backlogs: BacklogStore) -> None:
-        self._topics = topics
-        self._backlogs = backlogs
+    topics: TopicStore
+    backlogs: BacklogStore  # Tell what is still owed when a commit is removed by age.
 
     def of(self, change: BacklogChange | CommitChange) -> tuple[DeliveryRecord, ...]:
         """The records of one change, in order. Deterministic: a repetition gives the same ones.
@@ -45,20 +40,20 @@ class NotificationRecords:
         if isinstance(change, CommitChange):
             if not change.removed:
                 return tuple(records_of_commit(change.commit))
-            backlogs = self._backlogs.backlogs(change.commit.topic) if change.commit.owed_to else []
+            backlogs = self.backlogs.backlogs(change.commit.topic) if change.commit.owed_to else []
             return tuple(records_of_expiry(change.commit, backlogs, change.changed_at))
         sequences, passed = needed_of_change(change)
         if change.before is None or (not sequences and passed is None):
             return ()
         topic = change.before.topic
-        commits = self._topics.commits_at(topic, sorted(sequences))
+        commits = self.topics.commits_at(topic, sorted(sequences))
         return tuple(records_of_backlog(change, commits, self._range(topic, passed)))
 
     def _range(self, topic: Topic, passed: tuple[int, int] | None) -> Iterator[Commit]:
         if passed is None:
             return
         first, last = passed
-        while commits := self._topics.commits(topic, first, min(_COMMITS_PER_READ, last - first + 1)):
+        while commits := self.topics.commits(topic, first, min(_COMMITS_PER_READ, last - first + 1)):
             for commit in commits:
                 if commit.sequence > last:
                     return

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
+from pushhub.engine.component import Component
 from pushhub.notifications.connections import Connections, known_dead
 from pushhub.notifications.consumers import FORGET_FROM
 from pushhub.notifications.log import APPEND_WITHIN_MS
@@ -117,39 +118,17 @@ class _Pass:
         self.lapsed_up_to = position_at(commit.sequence + 1)
 
 
-class NotificationSender:
-    """Sends notifications.
+class NotificationSender(Component):
+    """Sends notifications."""
 
-    Args:
-        topics: The logs.
-        backlogs: The subscribers' backlogs.
-        connections: Their connections, with what was acknowledged.
-        waker: Asks for another look when time is up.
-        ack_ids: Makes ack ids.
-        telemetry: Wide events.
-        window: Unacknowledged notifications a connection may have.
-    """
-
-    def __init__(
-        self,
-        *,
-        topics: TopicStore,
-        backlogs: BacklogStore,
-        connections: Connections,
-        waker: Waker,
-        ack_ids: AckIds,
-        clock: Clock,
-        telemetry: Telemetry,
-        window: int = WINDOW,
-    ) -> None:
-        self._topics = topics
-        self._backlogs = backlogs
-        self._connections = connections
-        self._waker = waker
-        self._ack_ids = ack_ids
-        self._clock = clock
-        self._telemetry = telemetry
-        self._window = window
+    topics: TopicStore
+    backlogs: BacklogStore
+    connections: Connections  # Their connections, with what was acknowledged.
+    waker: Waker  # Asks for another look when time is up.
+    ack_ids: AckIds
+    clock: Clock
+    telemetry: Telemetry
+    window: int = WINDOW  # Unacknowledged notifications a connection may have.
 
     def look(self, wake: Wake, remaining_ms: Callable[[], int]) -> int | None:
         """Send everything that can be sent now.
@@ -164,7 +143,7 @@ class NotificationSender:
         Raises:
             Unavailable: One of our own calls failed; the wake-up must be redelivered.
         """
-        backlog = self._backlogs.backlog(wake.topic, wake.subscriber)
+        backlog = self.backlogs.backlog(wake.topic, wake.subscriber)
         while backlog is not None and backlog.uid == wake.subscriber_uid and backlog.consumers:
             done = self._pass(backlog, lambda: remaining_ms() > DEADLINE_MARGIN_MS)
             self._report(done)
@@ -175,21 +154,21 @@ class NotificationSender:
                 return None
             backlog = self._recorded(done)
             for connection_id in done.gone:
-                backlog = self._connections.drop(wake.topic, wake.subscriber, connection_id)
+                backlog = self.connections.drop(wake.topic, wake.subscriber, connection_id)
             if backlog is not None and remaining_ms() <= DEADLINE_MARGIN_MS:
-                self._waker.these([backlog])
+                self.waker.these([backlog])
                 return None
         return None
 
     def _pass(self, backlog: Backlog, may_go_on: Callable[[], bool]) -> _Pass:
         """Assign and send, once."""
-        connections = self._connections.kept.connections([each.connection_id for each in backlog.consumers])
+        connections = self.connections.kept.connections([each.connection_id for each in backlog.consumers])
         noted = _noted(connections)
         view = absorb(backlog, noted)
         this = _Pass(
             backlog=backlog,
             connections=connections,
-            assigner=Assigner(view, noted, self._window),
+            assigner=Assigner(view, noted, self.window),
             up_to=view.next or 0,
             absorbs=view is not backlog,
         )
@@ -218,11 +197,11 @@ class NotificationSender:
             else:
                 this.more = True
         sequences = sorted({sequence_of(entry.position) for _, entry in assigned})
-        commits = self._topics.commits_at(view.topic, sequences)
+        commits = self.topics.commits_at(view.topic, sequences)
         for target, entry in assigned:
             commit = commits.get(sequence_of(entry.position))
             notification = commit.notification(entry.position) if commit else None
-            if commit is None or notification is None or commit.expires_at <= self._clock.now():
+            if commit is None or notification is None or commit.expires_at <= self.clock.now():
                 this.done.add(entry.position)
                 this.lapse(entry.position, entry.position)
             else:
@@ -231,7 +210,7 @@ class NotificationSender:
 
     def _plan_new(self, this: _Pass) -> None:
         """Assign notifications from the log, from ``next`` on."""
-        now = self._clock.now()
+        now = self.clock.now()
         for commit in self._commits(this):
             if commit.expires_at <= now:
                 this.lapse_commit(commit)
@@ -267,7 +246,7 @@ class NotificationSender:
         # progress and they do not all end up in one record.
         while len(this.plan) < SENDS_PER_PASS and expected - first < COMMITS_PER_PASS:
             limit = max(1, min(_COMMITS_PER_READ, this.assigner.room))
-            commits = self._topics.commits(this.backlog.topic, expected, limit)
+            commits = self.topics.commits(this.backlog.topic, expected, limit)
             if not commits:
                 return
             for commit in commits:
@@ -281,7 +260,7 @@ class NotificationSender:
 
     def _may_pass(self, this: _Pass, expected: int, commit: Commit) -> bool:
         """Whether the empty places before a commit will stay empty for ever."""
-        since = self._clock.now() - commit.previous_at
+        since = self.clock.now() - commit.previous_at
         wait_ms = (VOID_AFTER_MS if commit.sequence - expected <= VOIDS else LOST_AFTER_MS) - since
         if wait_ms > 0:
             this.defer_s = -(-wait_ms // 1000)
@@ -290,7 +269,7 @@ class NotificationSender:
             return True
         try:
             for sequence in range(expected, commit.sequence):
-                self._topics.append(_void(commit, sequence))
+                self.topics.append(_void(commit, sequence))
         except Conflict:
             this.defer_s = _RETRY_S
             return False
@@ -306,9 +285,9 @@ class NotificationSender:
             if target in broken or target in this.gone or not may_go_on():
                 this.held.append(entry)
                 continue
-            ack_id = self._ack_ids.write(entry.position, target if this.backlog.shared else "")
+            ack_id = self.ack_ids.write(entry.position, target if this.backlog.shared else "")
             try:
-                arrived = self._connections.sockets.send(target, frame(ack_id, topic, notification))
+                arrived = self.connections.sockets.send(target, frame(ack_id, topic, notification))
             except Unavailable:
                 # The failure is recorded and retried later, so that what was sent before it is not sent again.
                 broken.add(target)
@@ -324,7 +303,7 @@ class NotificationSender:
 
     def _spare_newcomers(self, this: _Pass) -> None:
         """A consumer whose handshake is not finished is not gone: check again soon."""
-        now = self._clock.now()
+        now = self.clock.now()
         for connection_id in sorted(this.gone):
             consumer = this.backlog.consumer(connection_id)
             if consumer is not None and not this.sent.get(connection_id) and not known_dead(consumer, now):
@@ -343,7 +322,7 @@ class NotificationSender:
         for connection_id, connection in this.connections.items():
             stalled = connection_id in full
             if stalled != connection.stalled:
-                self._connections.kept.stall(connection_id, stalled=stalled)
+                self.connections.kept.stall(connection_id, stalled=stalled)
                 newly |= stalled
         return newly
 
@@ -362,16 +341,16 @@ class NotificationSender:
                 done=this.done,
                 lapsed=this.lapsed,
                 up_to=this.up_to,
-                now=self._clock.now(),
+                now=self.clock.now(),
             )
             try:
-                self._backlogs.save(recorded)
+                self.backlogs.save(recorded)
             except Conflict:
-                backlog = self._backlogs.backlog(backlog.topic, backlog.subscriber)
+                backlog = self.backlogs.backlog(backlog.topic, backlog.subscriber)
                 raise
             for connection_id in this.connections:
                 if positions := this.forgettable(connection_id):
-                    self._connections.kept.forget(connection_id, positions)
+                    self.connections.kept.forget(connection_id, positions)
             return recorded
 
         return until_saved(once, doing="recording what was sent")
@@ -382,7 +361,7 @@ class NotificationSender:
         if not count and not this.gone and not this.lapsed:
             return
         backlog = this.backlog
-        self._telemetry.event(
+        self.telemetry.event(
             "notifications_sent",
             project=backlog.topic.project,
             topic=backlog.topic.name,
@@ -394,7 +373,7 @@ class NotificationSender:
             lapsed=len(this.lapsed),
             waiting=this.more,
         )
-        self._telemetry.count("NotificationsSent", count)
+        self.telemetry.count("NotificationsSent", count)
 
 
 def _noted(connections: Mapping[str, Connection]) -> frozenset[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.notifications.wire.errors import SubscriberUnknown
 
 if TYPE_CHECKING:
@@ -22,30 +23,14 @@ _LEAVING_S = 3.0
 _LOOK_AGAIN_S = 0.25
 
 
-class NotificationSubscribers:
-    """Makes tokens and removes subscribers.
+class NotificationSubscribers(Component):
+    """Makes tokens and removes subscribers."""
 
-    Args:
-        tokens: Makes and checks tokens.
-        backlogs: The subscribers' backlogs.
-        connections: Their connections.
-        consumers: Removes subscribers.
-    """
-
-    def __init__(
-        self,
-        *,
-        tokens: ConsumerTokens,
-        backlogs: BacklogStore,
-        connections: Connections,
-        consumers: Consumers,
-        clock: Clock,
-    ) -> None:
-        self._tokens = tokens
-        self._backlogs = backlogs
-        self._connections = connections
-        self._consumers = consumers
-        self._clock = clock
+    tokens: ConsumerTokens
+    backlogs: BacklogStore
+    connections: Connections
+    consumers: Consumers
+    clock: Clock
 
     def token(self, request: TokenRequest, *, issued_by: str) -> str:
         """A token.
@@ -54,7 +39,7 @@ class NotificationSubscribers:
             request: The claims requested.
             issued_by: Hash of the project's token that was used to request it.
         """
-        return self._tokens.make(request, issued_by=issued_by)
+        return self.tokens.make(request, issued_by=issued_by)
 
     def verify(self, token: str) -> Claims:
         """The claims of a token.
@@ -62,7 +47,7 @@ class NotificationSubscribers:
         Raises:
             Unauthorized: The token is invalid or no longer valid.
         """
-        return self._tokens.check(token)
+        return self.tokens.check(token)
 
     def unsubscribe(self, token: str) -> None:
         """Remove the subscriber of a token, with its backlog; its connections are closed.
@@ -74,12 +59,12 @@ class NotificationSubscribers:
             SubscriberUnknown: It does not exist, or other consumers stay connected to it.
         """
         claims = self.verify(token)
-        backlog = self._backlogs.backlog(claims.topic, claims.subscriber)
+        backlog = self.backlogs.backlog(claims.topic, claims.subscriber)
         if backlog is not None and backlog.shared:
             self._mark_leaving(backlog, claims.token_id)
             if self._others_stay(backlog):
                 raise SubscriberUnknown("Subscriber has connected consumers")
-        if not self._consumers.remove(claims.topic, claims.subscriber):
+        if not self.consumers.remove(claims.topic, claims.subscriber):
             raise SubscriberUnknown
 
     def _mark_leaving(self, backlog: Backlog, token_id: str) -> None:
@@ -87,28 +72,28 @@ class NotificationSubscribers:
 
         If several consumers use the token, it is unknown which one asks.
         """
-        connections = self._connections.kept.connections([each.connection_id for each in backlog.consumers])
+        connections = self.connections.kept.connections([each.connection_id for each in backlog.consumers])
         own = [each.connection_id for each in connections.values() if each.token_id == token_id]
         if len(own) == 1:
-            self._connections.kept.leave(own[0])
+            self.connections.kept.leave(own[0])
 
     def _others_stay(self, backlog: Backlog) -> bool:
         """Whether other consumers stay, after giving those that are closing a moment to disconnect."""
-        deadline = self._clock.now() + round(_LEAVING_S * 1000)
+        deadline = self.clock.now() + round(_LEAVING_S * 1000)
         while staying := self._staying(backlog):
-            gone = [each for each in staying if self._connections.sockets.active_at(each) is None]
+            gone = [each for each in staying if self.connections.sockets.active_at(each) is None]
             for each in gone:
-                self._connections.drop(backlog.topic, backlog.subscriber, each)
+                self.connections.drop(backlog.topic, backlog.subscriber, each)
             if len(gone) == len(staying):
                 continue
-            if self._clock.now() >= deadline:
+            if self.clock.now() >= deadline:
                 return True
-            self._clock.sleep(_LOOK_AGAIN_S)
+            self.clock.sleep(_LOOK_AGAIN_S)
         return False
 
     def _staying(self, backlog: Backlog) -> list[str]:
         """Ids of the connections whose consumers have not asked to be unsubscribed."""
-        now = self._backlogs.backlog(backlog.topic, backlog.subscriber)
+        now = self.backlogs.backlog(backlog.topic, backlog.subscriber)
         ids = [each.connection_id for each in now.consumers] if now else []
-        connections = self._connections.kept.connections(ids)
+        connections = self.connections.kept.connections(ids)
         return [each for each in ids if each not in connections or not connections[each].leaving]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
+from pushhub.engine.component import Component
 from pushhub.notifications.wire.errors import DuplicateSubscription, SubscriptionNotFound
 
 if TYPE_CHECKING:
@@ -27,18 +28,12 @@ def _may_be_id(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= LONGEST_ID
 
 
-class NotificationSubscriptions:
-    """Manages the publishing rules of projects. Methods raise ``SubscriptionNotFound`` for what is not there.
+class NotificationSubscriptions(Component):
+    """Manages the publishing rules of projects. Methods raise ``SubscriptionNotFound`` for what is not there."""
 
-    Args:
-        subscriptions: Where they are kept.
-        next_id: Makes ids, 19 decimal digits.
-    """
-
-    def __init__(self, *, subscriptions: SubscriptionStore, next_id: Callable[[], str], clock: Clock) -> None:
-        self._subscriptions = subscriptions
-        self._next_id = next_id
-        self._clock = clock
+    subscriptions: SubscriptionStore
+    next_id: Callable[[], str]  # Makes ids, 19 decimal digits.
+    clock: Clock
 
     def create(self, wanted: Subscription) -> Subscription:
         """Store a subscription, with an id and time of its own.
@@ -46,9 +41,9 @@ class NotificationSubscriptions:
         Raises:
             DuplicateSubscription: There is one of that source, context and name.
         """
-        rule = replace(wanted, subscription_id=self._next_id(), created_at=self._clock.now())
+        rule = replace(wanted, subscription_id=self.next_id(), created_at=self.clock.now())
         try:
-            self._subscriptions.create(rule)
+            self.subscriptions.create(rule)
         except Conflict as error:
             raise DuplicateSubscription(
                 source=rule.source or rule.project, context=rule.context.value, name=rule.name
@@ -58,21 +53,21 @@ class NotificationSubscriptions:
     def get(self, project_id: str, subscription_id: str) -> Subscription:
         """One by its id."""
         # Others are none of ours, and a key has a longest length.
-        rule = self._subscriptions.subscription(project_id, subscription_id) if _may_be_id(subscription_id) else None
+        rule = self.subscriptions.subscription(project_id, subscription_id) if _may_be_id(subscription_id) else None
         if rule is None:
             raise SubscriptionNotFound
         return rule
 
     def select(self, project_id: str, selection: Selection) -> list[Subscription]:
         """The selected subscriptions, oldest first."""
-        return [each for each in self._subscriptions.subscriptions(project_id) if selection.takes(each)]
+        return [each for each in self.subscriptions.subscriptions(project_id) if selection.takes(each)]
 
     def delete(self, project_id: str, subscription_id: str) -> None:
         """Remove one."""
-        if not self._subscriptions.delete(self.get(project_id, subscription_id)):
+        if not self.subscriptions.delete(self.get(project_id, subscription_id)):
             raise SubscriptionNotFound
 
     def delete_selected(self, project_id: str, selection: Selection) -> None:
         """Remove those selected."""
         for rule in self.select(project_id, selection):
-            self._subscriptions.delete(rule)
+            self.subscriptions.delete(rule)

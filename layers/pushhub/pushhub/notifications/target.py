@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import RequestRefused
+from pushhub.engine.component import Component
 from pushhub.engine.target import without_http
 from pushhub.notifications.model.topic import Line, Notification, Topic
 from pushhub.notifications.publish import checked
@@ -18,21 +19,15 @@ if TYPE_CHECKING:
     from pushhub.notifications.log import TopicLog
 
 
-class TopicTarget:
+class TopicTarget(Component):
     """Appends messages of queues to topics.
 
     If an attempt is repeated, its message may be appended twice, just as webhooks may be called twice.
-
-    Args:
-        log: Creates the topic log on the first notification, as most hubs push elsewhere.
-        next_id: Makes ids, 19 decimal digits.
-        clock: Times of attempts.
     """
 
-    def __init__(self, *, log: Callable[[], TopicLog], next_id: Callable[[], str], clock: Clock) -> None:
-        self._log = log
-        self._next_id = next_id
-        self._clock = clock
+    log: Callable[[], TopicLog]  # Creates the topic log on the first notification, as most hubs push elsewhere.
+    next_id: Callable[[], str]  # Makes ids, 19 decimal digits.
+    clock: Clock  # Times of attempts.
 
     dialect = "raw"
 
@@ -46,23 +41,23 @@ class TopicTarget:
 
     def deliver(self, order: PushOrder) -> Outcome:
         """Append the message. A full backlog or a body too large for a frame is a failed attempt."""
-        started = self._clock.now()
+        started = self.clock.now()
         refusal = self._append(order)
-        return without_http(order, refusal, started_at=started, finished_at=self._clock.now())
+        return without_http(order, refusal, started_at=started, finished_at=self.clock.now())
 
     def _append(self, order: PushOrder) -> str | None:
         """Append one message; returns the reason if it is refused."""
         target = parse_topic_url(order.subscriber.url)
         topic = Topic(project=order.queue.project, name=target.topic, non_persistent=target.non_persistent)
         notification = Notification(
-            message_id=self._next_id(),
+            message_id=self.next_id(),
             api=target.api,
             source=target.source or source_in(order.body, order.queue.name),
             action=target.action,
             body=one_line_of_bytes(order.body),
         )
         try:
-            self._log().append(topic, [Line(0, checked(topic, notification))])
+            self.log().append(topic, [Line(0, checked(topic, notification))])
         except RequestRefused as error:
             return error.message
         return None

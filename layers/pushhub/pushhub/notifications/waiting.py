@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.notifications.model.backlog import Backlog, absorb
 from pushhub.notifications.model.topic import Commit, Head, Topic
 from pushhub.notifications.model.waiting import Waiting
@@ -15,25 +16,16 @@ if TYPE_CHECKING:
     from pushhub.notifications.ports import BacklogStore, Connection, ConnectionStore, TopicStore
 
 
-class NotificationsWaiting:
+class NotificationsWaiting(Component):
     """Tells what waits for subscribers.
 
     How many notifications wait is not told: that would mean to read all of them.
-
-    Args:
-        topics: Heads of topics.
-        backlogs: The subscribers' backlogs.
-        connections: What their consumers acknowledged.
-        log: Finds the oldest notification that is needed.
     """
 
-    def __init__(
-        self, *, topics: TopicStore, backlogs: BacklogStore, connections: ConnectionStore, log: TopicLog
-    ) -> None:
-        self._topics = topics
-        self._backlogs = backlogs
-        self._connections = connections
-        self._log = log
+    topics: TopicStore
+    backlogs: BacklogStore
+    connections: ConnectionStore  # What their consumers acknowledged.
+    log: TopicLog  # Finds the oldest notification that is needed.
 
     def of(self, project_id: str, name: str) -> list[Waiting]:
         """What waits for each subscriber of the topics of a name, persistent and not.
@@ -49,15 +41,15 @@ class NotificationsWaiting:
         return [each for topic in topics for each in self._of_topic(topic)]
 
     def _of_topic(self, topic: Topic) -> Sequence[Waiting]:
-        backlogs = self._backlogs.backlogs(topic)
-        head = self._topics.head(topic) if backlogs else None
+        backlogs = self.backlogs.backlogs(topic)
+        head = self.topics.head(topic) if backlogs else None
         if head is None:
             return []
         # What was acknowledged is in a backlog only when a good deal of it has gathered.
-        connections = self._connections.connections([each.connection_id for one in backlogs for each in one.consumers])
+        connections = self.connections.connections([each.connection_id for one in backlogs for each in one.consumers])
         seen = [absorb(each, _noted(each, connections)) for each in backlogs]
         # Most need the same.
-        commits = {each.oldest: self._log.oldest_needed(each) for each in {one.oldest: one for one in seen}.values()}
+        commits = {each.oldest: self.log.oldest_needed(each) for each in {one.oldest: one for one in seen}.values()}
         return [_waiting(each, commits[each.oldest], head) for each in seen]
 
 

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.notifications.ports import BacklogStore, Wake, WakeQueue
 
 if TYPE_CHECKING:
@@ -24,28 +25,23 @@ _REMEMBERED_MS = 240_000
 """Below the five minutes for which SQS drops duplicates, so this drops nothing that SQS would accept."""
 
 
-class Waker:
-    """Sends wake-ups, skipping those that this process has already sent.
+class Waker(Component):
+    """Sends wake-ups, skipping those that this process has already sent."""
 
-    Args:
-        backlogs: Read for their versions.
-        queue: Takes the wake-ups.
-        clock: Expires the memory of sent wake-ups.
-    """
+    backlogs: BacklogStore  # Read for their versions.
+    queue: WakeQueue  # Takes the wake-ups.
+    clock: Clock
 
-    def __init__(self, *, backlogs: BacklogStore, queue: WakeQueue, clock: Clock) -> None:
-        self._backlogs = backlogs
-        self._queue = queue
-        self._clock = clock
+    def __post_init__(self) -> None:
         self._sent: OrderedDict[tuple[str, int], int] = OrderedDict()
 
     def topic(self, topic: Topic) -> None:
         """Wake every subscriber of a topic that has a consumer. Call it after the change is written."""
-        self.these(self._backlogs.backlogs(topic))
+        self.these(self.backlogs.backlogs(topic))
 
     def subscriber(self, topic: Topic, subscriber: str) -> None:
         """Wake one subscriber. Call it after the change is written."""
-        backlog = self._backlogs.backlog(topic, subscriber)
+        backlog = self.backlogs.backlog(topic, subscriber)
         if backlog is not None:
             self.these([backlog])
 
@@ -55,12 +51,12 @@ class Waker:
         Raises:
             Unavailable: Some may not have been woken.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         wakes = [Wake.of(each) for each in backlogs if each.consumers]
         fresh = [each for each in wakes if now - self._sent.get(_key(each), 0) >= _REMEMBERED_MS]
         if not fresh:
             return
-        self._queue.wake(fresh)
+        self.queue.wake(fresh)
         for each in fresh:
             self._sent[_key(each)] = now
         while len(self._sent) > _REMEMBERED:
