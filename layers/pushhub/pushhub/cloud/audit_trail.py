@@ -31,12 +31,7 @@ def folder_of(project: str) -> str:
 
 
 class S3AuditTrail:
-    """Keeps and reads entries.
-
-    Args:
-        client: S3 client.
-        bucket: Name of the records bucket.
-    """
+    """Keeps and reads entries."""
 
     def __init__(self, client: S3Client, bucket: str) -> None:
         self._client = client
@@ -46,10 +41,8 @@ class S3AuditTrail:
         """Keep an entry.
 
         Args:
-            project: The project's id.
             at: When, ISO 8601.
             name: Unique with that time.
-            entry: Its content.
 
         Raises:
             Unavailable: It may not have been kept.
@@ -113,12 +106,8 @@ class S3AuditTrail:
         """A project's entries from one time to another, oldest first.
 
         Args:
-            project: Its id.
             since: ISO 8601; the first entry's time may be equal.
             until: Likewise; the last entry's is before it.
-
-        Raises:
-            Unavailable: They could not be read.
         """
         folder = folder_of(project)
         for page in self._pages(Prefix=f"{folder}dt=", StartAfter=f"{folder}dt={since[:10]}/{since}"):

@@ -20,11 +20,7 @@ CONNECTIONS = 100
 
 
 class OldSdkError(Exception):
-    """The runtime's boto3 is too old for the hub.
-
-    Args:
-        version: The installed botocore version.
-    """
+    """The runtime's boto3 is too old for the hub."""
 
     def __init__(self, version: str) -> None:
         least = ".".join(map(str, LEAST_BOTOCORE))

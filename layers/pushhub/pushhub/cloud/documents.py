@@ -49,7 +49,6 @@ class FieldCodec(ABC):
     """Writes and reads values of a data class by its fields.
 
     Args:
-        cls: The class.
         known: Kinds of annotations that are not plain: names of classes.
 
     Raises:

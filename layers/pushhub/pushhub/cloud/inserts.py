@@ -27,7 +27,6 @@ class Inserts:
     """Inserts items that do not exist yet. Thread-safe.
 
     Args:
-        table: The table.
         executor: Makes the calls for several items; the fewer threads it has, the larger the batches.
     """
 
@@ -42,7 +41,6 @@ class Inserts:
         """Write an item; returns when it is written.
 
         Args:
-            item: The item.
             alone: Writes the item by itself, and handles an existing one. Called when no other write is in progress,
                 and for an item that a batch did not write, for whatever reason.
         """

@@ -61,13 +61,7 @@ class WritesRefused(Exception):
 
 
 class Table:
-    """A table with keys ``pk`` and ``sk``.
-
-    Args:
-        client: The low-level client.
-        name: Table name.
-        clock: Waits between rounds.
-    """
+    """A table with keys ``pk`` and ``sk``."""
 
     def __init__(self, client: DynamoDBClient, name: str, clock: Clock) -> None:
         self._client = client
@@ -83,7 +77,6 @@ class Table:
         """Write a whole item.
 
         Args:
-            item: The item.
             condition: ``ConditionExpression`` and its parameters.
 
         Raises:
@@ -128,7 +121,6 @@ class Table:
         """Change an item; returns its new state.
 
         Args:
-            key: Key of the item.
             update: ``UpdateExpression`` and its parameters.
 
         Raises:
@@ -289,8 +281,6 @@ class TableStore:
     """A store whose items are in one table.
 
     Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table.
         clock: Waits between rounds, and decides when items expire.
     """
 

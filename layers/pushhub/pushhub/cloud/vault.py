@@ -45,7 +45,6 @@ class KmsVault:
     """Implements :class:`pushhub.base.ports.Vault`.
 
     Args:
-        client: KMS client.
         key_id: ARN of the KMS key that seals. Texts sealed with others open as long as the caller's role allows it.
         clock: Determines when what is remembered expires.
     """

@@ -126,7 +126,6 @@ def refusal(url: str, allowed_targets: Sequence[str] = (), *, lookup: NameLookup
     A name that cannot be resolved now is accepted: it may be resolvable later, and each request is checked again.
 
     Args:
-        url: The URL.
         allowed_targets: See :class:`AllowedTargets`.
         lookup: How names are resolved.
 

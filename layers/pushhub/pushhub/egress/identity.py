@@ -79,7 +79,6 @@ def load_identity(context: ssl.SSLContext, pem: str) -> None:
     anonymous file in memory, which is emptied afterwards.
 
     Args:
-        context: The context.
         pem: Key, certificate and chain.
 
     Raises:

@@ -36,7 +36,6 @@ class PlacedBody:
     Attributes:
         inline: The bytes, or None when they are stored at ``ref``.
         ref: Claim-check, or None when the bytes are in ``inline``.
-        size: Number of bytes.
     """
 
     inline: bytes | None
@@ -75,11 +74,7 @@ class Ids(Component):
 
 
 class Accept:
-    """Accepts messages.
-
-    Args:
-        ids: Makes their ids.
-    """
+    """Accepts messages."""
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
@@ -92,8 +87,6 @@ class Accept:
         """Accept what a producer posted.
 
         Args:
-            sink: Where to write them.
-            count: Number of messages.
             make: Builds the messages from the given ids; called again if an id turns out to be taken.
 
         Raises:
@@ -117,7 +110,6 @@ class AcceptBodies(Accept):
     """Accepts messages whose bodies may be large.
 
     Args:
-        ids: Makes their ids.
         bodies: Where large bodies are stored, for as long as the protocol keeps its messages.
         clock: Dates what is stored.
     """
@@ -128,11 +120,7 @@ class AcceptBodies(Accept):
         self._clock = clock
 
     def placed(self, project_id: str, bodies: Sequence[bytes]) -> list[PlacedBody]:
-        """Write those bodies that are large, all into one object.
-
-        Raises:
-            Unavailable: They may or may not have been written.
-        """
+        """Write those bodies that are large, all into one object."""
         large = [each for each in bodies if len(each) > INLINE_BODY_LIMIT]
         refs = iter(self._bodies.put(project_id, large, self._clock.now()) if large else ())
         return [
@@ -147,16 +135,12 @@ def accept_once(sink: Sink, make: Callable[[str], Message], *, cause: str, at: i
     """Accept a message made by the hub itself; repeating the call does not make it again.
 
     Args:
-        sink: Where to write it.
         make: Builds the message from the given id and the cause.
         cause: What it is made for: the same on each repetition for the same reason, and never used for another.
         at: When the cause happened, epoch milliseconds; the same on each repetition.
 
     Returns:
         The message, and whether it was written now or already existed.
-
-    Raises:
-        Unavailable: The effect is unknown; call again.
     """
     for bump in itertools.count():
         message = make(derived_message_id(at, cause, bump))

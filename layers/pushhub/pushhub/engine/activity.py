@@ -38,7 +38,6 @@ class ProjectActivity(Component):
         and the activity in it.
 
         Args:
-            project_id: The project.
             hours: How many; at most a week is kept.
         """
         first, last = self._span(hours)
@@ -49,7 +48,6 @@ class ProjectActivity(Component):
         """The same for one subscriber.
 
         Args:
-            project_id: The project.
             subscriber_id: The hub's id of the subscriber; an unknown one has no activity.
             hours: How many; at most a week is kept.
         """

@@ -118,11 +118,7 @@ class Circuits(Component):
         """Whether an attempt may be made now.
 
         Args:
-            key: The subscriber.
             probe_ms: Milliseconds that a probe may take before another one may be made.
-
-        Raises:
-            Unavailable: Its health could not be read or written.
         """
         known = self._fresh(key)
         if known.health.state is not CircuitState.OPEN:
@@ -145,8 +141,6 @@ class Circuits(Component):
         that.
 
         Args:
-            key: The subscriber.
-            circuit: Its settings.
             failure: Whether it failed.
             probe: Whether it was the probe.
         """
@@ -184,11 +178,7 @@ class Circuits(Component):
             )
 
     def start_over(self, key: SubscriberKey) -> None:
-        """A subscriber was disabled, enabled or changed: its backlog is looked at soon, and its failures are forgotten.
-
-        Raises:
-            Unavailable: The effect is unknown; call again.
-        """
+        """A subscriber was disabled, enabled or changed: its backlog is looked at soon, its failures are forgotten."""
         known = self._fresh(key)
         clean = Health(key=key, version=known.health.version, changed_at=known.health.changed_at)
         if known.health != clean:
@@ -197,20 +187,13 @@ class Circuits(Component):
     def hold(self, key: SubscriberKey) -> None:
         """A delivery is about to wait because its subscriber is paused or its project suspended: note that. The sweep
         then leaves it alone, and :class:`Recover` releases it when that has ended. Mostly without a call.
-
-        Raises:
-            Unavailable: The effect is unknown; call again.
         """
         known = self._fresh(key)
         if known.health.state is not CircuitState.PAUSED:
             self._change(known, lambda health: paused(health, self.clock.now()))
 
     def _change(self, known: _Known, change: Callable[[Health], Health]) -> None:
-        """Write a change, starting again from the stored state if another change came first.
-
-        Raises:
-            Unavailable: Others kept changing it, or it could not be read or written.
-        """
+        """Write a change, starting again from the stored state if another change came first."""
 
         def once() -> None:
             # The cached health will do at first: the save reports a conflict if it is out of date.
@@ -303,11 +286,7 @@ class Recover(Component):
     executor: Executor  # Handles several circuits in parallel.
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
-        """Handle all circuits, as far as the remaining milliseconds allow; returns the number of orders released.
-
-        Raises:
-            Unavailable: They could not be listed; the next run tries again.
-        """
+        """Handle all circuits, as far as the remaining milliseconds allow; returns the number of orders released."""
         keys = [*self.healths.looked_after()]
         # Start with a different one each minute, so that the last ones get their turn when there are too many for one
         # run.

@@ -56,12 +56,7 @@ def slot_of(project_id: str, queue: str) -> int:
 
 
 class ChangeNotes:
-    """Notes changes before they are made. Thread-safe.
-
-    Args:
-        store: Where the notes are.
-        clock: Time.
-    """
+    """Notes changes before they are made. Thread-safe."""
 
     def __init__(self, store: ChangeNoteStore, clock: Clock) -> None:
         self._store = store
@@ -72,7 +67,6 @@ class ChangeNotes:
         """Note that a queue, or something that its attempts go by, is about to be changed within 30 seconds.
 
         Args:
-            project_id: Its project.
             queue: Its name; a protocol's internal queue stands for the settings that it is derived from.
 
         Raises:
@@ -92,12 +86,7 @@ class _Notes:
 
 
 class Changes:
-    """The notes, as one environment has read them. Thread-safe.
-
-    Args:
-        store: Where the notes are.
-        clock: Tells how old they are.
-    """
+    """The notes, as one environment has read them. Thread-safe."""
 
     def __init__(self, store: ChangeNoteStore, clock: Clock) -> None:
         self._store = store
@@ -109,12 +98,7 @@ class Changes:
         """Whether a change of a queue may just have been made, or may be about to be made.
 
         Args:
-            project_id: Its project.
-            queue: Its name.
             since: Notes read before this time (epoch milliseconds) are not enough.
-
-        Raises:
-            Unavailable: The notes could not be read.
         """
         notes = self._notes
         if notes is None or not self._is_fresh(notes, since):
@@ -140,12 +124,7 @@ class _Copy(Generic[V]):
 
 
 class Copies(Generic[V]):
-    """Copies of things of one kind. Threads that miss the same one together share a read. Thread-safe.
-
-    Args:
-        changes: The notes.
-        clock: Tells how old a copy is.
-    """
+    """Copies of things of one kind. Threads that miss the same one together share a read. Thread-safe."""
 
     def __init__(self, changes: Changes, clock: Clock) -> None:
         self._changes = changes
@@ -161,14 +140,10 @@ class Copies(Generic[V]):
         None may be older: whoever would end something for it has to read for itself.
 
         Args:
-            project_id: The project.
             queue: The queue under whose name its changes are noted.
             read: Reads it.
             since: Epoch milliseconds.
             key: What it is, within the queue.
-
-        Raises:
-            Unavailable: It could not be read.
         """
         noted = self._changes.noted(project_id, queue, since)
         key = project_id, queue, key
@@ -199,10 +174,7 @@ class CopiedProjects:
     """Implements :class:`pushhub.engine.ports.AttemptProjects`. Changes of a project are noted under the empty name.
 
     Args:
-        projects: The projects.
         exports: Where they export spans to.
-        changes: The notes.
-        clock: Tells how old a copy is.
     """
 
     def __init__(self, projects: ProjectStore, exports: SpanExports, changes: Changes, clock: Clock) -> None:
@@ -224,13 +196,7 @@ class CopiedProjects:
 
 
 class CopiedQueues:
-    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the queues of owners.
-
-    Args:
-        config: The queues.
-        changes: The notes.
-        clock: Tells how old a copy is.
-    """
+    """Implements :class:`pushhub.engine.ports.AttemptQueues` for the queues of owners."""
 
     def __init__(self, config: QueueStore, changes: Changes, clock: Clock) -> None:
         self._config = config

@@ -40,20 +40,12 @@ class Credentials:
         self._opened: ExpiringCache[Hidden] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_KEPT)
 
     def seal(self, project_id: str, hidden: Hidden) -> bytes:
-        """Encrypt; empty for nothing.
-
-        Raises:
-            Unavailable: It could not be encrypted.
-        """
+        """Encrypt; empty for nothing."""
         kept = {holder: values for holder, values in hidden.items() if values}
         return self._vault().seal(project_id, json.dumps(kept).encode()) if kept else b""
 
     def open(self, project_id: str, sealed: bytes) -> Hidden:
-        """Decrypt what :meth:`seal` made.
-
-        Raises:
-            Unavailable: It could not be decrypted.
-        """
+        """Decrypt what :meth:`seal` made."""
         if not sealed:
             return {}
         opened = self._opened.get((project_id, sealed))
@@ -63,11 +55,7 @@ class Credentials:
         return opened
 
     def sealed(self, queue: Queue) -> Queue:
-        """A queue as it is stored.
-
-        Raises:
-            Unavailable: It could not be encrypted.
-        """
+        """A queue as it is stored."""
         push = queue.push
         if push is None:
             return queue
@@ -84,11 +72,7 @@ class Credentials:
         return replace(queue, push=replace(push, subscribers=masked, credentials=credentials))
 
     def opened(self, project_id: str, push: PushSettings, subscriber: Subscriber) -> Subscriber:
-        """A subscriber with its hidden values, for an attempt or its owner's change.
-
-        Raises:
-            Unavailable: They could not be decrypted.
-        """
+        """A subscriber with its hidden values, for an attempt or its owner's change."""
         hidden = self.open(project_id, push.credentials).get(subscriber.subscriber_id)
         if not hidden:
             return subscriber

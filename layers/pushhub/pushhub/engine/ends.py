@@ -38,11 +38,8 @@ class EndNote:
     """That something is to be told of an end.
 
     Attributes:
-        at: When, epoch milliseconds.
-        project: Owner.
         group: Where the subscriber is: its queue or application; empty, as the id is, for what the project
             hands down.
-        subscriber_id: The subscriber.
         digest: What ends: a certificate's digest, or :func:`scheme_digest`.
     """
 
@@ -57,27 +54,15 @@ class EndNotes(Protocol):
     """Where such notes are kept."""
 
     def note_end(self, note: EndNote) -> None:
-        """Keep a note; the same note twice is one.
-
-        Raises:
-            Unavailable: The effect is unknown.
-        """
+        """Keep a note; the same note twice is one."""
         ...
 
     def due_ends(self, now: int) -> Iterator[EndNote]:
-        """The notes up to a time, earliest first.
-
-        Raises:
-            Unavailable: They could not be read.
-        """
+        """The notes up to a time, earliest first."""
         ...
 
     def forget_end(self, note: EndNote) -> None:
-        """Drop a note.
-
-        Raises:
-            Unavailable: The effect is unknown.
-        """
+        """Drop a note."""
         ...
 
 
@@ -119,7 +104,6 @@ def scheme_note(place: tuple[str, str, str], header: str, ends_at: int, now: int
         place: Owner, group and subscriber, see :class:`EndNote`.
         header: Carries the scheme's signature.
         ends_at: Its end, epoch milliseconds; 0 for none.
-        now: Epoch milliseconds.
     """
     at = next_warning(ends_at, now, SCHEME_DAYS) if ends_at else None
     return None if at is None else EndNote(at, *place, scheme_digest(header, ends_at))
@@ -131,13 +115,8 @@ def tell_hourly(
     """Once an hour, see to the notes that are due, and drop each; returns how much was told.
 
     Args:
-        notes: The notes.
-        now: Epoch milliseconds.
         remaining_ms: Milliseconds that the run has left; what does not fit in is seen to by the next.
         see_to: Tells of what a note says if it is still so, and notes the next warning; returns how much it told.
-
-    Raises:
-        Unavailable: It failed; the next run continues.
     """
     told = 0
     if now // 60_000 % 60 != LOOKS_AT_MINUTE:
@@ -172,7 +151,6 @@ def ending_certificate(
     """A subscriber's certificate as what ends; nothing if it has none.
 
     Args:
-        certificate: The certificate.
         tell: Tells its owner, given the days that are left.
     """
     if certificate is None:

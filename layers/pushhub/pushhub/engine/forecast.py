@@ -185,7 +185,6 @@ class _Known:
         changed: Told of the subscriber's health when it has changed.
 
     Attributes:
-        opened: How often the circuit opened.
         lots: The waiting lots in order, by name.
     """
 
@@ -264,7 +263,6 @@ class _Run:
     """One run of a plan.
 
     Args:
-        plan: What is simulated.
         lots: Approximate number of lots to divide its messages into.
         most_work: Work after which the run is aborted.
 
@@ -521,12 +519,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """The attempts of a lot that the circuit is told of.
-
-    Attributes:
-        failed: Number of failed attempts.
-        attempts: Number of attempts.
-    """
+    """The attempts of a lot that the circuit is told of."""
 
     failed: int
     attempts: int

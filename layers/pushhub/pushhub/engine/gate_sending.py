@@ -62,10 +62,7 @@ class GateSending(Component):
         """Make a request to a subscriber.
 
         Args:
-            project_id: Owner.
             name: The subscriber, unique in the project: nobody else gets its tokens, or a connection of its own.
-            gated: Its gates.
-            request: The request.
 
         Raises:
             Unavailable: Nothing was sent because of a fault of ours.

@@ -39,11 +39,7 @@ MOST_SEALED = 120_000
 
 
 def grant_of(project_id: str, gated: Gated, vault: Vault) -> Grant:
-    """How a subscriber's tokens are obtained.
-
-    Raises:
-        Unavailable: It could not be decrypted.
-    """
+    """How a subscriber's tokens are obtained."""
     return Grant.decode(vault.open(project_id, gated.oauth))
 
 
@@ -53,13 +49,8 @@ def identity_of(project_id: str, name: str, gated: Gated, vault: Vault) -> Clien
     No other subscriber's connection is ever reused for it, even if their certificates are the same.
 
     Args:
-        project_id: Owner.
         name: The subscriber, unique in the project.
         gated: One that has a certificate.
-        vault: Opens it.
-
-    Raises:
-        Unavailable: It could not be decrypted.
     """
     pem, authorities = json.loads(vault.open(project_id, gated.identity))
     digest = gated.certificate.digest if gated.certificate is not None else ""
@@ -70,7 +61,6 @@ def read_certificate(asked: CertificateRequest, now: int) -> tuple[ClientCertifi
     """A certificate as an owner sends it: what may be told of it, and what is to be sealed.
 
     Args:
-        asked: What was sent.
         now: Epoch milliseconds; it must not have ended.
 
     Raises:
@@ -108,7 +98,6 @@ def malformed(url: str, targets: Sequence[str]) -> str | None:
     """What is wrong with the form of a token URL; None if nothing is.
 
     Args:
-        url: The URL.
         targets: The project's allowed targets. What only they open is inside a network, and may have no TLS.
     """
     try:
@@ -180,9 +169,7 @@ class GateSettings(Component):
         """A subscriber's gates after a change.
 
         Args:
-            project_id: Owner.
             before: Its gates so far; None for none.
-            change: The requested change.
             protocol: Whose subscriber it is.
             place: Its queue and its id, by which it is found when its certificate ends.
             url: Its URL, opened.
@@ -190,7 +177,6 @@ class GateSettings(Component):
 
         Raises:
             FieldRefused: They could not be right.
-            Unavailable: They could not be encrypted or decrypted.
         """
         before = before or OPEN
         after = Gates(oauth=self._oauth(project_id, before, change.oauth))

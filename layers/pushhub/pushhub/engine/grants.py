@@ -69,7 +69,6 @@ def read_grant(asked: GrantRequest, stored: Grant | None, allowed: Allowed) -> G
     they went before.
 
     Args:
-        asked: What was sent.
         stored: What is stored; None for nothing.
         allowed: Where the token URL may lead.
 

@@ -67,8 +67,6 @@ class History:
         starts_at: Epoch milliseconds of the first message's acceptance.
         duration_ms: From there to the last acceptance.
         messages: Messages accepted for it in that time.
-        attempts: Requests made to it.
-        failed: Requests that failed.
         life_ms: Lifetime of its messages.
         endpoint: How it behaved over time, from ``starts_at`` on.
     """
@@ -97,7 +95,6 @@ def history(
 
     Args:
         records: Delivery records, in any order; those of other subscribers are ignored.
-        queue: Name of its queue.
         subscriber: Its name or its id.
         since: Start of the range, epoch milliseconds.
         until: End of the range, exclusive.

@@ -34,8 +34,6 @@ class InHand:
     """The messages of one run.
 
     Args:
-        source: Their queue.
-        clock: Time.
         first_ms: How long after they were received they are hidden for the first time.
     """
 

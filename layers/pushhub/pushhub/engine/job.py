@@ -62,7 +62,6 @@ class Following:
     """What comes next for a delivery.
 
     Attributes:
-        follow: What.
         due_at: When, epoch milliseconds; with ``LATER`` and ``POLL`` only.
         answered: Whether the subscriber answered the last request and did not refuse it; None when none was made.
         terms: The terms that the subscriber's limits ask for; None when it has none, or was not looked at. Where no
@@ -82,10 +81,6 @@ class Job:
     """The context of a delivery being worked on.
 
     Attributes:
-        received: The order.
-        message: Its message.
-        queue: The queue.
-        push: Its push settings.
         looked_up_at: When the queue was looked up, epoch milliseconds.
         may_ask: Whether a request may be made at a time within the turn (epoch milliseconds); None without a turn.
     """

@@ -139,9 +139,6 @@ class Nights(Component):
 
         Returns:
             ``report``, ``quiet``, or nothing if it is no time or was decided already.
-
-        Raises:
-            Unavailable: Something could not be read or started; the next run tries again.
         """
         now = self.clock.now()
         day = iso_time(now - GRACE_MS)[:10]

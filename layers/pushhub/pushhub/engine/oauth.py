@@ -58,7 +58,6 @@ class TokenOwner:
     """Whose token it is.
 
     Attributes:
-        project: The project.
         name: The subscriber, unique in the project.
     """
 
@@ -71,7 +70,6 @@ class TokenState:
     """What all environments know of a subscriber's token. Times are epoch milliseconds.
 
     Attributes:
-        owner: Whose.
         revision: Of the grant that it was obtained by; another one's is not used.
         sealed: The token, encrypted; empty for none.
         usable_until: When another one is used.
@@ -101,11 +99,7 @@ class TokenStore(Protocol):
     """Where tokens are kept."""
 
     def token_state(self, owner: TokenOwner) -> TokenState | None:
-        """What is stored, read consistently; None for nothing.
-
-        Raises:
-            Unavailable: It could not be read.
-        """
+        """What is stored, read consistently; None for nothing."""
         ...
 
     def save_token_state(self, state: TokenState) -> None:
@@ -113,7 +107,6 @@ class TokenStore(Protocol):
 
         Raises:
             Conflict: It is not.
-            Unavailable: The effect is unknown.
         """
         ...
 
@@ -137,14 +130,11 @@ class Tokens(Component):
         """A token that can be used now, and that the subscriber has not refused.
 
         Args:
-            owner: Whose.
-            grant: How it is obtained.
             allowed: Hosts or networks behind the egress guard that the token URL may lead to.
             until: Epoch milliseconds until which the caller can wait.
 
         Raises:
             NoToken: There is none.
-            Unavailable: The store did not answer.
         """
         while True:
             known = self._remembered(owner, grant)

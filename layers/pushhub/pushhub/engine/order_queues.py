@@ -38,7 +38,6 @@ class OrderQueues:
         """The one for a delivery.
 
         Args:
-            queue: Name of its queue.
             polls: Whether its target is to be asked for the outcome.
         """
         if polls or self.long(queue):

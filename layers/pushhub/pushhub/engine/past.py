@@ -63,7 +63,6 @@ class PastSearches(Component):
 
         Args:
             project_id: The project that asks.
-            search_id: The search.
             after: From the previous look; None to begin.
 
         Raises:
@@ -88,8 +87,6 @@ def as_clients_know(own_ids: Iterable[OwnIds], queue: str, message_id: str) -> t
 
     Args:
         own_ids: How the queue's protocol names its messages; empty if as the engine does.
-        queue: The queue's name.
-        message_id: The engine's id.
     """
     for each in own_ids:
         of = queue.partition("/")[2] if each.has_owner else ""

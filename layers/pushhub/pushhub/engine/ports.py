@@ -2,7 +2,8 @@
 
 The real implementations are in the ``store`` parts of the packages, the fakes for tests in ``tests/fakes``; one
 contract test per port runs against both. Every method may raise :class:`pushhub.base.errors.Unavailable` when the
-service behind it fails; the effect of the call is then unknown. Times are epoch milliseconds.
+service behind it fails; the effect of the call is then unknown. So may everything that calls one; no docstring says it
+where there is no more to say. Times are epoch milliseconds, ``now`` everywhere.
 """
 
 from __future__ import annotations
@@ -162,7 +163,6 @@ class QuotaStore(Protocol):
         """Move a project's mark ahead, starting from now if it is in the past, unless that would take it too far ahead.
 
         Args:
-            project_id: The project.
             by_us: How far, microseconds; at most ``most_us``.
             now: Epoch microseconds.
             most_us: How far ahead of now it may be, microseconds.
@@ -233,7 +233,6 @@ class Messages(Protocol):
         page, read consistently.
 
         Args:
-            project_id: Owner.
             queue_uid: Generation of the queue.
             above: Only greater ids.
             below: Only lower ids.
@@ -375,7 +374,6 @@ class Descendants(Protocol):
         """Use up some of the descendants that an accepted message may have.
 
         Args:
-            project_id: Its project.
             root_id: The accepted message, see :attr:`pushhub.engine.model.message.Message.root`.
             cause: What the new messages are made for; repeating the call with the same cause counts once.
             count: Number of new messages.
@@ -531,9 +529,7 @@ class ActivityStore(Protocol):
         """Add to an hour's figures.
 
         Args:
-            project_id: The project.
             hour: When the hour began, epoch milliseconds.
-            activity: What to add.
         """
 
     def activity(self, project_id: str, first: int, last: int) -> dict[int, Activity]:
@@ -548,10 +544,7 @@ class ActivityStore(Protocol):
         """Add to a subscriber's figures for an hour.
 
         Args:
-            project_id: The project.
-            subscriber_id: The hub's id of the subscriber.
             hour: When the hour began, epoch milliseconds.
-            activity: What to add.
         """
 
     def subscriber_activity(
@@ -569,7 +562,6 @@ class AttemptCountStore(Protocol):
         Args:
             subscriber: The subscriber the attempts were made to.
             hour: When the hour began, epoch milliseconds.
-            counts: What to add.
         """
 
     def attempts(self, subscriber: CountedSubscriber, first: int, last: int) -> dict[int, AttemptCounts]:
@@ -594,11 +586,7 @@ class AttemptProjects(Protocol):
         """
 
     def exports_spans(self, project_id: str) -> bool:
-        """Whether a project exports spans of its attempts; may be half a minute old.
-
-        Raises:
-            Unavailable: It could not be read.
-        """
+        """Whether a project exports spans of its attempts; may be half a minute old."""
 
 
 class AttemptQueues(Protocol):
@@ -608,13 +596,8 @@ class AttemptQueues(Protocol):
         """The queue, or None.
 
         Args:
-            project_id: Its project.
-            name: Its name.
             since: Every change made before this time (epoch milliseconds) must be in it, and every one made half a
                 second ago; None for the queue as it is now. Only the latter may be believed that something is missing.
-
-        Raises:
-            Unavailable: It could not be read.
         """
 
 
@@ -751,8 +734,6 @@ class Lines(Protocol):
         """The first of those that stand in line, read consistently; at most ``limit`` places.
 
         Args:
-            key: The flow.
-            limit: How many.
             now: Epoch milliseconds; leaves out those that stand aside for longer. None leaves out nobody.
         """
 
@@ -776,7 +757,6 @@ class FlowStore(Lines, Protocol):
         """Take the turn if nobody has it, or extend one's own.
 
         Args:
-            key: The flow.
             holder: Random text of the run that takes it.
             terms: Under which terms.
             now: Epoch milliseconds; a turn that has ended by then counts as nobody's.
@@ -791,7 +771,6 @@ class FlowStore(Lines, Protocol):
         """Give a turn back; does nothing if somebody else has it.
 
         Args:
-            key: The flow.
             holder: Who has it.
             mark: When the next attempt may begin by the rate.
             places: Concurrent attempts that the subscriber has earned.
@@ -811,9 +790,7 @@ class SearchIndex(Protocol):
         """Entries of a project with a value, the newest messages first.
 
         Args:
-            project_id: The project.
             value: The value; case and spaces around it do not matter.
-            limit: Maximum number.
             after: What the previous call returned; None to begin.
 
         Returns:

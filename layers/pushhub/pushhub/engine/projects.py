@@ -122,7 +122,6 @@ class Projects(Component):
         """Create a token for a project. It is returned only this once; the hub keeps its hash.
 
         Args:
-            project_id: The project.
             label: For people, to recognize it later.
             expires_at: When it stops working, epoch milliseconds; None for never.
         """
@@ -140,7 +139,6 @@ class Projects(Component):
         """Create a token to replace another, with the same label and lifetime. The old one keeps working for a while.
 
         Args:
-            project_id: The project.
             token_id: See :attr:`pushhub.engine.model.project.ProjectToken.token_id`.
             overlap_ms: How long the old one keeps working, unless it expires sooner.
 

@@ -32,22 +32,14 @@ class Tick(typing.Protocol):
     """A task that runs every minute."""
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
-        """Do the work, as far as the remaining milliseconds allow; returns how much was done.
-
-        Raises:
-            Unavailable: It failed; the next run continues.
-        """
+        """Do the work, as far as the remaining milliseconds allow; returns how much was done."""
 
 
 class ProjectWork(typing.Protocol):
     """Work for one project that is done in a run of its own."""
 
     def run_project(self, project_id: str, remaining_ms: Callable[[], int]) -> int:
-        """Do it, as far as the remaining milliseconds allow; returns how much was done.
-
-        Raises:
-            Unavailable: It failed.
-        """
+        """Do it, as far as the remaining milliseconds allow; returns how much was done."""
 
 
 class RecordListener(typing.Protocol):

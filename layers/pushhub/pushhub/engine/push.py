@@ -107,7 +107,6 @@ class _Running:
     """An attempt in progress.
 
     Attributes:
-        received: Its order.
         stored: Its delivery, as it was before.
         key: The subscriber's window.
         begun: When it began, epoch milliseconds.
@@ -132,7 +131,6 @@ class _Run:
         given: SQS ids of its batch; those to keep are what the run returns.
         in_hand: All messages that it works on.
         waiting: Orders waiting for a thread, with their stored deliveries.
-        running: Attempts in progress.
         finished: Attempts and receives as they finish.
         through: Orders that are done, and what comes next for each.
         keys: Deliveries waiting or running, each with a flag for a manual try only.
@@ -656,8 +654,6 @@ class Push(Component):
         """Give a turn back; what waits for it stands in line.
 
         Args:
-            run: The run.
-            turn: The turn.
             call_ms: In how many milliseconds another run is called; None if nobody waits.
         """
         self._put_back(run, turn)

@@ -48,12 +48,7 @@ class _Copy:
 
 
 class QueueCopies:
-    """Reads the queues of posts. Thread-safe.
-
-    Args:
-        config: The queues.
-        clock: Tells how old a copy is.
-    """
+    """Reads the queues of posts. Thread-safe."""
 
     def __init__(self, config: QueueStore, clock: Clock) -> None:
         self._config = config
@@ -61,11 +56,7 @@ class QueueCopies:
         self._copies: ExpiringCache[_Copy] = ExpiringCache(clock, ttl_ms=KEPT_MS, capacity=_CAPACITY)
 
     def queue(self, project_id: str, name: str) -> Queue | None:
-        """A queue with everything that was changed before this call; None when there is none.
-
-        Raises:
-            Unavailable: It could not be read.
-        """
+        """A queue with everything that was changed before this call; None when there is none."""
         now = self._clock.now()
         copy = self._copies.get((project_id, name))
         if copy is not None and 0 <= now - copy.read_at < KEPT_MS:
@@ -84,10 +75,6 @@ def uncopied_from_now(queue: Queue, now: int) -> Queue:
 class QuietQueues:
     """Waits until no post goes by a copy of a queue that is about to be changed, and notes the change for attempts.
     Thread-safe.
-
-    Args:
-        config: The queues.
-        clock: Waits.
     """
 
     def __init__(self, config: QueuesAndNotes, clock: Clock) -> None:
@@ -130,7 +117,6 @@ class QuietQueues:
 
         Raises:
             Conflict: It has changed meanwhile.
-            Unavailable: It could not be saved.
         """
         quiet = self.quiet(stored)
         return self._config.update_queue(replace(changed, version=quiet.version, uncopied_until=quiet.uncopied_until))

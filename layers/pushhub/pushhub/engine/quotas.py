@@ -151,9 +151,6 @@ class Quotas(Component):
         """Refuse a post and, for some time, all others that are not smaller; only the first one is logged.
 
         Args:
-            project_id: The project.
-            quota: Its quota.
-            account: What this environment knows of it.
             count: Messages of the post.
             wait_ms: After this time there is room for it, if nobody else posts.
         """

@@ -43,9 +43,6 @@ class Unknown:
     """Something the records do not say about a message that was still owed.
 
     Attributes:
-        project: Owner.
-        queue: Its queue.
-        message_id: The message.
         what: What is unknown, and what happens because of it.
     """
 

@@ -26,7 +26,6 @@ class ReportedVerdict:
 
     Attributes:
         first: The report's first day, ``2026-11-15``.
-        last: Its last day.
         as_of: When deliveries were judged, ISO 8601.
         verdict: The project's row in the table of verdicts; None when the report has none for it.
     """

@@ -29,7 +29,6 @@ class SealedItem:
 
     Attributes:
         name: For people: its kind and id.
-        project: Owner.
         sealed: Its encrypted values.
         plain: Whether it holds something that is to be encrypted.
         write: Writes it anew, everything in it encrypted with the first key. Raises ``Conflict`` if it has changed
@@ -81,9 +80,6 @@ class Reseal(Component):
         Args:
             items: All items that hold something.
             dry: Whether only to say what would be done.
-
-        Raises:
-            Unavailable: The items could not be read.
         """
         done = Resealed()
         for item in items:

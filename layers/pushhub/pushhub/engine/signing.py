@@ -78,7 +78,6 @@ class Signature(NamedTuple):
     """What signs a request.
 
     Attributes:
-        headers: To be sent.
         schemes: Names of the schemes.
     """
 
@@ -105,15 +104,12 @@ class Signing(Component):
         """A subscriber's encrypted keys after a change; empty for none.
 
         Args:
-            project_id: Owner.
             sealed: Its encrypted keys so far; empty for none.
-            change: The requested change.
             others: Names of the headers that its requests have anyway.
 
         Raises:
             Invalid: Signing is requested without a key, too many old keys are still valid, or the schemes do not go
                 together with the other headers.
-            Unavailable: The keys could not be encrypted or decrypted.
         """
         if change.on is False or not (sealed or change.on):
             return b""
@@ -173,11 +169,7 @@ class Signing(Component):
             ) from error
 
     def has_schemes(self, project_id: str, sealed: bytes) -> bool:
-        """Whether schemes other than Standard Webhooks sign.
-
-        Raises:
-            Unavailable: The keys could not be decrypted.
-        """
+        """Whether schemes other than Standard Webhooks sign."""
         return any(not each.standard for each in self._opened(project_id, sealed).schemes)
 
     def ends(self, project_id: str, sealed: bytes, *, protocol: str, place: tuple[str, str]) -> dict[str, str]:
@@ -186,7 +178,6 @@ class Signing(Component):
         What is to be told of them is noted: before they are stored, as a note without its scheme tells nothing.
 
         Args:
-            project_id: Owner.
             sealed: The subscriber's keys, encrypted; empty for none.
             protocol: Whose subscriber it is.
             place: Its queue and its id, by which it is found when a scheme ends.
@@ -207,15 +198,10 @@ class Signing(Component):
         """What signs a request made now; nothing if there is no key.
 
         Args:
-            project_id: Owner.
             sealed: The subscriber's keys, encrypted; empty for none.
             message_id: The same at every attempt.
-            body: The exact bytes that are sent.
             kind: What ``{event_type}`` stands for in a scheme; escaped as in a URL.
             url: The URL that is called.
-
-        Raises:
-            Unavailable: The keys could not be decrypted.
         """
         if not sealed:
             return UNSIGNED

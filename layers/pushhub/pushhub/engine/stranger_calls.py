@@ -38,7 +38,6 @@ class StrangerCalls(Component):
         """Call a stranger within the context, if the project may have one more such request.
 
         Args:
-            project_id: The project.
             within_ms: How long the call takes at most.
 
         Returns:
@@ -59,7 +58,6 @@ class StrangerCalls(Component):
         Names are not looked up if the project has too many such requests: the guard checks each delivery.
 
         Args:
-            project_id: The project.
             urls: The URLs.
             allowed_targets: See :func:`pushhub.engine.projects.allowed_targets`.
         """

@@ -17,11 +17,7 @@ KNOWN_WITHIN_MS = 3_000
 
 
 def is_suspended(projects: ProjectStore, project_id: str) -> bool:
-    """Whether a project is suspended, as it was three seconds ago or later.
-
-    Raises:
-        Unavailable: It could not be read.
-    """
+    """Whether a project is suspended, as it was three seconds ago or later."""
     project = projects.project(project_id, within_ms=KNOWN_WITHIN_MS)
     return project is not None and project.suspended
 
@@ -31,7 +27,6 @@ def refuse_suspended(projects: ProjectStore, project_id: str) -> None:
 
     Raises:
         ProjectSuspended: It is suspended.
-        Unavailable: It could not be read.
     """
     if is_suspended(projects, project_id):
         raise ProjectSuspended

@@ -65,7 +65,6 @@ class Sweep(Component):
 
         Args:
             part: Number of the part, from 0.
-            parts: Number of parts.
             remaining_ms: Milliseconds this invocation has left; a sweep that runs out of time is counted as
                 ``SweepsUnfinished``.
             reschedule: Put every scheduled delivery back into the schedule, for when that was lost or is new.

@@ -31,10 +31,7 @@ class PushOrder:
 
     Attributes:
         queue: The queue pushed from.
-        push: Its push settings.
-        subscriber: The subscriber to push to.
         message: The message, with its body loaded.
-        body: The exact bytes.
         delivery: Its state before the attempt.
     """
 
@@ -68,8 +65,6 @@ class Outcome:
     """The result of an attempt.
 
     Attributes:
-        answer: What came back.
-        verdict: What it means.
         reserve_ms: Milliseconds that a 202 reserves, or that a polling or postponing answer asks to wait.
         update_url: With ``Verdict.POLL``: where to poll for the outcome.
         asked: What else the answer asks for; None leaves that to the rules of the subscriber or queue.

@@ -103,10 +103,7 @@ class Turn:
     """A turn that the run has. Times are epoch milliseconds.
 
     Attributes:
-        key: The flow.
         window: The subscriber, as :mod:`pushhub.engine.windows` knows it.
-        queue: Name of its queue.
-        terms: Under which terms.
         pace: When attempts may begin.
         until: Until when the run has it.
         called_at: When a call that is on its way arrives.
@@ -301,9 +298,6 @@ class Turns(Component):
 
         Returns:
             The turn, and how many concurrent attempts the subscriber had earned; 0 if nobody has had it before.
-
-        Raises:
-            Unavailable: The effect is unknown.
         """
         flow, now = _flow(key, part), self.clock.now()
         until = now + terms.outlasts_ms + LEASE_MS
@@ -614,21 +608,13 @@ class Callers(Component):
     telemetry: Telemetry
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
-        """Tend all lines, as far as the remaining milliseconds allow; returns the number of calls.
-
-        Raises:
-            Unavailable: Some line could not be tended; the next run tries again.
-        """
+        """Tend all lines, as far as the remaining milliseconds allow; returns the number of calls."""
         return sum(self._tend(key, added_at) for key, added_at in _while(remaining_ms, self.lines.tended()))
 
     def hurry(self, key: Key, queue: str) -> None:
         """A subscriber's limits have changed: call for its turn now if the next attempt is arranged for later.
 
         Without effect if that fails: the arranged call comes.
-
-        Args:
-            key: The subscriber.
-            queue: Name of its queue.
         """
         flow, now = _flow(key), self.clock.now()
         try:

@@ -85,9 +85,6 @@ class Wake(Component):
 
         Returns:
             Number of deliveries woken by this run.
-
-        Raises:
-            Unavailable: A read or write failed; the next run continues.
         """
         look = _Look(remaining_ms)
         self._look(look, self._among(shard), alone=shard is not None)

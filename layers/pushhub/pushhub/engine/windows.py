@@ -119,8 +119,6 @@ class Windows:
         """Whether another attempt may begin.
 
         Args:
-            key: The subscriber.
-            now: The time.
             in_turn: Whether no other run makes attempts at it: only then a slow one has the places it has earned.
             alone: Whether its project is the only one here: only then slow ones that answer have more than
                 :data:`SLOW_OF_A_PROJECT`.
@@ -223,7 +221,6 @@ class Windows:
         """Record the end of an attempt.
 
         Args:
-            key: The subscriber.
             begun: When it began.
             now: When it ended.
             answered: Whether the subscriber answered, and did not refuse; None if no request was made, which says

@@ -163,12 +163,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
 
 
 class AwsEnginePorts:
-    """Everything the engine and all protocols need from outside, on AWS; each port is made on first use.
-
-    Args:
-        settings: Settings of the current function.
-        clients: AWS clients.
-    """
+    """Everything the engine and all protocols need from outside, on AWS; each port is made on first use."""
 
     def __init__(self, settings: Settings, clients: Clients) -> None:
         self.settings = settings
@@ -437,9 +432,6 @@ class AwsEnginePorts:
 class Engine:
     """The engine's use cases, each made on first use.
 
-    Args:
-        ports: The engine's ports.
-
     Attributes:
         protocols: The protocols' contributions; set before the first use case is made.
     """
@@ -605,11 +597,7 @@ class Engine:
         return self._push(retries=self.ports.route_queue)
 
     def note_inherited_end(self, note: EndNote) -> None:
-        """Note what is to be told of the end of a scheme that receivers of a project inherit, for each protocol.
-
-        Raises:
-            Unavailable: The effect is unknown.
-        """
+        """Note what is to be told of the end of a scheme that receivers of a project inherit, for each protocol."""
         for each in self.protocols:
             if each.end_notes is not None:
                 each.end_notes().note_end(note)

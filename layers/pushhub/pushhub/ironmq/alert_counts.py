@@ -23,11 +23,7 @@ class AlertCounts(Component):
     queues: QueueSource
 
     def of(self, alert: ProjectAlert, now: int) -> dict[int, Counts]:
-        """Counts by the start of their hour: the current one and those before it, as many as a window may need.
-
-        Raises:
-            Unavailable: They could not be read.
-        """
+        """Counts by the start of their hour: the current one and those before it, as many as a window may need."""
         last = now - now % HOUR_MS
         first = last - (HOURS_READ - 1) * HOUR_MS
         if not alert.queue and not alert.subscriber:

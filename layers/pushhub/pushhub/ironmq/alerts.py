@@ -30,12 +30,7 @@ TOGETHER_MS = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fired:
-    """An alert that fired.
-
-    Attributes:
-        queue: Name of the queue to notify.
-        body: The body of the notification.
-    """
+    """An alert that fired."""
 
     queue: str
     body: bytes
@@ -115,9 +110,6 @@ class Alerts(Component):
             queue: The queue, as read for the change.
             change: Messages added, or (negative) removed.
             exact: Whether what calls that were cut off left behind is removed before it is counted for long.
-
-        Raises:
-            Unavailable: The size, what was reached or the snooze state could not be read or written.
         """
         if not queue.alerts or not change:
             return

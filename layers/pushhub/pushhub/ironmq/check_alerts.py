@@ -63,11 +63,7 @@ class AlertPost(Component):
     base_url: str  # Public base URL of this hub, for links.
 
     def pending(self, alert: ProjectAlert) -> None:
-        """Post the pending notification of an alert; repeating the call posts nothing more.
-
-        Raises:
-            Unavailable: It may not have been posted; call again.
-        """
+        """Post the pending notification of an alert; repeating the call posts nothing more."""
         told = alert.state.pending
         if told is None:
             return
@@ -78,13 +74,8 @@ class AlertPost(Component):
         """Post something to an alert's receiver; repeating the call posts nothing more.
 
         Args:
-            alert: The alert.
-            body: What is posted.
             cause: Identifies why, among what the alert is posted.
             at: Since when it holds, epoch milliseconds.
-
-        Raises:
-            Unavailable: It may not have been posted; call again.
         """
         cause = f"alert/{alert.alert_id}/{cause}"
 
@@ -111,7 +102,6 @@ class OwnQueues:
     """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues of alerts and spans.
 
     Args:
-        alerts: Where alerts are kept.
         spans: Finds the queues of spans.
     """
 
@@ -146,7 +136,6 @@ class OldestWaiting(Component):
 
         Args:
             alert: Names the queue.
-            now: Epoch milliseconds.
         """
         queue = self.queues.queue(alert.project, alert.queue)
         times = [] if queue is None else [*self._waiting_since(queue, now)]
@@ -188,9 +177,6 @@ class CheckAlerts(Component):
         """Look at each alert; returns how many notifications were posted. One that fails does not hold up the others.
 
         A crash loses no notification: it is stored before it is posted, and posted once.
-
-        Raises:
-            Unavailable: The alerts could not be read.
         """
         told = 0
         for alert in from_another_start([*self.alerts.all_alerts()], self.clock.now()):
@@ -235,10 +221,6 @@ def from_another_start(alerts: Sequence[ProjectAlert], now: int) -> Sequence[Pro
 
     Multiples of the golden ratio spread over a circle as evenly as possible: where each run reaches one of N alerts,
     each is looked at within 2 N minutes.
-
-    Args:
-        alerts: All.
-        now: Epoch milliseconds.
     """
     start = int(now // 60_000 * GOLDEN % 1 * len(alerts))
     return [*alerts[start:], *alerts[:start]]

@@ -43,7 +43,6 @@ class _PullSink:
     """Implements :class:`pushhub.engine.accept.Sink` on the store of pull queues.
 
     Args:
-        pull: The store.
         reserved_count: Times the messages were reserved before.
     """
 
@@ -107,14 +106,10 @@ class QueueIntake(Component):
         """Accept a message made by the hub itself; returns its id. Repeating the call does not post it again.
 
         Args:
-            project_id: Owner of the queue.
             queue_name: A validated name; an unknown queue is created as a pull queue.
             message: What to post.
             cause: What it is made for: the same on each repetition for the same reason, and never used for another.
             at: When the cause happened, epoch milliseconds; the same on each repetition.
-
-        Raises:
-            Unavailable: The effect is unknown; call again.
         """
         queue = self.queue(project_id, queue_name)
         (body,) = self.accept.placed(project_id, [message.body])
@@ -131,10 +126,8 @@ class QueueIntake(Component):
         Safe to repeat, like :meth:`post_caused`.
 
         Args:
-            project_id: Owner of the queue.
             queue_name: A validated name; an unknown queue is created as a pull queue.
             caused: At least one.
-            executor: Writes them.
 
         Returns:
             Each message's id, or the error it failed with; failed ones have to be posted again.
@@ -173,14 +166,8 @@ class QueueIntake(Component):
         Its lifetime starts again, so its body is stored again as well.
 
         Args:
-            project_id: Owner of both queues.
             queue_name: The target; an unknown queue is created as a pull queue.
             message: The message in its current queue.
-            body: Its bytes.
-            reserved_count: Times it was reserved so far.
-
-        Raises:
-            Unavailable: The effect is unknown; call again.
         """
         cause = f"dead-letter/{message.queue_uid}/{message.message_id}"
         new = NewMessage(
@@ -227,7 +214,6 @@ class QueueIntake(Component):
         """A queue to post to; an unknown one is created as a pull queue.
 
         Args:
-            project_id: Its owner.
             name: A validated name.
         """
         queue = self._copies.queue(project_id, name)

@@ -22,8 +22,6 @@ class Simulation:
     """A simulation request and its results.
 
     Attributes:
-        asked: The request.
-        forecast: The forecast of its plan.
         compared: The forecast of the other plan; None if there is none, or it would take too much work.
         replayed: The subscriber's history that the outage was taken from; None if it was not.
     """
@@ -57,7 +55,6 @@ def simulate(asked: SimulationRequest, *, work: int, replayed: History | None = 
     """Run the simulation that a request asks for.
 
     Args:
-        asked: The request.
         replayed: The history that the outage was taken from, for the answer.
         work: Work budget, see :func:`pushhub.engine.forecast.forecast`; a comparison shares it.
 

@@ -25,7 +25,6 @@ class PullMessage:
     """A message waiting in a pull queue.
 
     Attributes:
-        message: The message.
         reserved_count: Times it was reserved or touched, as consumers see it.
         unseen: Further reservations that no consumer ever saw.
         reservation_id: Id of the current reservation, or None.

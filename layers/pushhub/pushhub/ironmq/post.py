@@ -27,7 +27,6 @@ class Post(Component):
         """Accept messages; returns their ids in order. An unknown queue is created as a pull queue.
 
         Args:
-            project_id: Owner of the queue.
             queue_name: A validated name.
             messages: 1..100 messages.
 

@@ -54,7 +54,6 @@ class ReadMessage:
 
     Attributes:
         held: The message and its reservation.
-        body: Its bytes.
     """
 
     held: PullMessage
@@ -293,7 +292,6 @@ class PullQueues(Component):
 
         Args:
             queue: A pull queue.
-            count: Maximum number of messages.
             compressed: As for :meth:`reserve`.
 
         Raises:

@@ -38,7 +38,6 @@ class PushedMessage:
     """A message of a push queue.
 
     Attributes:
-        message: The message.
         deliveries: Each delivery owed, by ``subscriber_id``; untried ones in their initial state.
     """
 
@@ -101,7 +100,6 @@ class PushMessages(Component):
 
         Args:
             queue: A push queue.
-            count: Maximum number of messages.
             compressed: The answer may be compressed, so that any single message fits. Otherwise, those that do not are
                 left out.
 

@@ -26,13 +26,7 @@ Admit = Callable[[Sequence[AskedSubscriber], PushSettings], tuple[Subscriber, ..
 
 
 def pull_queue(project_id: str, name: str, now: int) -> Queue:
-    """A new pull queue with default settings.
-
-    Args:
-        project_id: Owner.
-        name: Its name.
-        now: Epoch milliseconds.
-    """
+    """A new pull queue with default settings."""
     return Queue(project=project_id, name=name, uid=new_uid(), pull_uid=new_uid(), secret=new_secret(), created_at=now)
 
 
@@ -40,11 +34,7 @@ def new_queue(project_id: str, name: str, settings: QueueSettings, *, admit: Adm
     """A queue as requested; ``multicast`` when the request has push settings but no type.
 
     Args:
-        project_id: Owner.
-        name: Its name.
-        settings: The requested settings.
         admit: Checks subscribers.
-        now: Epoch milliseconds.
 
     Raises:
         Invalid: A push queue without subscribers, or settings for another type of queue.
@@ -63,9 +53,7 @@ def changed_queue(queue: Queue, settings: QueueSettings, *, admit: Admit, now: i
 
     Args:
         queue: As stored.
-        settings: The requested settings.
         admit: Checks subscribers.
-        now: Epoch milliseconds.
 
     Raises:
         Forbidden: The requested type differs from the queue's.

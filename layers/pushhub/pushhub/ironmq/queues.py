@@ -36,7 +36,6 @@ class QueueInfo:
     """A queue with its counts.
 
     Attributes:
-        queue: The queue.
         size: Pull queues: messages in the queue, including reserved and delayed ones. Push queues: deliveries that wait
             after a first attempt.
         total_messages: Messages ever posted.

@@ -50,11 +50,7 @@ class Fields:
             self._index().add(entries)
 
     def remove(self, queue: Queue, message: Message, body: bytes) -> None:
-        """Remove a message that is deleted.
-
-        Raises:
-            Unavailable: The effect is unknown; call again.
-        """
+        """Remove a message that is deleted."""
         entries = index_entries(queue.search_fields, message, body)
         if entries:
             self._index().remove(entries)

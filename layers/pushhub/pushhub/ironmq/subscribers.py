@@ -62,8 +62,6 @@ class Registration(Component):
         """The check for one queue, as a function of the new subscribers and the present ones.
 
         Args:
-            project_id: Owner.
-            queue_name: The queue.
             adding: Whether the new ones join the present ones, replacing those they match; otherwise they are the whole
                 list.
         """
@@ -92,11 +90,7 @@ class Registration(Component):
         return admit
 
     def opened(self, project_id: str, push: PushSettings) -> tuple[Subscriber, ...]:
-        """The present subscribers of a queue with what their settings hide.
-
-        Raises:
-            Unavailable: It could not be decrypted.
-        """
+        """The present subscribers of a queue with what their settings hide."""
         return tuple(self.credentials.opened(project_id, push, each) for each in push.subscribers)
 
     def _admitted(
@@ -318,8 +312,6 @@ class Subscribers(Component):
         """Remove subscribers by name or by URL; unknown ones are ignored.
 
         Args:
-            project_id: Owner.
-            queue_name: The queue.
             removals: (name, url) of each. With a name, the URL matters only where several subscribers share it; without
                 a name, all with that URL are removed.
 

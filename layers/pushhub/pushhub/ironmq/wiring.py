@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.alerts import Alerts
-    from pushhub.ironmq.api.api import IronApi
     from pushhub.ironmq.api.call import IronCall
-    from pushhub.ironmq.api.past import PastApi
+    from pushhub.ironmq.api.past import SearchesPast
     from pushhub.ironmq.api.use_cases import IronUseCases
     from pushhub.ironmq.check_alerts import AlertPost, CheckAlerts, OwnQueues
     from pushhub.ironmq.error_queue import ErrorQueuePost
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.span_export import CollectorTarget, PostSpans, SpanCounts
     from pushhub.ironmq.span_settings import SpanSettings
     from pushhub.ironmq.targets import HttpTarget, IronMqQueueTarget, IronWorkerQueueTarget
-    from pushhub.web.api import Route
+    from pushhub.web.api import Api, Route
     from pushhub.web.description import ApiDescription
 
 
@@ -50,11 +49,7 @@ LONG_POLLS = number("LONG_POLLS", least=1, most=1_000)
 
 
 class AwsIronmqPorts:
-    """What IronMQ needs besides the engine's ports, on AWS.
-
-    Args:
-        aws: The engine's ports on AWS.
-    """
+    """What IronMQ needs besides the engine's ports, on AWS."""
 
     def __init__(self, aws: AwsEnginePorts) -> None:
         self._aws = aws
@@ -99,12 +94,7 @@ class AwsIronmqPorts:
 
 
 class Ironmq:
-    """IronMQ's use cases, each made on first use.
-
-    Args:
-        ports: IronMQ's own ports.
-        engine: The engine.
-    """
+    """IronMQ's use cases, each made on first use."""
 
     aws_ports = AwsIronmqPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
@@ -321,23 +311,24 @@ class Ironmq:
         )
 
     @cached_property
-    def api(self) -> IronApi:
+    def api(self) -> Api[IronUseCases, IronCall]:
         """The queue API."""
         from pushhub.ironmq.api.api import ROUTES
 
         return self._api(ROUTES)
 
     @cached_property
-    def posting_api(self) -> IronApi:
+    def posting_api(self) -> Api[IronUseCases, IronCall]:
         """The part of the queue API that producers call."""
         from pushhub.ironmq.api.api import POSTING
 
         return self._api(POSTING)
 
-    def _api(self, routes: Sequence[Route[IronUseCases, IronCall]]) -> IronApi:
-        from pushhub.ironmq.api.api import IronApi
+    def _api(self, routes: Sequence[Route[IronUseCases, IronCall]]) -> Api[IronUseCases, IronCall]:
+        from pushhub.ironmq.api.dialect import IronDialect
+        from pushhub.web.api import Api
 
-        return IronApi(routes=routes, use_cases=self._use_cases, config=self._outside.config)
+        return Api(routes=routes, use_cases=self._use_cases, dialect=IronDialect(self._outside.config))
 
     @cached_property
     def _use_cases(self) -> IronUseCases:
@@ -426,11 +417,14 @@ class Ironmq:
         )
 
     @cached_property
-    def past_api(self) -> PastApi:
+    def past_api(self) -> Api[SearchesPast, IronCall]:
         """The part of the queue API that searches the past."""
-        from pushhub.ironmq.api.past import PastApi
+        from pushhub.ironmq.api.dialect import IronDialect
+        from pushhub.ironmq.api.past import ROUTES, PastUseCases
+        from pushhub.web.api import Api
 
-        return PastApi(config=self._outside.config, past=lambda: self._engine.past_searches)
+        use_cases = PastUseCases(past=lambda: self._engine.past_searches)
+        return Api(routes=ROUTES, use_cases=use_cases, dialect=IronDialect(self._outside.config))
 
     @cached_property
     def activity(self) -> ProjectActivity:

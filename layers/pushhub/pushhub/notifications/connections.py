@@ -22,12 +22,7 @@ IDLE_MS = 300_000
 
 
 def known_dead(consumer: Consumer, now: int) -> bool:
-    """Whether a consumer unknown to API Gateway is dead, rather than still finishing its handshake.
-
-    Args:
-        consumer: The consumer.
-        now: Epoch milliseconds.
-    """
+    """Whether a consumer unknown to API Gateway is dead, rather than still finishing its handshake."""
     return consumer.active_at > consumer.joined_at or now - consumer.joined_at >= GRACE_MS
 
 
@@ -36,7 +31,6 @@ class Connections:
     """The connections of consumers, and how they end.
 
     Attributes:
-        backlogs: The subscribers' backlogs.
         kept: What is kept of each connection.
         sockets: Their other ends.
         waker: Wakes the sender for the remaining consumers.
@@ -63,9 +57,6 @@ class Connections:
 
         Returns:
             The resulting backlog, None when the subscriber is gone.
-
-        Raises:
-            Unavailable: Nothing may be assumed.
         """
 
         def once() -> Backlog | None:

@@ -184,7 +184,6 @@ class Consumers(Component):
 
         Args:
             topic: What it reads.
-            subscriber: Its name.
             uid: The generation that is meant; empty for any. A frame may be processed after its subscriber was
                 recreated.
         """

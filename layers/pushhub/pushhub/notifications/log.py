@@ -74,7 +74,6 @@ class TopicLog(Component):
 
         Raises:
             BacklogFull: The subscribers have not acknowledged enough; nothing was appended.
-            Unavailable: Nothing may be assumed.
         """
         if topic.non_persistent and not any(each.consumers for each in self.backlogs.backlogs(topic)):
             return
@@ -149,14 +148,7 @@ class TopicLog(Component):
         return commit.size_before if commit else head.size
 
     def oldest_needed(self, backlog: Backlog) -> Commit | None:
-        """The commit with the oldest notification that a subscriber still needs; None if it needs none.
-
-        Args:
-            backlog: The subscriber's.
-
-        Raises:
-            Unavailable: It could not be read.
-        """
+        """The commit with the oldest notification that a subscriber still needs; None if it needs none."""
         oldest, now = backlog.oldest, self.clock.now()
         if oldest is None:
             return None

@@ -69,10 +69,6 @@ class RequestStore(Protocol):
 
         A key may be reused for another request once :data:`~pushhub.notifications.model.request.REPEATABLE_MS` have
         passed.
-
-        Args:
-            request: The request.
-            now: Epoch milliseconds.
         """
 
 
@@ -83,7 +79,6 @@ class TopicStore(Protocol):
         """Owe a subscriber every commit from now on; creates the topic if it does not exist. Idempotent.
 
         Args:
-            topic: The topic.
             subscriber_uid: Id of the subscriber.
             ceiling: Ceiling of the topic if it is created.
 
@@ -101,9 +96,7 @@ class TopicStore(Protocol):
         """Reserve the next place in a topic's log; None when it has no subscriber.
 
         Args:
-            topic: The topic.
             size: Bytes of the commit.
-            now: Epoch milliseconds.
             admitted: Whether to ignore the ceiling, because an earlier part of the same request was accepted.
 
         Raises:
@@ -117,7 +110,6 @@ class TopicStore(Protocol):
         """Write a commit into its place. Safe to repeat.
 
         Args:
-            commit: The commit.
             part: The part of a noted request that it holds; recorded as taken in the same transaction.
 
         Raises:
@@ -161,12 +153,8 @@ class Connection:
     """A WebSocket connection of a consumer.
 
     Attributes:
-        connection_id: API Gateway's id.
         topic: What it consumes.
         subscriber: The subscriber it consumes as.
-        subscriber_uid: Generation of the subscriber.
-        shared: Whether the subscriber is shared.
-        opened_at: Epoch milliseconds.
         acknowledged: Positions it acknowledged that are not absorbed yet.
         stalled: Whether more is waiting than its window has room for; if so, an acknowledgement wakes the sender.
         token_id: Id of the consumer token it was opened with.
@@ -195,7 +183,6 @@ class ConnectionStore(Protocol):
         """Store a new connection.
 
         Args:
-            connection: The connection.
             check_at: When to check whether it is idle, epoch milliseconds.
         """
 
@@ -254,9 +241,6 @@ class Wake:
     """Tells the sender to look at a backlog.
 
     Attributes:
-        topic: The topic.
-        subscriber: The subscriber's name.
-        subscriber_uid: Its generation.
         version: Version of the backlog, read *after* the change to look at was written. Wake-ups with the same version
             are duplicates.
     """
@@ -312,11 +296,7 @@ class SigningKeys(Protocol):
     """The secrets used for tokens and ack ids."""
 
     def secrets(self) -> Sequence[bytes]:
-        """The one that signs first, then those still valid for verification; none before the first token was made.
-
-        Raises:
-            Unavailable: They could not be read.
-        """
+        """The one that signs first, then those still valid for verification; none before the first token was made."""
 
     def made(self) -> Sequence[bytes]:
         """The same for who is about to sign: makes the first one if there is none; raises ``Unavailable``."""

@@ -69,7 +69,6 @@ class NotificationPublish(Component):
         its key reaches only those topics that have not taken it, and returns the original ids.
 
         Args:
-            project_id: The tenant.
             drafts: 1..100 notifications.
             key: Idempotency key of the request; empty when it has none.
 
@@ -79,7 +78,6 @@ class NotificationPublish(Component):
             TooMuchWork: They are to be compared with too many subscriptions at once; nothing was published.
             TooLarge: One does not fit into a frame; nothing was published.
             BacklogFull: Topics are full; the error names them, and the key with which a repetition reaches only them.
-            Unavailable: Nothing may be assumed.
         """
         self.quotas.take(project_id, len(drafts))
         request = PublishRequest(

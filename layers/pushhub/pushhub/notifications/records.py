@@ -32,11 +32,7 @@ class NotificationRecords(Component):
     backlogs: BacklogStore  # Tell what is still owed when a commit is removed by age.
 
     def of(self, change: BacklogChange | CommitChange) -> tuple[DeliveryRecord, ...]:
-        """The records of one change, in order. Deterministic: a repetition gives the same ones.
-
-        Raises:
-            Unavailable: A table could not be read.
-        """
+        """The records of one change, in order. Deterministic: a repetition gives the same ones."""
         if isinstance(change, CommitChange):
             if not change.removed:
                 return tuple(records_of_commit(change.commit))

@@ -31,11 +31,7 @@ class NotificationsWaiting(Component):
         """What waits for each subscriber of the topics of a name, persistent and not.
 
         Args:
-            project_id: The tenant.
             name: The subscription's.
-
-        Raises:
-            Unavailable: A store failed.
         """
         topics = (Topic(project=project_id, name=name, non_persistent=each) for each in (False, True))
         return [each for topic in topics for each in self._of_topic(topic)]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.wiring import AwsEnginePorts, Engine
-    from pushhub.notifications.api.api import NotificationsApi
-    from pushhub.notifications.api.publishing import PublishingApi
+    from pushhub.notifications.api.call import NotificationsCall
+    from pushhub.notifications.api.use_cases import NotificationsUseCases, Publishing
     from pushhub.notifications.batch import SenderBatch
     from pushhub.notifications.connections import Connections
     from pushhub.notifications.consumer_tokens import ConsumerTokens
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pushhub.notifications.target import TopicTarget
     from pushhub.notifications.waiting import NotificationsWaiting
     from pushhub.notifications.waker import Waker
-    from pushhub.web.api import Route
+    from pushhub.web.api import Api, Route
     from pushhub.web.description import ApiDescription
 
 _SIDE_BY_SIDE = 10
@@ -61,11 +61,7 @@ _APPENDING: tuple[Setting[Any], ...] = (BACKLOGS_TABLE, NOTIFY_QUEUE_URL, BACKLO
 
 
 class AwsNotificationsPorts:
-    """What notifications need besides the engine's ports, on AWS.
-
-    Args:
-        aws: The engine's.
-    """
+    """What notifications need besides the engine's ports, on AWS."""
 
     def __init__(self, aws: AwsEnginePorts) -> None:
         self._aws = aws
@@ -158,12 +154,7 @@ class AwsNotificationsPorts:
 
 
 class Notifications:
-    """The use cases of notifications, each created on first use.
-
-    Args:
-        ports: The protocol's own ports.
-        engine: The engine.
-    """
+    """The use cases of notifications, each created on first use."""
 
     aws_ports = AwsNotificationsPorts
     settings: ClassVar[dict[str, tuple[Setting[Any], ...]]] = {
@@ -354,18 +345,23 @@ class Notifications:
         )
 
     @cached_property
-    def publishing_api(self) -> PublishingApi:
+    def publishing_api(self) -> Api[Publishing, NotificationsCall]:
         """The part of the REST API that publishers call."""
-        from pushhub.notifications.api.publishing import PublishingApi
+        from pushhub.notifications.api.dialect import NotificationsDialect
+        from pushhub.notifications.api.publishing import ROUTES
         from pushhub.notifications.api.use_cases import Publishing
+        from pushhub.web.api import Api
 
-        return PublishingApi(config=self._outside.config, use_cases=Publishing(publishing=self.publishing))
+        dialect = NotificationsDialect(self._outside.config)
+        return Api(routes=ROUTES, use_cases=Publishing(publishing=self.publishing), dialect=dialect)
 
     @cached_property
-    def api(self) -> NotificationsApi:
+    def api(self) -> Api[NotificationsUseCases, NotificationsCall]:
         """The REST API."""
-        from pushhub.notifications.api.api import NotificationsApi
+        from pushhub.notifications.api.api import ROUTES
+        from pushhub.notifications.api.dialect import NotificationsDialect
         from pushhub.notifications.api.use_cases import NotificationsUseCases
+        from pushhub.web.api import Api
 
         use_cases = NotificationsUseCases(
             subscriptions=self.subscriptions,
@@ -375,7 +371,7 @@ class Notifications:
             waiting=self.waiting,
             base_url=self._outside.base_url,
         )
-        return NotificationsApi(config=self._outside.config, use_cases=use_cases)
+        return Api(routes=ROUTES, use_cases=use_cases, dialect=NotificationsDialect(self._outside.config))
 
     def _topic_target(self) -> TopicTarget:
         from pushhub.notifications.target import TopicTarget

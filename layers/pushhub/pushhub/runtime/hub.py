@@ -44,7 +44,6 @@ class Pushhub:
     """Engine and protocols, put together.
 
     Args:
-        ports: The engine's.
         own_ports: Returns the ports of a protocol, given its class.
 
     Attributes:
@@ -66,7 +65,6 @@ def build(ports: AwsEnginePorts, own_ports: Callable[[type[Any]], Any]) -> Pushh
     """Put the hub together; each use case is created on first use.
 
     Args:
-        ports: The engine's ports.
         own_ports: Returns the ports of a protocol, given its class in :data:`PROTOCOLS`.
     """
     return Pushhub(ports, own_ports)

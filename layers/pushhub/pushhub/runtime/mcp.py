@@ -353,7 +353,6 @@ class Mcp:
     """Serves ``/mcp``.
 
     Args:
-        hub: The hub.
         base_url: Its public base URL; browsers may ask from its own pages only.
     """
 

@@ -16,7 +16,6 @@ def read_orders(event: dict[str, Any], *, now: int, telemetry: Telemetry) -> tup
     """The work orders of an SQS event.
 
     Args:
-        event: The event from Lambda.
         now: Epoch milliseconds; taken as the time of receipt.
         telemetry: Notified of poison messages.
 

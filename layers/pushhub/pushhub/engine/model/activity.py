@@ -35,7 +35,6 @@ class Activity:
         attempts: Requests made to subscribers.
         accepted: Messages accepted, including those that the hub derived from other messages.
         delivered: Deliveries that a subscriber accepted. One that is accepted again counts again.
-        failed: Attempts that failed.
         given_up: Deliveries that ended undelivered: out of tries, or expired.
         unattributed: Attempts not counted for the subscriber they were made to (:func:`busiest`).
         took: Number of attempts by class of their duration (index into :data:`BOUNDS_MS`); longer ones are in the last.
@@ -67,9 +66,7 @@ class SubscriberActivity:
     """What happened at a subscriber in a period of time.
 
     Attributes:
-        attempts: Requests made to it.
         delivered: Deliveries that it accepted, by its answer or by a later acknowledgement.
-        failed: Attempts that failed.
         given_up: Deliveries to it that ended undelivered.
         took_ms: Total milliseconds of all attempts.
         took: Number of attempts by class of their duration, as in :class:`Activity`.

@@ -80,7 +80,6 @@ class StatusRule:
     Attributes:
         first: Lowest status; 0 means no answer at all.
         last: Highest status.
-        then: What to do.
     """
 
     first: int

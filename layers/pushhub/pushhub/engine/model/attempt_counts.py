@@ -25,13 +25,7 @@ OUTCOMES = (GOOD, FIRST, TIMEOUT, REFUSED, "300", "400", *map(str, sorted(_TOLD_
 
 
 class CountedSubscriber(NamedTuple):
-    """A subscriber whose attempts are counted.
-
-    Attributes:
-        project: Owner.
-        queue: Name of the queue.
-        subscriber_id: The subscriber.
-    """
+    """A subscriber whose attempts are counted."""
 
     project: str
     queue: str

@@ -147,7 +147,6 @@ def visibility_seconds(wait_ms: int, *, received_at: int, now: int) -> int:
     Args:
         wait_ms: Milliseconds still to wait.
         received_at: When SQS delivered the message to us, epoch milliseconds.
-        now: Epoch milliseconds.
     """
     left = MAX_VISIBILITY_MS - max(0, now - received_at)
     return max(0, -(-min(wait_ms, left) // 1000))

@@ -35,14 +35,7 @@ MOST_RELEASED = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriberKey:
-    """A subscriber, unique in the hub.
-
-    Attributes:
-        project: Owner.
-        queue: Name of the queue.
-        queue_uid: Its generation.
-        subscriber_id: The subscriber.
-    """
+    """A subscriber, unique in the hub."""
 
     project: str
     queue: str
@@ -92,8 +85,6 @@ class Health:
     """What is known of a subscriber, as stored. Times are epoch milliseconds.
 
     Attributes:
-        key: The subscriber.
-        state: State of its circuit.
         changed_at: When that state was entered.
         probe_at: While open: when the next attempt may be made.
         probes: While open: how many probes failed.
@@ -133,7 +124,6 @@ def claimed(health: Health, now: int, *, for_ms: int, claim: str = "") -> Health
 
     Args:
         health: As stored.
-        now: Epoch milliseconds.
         for_ms: Milliseconds after which another probe may be made if the outcome of this one is never reported.
         claim: Random text of this claim.
     """
@@ -147,7 +137,6 @@ def failed(health: Health, circuit: Circuit, now: int, *, tripped: bool, probe: 
 
     Args:
         health: As stored.
-        circuit: Its settings.
         now: When the failure happened, epoch milliseconds.
         tripped: Whether this failure was one too many.
         probe: Whether this attempt was the probe.
@@ -184,7 +173,6 @@ def due_warning(health: Health, circuit: Circuit, now: int) -> int | None:
 
     Args:
         health: As stored, or as it is about to be.
-        circuit: Its settings.
         now: When the last failure happened, epoch milliseconds.
     """
     if health.failing_since is None or circuit.disable_after_s is None:

@@ -19,9 +19,7 @@ class Counts:
     """Work done for the messages of one push queue with one subscriber, with bodies in the table.
 
     Attributes:
-        messages: Messages accepted.
         body_bytes: Bytes per body.
-        attempts: Requests made.
         retries: Requests beyond the first of each message.
         changes: Writes of deliveries: attempts, and ends without an attempt.
         scheduled: Waits spent in DynamoDB.

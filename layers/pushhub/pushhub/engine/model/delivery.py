@@ -81,12 +81,8 @@ class Attempt:
 
     Attributes:
         number: Number of the request among all made for the delivery, from 1.
-        subscriber_id: Who was asked.
-        verdict: What the answer meant.
         status_code: HTTP status, 0 when none came.
         error_class: See :class:`pushhub.base.verdict.Answer`.
-        started_at: Epoch milliseconds.
-        finished_at: Epoch milliseconds.
         bytes_out: Bytes of the request body.
         bytes_in: Bytes of the answer's body.
         wait_before_ms: From the end of the previous attempt (or from acceptance) to the start of this one.
@@ -95,7 +91,6 @@ class Attempt:
         dialect: Dialect it was sent in, see :func:`pushhub.engine.model.queue.dialect_of`.
         tries_max: Tries the retry policy allowed at the time; None for no limit, or unknown.
         poll: Whether it polled the ``update_url`` of an earlier answer (hub protocol).
-        manual: Whether a person asked for it.
         span: Its place in the message's trace; None unless the project exports spans.
         proof: What it showed of who asked.
     """
@@ -126,13 +121,9 @@ class EarlierAttempt:
 
     Attributes:
         number: As in :class:`Attempt`.
-        subscriber_id: Who was asked.
-        verdict: What the answer meant.
         status_code: HTTP status, 0 when none came.
         message: One line describing the answer.
-        started_at: Epoch milliseconds.
         took_ms: Milliseconds until the answer was complete, or the attempt was given up.
-        manual: Whether a person asked for it.
     """
 
     number: int
@@ -159,7 +150,6 @@ class TargetStatus:
         message: One line describing it.
         last_try_at: End of its last request, epoch milliseconds.
         name: The subscriber's name at its last request; None when unknown.
-        url: Its URL at that time.
     """
 
     tries: int = 0
@@ -175,22 +165,15 @@ class Delivery:
     """One message owed to one subscriber, or (unicast, ``subscriber_id`` ``*``) to any one of several.
 
     Attributes:
-        project: Owner.
-        queue: Queue name.
-        queue_uid: Generation of the queue.
-        message_id: The message.
         subscriber_id: The subscriber owed, ``*`` for unicast.
         targets: Subscribers to ask in turn; one except for unicast.
         accepted_at: Epoch milliseconds of the message's acceptance.
         expires_at: Epoch milliseconds of the message's expiry.
-        state: Its state.
         due_at: Epoch milliseconds of the next step: the next try, or the end of the reservation. None when settled.
         tries: Tries used up (unicast: whole rounds).
-        attempts: Requests made.
         cursor: Index into ``targets`` of the next one to ask in this round.
         acknowledged_attempt: Number of the attempt that was acknowledged.
         statuses: By subscriber id; only those asked already.
-        last: The last attempt made.
         earlier: Those before it, oldest first, at most :data:`MOST_EARLIER`; only in owners' queues, because other
             protocols have logs of their own.
         update_url: Where to poll for the outcome, once the subscriber answered asynchronously (hub protocol).
@@ -292,7 +275,6 @@ class NextStep:
     """The next step of a delivery.
 
     Attributes:
-        step: What to do.
         wait_ms: With ``WAIT``: milliseconds until the next look.
         closes_as: With ``CLOSE``: the state it ends in.
     """
@@ -336,7 +318,6 @@ def next_step(delivery: Delivery, policy: RetryPolicy, now: int) -> NextStep:
     Args:
         delivery: As stored.
         policy: The queue's retry policy as it is now.
-        now: Epoch milliseconds.
     """
     if delivery.asked_at is not None and now < delivery.expires_at:
         return NextStep(step=Step.ASKED_TRY)
@@ -373,12 +354,9 @@ def after_attempt(
 
     Args:
         delivery: As it was when the attempt began; not settled.
-        answer: What came back.
         verdict: What that means in the subscriber's dialect.
-        policy: Retry policy.
         reserve_ms: Milliseconds that a 202 reserves, or that a polling or postponing answer asks to wait.
         jitter: Random number in 0..1.
-        subscriber: Name of the subscriber asked.
         url: Its URL; None leaves the status without name and URL.
         dialect: Dialect it was sent in, for the record.
         update_url: With ``Verdict.POLL``: where to poll next.
@@ -527,8 +505,6 @@ def merge_attempt(current: Delivery, begun: Delivery, answer: Answer, verdict: V
     Args:
         current: As stored now.
         begun: As it was when the attempt began.
-        answer: What came back.
-        verdict: What the answer means.
     """
     acknowledged_this = current.acknowledged_attempt == begun.attempts + 1 == current.attempts + 1
     if current.state is DeliveryState.ACKNOWLEDGED and acknowledged_this:
@@ -566,9 +542,7 @@ def acknowledge(
         delivery: As stored.
         subscriber_id: The subscriber that acknowledges.
         attempt: Number of the attempt whose reservation was shown.
-        now: Epoch milliseconds.
         name: The subscriber's current name, for an attempt still in progress; None when the subscriber was removed.
-        url: Its URL.
 
     Returns:
         The acknowledged delivery, or the same object if this attempt had already acknowledged or delivered it.
@@ -612,7 +586,6 @@ def close(delivery: Delivery, state: DeliveryState, now: int, reason: str = "") 
     Args:
         delivery: As stored; not settled.
         state: One of the settled states, or ``HELD``.
-        now: Epoch milliseconds.
         reason: Why, where the state alone does not say.
     """
     return replace(
@@ -637,8 +610,6 @@ def without_target(
     Args:
         delivery: As stored; due now.
         here: Ids of the subscribers that the queue can push to.
-        policy: Retry policy.
-        now: Epoch milliseconds.
         jitter: Random number in 0..1.
         reason: Why that subscriber is not asked; recorded if the delivery ends because no subscriber or no try is left.
 
@@ -677,7 +648,6 @@ def resume(delivery: Delivery, now: int) -> Delivery:
 
     Args:
         delivery: As stored; not settled.
-        now: Epoch milliseconds.
 
     Raises:
         Forbidden: It is settled.
@@ -707,7 +677,6 @@ def ask_for_try(delivery: Delivery, now: int) -> Delivery:
 
     Args:
         delivery: As stored, or newly opened.
-        now: Epoch milliseconds.
 
     Raises:
         Forbidden: It expired, its owner deleted it, it is a unicast delivery, or its subscriber is working on it.
@@ -723,7 +692,6 @@ def added(message: Message, subscriber_id: str, *, due_at: int | None) -> Delive
     """A delivery of a message to a subscriber it was not originally owed to; not stored yet.
 
     Args:
-        message: The message.
         subscriber_id: A subscriber of its queue, not among ``message.delivery_subscribers``.
         due_at: When its automatic tries begin, epoch milliseconds; None if it gets none.
     """
@@ -757,12 +725,8 @@ def after_asked_try(
     Args:
         delivery: As stored now; a manual try is pending.
         asked_at: The request that the attempt began for. If there has been another one since, it stays.
-        answer: What came back.
         verdict: What the answer means; only a success changes the state.
         asked: What the answer asks for: it may end the automatic tries too.
-        subscriber: Name of the subscriber asked.
-        url: Its URL.
-        dialect: Dialect it was sent in.
     """
     attempted = _with_attempt(
         delivery,
@@ -792,7 +756,6 @@ def without_asked_try(delivery: Delivery, now: int, reason: str) -> Delivery:
 
     Args:
         delivery: As stored; a manual try is pending.
-        now: Epoch milliseconds.
         reason: Why; also ends a delivery that has no automatic tries.
     """
     if _without_automatic_tries(delivery):

@@ -35,7 +35,6 @@ class FlowKey(NamedTuple):
     """What has a limit, unique in the hub: a subscriber, or a part of its rate.
 
     Attributes:
-        project: Owner.
         name: Unique in the project.
     """
 
@@ -93,7 +92,6 @@ class Terms:
     """Under what an attempt may begin.
 
     Attributes:
-        limits: The limits.
         longest_ms: How long an attempt may take, including its follow-up.
     """
 
@@ -145,9 +143,6 @@ class Pace:
     Args:
         limits: The limits.
         mark: When the next attempt may begin by the rate.
-
-    Attributes:
-        under_way: Attempts in progress.
     """
 
     def __init__(self, limits: Limits, mark: float) -> None:

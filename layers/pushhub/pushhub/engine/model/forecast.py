@@ -71,7 +71,6 @@ class Series:
     Attributes:
         every_ms: Length of one point.
         attempts: Attempts begun within each point.
-        failed: How many of those failed.
     """
 
     every_ms: int
@@ -84,21 +83,16 @@ class Forecast:
     """The outcome. ``accepted`` is the sum of the five figures that follow it; every message is in one of those.
 
     Attributes:
-        accepted: Messages.
-        delivered: Messages delivered.
         expired: Messages lost because they expired.
         given_up: Messages out of tries, ended by an answer, or ended because the subscriber was disabled. They go to
             the error queue, if there is one.
         held: Messages out of tries and held for a person (hub protocol).
         waiting: Messages still on their way when the simulation ended.
-        attempts: Requests made.
-        failed: Requests that failed.
         retries: Requests beyond the first for each message.
         peak: Attempts in the busiest minute.
         delays_ms: Time from acceptance to the successful attempt: its 50th, 90th and 99th percentile and its maximum;
             None if nothing was delivered.
         series: Attempts over time.
-        opened: How often the circuit opened.
         disabled_at_ms: When the subscriber was disabled, from the start; None if it was not.
         dollars: Cost, estimated from list prices.
         sample: How many real messages each simulated message stands for; 1 if each was simulated individually.
@@ -158,8 +152,6 @@ class Tally:
 
     Attributes:
         ended: Messages by outcome.
-        attempts: Requests made.
-        failed: Requests that failed.
         attempted: Messages with at least one attempt.
         closed: Ends without an attempt.
         scheduled: Waits spent in DynamoDB.
@@ -167,7 +159,6 @@ class Tally:
         delays: Delays in milliseconds, each with its number of messages.
         per_minute: Attempts by minute.
         failed_per_minute: Failed attempts by minute.
-        opened: How often the circuit opened.
         disabled_at_ms: When the subscriber was disabled.
     """
 

@@ -11,13 +11,7 @@ their ids. Owners' queues never have it.
 
 
 class MessageKey(NamedTuple):
-    """Unique in the hub. Ids derived by the hub may occur in two queues, hence the queue's generation.
-
-    Attributes:
-        project: Owner.
-        queue_uid: Generation of the queue.
-        message_id: The message.
-    """
+    """Unique in the hub. Ids derived by the hub may occur in two queues, hence the queue's generation."""
 
     project: str
     queue_uid: str
@@ -28,9 +22,6 @@ class DeliveryKey(NamedTuple):
     """One delivery of a message; unique in the hub.
 
     Attributes:
-        project: Owner.
-        queue_uid: Generation of the queue.
-        message_id: The message.
         subscriber_id: The subscriber owed, ``*`` for unicast.
     """
 

@@ -35,7 +35,6 @@ class BodyRef:
     Attributes:
         key: Object key.
         offset: First byte of this body in the object.
-        length: Number of bytes.
     """
 
     key: str
@@ -87,14 +86,11 @@ class Message:
     """An accepted message. It never changes; everything that happens to it is stored in its deliveries.
 
     Attributes:
-        project: Owner.
         queue: Name of the queue it was posted to.
         queue_uid: Generation of that queue (a queue deleted and created again has another).
         message_id: See :mod:`pushhub.base.ids`.
         body: The bytes, or None when they are stored at ``body_ref``.
         body_ref: Claim check, or None when the bytes are in ``body``.
-        body_size: Length of the body in bytes.
-        headers: Per-message headers.
         accepted_at: Epoch milliseconds of acceptance.
         due_at: Epoch milliseconds from which it may be delivered (``accepted_at`` + delay).
         expires_at: Epoch milliseconds from which it counts as expired.

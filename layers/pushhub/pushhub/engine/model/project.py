@@ -18,8 +18,6 @@ class Project:
 
     Attributes:
         project_id: 24 hex characters.
-        name: For display.
-        created_at: Epoch milliseconds.
         allowed_targets: Hosts or networks that this project may push to although the egress guard blocks them.
         quota: How many messages its producers may post; None for as many as the stack allows each project.
         suspended_at: Since when it is suspended, epoch milliseconds; None when it is not.
@@ -51,8 +49,6 @@ class ProjectToken:
 
     Attributes:
         token_hash: SHA-256 of the token, in hex.
-        label: For display.
-        created_at: Epoch milliseconds.
         expires_at: When it stops working, epoch milliseconds; None for never.
     """
 

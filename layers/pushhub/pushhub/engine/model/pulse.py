@@ -27,7 +27,6 @@ class Pulse:
     """A pulse that came out of a stream; it is written among the delivery records.
 
     Attributes:
-        table: Name of the table.
         at: The time it stands for (epoch milliseconds), see :func:`pulse_time`.
     """
 

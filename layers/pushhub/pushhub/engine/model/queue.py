@@ -113,8 +113,6 @@ class FormerSubscriber:
     """A subscriber that was removed or replaced: deliveries that it never got still have to be told of.
 
     Attributes:
-        subscriber_id: Its id.
-        name: Its name.
         url: As stored, so without what opens something.
     """
 
@@ -274,7 +272,6 @@ class Queue:
     """A queue with all its settings.
 
     Attributes:
-        project: Owner.
         name: Anything without ``/``.
         uid: Generation: a queue deleted and created again has another, so it sees none of the old messages.
         pull_uid: Generation of a pull queue's messages; clearing the queue starts a new one.
@@ -290,7 +287,6 @@ class Queue:
             (:mod:`pushhub.engine.queue_copies`).
         converted_at: Push queues that were pull queues: when they changed, epoch milliseconds. Messages may be left
             under ``pull_uid``.
-        created_at: Epoch milliseconds.
         version: Incremented by each write; guards concurrent changes.
     """
 
@@ -341,7 +337,6 @@ def internal_queue(project: str, name: str, uid: str, push: PushSettings) -> Que
     No API reaches it: nobody reserves or acknowledges its messages with its secret, and nothing is signed with it.
 
     Args:
-        project: Owner.
         name: As its messages have it.
         uid: As its messages have it.
         push: Who gets them.

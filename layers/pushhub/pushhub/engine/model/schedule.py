@@ -16,10 +16,7 @@ class ScheduleEntry:
     """One wait of a delivery.
 
     Attributes:
-        key: The delivery.
-        queue: Name of its queue.
         version: Version of the waiting delivery; once that changes, the entry is void.
-        wakes_at: Epoch milliseconds.
         polls: Whether its ``update_url`` is to be polled (hub protocol).
     """
 
@@ -40,7 +37,6 @@ class Position:
     """How far a shard of the schedule has been read.
 
     Attributes:
-        shard: Number of the shard.
         minute: The minute being read, in minutes since the epoch.
         after: Key of the last entry read in that minute; empty at its start.
         taken_until: Until when a run has claimed the shard and others leave it alone, epoch milliseconds; 0 when

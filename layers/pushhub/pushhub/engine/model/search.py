@@ -37,12 +37,7 @@ class IndexEntry:
     """A message can be found by a value.
 
     Attributes:
-        project: Owner.
         value: The value, as it is in the message; not stored.
-        queue: Name of the message's queue.
-        queue_uid: Its generation, as in the message.
-        message_id: The message.
-        field: The field that has the value.
         expires_at: When the message expires, epoch milliseconds.
     """
 
@@ -63,7 +58,6 @@ class Found:
         kind: What it belongs to, in a word (``application``).
         of: The id of that; empty where a project has only one.
         message_id: Its id in the protocol.
-        field: The field that has the value.
         states: The name of each receiver, and the state of the delivery to it.
     """
 
@@ -84,8 +78,6 @@ def index_entries(fields: Sequence[str], message: Message, body: bytes) -> list[
 
     Args:
         fields: The fields of its queue.
-        message: The message.
-        body: Its body.
     """
     return [
         IndexEntry(
@@ -108,7 +100,6 @@ def field_values(fields: Sequence[str], body: bytes, headers: Mapping[str, str])
     Args:
         fields: The fields of its queue.
         body: Its body; anything.
-        headers: Its headers.
     """
     if not fields:
         return {}

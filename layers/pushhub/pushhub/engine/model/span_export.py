@@ -14,7 +14,6 @@ class SpanExport:
     """A collector that takes OTLP over HTTP.
 
     Attributes:
-        project: The project.
         url: Where spans are POSTed, ``http`` or ``https``, with its whole path (``/v1/traces``).
         headers: Sent with them. ``********`` stands for values that open something.
         credentials: Those values, encrypted (:class:`pushhub.engine.credentials.Credentials`); empty for none.

@@ -26,12 +26,6 @@ class SubscriberEvent:
     """One event.
 
     Attributes:
-        kind: What happened.
-        project: Owner of the queue.
-        queue: Name of the queue.
-        queue_uid: Its generation.
-        subscriber_id: The subscriber.
-        at: Epoch milliseconds.
         reason: One word: ``status_410``, ``asked_to_disable``, ``failing``.
         failing_since: First failure since the last success, epoch milliseconds; None where that is irrelevant.
         percent: Percentage used up of the time after which it is disabled.

@@ -35,8 +35,6 @@ class WorkOrder:
     """One delivery to look at. Stale, early and duplicate orders are harmless: the stored state decides.
 
     Attributes:
-        key: Which delivery.
-        queue: Name of its queue.
         message: The whole message, including its body or claim check, so that a first attempt reads nothing else. None:
             it is read from the store.
         manual: The order is for a manual try only; the automatic tries have orders of their own.

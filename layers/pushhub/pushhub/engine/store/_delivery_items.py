@@ -76,7 +76,6 @@ def encode_delivery(delivery: Delivery, shards: int = UNSETTLED_SHARDS) -> Item:
     """The whole item.
 
     Args:
-        delivery: The delivery.
         shards: How many partitions of the unsettled index its entry is to be placed in one of.
     """
     item = delivery_key(delivery.key)

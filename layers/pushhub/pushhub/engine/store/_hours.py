@@ -23,7 +23,6 @@ def add_to_hour(table: Table, partition: str, hour: int, counts: Mapping[str, in
     Args:
         table: Keys ``pk`` and ``sk``, time to live ``ttl``.
         partition: What is counted.
-        hour: Its start (epoch milliseconds).
         counts: By attribute; those that are zero are left out.
         also: Further attributes to set.
     """

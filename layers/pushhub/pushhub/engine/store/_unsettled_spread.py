@@ -42,7 +42,6 @@ class UnsettledSpread:
     """The partitions that deliveries of queues are written to, and read from. Thread-safe.
 
     Args:
-        table: The messages table.
         clock: Shows how many fail within a time.
     """
 

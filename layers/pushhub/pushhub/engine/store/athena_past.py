@@ -34,7 +34,6 @@ class AthenaPastRecords:
     """Implements :class:`pushhub.engine.ports.PastRecords`.
 
     Args:
-        client: Athena client.
         workgroup: Name of the workgroup, which limits the bytes that a query reads and says where results go.
         database: Name of the Glue database.
     """

@@ -50,9 +50,7 @@ class AwsNights:
 
     Args:
         clients: Its clients of S3 and DynamoDB are used.
-        bucket: Name of the records bucket.
         tables: Names of the tables through which pulses are sent.
-        clock: Waits between rounds.
         executor: Reads objects side by side.
     """
 

@@ -68,9 +68,6 @@ class DynamoDBConfigStore:
     project, token or queue at the same time share one read.
 
     Args:
-        client: Low-level DynamoDB client.
-        table: Name of the configuration table.
-        clock: Ends cache entries.
         sealed: Makes the stored form of a queue, which holds nothing that opens something
             (:meth:`pushhub.engine.credentials.Credentials.sealed`).
     """

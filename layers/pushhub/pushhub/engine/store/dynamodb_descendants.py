@@ -21,7 +21,6 @@ class DynamoDBDescendants:
     """Implements :class:`pushhub.engine.ports.Descendants`.
 
     Args:
-        client: Low-level DynamoDB client.
         table: Name of a table with the attribute ``ttl``.
         most: Maximum number of descendants of one accepted message.
     """

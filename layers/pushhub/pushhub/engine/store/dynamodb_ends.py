@@ -29,9 +29,6 @@ class DynamoDBEndNotes(TableStore):
     """Implements :class:`pushhub.engine.ends.EndNotes`.
 
     Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table.
-        clock: Waits between rounds of a batch.
         partition: Which list.
     """
 

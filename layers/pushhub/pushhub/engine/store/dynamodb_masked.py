@@ -24,11 +24,6 @@ def masked_deliveries(client: DynamoDBClient, table: str, clock: Clock) -> Itera
     """All deliveries with a password in a status; to be written with a mask.
 
     Their version stays the same, so neither records nor functions take that for a change.
-
-    Args:
-        client: Low-level DynamoDB client.
-        table: Name of the messages table.
-        clock: Waits between rounds of a batch.
     """
     store = Table(client, table, clock)
     scanned = store.scan(FilterExpression="attribute_exists(statuses)", ProjectionExpression="pk, sk, statuses")

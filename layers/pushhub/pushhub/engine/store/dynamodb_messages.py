@@ -82,9 +82,7 @@ class DynamoDBMessageStore:
     """Implements :class:`pushhub.engine.ports.MessageStore`.
 
     Args:
-        client: Low-level DynamoDB client.
         table: Name of the messages table (index ``unsettled``, keys only).
-        clock: Waits between rounds of a batch.
         schedule: Makes the schedule on first use: not every function that reads deliveries schedules them.
         executor: Writes first outcomes of deliveries in batches; without it, each is a call of its own.
     """

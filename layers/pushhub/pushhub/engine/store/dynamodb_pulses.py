@@ -24,9 +24,7 @@ class DynamoDBPulses:
     """Implements :class:`pushhub.engine.ports.PulseStore`.
 
     Args:
-        client: Low-level DynamoDB client.
         tables: Names of the tables; keys ``pk`` and ``sk``, time to live ``ttl``.
-        clock: Waits between rounds.
     """
 
     def __init__(self, client: DynamoDBClient, tables: Sequence[str], clock: Clock) -> None:
@@ -48,7 +46,6 @@ def pulses_of_change(stream_record: Mapping[str, Any], table: str) -> tuple[Puls
 
     Args:
         stream_record: As Lambda delivers it.
-        table: Name of the table.
 
     Raises:
         KeyError: An image lacks an attribute.

@@ -61,8 +61,6 @@ class DynamoDBSchedule:
     """Implements :class:`pushhub.engine.ports.Schedule`.
 
     Args:
-        client: Low-level DynamoDB client.
-        table: Name of the schedule's table.
         clock: Decides which minutes still accept entries.
     """
 

@@ -34,9 +34,6 @@ def sealed_queues(
     """All queues whose subscribers have credentials, signing keys or gates.
 
     Args:
-        client: Low-level DynamoDB client.
-        table: Name of the configuration table.
-        clock: Waits between rounds of a batch.
         vault: Opens and seals signing keys.
         credentials: Opens and seals the rest.
     """

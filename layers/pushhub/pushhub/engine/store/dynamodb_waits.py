@@ -26,8 +26,6 @@ class DynamoDBWaits:
     """Implements :class:`pushhub.engine.ports.Waits`.
 
     Args:
-        client: Low-level DynamoDB client.
-        table: Name of the configuration table.
         clock: Random choice of places.
         kind: What is waited for; each kind has places of its own.
         places: How many requests of a project may wait at the same time.

@@ -18,11 +18,7 @@ def start_run(clients: Clients, event: Mapping[str, object], *, function: str = 
 
     Args:
         clients: Its Lambda client is created when a run is first started, which is rare.
-        event: For the run.
         function: Name of the function; empty for the current one, whose name Lambda provides in the environment.
-
-    Raises:
-        Unavailable: It may not run.
     """
     with aws_call("lambda:Invoke"):
         clients.of("lambda").invoke(

@@ -31,8 +31,6 @@ class S3BodyStore:
     """Implements :class:`pushhub.engine.ports.BodyStore`. The bucket's lifecycle rule on ``bodies/`` removes objects.
 
     Args:
-        client: S3 client.
-        bucket: Name of the bodies bucket.
         prefix: First part of the keys. Objects under ``hub`` stay: messages of the hub protocol do not expire.
     """
 

@@ -53,11 +53,6 @@ class NoPastRecords:
 class S3PastRecords:
     """Implements :class:`pushhub.engine.ports.PastRecords`. Nothing runs between two looks: each goes on where the one
     before ended, the newest hours first.
-
-    Args:
-        client: S3 client.
-        bucket: Name of the records bucket.
-        clock: Measures a look.
     """
 
     def __init__(self, client: S3Client, bucket: str, clock: Clock) -> None:

@@ -29,12 +29,7 @@ _PAGES = 10
 
 
 class S3Records:
-    """Reads delivery records back.
-
-    Args:
-        client: S3 client.
-        bucket: Name of the records bucket.
-    """
+    """Reads delivery records back."""
 
     def __init__(self, client: S3Client, bucket: str) -> None:
         self._client = client
@@ -44,7 +39,6 @@ class S3Records:
         """The fields of every record from a day (``2026-11-21``) onwards, object by object.
 
         Raises:
-            Unavailable: They could not be read.
             ValueError: An object is corrupt.
         """
         start: dict[str, Any] = {}
@@ -71,12 +65,7 @@ class S3Records:
 
 
 class S3RecordStore:
-    """Implements :class:`pushhub.engine.ports.RecordStore`.
-
-    Args:
-        client: S3 client.
-        bucket: Name of the records bucket.
-    """
+    """Implements :class:`pushhub.engine.ports.RecordStore`."""
 
     def __init__(self, client: S3Client, bucket: str) -> None:
         self._client = client

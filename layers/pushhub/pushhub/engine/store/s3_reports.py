@@ -20,12 +20,7 @@ _NAME = re.compile(r"\d{4}-\d\d-\d\d_\d{4}-\d\d-\d\d")
 
 
 class S3Reports:
-    """Implements :class:`pushhub.engine.ports.ReportStore`.
-
-    Args:
-        client: S3 client.
-        bucket: Name of the records bucket.
-    """
+    """Implements :class:`pushhub.engine.ports.ReportStore`."""
 
     def __init__(self, client: S3Client, bucket: str) -> None:
         self._client = client

@@ -14,12 +14,7 @@ def send_aside(client: SQSClient, url: str, text: str) -> None:
     """Send one text to a failure queue.
 
     Args:
-        client: Low-level SQS client.
-        url: The queue.
         text: What could not be processed, at most 1 MiB.
-
-    Raises:
-        Unavailable: It could not be sent.
     """
     with aws_call("sqs:SendMessage"):
         client.send_message(QueueUrl=url, MessageBody=text)

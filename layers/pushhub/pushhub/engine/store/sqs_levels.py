@@ -15,15 +15,7 @@ _IN_FLIGHT: Final = "ApproximateNumberOfMessagesNotVisible"
 
 
 def queue_level(client: SQSClient, url: str) -> QueueLevel:
-    """Ask for the level of a queue.
-
-    Args:
-        client: Low-level SQS client.
-        url: The queue.
-
-    Raises:
-        Unavailable: SQS did not say.
-    """
+    """Ask for the level of a queue."""
     with aws_call("sqs:GetQueueAttributes"):
         answer = client.get_queue_attributes(QueueUrl=url, AttributeNames=[_MESSAGES, _IN_FLIGHT])
     found = answer["Attributes"]

@@ -21,13 +21,7 @@ _BYTES_PER_CALL = 1_048_576
 
 
 class SqsWorkQueue:
-    """Implements :class:`pushhub.engine.ports.WorkQueue`.
-
-    Args:
-        client: SQS client.
-        url: The queue's URL.
-        clock: Waits between rounds.
-    """
+    """Implements :class:`pushhub.engine.ports.WorkQueue`."""
 
     def __init__(self, client: SQSClient, url: str, clock: Clock) -> None:
         self._client = client

@@ -12,16 +12,11 @@ from pushhub.ironmq.api import policies as policy_routes
 from pushhub.ironmq.api import project as project_routes
 from pushhub.ironmq.api import queues as queue_routes
 from pushhub.ironmq.api import traces as traces_routes
-from pushhub.ironmq.api.call import IronCall
-from pushhub.ironmq.api.dialect import IronDialect
-from pushhub.ironmq.api.use_cases import IronUseCases
-from pushhub.web.api import Api, Auth, Function, Route
+from pushhub.web.api import Auth, Function, Route
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pushhub.engine.ports import Projects
+    from pushhub.ironmq.api.call import IronCall
     from pushhub.ironmq.api.use_cases import IronUseCases
 
 API_VERSION = "3"
@@ -48,18 +43,3 @@ POSTING = tuple(
     each for each in ROUTES if each.path in {posted.path for posted in ROUTES if posted.function is Function.INGEST}
 )
 """The paths that producers post to, with their other methods: a POST reaches those with a method override."""
-
-
-class IronApi(Api[IronUseCases, IronCall]):
-    """The queue API.
-
-    Args:
-        routes: What it serves: all of it, or what producers call.
-        use_cases: Handed to every handler.
-        config: Projects and tokens.
-    """
-
-    def __init__(
-        self, *, routes: Iterable[Route[IronUseCases, IronCall]], use_cases: IronUseCases, config: Projects
-    ) -> None:
-        super().__init__(routes=routes, use_cases=use_cases, dialect=IronDialect(config))

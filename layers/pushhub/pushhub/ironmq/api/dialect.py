@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 class IronDialect(Dialect[IronCall]):
-    """IronMQ v3: a token in the header, the query or the body, and errors as ``{"msg": ...}``.
-
-    Args:
-        config: Projects and their tokens.
-    """
+    """IronMQ v3: a token in the header, the query or the body, and errors as ``{"msg": ...}``."""
 
     max_request_bytes = MAX_REQUEST_BYTES
 

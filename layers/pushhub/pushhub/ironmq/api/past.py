@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from pushhub.ironmq.api.dialect import IronDialect
 from pushhub.ironmq.wire.past import parse_past, parse_past_cursor, render_past, render_started
-from pushhub.web.api import Api, Body, Function, Route
+from pushhub.web.api import Body, Function, Route
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.engine.past import PastSearches
-    from pushhub.engine.ports import ConfigStore
     from pushhub.ironmq.api.call import IronCall
 
 PAST = "/3/projects/{project}/past"
@@ -30,11 +28,7 @@ class SearchesPast(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastUseCases:
-    """Implements :class:`SearchesPast` for the function that serves nothing else.
-
-    Attributes:
-        past: Makes the use case.
-    """
+    """Implements :class:`SearchesPast` for the function that serves nothing else."""
 
     past: Callable[[], PastSearches]
 
@@ -73,15 +67,3 @@ ROUTES: tuple[Route[SearchesPast, IronCall], ...] = (
         query=("after",),
     ),
 )
-
-
-class PastApi(Api[SearchesPast, "IronCall"]):
-    """The part of the queue API that searches the past.
-
-    Args:
-        config: Projects and tokens.
-        past: Makes the use case on first use.
-    """
-
-    def __init__(self, *, config: ConfigStore, past: Callable[[], PastSearches]) -> None:
-        super().__init__(routes=ROUTES, use_cases=PastUseCases(past=past), dialect=IronDialect(config))

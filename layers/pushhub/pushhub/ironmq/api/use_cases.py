@@ -27,25 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IronUseCases:
-    """The use cases of IronMQ.
-
-    Attributes:
-        queues: Creates, changes, finds and clears queues.
-        conversion: Moves the messages of pull queues that became push queues.
-        subscribers: Changes subscribers.
-        post: Accepts messages.
-        pull: Messages of pull queues.
-        push_messages: Messages of push queues.
-        acknowledge: Acknowledgements of pushes.
-        search: Finds messages by named fields.
-        replay: Retries what subscribers missed.
-        activity: Activity of the project; made on first use, because producers never need it.
-        report: The project's part of the delivery report; likewise.
-        history: Recent failures of a subscriber; likewise.
-        alerts: Alerts of the project; likewise.
-        past: Searches of the past; likewise.
-        spans: Where spans are exported to; likewise.
-    """
+    """The use cases of IronMQ. Those that producers never need are made on first use."""
 
     queues: Queues
     conversion: Conversion

@@ -24,8 +24,6 @@ class AlertLevels:
     """The levels of a generation of a pull queue's messages.
 
     Attributes:
-        project: The queue's owner.
-        pull_uid: The generation.
         levels: By id of the alert; one that is missing has not been looked at.
         version: Rises with each write; 0 when nothing is stored.
     """

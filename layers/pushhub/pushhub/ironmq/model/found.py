@@ -17,9 +17,6 @@ class FoundMessage:
     """A message that has the value somebody looks for.
 
     Attributes:
-        queue: Its queue.
-        message_id: The message.
-        field: The field that has the value.
         deliveries: Its deliveries by ``subscriber_id``; none in a pull queue.
     """
 

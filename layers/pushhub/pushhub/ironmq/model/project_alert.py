@@ -65,13 +65,7 @@ class Happened(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What was counted in some time.
-
-    Attributes:
-        attempts: Attempts made.
-        failed: Those that failed.
-        given_up: Deliveries given up.
-    """
+    """What was counted in some time."""
 
     attempts: int = 0
     failed: int = 0
@@ -99,7 +93,6 @@ class Sample:
     """The counts of an hour as they were at a time within it.
 
     Attributes:
-        at: The time, epoch milliseconds.
         counts: Of the hour, up to then.
     """
 
@@ -118,9 +111,6 @@ class Notification:
 
     Attributes:
         number: Counts the notifications of an alert, from 1.
-        happened: What.
-        at: When, epoch milliseconds.
-        value: The value then.
     """
 
     number: int
@@ -155,17 +145,12 @@ class ProjectAlert:
     """An alert of a project.
 
     Attributes:
-        project: Owner.
         alert_id: 12 hex characters.
-        name: For people.
-        measure: What it watches.
         threshold: The value from which it fires.
         minutes: The window of the measures that count something.
         queue: The queue it watches; empty for the whole project, or for a subscriber that is named by its id.
         subscriber: The subscriber it watches: by name with a queue, by id without; empty for all.
         url: Where notifications go.
-        format: How they are written.
-        created_at: Epoch milliseconds.
         state: What is known of it.
         version: Incremented by each write.
     """
@@ -198,9 +183,7 @@ def sampled(alert: ProjectAlert, hours: Mapping[int, Counts], now: int) -> tuple
     in quiet times.
 
     Args:
-        alert: The alert.
         hours: Counts by the start of their hour: the current one and those before it, :data:`HOURS_READ` together.
-        now: Epoch milliseconds.
     """
     present = Sample(at=now, counts=hours.get(now - now % HOUR_MS, Counts()))
     known = alert.state.samples
@@ -233,9 +216,7 @@ def judged(alert: ProjectAlert, value: int | None, now: int) -> ProjectAlert:
     """The alert after a look, with a notification if it begins to fire or is resolved.
 
     Args:
-        alert: The alert.
         value: Its value now; None when nothing can be said, which changes nothing.
-        now: Epoch milliseconds.
     """
     state = alert.state
     if value is None:

@@ -18,7 +18,6 @@ class ShownExport:
     """A project's export, and how it fares.
 
     Attributes:
-        export: What is set.
         exported: Spans that the collector took in the last :data:`HOURS`.
         dropped: Spans that it did not take, and that were given up.
         waiting: The oldest request that is still to be tried again; None if all is well.

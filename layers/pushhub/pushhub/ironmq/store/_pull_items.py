@@ -38,7 +38,6 @@ class Candidate:
         message_id: Its id, which is also its rank in the queue.
         place: Its place when the entry was written; it can be reserved only while it is still there.
         shard: The part of the queue's entries that contains it.
-        expires_at: Epoch milliseconds.
     """
 
     message_id: str
@@ -61,7 +60,6 @@ def first_place(message: Message, nonce: str = "") -> str:
     """The place of a message that enters a queue; a delayed message starts as away.
 
     Args:
-        message: The message.
         nonce: Distinguishes the place from that of an earlier message with the same id.
     """
     delayed = message.due_at > message.accepted_at
@@ -85,7 +83,6 @@ def encode_pull_item(message: Message, *, place: str, reserved_count: int = 0, s
     """The whole item of a message that enters a pull queue.
 
     Args:
-        message: The message.
         place: Its place.
         reserved_count: Times it was reserved before.
         shard: The part of the queue's entries that it goes to.
@@ -130,7 +127,6 @@ def decode_pull_message(image: Item, now: int = 0) -> PullMessage:
     """The message in a table item, or in an image from the table's stream.
 
     Args:
-        image: The item.
         now: A reservation that has ended by then is left out (epoch milliseconds); 0 shows it as stored.
     """
     project, pull_uid, message_id = image["pk"]["S"].rsplit("#", 2)

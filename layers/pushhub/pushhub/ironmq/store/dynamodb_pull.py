@@ -87,8 +87,6 @@ class _Reserving:
     """The state of one reserving call.
 
     Attributes:
-        project_id: Owner.
-        pull_uid: Generation of its messages.
         count: Number of messages requested.
         timeout_ms: How long to reserve them.
         ahead_ms: How far the caller's clock is ahead of ours.
@@ -134,8 +132,6 @@ class DynamoDBPullStore:
     back first are considered.
 
     Args:
-        client: Low-level DynamoDB client.
-        table: Name of the table.
         clock: Provides pauses, between rounds of a batch and after a message was lost to another consumer, and random
             choices of where to try next.
         threads: Parallel reservations in one call.
@@ -370,7 +366,6 @@ class DynamoDBPullStore:
         Args:
             key: Key of the message.
             place: The new place.
-            now: Epoch milliseconds.
             change: The rest of the update expression.
             values: Values for that.
             held: The reservation that must hold it.

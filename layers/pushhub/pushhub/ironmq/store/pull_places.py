@@ -68,7 +68,6 @@ class PullPlaces:
     """The entries of pull queues.
 
     Args:
-        table: The table of pull queues.
         clock: Measures how fast this environment posts.
     """
 
@@ -149,9 +148,7 @@ class PullPlaces:
         """Available messages in queue order, read lazily; expired ones are included.
 
         Args:
-            project_id: Owner.
             pull_uid: Generation of its messages.
-            now: Epoch milliseconds.
             first_page: How many will probably be needed.
             lane: Read only one shard, chosen by this number, if it has entries and the queue is known to have several
                 shards.

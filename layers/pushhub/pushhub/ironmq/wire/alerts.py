@@ -83,10 +83,8 @@ def alert_body(alert: Alert, queue_name: str, size: int, now: int) -> bytes:
     """The message that reports a crossed trigger.
 
     Args:
-        alert: The alert.
         queue_name: The queue it watches.
         size: That queue's size.
-        now: Epoch milliseconds.
     """
     fields = {
         "source_queue": queue_name,

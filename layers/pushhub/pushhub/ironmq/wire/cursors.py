@@ -11,11 +11,7 @@ MAX_CURSOR = 200
 
 
 def parse_cursor(text: str | None) -> str | None:
-    """A cursor from an earlier answer; None when absent or empty.
-
-    Raises:
-        Invalid: It is not a cursor.
-    """
+    """A cursor from an earlier answer; None when absent or empty."""
     if text is not None and (len(text) > MAX_CURSOR or not text.isascii()):
         raise Invalid("after must be the cursor of an answer")
     return text or None

@@ -61,11 +61,7 @@ _VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
 
 
 def check_header_value(value: str, what: str) -> str:
-    """The value, if it is valid in a header: Latin-1 without control characters, no leading or trailing white space.
-
-    Raises:
-        Invalid: It is not.
-    """
+    """The value, if it is valid in a header: Latin-1 without control characters, no leading or trailing white space."""
     if _VALUE.fullmatch(value) is None:
         raise Invalid(f"{what} must be Latin-1 text without control characters")
     if value != value.strip():

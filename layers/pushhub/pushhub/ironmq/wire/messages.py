@@ -53,7 +53,6 @@ class Deletion:
     """One message to delete, or one push to acknowledge.
 
     Attributes:
-        message_id: The message.
         reservation_id: Its reservation; None when none was given.
         subscriber_name: Who acknowledges a push; None when the request does not say.
     """
@@ -102,10 +101,6 @@ def _ordering_key(given: Fields) -> str | None:
 def webhook_message(body: bytes, headers: Mapping[str, str]) -> NewMessage:
     """The message of a webhook request: the body's bytes, unchanged and uninterpreted.
 
-    Args:
-        body: The request's body.
-        headers: The request's headers, names in lower case.
-
     Raises:
         Invalid: It is a push that has passed too many queues.
     """
@@ -114,11 +109,7 @@ def webhook_message(body: bytes, headers: Mapping[str, str]) -> NewMessage:
 
 
 def parse_reserve(fields: Fields) -> ReserveRequest:
-    """Read a reservation request. Timeouts below the documented 30 seconds are accepted, because clients use them.
-
-    Raises:
-        Invalid: Wrong type or out of range.
-    """
+    """Read a reservation request. Timeouts below the documented 30 seconds are accepted, because clients use them."""
     return ReserveRequest(
         count=integer(fields, "n", least=1, most=MAX_BATCH) or 1,
         timeout_s=integer(fields, "timeout", least=1, most=MAX_TIMEOUT_S),
@@ -128,11 +119,7 @@ def parse_reserve(fields: Fields) -> ReserveRequest:
 
 
 def parse_peek(query: Mapping[str, str]) -> int:
-    """How many messages a peek asks for.
-
-    Raises:
-        Invalid: Not a number, or too large.
-    """
+    """How many messages a peek asks for."""
     count = number_in_query(query, "n", default=1)
     if count > MAX_BATCH:
         raise Invalid(f"n must be from 1 to {MAX_BATCH}")
@@ -147,20 +134,12 @@ def _reservation(fields: Fields) -> str:
 
 
 def parse_touch(fields: Fields) -> tuple[str, int | None]:
-    """(reservation id, seconds or None for the queue's setting) of a touch.
-
-    Raises:
-        Invalid: No reservation id, wrong type or out of range.
-    """
+    """(reservation id, seconds or None for the queue's setting) of a touch."""
     return _reservation(fields), integer(fields, "timeout", least=1, most=MAX_TIMEOUT_S)
 
 
 def parse_release(fields: Fields) -> tuple[str, int]:
-    """(reservation id, delay in seconds) of a release.
-
-    Raises:
-        Invalid: No reservation id, wrong type or out of range.
-    """
+    """(reservation id, delay in seconds) of a release."""
     return _reservation(fields), integer(fields, "delay", least=0, most=MAX_DELAY_S) or 0
 
 
@@ -169,9 +148,6 @@ def parse_deletion(message_id: str, fields: Fields, query: Mapping[str, str]) ->
 
     The query is used for what the body leaves out: it contains the capability from ``Iron-Subscriber-Message-Url``, for
     subscribers that send a bare DELETE.
-
-    Raises:
-        Invalid: Wrong type.
     """
     return Deletion(
         message_id=message_id,
@@ -223,9 +199,6 @@ def render_message(
     If it is larger than a megabyte, ``body`` is empty and only the exact form is shown, so that it fits into an answer.
 
     Args:
-        message_id: Its id.
-        body: Its bytes.
-        reserved_count: Times it was reserved.
         reservation_id: Only when it has just been reserved.
     """
     shown: dict[str, object] = {"id": message_id}

@@ -22,9 +22,6 @@ def check_queue_name(name: str, what: str = "Queue name") -> str:
     Args:
         name: Decoded.
         what: How errors refer to it.
-
-    Raises:
-        Invalid: It is not valid.
     """
     if not name:
         raise Invalid(f"{what} must not be empty")

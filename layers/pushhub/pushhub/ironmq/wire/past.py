@@ -21,7 +21,6 @@ def parse_past(project: str, fields: Mapping[str, Any], now: int) -> PastQuery:
 
     Args:
         project: The project that asks.
-        fields: The request's body.
         now: Epoch milliseconds; the end if none is given.
 
     Raises:
@@ -59,11 +58,7 @@ def _wanted(fields: Mapping[str, Any], name: str) -> str:
 
 
 def parse_past_cursor(query: Mapping[str, str]) -> str | None:
-    """Where a look continues; None for the beginning.
-
-    Raises:
-        Invalid: It cannot be a cursor.
-    """
+    """Where a look continues; None for the beginning."""
     after = query.get("after", "")
     if len(after) > MAX_PAST_CURSOR:
         raise Invalid("after must be the cursor of an answer")

@@ -77,7 +77,6 @@ class SimulationRequest:
     """A simulation request.
 
     Attributes:
-        plan: The plan to simulate.
         compared: Another plan for comparison; None for none.
         compared_with: How that one differs, one of :data:`COMPARISONS`.
     """
@@ -88,11 +87,7 @@ class SimulationRequest:
 
 
 def parse_simulation(fields: Fields) -> SimulationRequest:
-    """Read a request.
-
-    Raises:
-        Invalid: A field has the wrong type or is out of range, or fields contradict each other.
-    """
+    """Read a request."""
     kind, policy = _policy(section(fields, "policy") or {})
     windows = tuple(_window(each) for each in _some(fields, "outage", MAX_WINDOWS))
     ends_s = -(-max((each.ends for each in windows), default=0) // 1000)
@@ -136,7 +131,6 @@ class ReplayRequest:
     """A request for a subscriber's history.
 
     Attributes:
-        queue: Name of the queue.
         subscriber: Its id or its name.
         since: Start, epoch milliseconds.
         until: End, epoch milliseconds.
@@ -149,11 +143,7 @@ class ReplayRequest:
 
 
 def parse_replay(fields: Fields) -> ReplayRequest | None:
-    """The subscriber whose history a request wants as its outage; None if it wants none.
-
-    Raises:
-        Invalid: A field is missing, has the wrong type, or is out of range.
-    """
+    """The subscriber whose history a request wants as its outage; None if it wants none."""
     given = section(fields, "replay")
     if given is None:
         return None

@@ -26,11 +26,7 @@ PERCENTS = (50, 95, 99)
 
 
 def parse_hours(query: Mapping[str, str]) -> int:
-    """Number of hours requested.
-
-    Raises:
-        Invalid: Not a number from 1 to the hours of a week.
-    """
+    """Number of hours requested."""
     hours = number_in_query(query, "hours", default=DEFAULT_HOURS)
     if not 1 <= hours <= MAX_HOURS:
         raise Invalid(f"hours must be a number from 1 to {MAX_HOURS}")

@@ -35,14 +35,8 @@ class AlertSettings:
     """What an owner sets; see :class:`pushhub.ironmq.model.project_alert.ProjectAlert`.
 
     Attributes:
-        name: For people.
-        measure: What it watches.
-        threshold: From which value it fires.
-        minutes: Its window.
-        queue: Which queue; empty for the project.
         subscriber: Which subscriber; empty for all.
         url: Where notifications go.
-        format: How they are written.
     """
 
     name: str
@@ -56,11 +50,7 @@ class AlertSettings:
 
 
 def parse_alert(fields: Mapping[str, Any]) -> AlertSettings:
-    """Read an alert.
-
-    Raises:
-        Invalid: Something is missing or cannot be.
-    """
+    """Read an alert."""
     given = section(fields, "alert")
     if given is None:
         raise Invalid("alert is required")
@@ -165,7 +155,6 @@ class EndOf:
         subscriber: Name of the subscriber.
         days_left: Days until the end; 0 when it has come.
         at: Since when that is to be told, epoch milliseconds.
-        base_url: Public base URL of this hub, for links.
     """
 
     queue: str

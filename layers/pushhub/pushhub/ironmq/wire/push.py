@@ -67,11 +67,7 @@ def _credentials_and_host(url: str) -> tuple[str | None, str | None, str | None,
 
 
 def parse_ironmq_url(url: str) -> IronMqTarget:
-    """Read an ``ironmq:`` URL.
-
-    Raises:
-        Invalid: Malformed, or a project without its token.
-    """
+    """Read an ``ironmq:`` URL."""
     project, token, host, queue = _credentials_and_host(url)
     if project is None:
         if host:
@@ -83,11 +79,7 @@ def parse_ironmq_url(url: str) -> IronMqTarget:
 
 
 def parse_ironworker_url(url: str) -> IronWorkerTarget:
-    """Read an ``ironworker:`` URL.
-
-    Raises:
-        Invalid: Malformed, or without project, token or host.
-    """
+    """Read an ``ironworker:`` URL."""
     project, token, host, code_name = _credentials_and_host(url)
     if not (project and token and host):
         raise Invalid("An ironworker URL needs a project, a token and a host")

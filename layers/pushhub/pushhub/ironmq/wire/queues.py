@@ -26,11 +26,9 @@ class QueueSettings:
     """The settings in a create or update request; None for those that are missing.
 
     Attributes:
-        type: The queue's type.
         message_timeout: Default reservation in seconds.
         message_expiration: Lifetime of a message in seconds.
         push: Push settings; an empty list of subscribers is refused later.
-        dead_letter: Dead-letter settings.
         alerts: The complete new list of alerts.
         convert: Whether a pull queue becomes a push queue.
         search_fields: The complete new list of fields by which messages can be found.
@@ -62,11 +60,7 @@ class Page:
 
 
 def parse_queue(fields: Fields) -> QueueSettings:
-    """Read a create or update request. ``name``, ``size`` and other fields of queue info are ignored.
-
-    Raises:
-        Invalid: A setting has the wrong type or is out of range.
-    """
+    """Read a create or update request. ``name``, ``size`` and other fields of queue info are ignored."""
     queue = section(fields, "queue") or {}
     alerts, kind, times = listed(queue, "alerts"), _type(queue), read(Queue, queue)
     return QueueSettings(
@@ -129,11 +123,7 @@ def _dead_letter_queue(dead_letter: Fields, name: str) -> str | None:
 
 
 def parse_page(query: Mapping[str, str]) -> Page:
-    """Read the query of a list request; a page size above the maximum is reduced to it.
-
-    Raises:
-        Invalid: The page size is not a number.
-    """
+    """Read the query of a list request; a page size above the maximum is reduced to it."""
     return Page(
         limit=min(number_in_query(query, "per_page", default=DEFAULT_PER_PAGE), MAX_PER_PAGE),
         after=query.get("previous", ""),

@@ -24,7 +24,6 @@ class SearchQuery:
     """What somebody looks for.
 
     Attributes:
-        value: The value of a named field.
         after: Cursor from the previous answer; None to begin.
     """
 

@@ -26,11 +26,7 @@ _OURS = frozenset({"content-type", "content-encoding"})
 
 
 def parse_span_export(project_id: str, fields: Mapping[str, Any]) -> SpanExport:
-    """Read where spans are to be exported to.
-
-    Raises:
-        Invalid: Something is missing or cannot be.
-    """
+    """Read where spans are to be exported to."""
     given = section(fields, "traces")
     if given is None:
         raise Invalid("traces is required")

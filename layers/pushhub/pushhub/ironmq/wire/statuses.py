@@ -84,8 +84,6 @@ def render_deliveries(
     """Deliveries with their messages' ids, each in the form of its subscriber's status.
 
     Args:
-        queue: Their queue.
-        deliveries: The deliveries.
         values: Values of the queue's named fields, by message.
     """
     return [

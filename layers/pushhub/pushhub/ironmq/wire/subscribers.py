@@ -81,11 +81,7 @@ class ReplayRequest:
 
 
 def parse_replay(fields: Fields) -> ReplayRequest:
-    """Read a replay request.
-
-    Raises:
-        Invalid: Wrong type or out of range.
-    """
+    """Read a replay request."""
     subscriber = parse_named(fields)
     ids = listed(fields, "message_ids") or ()
     # null or an empty array must never mean all of them.
@@ -103,11 +99,7 @@ def parse_replay(fields: Fields) -> ReplayRequest:
 
 
 def parse_named(fields: Fields) -> str:
-    """The name of the subscriber that a request is about.
-
-    Raises:
-        Invalid: It has none.
-    """
+    """The name of the subscriber that a request is about."""
     name = text(fields, "subscriber")
     if name is None:
         raise Invalid("subscriber must be the name of a subscriber")
@@ -144,21 +136,13 @@ def parse_subscribers(given: Sequence[Any]) -> tuple[AskedSubscriber, ...]:
 
 
 def check_signed(count: int) -> None:
-    """Refuse more subscribers with signing than a queue may have.
-
-    Raises:
-        Invalid: There are too many.
-    """
+    """Refuse more subscribers with signing than a queue may have."""
     if count > MAX_SIGNED:
         raise Invalid(f"At most {MAX_SIGNED} subscribers of a queue can have signing")
 
 
 def check_gated(subscribers: Sequence[Subscriber]) -> None:
-    """Refuse subscribers whose gates take more than a queue has room for.
-
-    Raises:
-        Invalid: They do.
-    """
+    """Refuse subscribers whose gates take more than a queue has room for."""
     if sum(len(each.oauth) + len(each.identity) for each in subscribers) > MAX_GATES_BYTES:
         raise Invalid(f"oauth and mtls of a queue's subscribers take more than {MAX_GATES_BYTES} bytes")
 
@@ -221,11 +205,7 @@ def parse_removals(fields: Fields) -> tuple[tuple[str, str], ...]:
 
 
 def check_subscribers_size(subscribers: Sequence[Subscriber]) -> None:
-    """Refuse a list of subscribers that is too large.
-
-    Raises:
-        Invalid: It is.
-    """
+    """Refuse a list of subscribers that is too large."""
     rendered = json.dumps([_rendered(each, each.url, each.headers) for each in subscribers], ensure_ascii=False)
     if len(rendered.encode()) > MAX_SUBSCRIBERS_BYTES:
         raise Invalid(f"Subscribers take more than {MAX_SUBSCRIBERS_BYTES} bytes")

@@ -36,11 +36,7 @@ class BadCredentials(Unauthorized):
 
 
 class NotificationsDialect(Dialect[NotificationsCall]):
-    """Notifications 2.0: Basic or Bearer credentials, and errors as ``{"error", "message", "info"}``.
-
-    Args:
-        config: Projects and their tokens.
-    """
+    """Notifications 2.0: Basic or Bearer credentials, and errors as ``{"error", "message", "info"}``."""
 
     max_request_bytes = MAX_REQUEST_BYTES
 

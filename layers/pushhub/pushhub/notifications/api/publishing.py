@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.notifications.api.call import ROOT, NotificationsCall
-from pushhub.notifications.api.dialect import NotificationsDialect
-from pushhub.notifications.api.use_cases import Publishing
 from pushhub.notifications.wire.publish import parse_drafts
 from pushhub.notifications.wire.requests import parse_idempotency_key
-from pushhub.web.api import Api, Body, Function, Route
+from pushhub.web.api import Body, Function, Route
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import Projects
+    from pushhub.notifications.api.use_cases import Publishing
 
 
 def _publish(hub: Publishing, call: NotificationsCall) -> Response:
@@ -35,15 +33,3 @@ ROUTES: tuple[Route[Publishing, NotificationsCall], ...] = (
         status=201,
     ),
 )
-
-
-class PublishingApi(Api[Publishing, NotificationsCall]):
-    """The part of the REST API that publishers call.
-
-    Args:
-        config: Projects and their tokens.
-        use_cases: Handed to every handler.
-    """
-
-    def __init__(self, *, config: Projects, use_cases: Publishing) -> None:
-        super().__init__(routes=ROUTES, use_cases=use_cases, dialect=NotificationsDialect(config))

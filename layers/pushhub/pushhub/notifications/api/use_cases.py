@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publishing:
-    """What publishers need.
-
-    Attributes:
-        publishing: Publishes.
-    """
+    """What publishers need."""
 
     publishing: NotificationPublish
 
@@ -34,7 +30,6 @@ class NotificationsUseCases(Publishing):
         subscribers: Tokens for consumers, and unsubscribing.
         consumers: Tells whether a handshake would be accepted.
         waiting: Tells what waits for subscribers.
-        base_url: Public base URL of this hub.
     """
 
     subscriptions: NotificationSubscriptions

@@ -63,10 +63,8 @@ class Consumer:
     """A live connection.
 
     Attributes:
-        connection_id: API Gateway's id of it.
         name: The client's ``consumer`` parameter. A stable name keeps its share of the sources the same across
             reconnects.
-        joined_at: Epoch milliseconds.
         active_at: When it was last sent something, epoch milliseconds; initially ``joined_at``.
         unacknowledged: Entries sent to it and not yet acknowledged, in order.
     """
@@ -83,8 +81,6 @@ class Backlog:
     """A subscriber: its place in a topic, and its consumers.
 
     Attributes:
-        topic: What it reads.
-        subscriber: Its name, from the token.
         uid: Its generation: a subscriber that is removed and recreated gets a new one.
         shared: Whether several consumers may be connected; set by a consumer that connects when there is no other.
         made_after: Sequence of the topic's last commit before it was created: nothing up to there is owed to it. None
@@ -95,7 +91,6 @@ class Backlog:
         consumers: In the order they joined.
         lapsed: Positions that expired unsent in the last write, as (first, last) pairs; delivery records are made from
             them.
-        created_at: Epoch milliseconds.
         version: Raised by one with each write. Guards concurrent writes, and identifies the wake-ups that lead to the
             next one (see ``docs/notifications.md``).
     """
@@ -291,7 +286,6 @@ def record(
         done: Positions that need no sending: acknowledged before, or expired.
         lapsed: Those of them that expired, as (first, last) pairs.
         up_to: Every position below was dealt with, or is returned or held.
-        now: Epoch milliseconds.
     """
     known = {*backlog.returned, *(entry for each in backlog.consumers for entry in each.unacknowledged)}
 

@@ -36,8 +36,6 @@ class CommitChange:
     """A commit was written, or removed by age.
 
     Attributes:
-        commit: The commit.
-        removed: Whether it was removed.
         changed_at: When, epoch milliseconds.
     """
 
@@ -127,7 +125,6 @@ def records_of_backlog(
     """What a change of a backlog did to deliveries.
 
     Args:
-        change: The change.
         commits: The single commits it needs, by sequence; what is gone is missing.
         passed: The range of commits it needs, in order.
     """

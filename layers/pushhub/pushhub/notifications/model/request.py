@@ -18,7 +18,6 @@ class PublishRequest:
     """A publish request with an idempotency key.
 
     Attributes:
-        project: The tenant.
         key: Given by the publisher, or made by the hub.
         digest: Hash of its content, as a key stands for one request only.
         ids: Ids of its notifications, as returned to the publisher.

@@ -73,7 +73,6 @@ class Subscription:
 
     Attributes:
         subscription_id: Decimal digits.
-        project: The tenant.
         context: What it watches.
         source: Id of the source, in ``mo`` context; empty otherwise.
         name: Name of the topic it feeds.
@@ -81,7 +80,6 @@ class Subscription:
         type_filter: As the owner wrote it; empty means no filter.
         fragments: Custom fields to copy; empty means all.
         non_persistent: Whether it feeds the non-persistent topic of its name.
-        created_at: Epoch milliseconds.
     """
 
     subscription_id: str

@@ -28,7 +28,6 @@ class Topic:
     2.0).
 
     Attributes:
-        project: The tenant.
         name: Name of the subscription(s) that feed it; letters and digits.
         non_persistent: Whether a subscriber that reconnects starts anew at the latest notification.
     """
@@ -67,7 +66,6 @@ class Head:
     """The current state of a topic.
 
     Attributes:
-        uid: The topic's own id.
         sequence: Sequence of the last reserved commit, 0 before the first.
         size: Total bytes ever committed.
         ceiling: ``size`` at which the backlog counts as full.
@@ -88,7 +86,6 @@ class Reservation:
     """A place in a topic's log, reserved by one publisher.
 
     Attributes:
-        topic_uid: Id of the topic.
         sequence: Sequence of the commit to write.
         size_before: Bytes committed to the topic before it.
         reserved_at: When, epoch milliseconds, by the publisher's clock.
@@ -110,11 +107,8 @@ class Commit:
     filled.
 
     Attributes:
-        topic: Where.
-        topic_uid: Id of the topic.
         sequence: Its number in the topic, from 1, without gaps.
         notifications: In order.
-        accepted_at: Epoch milliseconds.
         expires_at: Epoch milliseconds from which it is no longer delivered.
         previous_at: When the place before it was reserved, epoch milliseconds.
         size_before: Bytes committed to the topic before it.

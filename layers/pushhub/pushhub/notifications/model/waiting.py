@@ -14,8 +14,6 @@ class Waiting:
     """What waits for a subscriber.
 
     Attributes:
-        topic: The topic.
-        subscriber: The subscriber's name.
         shared: Whether several consumers may be connected.
         consumers: How many are.
         unacknowledged: Notifications that they were sent and have not acknowledged.

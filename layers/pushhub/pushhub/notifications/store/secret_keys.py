@@ -55,8 +55,6 @@ class SigningSecretItem:
     """The item of the configuration table.
 
     Args:
-        table: The configuration table.
-        vault: Seals and opens.
         clock: When a secret is made.
     """
 
@@ -66,11 +64,7 @@ class SigningSecretItem:
         self._clock = clock
 
     def read(self) -> SigningSecret | None:
-        """The stored secret; None if there is none yet.
-
-        Raises:
-            Unavailable: It could not be read.
-        """
+        """The stored secret; None if there is none yet."""
         item = self._table.get(_KEY)
         return None if item is None else _decode(item)
 
@@ -119,7 +113,6 @@ class SigningSecretItem:
         """Store the secret that a deployment from before 2026-11-27 has in Secrets Manager.
 
         Args:
-            client: Secrets Manager client.
             secret_id: ARN of the secret.
 
         Returns:
@@ -198,7 +191,6 @@ def copy_of_stack(client: Callable[[str], Any], stack: str, clock: Clock) -> boo
     Args:
         client: Returns the client of a service.
         stack: Name of the stack.
-        clock: Waits between rounds.
 
     Returns:
         As :meth:`SigningSecretItem.copy`; None if the stack has no such secret.

@@ -22,13 +22,7 @@ _ENTRIES_PER_CALL = 10
 
 
 class SqsWakeQueue:
-    """Implements :class:`pushhub.notifications.ports.WakeQueue`.
-
-    Args:
-        client: SQS client.
-        url: The queue's URL.
-        clock: Waits between rounds.
-    """
+    """Implements :class:`pushhub.notifications.ports.WakeQueue`."""
 
     def __init__(self, client: SQSClient, url: str, clock: Clock) -> None:
         self._client = client

@@ -41,11 +41,7 @@ class ApiGatewaySockets:
 
     @staticmethod
     def _call(operation: str, method: Any, connection_id: str, **more: Any) -> dict[str, Any] | None:
-        """The answer; None when the connection is gone.
-
-        Raises:
-            Unavailable: Anything else went wrong.
-        """
+        """The answer; None when the connection is gone."""
         try:
             answer: dict[str, Any] = method(ConnectionId=connection_id, **more)
         except ClientError as error:

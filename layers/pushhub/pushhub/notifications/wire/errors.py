@@ -56,11 +56,7 @@ class SubscriptionNotFound(NotFound):
 
 
 class SubscriberUnknown(RequestRefused):
-    """The subscriber to remove does not exist: 500, which clients interpret as "already unsubscribed".
-
-    Args:
-        message: The error message.
-    """
+    """The subscriber to remove does not exist: 500, which clients interpret as "already unsubscribed"."""
 
     def __init__(self, message: str = "Topic or subscriber not found") -> None:
         super().__init__(message)

@@ -34,11 +34,7 @@ class TokenRequest:
 
 
 def parse_token_request(body: bytes, project: str) -> TokenRequest:
-    """Read the body of ``POST /notification2/token``. Tokens are always signed, whatever ``signed`` says.
-
-    Raises:
-        Invalid: A field is missing or wrong.
-    """
+    """Read the body of ``POST /notification2/token``. Tokens are always signed, whatever ``signed`` says."""
     fields = parse_object(body)
     subscriber = text(fields, "subscriber") or ""
     if not 1 <= len(subscriber) <= _MAX_NAME or not subscriber.isprintable():

@@ -66,11 +66,7 @@ class Page:
 
 
 def parse_name(value: object) -> str:
-    """The name of a subscription, which is also its topic's: letters and digits.
-
-    Raises:
-        Invalid: Anything else.
-    """
+    """The name of a subscription, which is also its topic's: letters and digits."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise Invalid("subscription must consist of 1 to 200 letters and digits")
     return value
@@ -91,11 +87,7 @@ def parse_source_id(value: object) -> str:
 
 
 def parse_subscription(body: bytes, *, project: str, subscription_id: str = "", now: int = 0) -> Subscription:
-    """A subscription to create; it gets its id and time when it is stored.
-
-    Raises:
-        Invalid: Missing, malformed or contradictory fields.
-    """
+    """A subscription to create; it gets its id and time when it is stored."""
     fields = parse_object(body)
     context = _context(fields.get("context"))
     source = section(fields, "source") or {}
@@ -174,11 +166,7 @@ def parse_deletion(query: Mapping[str, str]) -> Selection:
 
 
 def parse_page(query: Mapping[str, str]) -> Page:
-    """Which page is requested.
-
-    Raises:
-        Invalid: Not a number, or out of bounds.
-    """
+    """Which page is requested."""
     return Page(
         number=_number(query, "currentPage", default=1, most=_MAX_PAGE),
         size=_number(query, "pageSize", default=_PAGE_SIZE, most=_MAX_PAGE_SIZE),

@@ -88,7 +88,6 @@ class Tokens:
         """The claims of a token.
 
         Args:
-            token: As the client gave it.
             now_s: Epoch seconds.
 
         Raises:
