@@ -27,22 +27,18 @@ if TYPE_CHECKING:
     from pushhub.webhooks.api.dialect import WebhooksDialect
     from pushhub.webhooks.api.posting import WebhooksPostingApi
     from pushhub.webhooks.applications import WebhooksApplications
-    from pushhub.webhooks.attempts import WebhooksAttempts
     from pushhub.webhooks.consent import ConsentTarget
     from pushhub.webhooks.disabling import WebhooksDisabling
     from pushhub.webhooks.endpoints import WebhooksEndpoints
-    from pushhub.webhooks.environment import Environments
     from pushhub.webhooks.event_types import WebhooksEventTypes
-    from pushhub.webhooks.examples import WebhooksExamples
     from pushhub.webhooks.gates import EndpointGates
-    from pushhub.webhooks.health import WebhooksHealth
     from pushhub.webhooks.idempotency import Repeats
     from pushhub.webhooks.intake import WebhooksIntake
     from pushhub.webhooks.listing import Listing
     from pushhub.webhooks.messages import WebhooksMessages
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.operational import Operational, ToldCounts
-    from pushhub.webhooks.poller import Places, WebhooksPoller
+    from pushhub.webhooks.poller import Places
     from pushhub.webhooks.portal import Portal, PortalFrames, PortalTokens
     from pushhub.webhooks.ports import (
         Applications,
@@ -54,7 +50,6 @@ if TYPE_CHECKING:
     )
     from pushhub.webhooks.posting import WebhooksPosting
     from pushhub.webhooks.queues import WebhooksQueues
-    from pushhub.webhooks.resending import WebhooksResending
     from pushhub.webhooks.search import WebhooksFields, WebhooksFinder
     from pushhub.webhooks.signature_defaults import SignatureDefaults
     from pushhub.webhooks.signatures import EndpointSignatures
@@ -386,13 +381,6 @@ class Webhooks:
         return Portal(tokens=self.ports.portal_tokens, frames=self.ports.portal_frames, clock=self._outside.clock)
 
     @cached_property
-    def environments(self) -> Environments:
-        """Exports and imports a project's configuration."""
-        from pushhub.webhooks.environment import Environments
-
-        return Environments(event_types=self.event_types, clock=self._outside.clock)
-
-    @cached_property
     def listing(self) -> Listing:
         """Messages as they are listed."""
         from pushhub.webhooks.listing import Listing
@@ -457,21 +445,6 @@ class Webhooks:
             },
             ended=self.operational.task,
             clock=clock,
-        )
-
-    @cached_property
-    def poller(self) -> WebhooksPoller:
-        """Reads messages for pollers."""
-        from pushhub.webhooks.poller import WebhooksPoller
-
-        ports = self.ports
-        return WebhooksPoller(
-            applications=ports.applications,
-            endpoints=ports.endpoints,
-            log=self.listing,
-            places=ports.places,
-            flags_for=self.event_types.flags_for,
-            clock=self._outside.clock,
         )
 
     @cached_property
@@ -559,62 +532,6 @@ class Webhooks:
         )
 
     @cached_property
-    def attempts(self) -> WebhooksAttempts:
-        """Attempts, and the messages sent to endpoints."""
-        from pushhub.webhooks.attempts import WebhooksAttempts
-
-        ports, outside = self.ports, self._outside
-        return WebhooksAttempts(
-            applications=ports.applications,
-            endpoints=ports.endpoints,
-            messages=self.messages,
-            log=self.listing,
-            attempts=ports.attempt_log,
-            deliveries=outside.messages,
-            clock=outside.clock,
-        )
-
-    @cached_property
-    def resending(self) -> WebhooksResending:
-        """Sends messages again."""
-        from pushhub.webhooks.resending import WebhooksResending
-
-        return WebhooksResending(
-            applications=self.ports.applications,
-            endpoints=self.ports.endpoints,
-            messages=self.messages,
-            deliveries=self._outside.messages,
-            resend=self._engine.resend,
-            flags_for=self.event_types.flags_for,
-        )
-
-    @cached_property
-    def examples(self) -> WebhooksExamples:
-        """Sends examples."""
-        from pushhub.webhooks.examples import WebhooksExamples
-
-        return WebhooksExamples(
-            applications=self.ports.applications,
-            endpoints=self.ports.endpoints,
-            event_types=self.event_types,
-            posting=self.posting,
-        )
-
-    @cached_property
-    def health(self) -> WebhooksHealth:
-        """Reports the health of endpoints."""
-        from pushhub.webhooks.health import WebhooksHealth
-
-        return WebhooksHealth(
-            applications=self.ports.applications,
-            endpoints=self.ports.endpoints,
-            subscribers=lambda: self._outside.subscribers,
-            keys=self.endpoints.keys,
-            projects=self._outside.config,
-            clock=self._outside.clock,
-        )
-
-    @cached_property
     def posting_api(self) -> WebhooksPostingApi:
         """The part of the API that producers call."""
         from pushhub.webhooks.api.posting import WebhooksPostingApi
@@ -629,9 +546,16 @@ class Webhooks:
         """The whole API."""
         from pushhub.webhooks.api.api import WebhooksApi
         from pushhub.webhooks.api.use_cases import WebhooksUseCases
+        from pushhub.webhooks.attempts import WebhooksAttempts
+        from pushhub.webhooks.environment import Environments
+        from pushhub.webhooks.examples import WebhooksExamples
+        from pushhub.webhooks.health import WebhooksHealth
+        from pushhub.webhooks.poller import WebhooksPoller
+        from pushhub.webhooks.resending import WebhooksResending
 
+        ports, outside = self.ports, self._outside
         use_cases = WebhooksUseCases(
-            clock=self._outside.clock,
+            clock=outside.clock,
             applications=self.applications,
             endpoints=self.endpoints,
             gates=lambda: self.gates,
@@ -640,17 +564,51 @@ class Webhooks:
             event_types=self.event_types,
             posting=self.posting,
             messages=self.messages,
-            attempts=self.attempts,
-            resending=self.resending,
-            examples=self.examples,
-            health=self.health,
+            attempts=WebhooksAttempts(
+                applications=ports.applications,
+                endpoints=ports.endpoints,
+                messages=self.messages,
+                log=self.listing,
+                attempts=ports.attempt_log,
+                deliveries=outside.messages,
+                clock=outside.clock,
+            ),
+            resending=WebhooksResending(
+                applications=ports.applications,
+                endpoints=ports.endpoints,
+                messages=self.messages,
+                deliveries=outside.messages,
+                resend=self._engine.resend,
+                flags_for=self.event_types.flags_for,
+            ),
+            examples=WebhooksExamples(
+                applications=ports.applications,
+                endpoints=ports.endpoints,
+                event_types=self.event_types,
+                posting=self.posting,
+            ),
+            health=WebhooksHealth(
+                applications=ports.applications,
+                endpoints=ports.endpoints,
+                subscribers=lambda: outside.subscribers,
+                keys=self.endpoints.keys,
+                projects=outside.config,
+                clock=outside.clock,
+            ),
             repeats=self.repeats,
             portal=self.portal,
-            environments=self.environments,
+            environments=Environments(event_types=self.event_types, clock=outside.clock),
             operational=self.operational,
             tasks=self.tasks,
-            poller=self.poller,
-            base_url=self._outside.base_url,
+            poller=WebhooksPoller(
+                applications=ports.applications,
+                endpoints=ports.endpoints,
+                log=self.listing,
+                places=ports.places,
+                flags_for=self.event_types.flags_for,
+                clock=outside.clock,
+            ),
+            base_url=outside.base_url,
         )
         return WebhooksApi(use_cases=use_cases, dialect=self.dialect)
 

@@ -6,10 +6,11 @@ lists, filters and counts by attributes the engine has no index for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from pushhub.base.fields import APART, told
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE, ROUTER, mapping_of_queue
@@ -90,8 +91,8 @@ class LoggedMessage:
         version: Version of the delivery it was derived from; a higher one replaces a lower one.
     """
 
-    project: str
-    message_id: str
+    project: str = field(metadata=told(stored=APART))
+    message_id: str = field(metadata=told(stored=APART))
     type: str
     mapping_id: str | None
     parent_id: str | None
@@ -105,7 +106,7 @@ class LoggedMessage:
     last_error: str | None = None
     consumer: str | None = None
     reason: str | None = None
-    children: tuple[str, ...] = ()
+    children: tuple[str, ...] = field(default=(), metadata=told(stored=APART))
     version: int = 0
 
     @property
@@ -155,7 +156,7 @@ class RecordedAnswer:
     """
 
     attempt: int
-    answer: Answer
+    answer: Answer = field(metadata=told(stored=APART))
     body_ref: BodyRef | None = None
     polled: str | None = None
     expires_at: int | None = None

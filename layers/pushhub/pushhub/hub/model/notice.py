@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from pushhub.base.fields import APART, Stored, told
 from pushhub.hub.model.object_ids import derived_object_id
 
 
@@ -55,9 +56,9 @@ class Notice:
             processed.
     """
 
-    project: str
-    notification_id: str
-    message_id: str
+    project: str = field(metadata=told(stored=APART))
+    notification_id: str = field(metadata=told(stored=Stored(name="id")))
+    message_id: str = field(metadata=told(stored=APART))
     level: Level
     subject: str
     description: str

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.fields import stored_of
 from pushhub.base.gates import ClientCertificate
 from pushhub.base.verdict import Answer
-from pushhub.cloud.documents import AS_IT_IS, Document, read_by
-from pushhub.cloud.table import Item, number, numbers, text, texts
+from pushhub.cloud.documents import AS_IT_IS, NONE, Document, Kind, read_by
+from pushhub.cloud.records import Record, choice
+from pushhub.cloud.table import Item, number, text, texts
 from pushhub.engine.model.message import BodyRef
 from pushhub.hub.model.filters import Filter, MatchRule, Operator
 from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
@@ -125,71 +127,38 @@ def decode_parameter(item: Item, project: str, credentials: Credentials) -> Para
     )
 
 
-OPTIONAL_OF_ENTRY = (
-    *("mapping_id", "parent_id", "last_error", "consumer", "reason"),
-    *("attempt_at", "next_at", "completed_at"),
-)
+_ENTRY = Record(LoggedMessage, {"Location": choice(Location), "HubState": choice(HubState)})
+OPTIONAL_OF_ENTRY = tuple(name for name, annotation, *_ in stored_of(LoggedMessage) if annotation.endswith(NONE))
 """Attributes of a log entry that only some have."""
 
 
 def encode_entry(entry: LoggedMessage) -> Item:
     """All attributes of a log entry but its key and children."""
-    item: Item = {
-        "type": text(entry.type),
-        "location": text(entry.location),
-        "state": text(entry.state),
-        "attempts": number(entry.attempts),
-        "created_at": number(entry.created_at),
-        "version": number(entry.version),
+    return _ENTRY.encode(entry) | {
         "list_key": text(list_key(entry.project, entry.listing, shard_of(entry.message_id))),
         "list_place": text(entry.message_id),
     }
-    texts_of = {
-        "mapping_id": entry.mapping_id,
-        "parent_id": entry.parent_id,
-        "last_error": entry.last_error,
-        "consumer": entry.consumer,
-        "reason": entry.reason,
-    }
-    item |= {name: text(value) for name, value in texts_of.items() if value is not None}
-    times = {"attempt_at": entry.attempt_at, "next_at": entry.next_at, "completed_at": entry.completed_at}
-    return item | {name: number(value) for name, value in times.items() if value is not None}
 
 
 def decode_entry(item: Item) -> LoggedMessage:
     """The log entry from its item."""
     project, _, message_id = item["pk"]["S"].split("#")
-    return LoggedMessage(
-        project=project,
-        message_id=message_id,
-        type=item["type"]["S"],
-        mapping_id=_optional(item, "mapping_id"),
-        parent_id=_optional(item, "parent_id"),
-        location=Location(item["location"]["S"]),
-        state=HubState(item["state"]["S"]),
-        attempts=int(item["attempts"]["N"]),
-        created_at=int(item["created_at"]["N"]),
-        attempt_at=numbers(item, "attempt_at"),
-        next_at=numbers(item, "next_at"),
-        completed_at=numbers(item, "completed_at"),
-        last_error=_optional(item, "last_error"),
-        consumer=_optional(item, "consumer"),
-        reason=_optional(item, "reason"),
-        children=tuple(each["S"] for each in item["children"]["L"]) if "children" in item else (),
-        version=int(item["version"]["N"]),
-    )
+    children = tuple(each["S"] for each in item["children"]["L"]) if "children" in item else ()
+    entry: LoggedMessage = _ENTRY.decode(item, project=project, message_id=message_id, children=children)
+    return entry
 
 
-def _optional(item: Item, name: str) -> str | None:
-    value: str | None = item[name]["S"] if name in item else None
-    return value
+_REF = Kind(
+    lambda ref: texts([ref.key, str(ref.offset), str(ref.length)]),
+    lambda found: BodyRef(key=found["L"][0]["S"], offset=int(found["L"][1]["S"]), length=int(found["L"][2]["S"])),
+)
+_RECORDED = Record(RecordedAnswer, {"BodyRef": _REF})
 
 
 def encode_answer(recorded: RecordedAnswer) -> Item:
     """All attributes but the key."""
     answer = recorded.answer
-    item: Item = {
-        "attempt": number(recorded.attempt),
+    item = _RECORDED.encode(recorded) | {
         "code": number(answer.status_code),
         "message": text(answer.message),
         "error_class": text(answer.error_class),
@@ -200,68 +169,52 @@ def encode_answer(recorded: RecordedAnswer) -> Item:
         "bytes_in": number(answer.bytes_in),
         "body": {"B": answer.body},
     }
-    if recorded.body_ref is not None:
-        ref = recorded.body_ref
-        item["body_ref"] = texts([ref.key, str(ref.offset), str(ref.length)])
-    if recorded.polled is not None:
-        item["polled"] = text(recorded.polled)
     if recorded.expires_at is not None:
-        item["expires_at"] = number(recorded.expires_at)
         item["ttl"] = number(recorded.expires_at // 1000 + ANSWER_KEPT_S)
     return item
 
 
+def decode_answer(item: Item) -> RecordedAnswer:
+    """The recorded answer from its item."""
+    answer = Answer(
+        status_code=int(item["code"]["N"]),
+        message=item["message"]["S"],
+        error_class=item["error_class"]["S"],
+        body=bytes(item["body"]["B"]),
+        headers=json.loads(item["headers"]["S"]),
+        started_at=int(item["started_at"]["N"]),
+        finished_at=int(item["finished_at"]["N"]),
+        bytes_out=int(item["bytes_out"]["N"]),
+        bytes_in=int(item["bytes_in"]["N"]),
+    )
+    recorded: RecordedAnswer = _RECORDED.decode(item, answer=answer)
+    return recorded
+
+
+_OPEN_REQUEST = Record(OpenRequest)
+
+
 def encode_open_request(request: OpenRequest) -> Item:
     """All attributes but the key."""
-    return {
-        "opened_at": number(request.opened_at),
-        "ends_at": number(request.ends_at),
-        "ttl": number(request.ends_at // 1000 + ANSWER_KEPT_S),
-    }
+    return {**_OPEN_REQUEST.encode(request), "ttl": number(request.ends_at // 1000 + ANSWER_KEPT_S)}
 
 
 def decode_open_request(item: Item) -> OpenRequest:
     """The noted request from its item."""
-    return OpenRequest(opened_at=int(item["opened_at"]["N"]), ends_at=int(item["ends_at"]["N"]))
+    request: OpenRequest = _OPEN_REQUEST.decode(item)
+    return request
 
 
-def decode_answer(item: Item) -> RecordedAnswer:
-    """The recorded answer from its item."""
-    ref = [each["S"] for each in item["body_ref"]["L"]] if "body_ref" in item else None
-    return RecordedAnswer(
-        attempt=int(item["attempt"]["N"]),
-        answer=Answer(
-            status_code=int(item["code"]["N"]),
-            message=item["message"]["S"],
-            error_class=item["error_class"]["S"],
-            body=bytes(item["body"]["B"]),
-            headers=json.loads(item["headers"]["S"]),
-            started_at=int(item["started_at"]["N"]),
-            finished_at=int(item["finished_at"]["N"]),
-            bytes_out=int(item["bytes_out"]["N"]),
-            bytes_in=int(item["bytes_in"]["N"]),
-        ),
-        body_ref=BodyRef(key=ref[0], offset=int(ref[1]), length=int(ref[2])) if ref else None,
-        polled=_optional(item, "polled"),
-        expires_at=numbers(item, "expires_at"),
-    )
+_NOTICE = Record(
+    Notice,
+    {"Level": choice(Level), "dict[str, Any]": Kind(json_text, lambda found: json.loads(found["S"]))},
+)
 
 
 def encode_notification(notification: Notice) -> Item:
     """All attributes but the key."""
     place = f"{note_place(notification.logged_at)}#{notification.notification_id}"
-    return {
-        "id": text(notification.notification_id),
-        "level": text(notification.level),
-        "subject": text(notification.subject),
-        "description": text(notification.description),
-        "extra": json_text(notification.extra),
-        "origin": text(notification.origin),
-        "occurrences": number(notification.occurrences),
-        "logged_at": number(notification.logged_at),
-        "updated_at": number(notification.updated_at),
-        "first_attempt": number(notification.first_attempt),
-        "attempt": number(notification.attempt),
+    return _NOTICE.encode(notification) | {
         "list_key": text(note_list_key(notification.project, shard_of(notification.notification_id))),
         "list_place": text(place),
     }
@@ -270,18 +223,5 @@ def encode_notification(notification: Notice) -> Item:
 def decode_notification(item: Item) -> Notice:
     """The notification from its item."""
     project, _, message_id = item["pk"]["S"].split("#")
-    return Notice(
-        project=project,
-        notification_id=item["id"]["S"],
-        message_id=message_id,
-        level=Level(item["level"]["S"]),
-        subject=item["subject"]["S"],
-        description=item["description"]["S"],
-        extra=json.loads(item["extra"]["S"]),
-        origin=item["origin"]["S"],
-        occurrences=int(item["occurrences"]["N"]),
-        logged_at=int(item["logged_at"]["N"]),
-        updated_at=int(item["updated_at"]["N"]),
-        first_attempt=int(item["first_attempt"]["N"]),
-        attempt=int(item["attempt"]["N"]),
-    )
+    notice: Notice = _NOTICE.decode(item, project=project, message_id=message_id)
+    return notice

@@ -61,14 +61,12 @@ class WebhooksCall(Call):
 
     @property
     def app(self) -> str:
-        """Id or uid of the application in the path.
-
-        Raises:
-            NotFound: It is the application of operational webhooks, which has its own routes.
+        """Id or uid of the application in the path. The application of operational endpoints has its own routes, whose
+        paths have none, and is not found in others.
         """
-        if self.names["app"] == OPERATIONAL_APP:
+        if self.names.get("app") == OPERATIONAL_APP:
             raise not_found()
-        return self.names["app"]
+        return self.names.get("app", OPERATIONAL_APP)
 
     @property
     def endpoint(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pushhub.base.fields import setting_of
@@ -73,6 +74,49 @@ def listed(item: Schema) -> Schema:
 def listing(item: Any, key: str) -> dict[str, Any]:
     """An example of a page of one item."""
     return {"data": [item], "iterator": key, "prevIterator": f"-{key}", "done": True}
+
+
+def _page(schema: str, example: Any, key: str, means: str = "") -> Described:
+    """A route that lists."""
+    item = ref(schema)
+    return Described(means=means, asked={"limit": "50"}, answer=listed(item), answered=listing(example, key))
+
+
+def _object(
+    kind: str,
+    schema: str,
+    example: dict[str, Any],
+    key: str,
+    *,
+    wanted: Mapping[str, Schema],
+    needs: Sequence[str],
+    sent: Mapping[str, Any],
+    refusals: Mapping[int, str],
+    **more: Mapping[str, Any],
+) -> dict[str, Described]:
+    """The routes of one kind of object.
+
+    Args:
+        kind: Its name, after the verb of a route.
+        key: By which it is listed.
+        sent: Example of a whole one.
+        more: By verb, what its route has besides.
+    """
+    shown = Described(answer=ref(schema), answered=example)
+    whole = replace(shown, request=request(wanted, needs=needs), sent=sent, refusals=refusals)
+    routes = {
+        "list": _page(schema, example, key),
+        "show": shown,
+        "create": whole,
+        "replace": whole,
+        "patch": replace(whole, request=request(wanted)),
+        "delete": Described(),
+    }
+    differing: dict[str, Mapping[str, Any]] = {"list": {}, "show": {}, **more}
+    return {
+        f"webhooks.{verb}_{kind}{'s' if verb == 'list' else ''}": replace(routes[verb], **each)
+        for verb, each in differing.items()
+    }
 
 
 _APPLICATION: dict[str, Any] = {
@@ -437,6 +481,12 @@ _OPERATIONAL_SHOWN_FIELDS = {name: schema for name, schema in _ENDPOINT_SHOWN_FI
 _OPERATIONAL = {name: value for name, value in _ENDPOINT.items() if name != "channels"}
 _POLLED = {"data": [_MESSAGE], "iterator": _MESSAGE_ID, "done": True}
 
+
+def _endpoint_shown(fields: Mapping[str, Schema]) -> Schema:
+    own = {"id": text("Begins with `ep_`."), "metadata": TEXTS, "createdAt": TIME, "updatedAt": TIME}
+    return answer({**fields, **own}, lacks=tuple(_ENDPOINT_ADDITIONS))
+
+
 _SCHEMAS: dict[str, Schema] = {
     "WebhooksMessage": answer(_MESSAGE_FIELDS, lacks=_MESSAGE_LACKS),
     "WebhooksAttemptedMessage": answer(
@@ -493,16 +543,7 @@ _SCHEMAS: dict[str, Schema] = {
         },
         lacks=("uid", "rateLimit", *_APPLICATION_ADDITIONS),
     ),
-    "WebhooksEndpoint": answer(
-        {
-            **_ENDPOINT_SHOWN_FIELDS,
-            "id": text("Begins with `ep_`."),
-            "metadata": TEXTS,
-            "createdAt": TIME,
-            "updatedAt": TIME,
-        },
-        lacks=tuple(_ENDPOINT_ADDITIONS),
-    ),
+    "WebhooksEndpoint": _endpoint_shown(_ENDPOINT_SHOWN_FIELDS),
     "WebhooksEventType": answer(
         {"name": text(), **_EVENT_TYPE_FIELDS, "createdAt": TIME, "updatedAt": TIME},
         lacks=("featureFlags", "groupName", "schemaEnforcement"),
@@ -510,16 +551,7 @@ _SCHEMAS: dict[str, Schema] = {
     "WebhooksHeaders": answer({"headers": TEXTS, "sensitive": array(text(), "Those whose values are withheld.")}),
     "WebhooksTaskBegun": answer(_TASK_FIELDS),
     "WebhooksTask": answer({**_TASK_FIELDS, "data": obj("Its results so far.")}),
-    "WebhooksOperationalEndpoint": answer(
-        {
-            **_OPERATIONAL_SHOWN_FIELDS,
-            "id": text("Begins with `ep_`."),
-            "metadata": TEXTS,
-            "createdAt": TIME,
-            "updatedAt": TIME,
-        },
-        lacks=tuple(_ENDPOINT_ADDITIONS),
-    ),
+    "WebhooksOperationalEndpoint": _endpoint_shown(_OPERATIONAL_SHOWN_FIELDS),
     "WebhooksPolled": answer(
         {
             "data": array(ref("WebhooksMessage")),
@@ -538,13 +570,40 @@ _SCHEMAS: dict[str, Schema] = {
     ),
 }
 
-_APPLICATION_SHOWN, _ENDPOINT_SHOWN = ref("WebhooksApplication"), ref("WebhooksEndpoint")
 _EVENT_TYPE_SHOWN = ref("WebhooksEventType")
 _TAKEN = {409: "The uid is already in use"}
-_HEADERS = request({"headers": nullable(TEXTS)})
+_PATCHED = "Fields that are left out do not change; null clears a field."
+_NEW_ENDPOINT: dict[str, Schema] = {
+    "secret": _SECRET,
+    "headers": nullable(TEXTS),
+    "signatures": _SIGNATURES_WANTED,
+}
+_SHOW_SECRET = Described(answer=ref("WebhooksKey"), answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"})
+_ROTATE_SECRET = Described(
+    request=request({"key": _SECRET, "gracePeriodSeconds": nullable(whole("", 0, MAX_GRACE_S))}),
+    sent={"gracePeriodSeconds": 3600},
+)
+_SHOW_HEADERS = Described(
+    answer=ref("WebhooksHeaders"), answered={"headers": {"X-Key": "1"}, "sensitive": ["Authorization"]}
+)
+_SET_HEADERS = Described(request=request({"headers": nullable(TEXTS)}), sent={"headers": {"X-Key": "1"}})
+_SHOW_FRAME = Described(answer=ref("WebhooksFrame"), answered=_FRAME)
+_SET_FRAME = replace(_SHOW_FRAME, request=_FRAME_WANTED, sent=_FRAME)
+
+
+def _begun(task: str, **more: Any) -> Described:
+    """A route that begins a background task."""
+    return Described(answer=ref("WebhooksTaskBegun"), answered={**_TASK_BEGUN, "task": task}, **more)
+
+
+def _counts(**example: int) -> Described:
+    """A route that counts attempts."""
+    counts = answer(dict.fromkeys(example, whole()))
+    return Described(means="By default for the last 28 days.", answer=counts, answered=example)
+
 
 _MESSAGE_SHOWN, _ATTEMPT_SHOWN = ref("WebhooksMessage"), ref("WebhooksAttempt")
-_ATTEMPTS = Described(asked={"limit": "50"}, answer=listed(_ATTEMPT_SHOWN), answered=listing(_ATTEMPT, _ATTEMPT_ID))
+_ATTEMPTS = _page("WebhooksAttempt", _ATTEMPT, _ATTEMPT_ID)
 
 _GATES: dict[str, Described] = {
     "webhooks.show_oauth": Described(
@@ -624,9 +683,7 @@ _ROUTES: Mapping[str, Described] = {
         },
         refusals={409: "The event id is already in use", **OVER_QUOTA},
     ),
-    "webhooks.list_messages": Described(
-        asked={"limit": "50"}, answer=listed(_MESSAGE_SHOWN), answered=listing(_MESSAGE, _MESSAGE_ID)
-    ),
+    "webhooks.list_messages": _page("WebhooksMessage", _MESSAGE, _MESSAGE_ID),
     "webhooks.show_message": Described(answer=_MESSAGE_SHOWN, answered=_MESSAGE),
     "webhooks.expunge_message": Described(means="It is no longer tried, but stays listed."),
     "webhooks.expunge_messages": Described(
@@ -641,20 +698,14 @@ _ROUTES: Mapping[str, Described] = {
         answer=answer({"active": boolean()}),
         answered={"active": True},
     ),
+    "webhooks.list_attempted_messages": _page(
+        "WebhooksAttemptedMessage", {**_MESSAGE, "status": 0, "statusText": "success"}, _MESSAGE_ID
+    ),
+    "webhooks.list_destinations": _page("WebhooksDestination", _DESTINATION, _ENDPOINT_ID),
     "webhooks.list_attempts_of_endpoint": _ATTEMPTS,
     "webhooks.list_attempts_of_message": _ATTEMPTS,
     "webhooks.list_attempts": _ATTEMPTS,
     "webhooks.list_attempts_at_endpoint": _ATTEMPTS,
-    "webhooks.list_attempted_messages": Described(
-        asked={"limit": "50"},
-        answer=listed(ref("WebhooksAttemptedMessage")),
-        answered=listing({**_MESSAGE, "status": 0, "statusText": "success"}, _MESSAGE_ID),
-    ),
-    "webhooks.list_destinations": Described(
-        asked={"limit": "50"},
-        answer=listed(ref("WebhooksDestination")),
-        answered=listing(_DESTINATION, _ENDPOINT_ID),
-    ),
     "webhooks.show_attempt": Described(answer=_ATTEMPT_SHOWN, answered=_ATTEMPT),
     "webhooks.expunge_attempt": Described(),
     "webhooks.resend_message": Described(
@@ -663,26 +714,22 @@ _ROUTES: Mapping[str, Described] = {
         answer=answer({"skipped": text("`endpoint_disabled`: nothing is sent.")}, lacks=("skipped",)),
         answered={},
     ),
-    "webhooks.show_attempt_stats": Described(
-        means="By default for the last 28 days.",
-        answer=answer(dict.fromkeys(("success", "fail", "canceled"), whole())),
-        answered={"success": 3, "fail": 1, "canceled": 0},
-    ),
-    "webhooks.recover": Described(
+    "webhooks.show_stats": _counts(success=5, fail=1, sending=0, pending=0, canceled=0),
+    "webhooks.show_attempt_stats": _counts(success=3, fail=1, canceled=0),
+    "webhooks.recover": _begun(
+        "endpoint.recover",
         means="One try for each message.",
         request=request(_REPLAY_FIELDS, needs=("since",)),
         sent={"since": _AT},
-        answer=ref("WebhooksTaskBegun"),
-        answered=_TASK_BEGUN,
     ),
-    "webhooks.replay_missing": Described(
+    "webhooks.replay_missing": _begun(
+        "endpoint.replay",
         means="Those that match the endpoint's filters; with all automatic tries.",
         request=request(_REPLAY_FIELDS, needs=("since",)),
         sent={"since": _AT},
-        answer=ref("WebhooksTaskBegun"),
-        answered={**_TASK_BEGUN, "task": "endpoint.replay"},
     ),
-    "webhooks.bulk_replay": Described(
+    "webhooks.bulk_replay": _begun(
+        "endpoint.bulk-replay",
         means="Including successful ones.",
         request=request(
             {
@@ -696,14 +743,10 @@ _ROUTES: Mapping[str, Described] = {
             needs=("since",),
         ),
         sent={"since": _AT, "eventTypes": ["user.created"]},
-        answer=ref("WebhooksTaskBegun"),
-        answered={**_TASK_BEGUN, "task": "endpoint.bulk-replay"},
     ),
-    "webhooks.expunge_all": Described(
-        means="The messages stay listed.",
-        answer=ref("WebhooksTaskBegun"),
-        answered={**_TASK_BEGUN, "task": "application.purge_content"},
-    ),
+    "webhooks.expunge_all": _begun("application.purge_content", means="The messages stay listed."),
+    "webhooks.count_by_event_type": _begun("event-type.aggregate"),
+    "webhooks.list_tasks": _page("WebhooksTask", _TASK, _TASK_ID, "Tasks of the last 90 days."),
     "webhooks.count_by_app": Described(
         request=request(
             {"since": TIME, "until": TIME, "appIds": nullable(array(text(), "Ids or uids; by default all."))},
@@ -712,15 +755,6 @@ _ROUTES: Mapping[str, Described] = {
         sent={"since": "2026-11-01T00:00:00Z", "until": "2026-11-22T00:00:00Z"},
         answer=answer({**_TASK_FIELDS, "unresolvedAppIds": array(text())}),
         answered={**_TASK_BEGUN, "task": "application.stats", "unresolvedAppIds": []},
-    ),
-    "webhooks.count_by_event_type": Described(
-        answer=ref("WebhooksTaskBegun"), answered={**_TASK_BEGUN, "task": "event-type.aggregate"}
-    ),
-    "webhooks.list_tasks": Described(
-        means="Tasks of the last 90 days.",
-        asked={"limit": "50"},
-        answer=listed(ref("WebhooksTask")),
-        answered=listing(_TASK, _TASK_ID),
     ),
     "webhooks.show_task": Described(answer=ref("WebhooksTask"), answered=_TASK),
     "webhooks.cancel_task": Described(
@@ -732,49 +766,8 @@ _ROUTES: Mapping[str, Described] = {
         answered={**_TASK, "status": "failed", "data": {"messagesSent": 2, "messagesLooked": 5, "canceled": True}},
         refusals={409: "It has already ended"},
     ),
-    "webhooks.create_operational_endpoint": Described(
-        means="It gets events about endpoints, and about messages that keep failing.",
-        request=request(
-            {
-                **_OPERATIONAL_WANTED,
-                "secret": _SECRET,
-                "headers": nullable(TEXTS),
-                "signatures": _SIGNATURES_WANTED,
-            },
-            needs=("url",),
-        ),
-        sent={"url": "https://ops.example/pushhub", "eventTypes": ["endpoint.disabled"]},
-        answer=ref("WebhooksOperationalEndpoint"),
-        answered=_OPERATIONAL,
-        refusals=_TAKEN,
-    ),
-    "webhooks.list_operational_endpoints": Described(
-        asked={"limit": "50"},
-        answer=listed(ref("WebhooksOperationalEndpoint")),
-        answered=listing(_OPERATIONAL, _ENDPOINT_ID),
-    ),
-    "webhooks.show_operational_endpoint": Described(answer=ref("WebhooksOperationalEndpoint"), answered=_OPERATIONAL),
-    "webhooks.replace_operational_endpoint": Described(
-        request=request(_OPERATIONAL_WANTED, needs=("url",)),
-        sent={"url": "https://ops.example/pushhub"},
-        answer=ref("WebhooksOperationalEndpoint"),
-        answered=_OPERATIONAL,
-        refusals=_TAKEN,
-    ),
-    "webhooks.delete_operational_endpoint": Described(),
-    "webhooks.show_operational_secret": Described(
-        answer=ref("WebhooksKey"), answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
-    ),
-    "webhooks.rotate_operational_secret": Described(
-        request=request({"key": _SECRET, "gracePeriodSeconds": nullable(whole("", 0, 604_800))}),
-        sent={"gracePeriodSeconds": 3600},
-    ),
     "webhooks.show_operational_signatures": _SHOW_SIGNATURES,
     "webhooks.set_operational_signatures": _SET_SIGNATURES,
-    "webhooks.show_operational_headers": Described(
-        answer=ref("WebhooksHeaders"), answered={"headers": {"X-Key": "1"}, "sensitive": ["Authorization"]}
-    ),
-    "webhooks.replace_operational_headers": Described(request=_HEADERS, sent={"headers": {"X-Key": "1"}}),
     "webhooks.poll": Described(
         means="Without an iterator or a time nothing is answered but the place to read on from now. Messages are "
         "there two seconds after they were "
@@ -794,11 +787,6 @@ _ROUTES: Mapping[str, Described] = {
         sent={"after": _AT},
         answer=answer({"iterator": text()}),
         answered={"iterator": _MESSAGE_ID},
-    ),
-    "webhooks.show_stats": Described(
-        means="By default for the last 28 days.",
-        answer=answer(dict.fromkeys(("success", "fail", "sending", "pending", "canceled"), whole())),
-        answered={"success": 5, "fail": 1, "sending": 0, "pending": 0, "canceled": 0},
     ),
     "webhooks.send_example": Described(
         means="`svix.ping`, or the first example of the event type's schema.",
@@ -839,84 +827,90 @@ _ROUTES: Mapping[str, Described] = {
         ),
         answered={"disabled": False, **_CIRCUIT, "waiting": 12, "oldSecretsEnd": [_AT]},
     ),
-    "webhooks.create_application": Described(
-        means="With `get_if_exists`, an existing application with the uid is returned unchanged, with 200.",
-        request=request(_APPLICATION_WANTED, needs=("name",)),
+    **_object(
+        "application",
+        "WebhooksApplication",
+        _APPLICATION,
+        _APP_ID,
+        wanted=_APPLICATION_WANTED,
+        needs=("name",),
         sent={"name": "Acme", "uid": "acme"},
-        also=(200,),
-        answer=_APPLICATION_SHOWN,
-        answered=_APPLICATION,
         refusals=_TAKEN,
+        create={
+            "means": "With `get_if_exists`, an existing application with the uid is returned unchanged, with 200.",
+            "also": (200,),
+        },
+        replace={"means": "If it does not exist, it is created from the body, with 201.", "also": (201,)},
+        patch={"means": _PATCHED, "sent": {"throttleRate": None}},
+        delete={"means": "Its messages are no longer delivered."},
     ),
-    "webhooks.list_applications": Described(
-        asked={"limit": "50"}, answer=listed(_APPLICATION_SHOWN), answered=listing(_APPLICATION, _APP_ID)
-    ),
-    "webhooks.show_application": Described(answer=_APPLICATION_SHOWN, answered=_APPLICATION),
-    "webhooks.replace_application": Described(
-        means="If it does not exist, it is created from the body, with 201.",
-        request=request(_APPLICATION_WANTED, needs=("name",)),
-        sent={"name": "Acme", "uid": "acme"},
-        also=(201,),
-        answer=_APPLICATION_SHOWN,
-        answered=_APPLICATION,
-        refusals=_TAKEN,
-    ),
-    "webhooks.patch_application": Described(
-        means="Fields that are left out do not change; null clears a field.",
-        request=request(_APPLICATION_WANTED),
-        sent={"throttleRate": None},
-        answer=_APPLICATION_SHOWN,
-        answered=_APPLICATION,
-        refusals=_TAKEN,
-    ),
-    "webhooks.delete_application": Described(means="Its messages are no longer delivered."),
-    "webhooks.create_endpoint": Described(
-        request=request(
-            {
-                **_ENDPOINT_WANTED,
-                "secret": _SECRET,
-                "headers": nullable(TEXTS),
-                "signatures": _SIGNATURES_WANTED,
-            },
-            needs=("url",),
-        ),
+    **_object(
+        "endpoint",
+        "WebhooksEndpoint",
+        _ENDPOINT,
+        _ENDPOINT_ID,
+        wanted=_ENDPOINT_WANTED,
+        needs=("url",),
         sent={"url": "https://acme.example/webhooks"},
-        answer=_ENDPOINT_SHOWN,
-        answered=_ENDPOINT,
         refusals=_TAKEN,
+        create={"request": request({**_ENDPOINT_WANTED, **_NEW_ENDPOINT}, needs=("url",))},
+        replace={
+            "means": "Its secret and headers stay. If it does not exist, it is created from the body, with 201.",
+            "also": (201,),
+        },
+        patch={"means": _PATCHED, "sent": {"disabled": True}},
+        delete={"means": "Messages that were sent to it stay listed."},
     ),
-    "webhooks.list_endpoints": Described(
-        asked={"limit": "50"}, answer=listed(_ENDPOINT_SHOWN), answered=listing(_ENDPOINT, _ENDPOINT_ID)
-    ),
-    "webhooks.show_endpoint": Described(answer=_ENDPOINT_SHOWN, answered=_ENDPOINT),
-    "webhooks.replace_endpoint": Described(
-        means="Its secret and headers stay. If it does not exist, it is created from the body, with 201.",
-        request=request(_ENDPOINT_WANTED, needs=("url",)),
-        sent={"url": "https://acme.example/webhooks"},
-        also=(201,),
-        answer=_ENDPOINT_SHOWN,
-        answered=_ENDPOINT,
+    **_object(
+        "operational_endpoint",
+        "WebhooksOperationalEndpoint",
+        _OPERATIONAL,
+        _ENDPOINT_ID,
+        wanted=_OPERATIONAL_WANTED,
+        needs=("url",),
+        sent={"url": "https://ops.example/pushhub"},
         refusals=_TAKEN,
+        create={
+            "means": "It gets events about endpoints, and about messages that keep failing.",
+            "request": request({**_OPERATIONAL_WANTED, **_NEW_ENDPOINT}, needs=("url",)),
+            "sent": {"url": "https://ops.example/pushhub", "eventTypes": ["endpoint.disabled"]},
+        },
+        replace={},
+        delete={},
     ),
-    "webhooks.patch_endpoint": Described(
-        means="Fields that are left out do not change; null clears a field.",
-        request=request(_ENDPOINT_WANTED),
-        sent={"disabled": True},
-        answer=_ENDPOINT_SHOWN,
-        answered=_ENDPOINT,
-        refusals=_TAKEN,
+    **_object(
+        "event_type",
+        "WebhooksEventType",
+        _EVENT_TYPE,
+        "user.created",
+        wanted=_EVENT_TYPE_FIELDS,
+        needs=("description",),
+        sent={"description": "A user was created"},
+        refusals={},
+        create={
+            "means": "An archived type with that name is restored.",
+            "request": request({"name": text(), **_EVENT_TYPE_FIELDS}, needs=("name", "description")),
+            "sent": {"name": "user.created", "description": "A user was created"},
+            "refusals": {409: "There is already one with that name"},
+        },
+        list={"asked": {"include_archived": "true"}},
+        replace={"means": "If it does not exist, it is created, with 201.", "also": (201,)},
+        patch={"sent": {"deprecated": True}},
+        delete={"means": "It is archived, or removed with `expunge`."},
     ),
-    "webhooks.delete_endpoint": Described(means="Messages that were sent to it stay listed."),
-    "webhooks.show_secret": Described(
-        answer=ref("WebhooksKey"), answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
-    ),
-    "webhooks.rotate_secret": Described(
+    "webhooks.show_secret": _SHOW_SECRET,
+    "webhooks.rotate_secret": replace(
+        _SHOW_SECRET,
         means="The old key also signs for a while, by default for a day.",
-        request=request({"key": _SECRET, "gracePeriodSeconds": nullable(whole("", 0, 604_800))}),
-        sent={"gracePeriodSeconds": 3600},
-        answer=ref("WebhooksKey"),
-        answered={"key": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+        request=_ROTATE_SECRET.request,
+        sent=_ROTATE_SECRET.sent,
     ),
+    "webhooks.show_operational_secret": _SHOW_SECRET,
+    "webhooks.rotate_operational_secret": _ROTATE_SECRET,
+    "webhooks.show_headers": _SHOW_HEADERS,
+    "webhooks.set_headers": _SET_HEADERS,
+    "webhooks.show_operational_headers": _SHOW_HEADERS,
+    "webhooks.replace_operational_headers": _SET_HEADERS,
     "webhooks.show_signatures": _SHOW_SIGNATURES,
     "webhooks.set_signatures": _SET_SIGNATURES,
     "webhooks.show_application_signatures": _SHOW_SIGNATURE_DEFAULTS,
@@ -963,10 +957,6 @@ _ROUTES: Mapping[str, Described] = {
     ),
     "webhooks.consent": _CONSENT,
     "webhooks.consent_by_link": _CONSENT,
-    "webhooks.show_headers": Described(
-        answer=ref("WebhooksHeaders"), answered={"headers": {"X-Key": "1"}, "sensitive": ["Authorization"]}
-    ),
-    "webhooks.set_headers": Described(request=_HEADERS, sent={"headers": {"X-Key": "1"}}),
     "webhooks.change_headers": Described(
         means="Null removes a header, and so does its name in `deleteHeaders`.",
         request=request(
@@ -977,35 +967,6 @@ _ROUTES: Mapping[str, Described] = {
         ),
         sent={"headers": {"X-Key": "2"}, "deleteHeaders": ["X-Other"]},
     ),
-    "webhooks.create_event_type": Described(
-        means="An archived type with that name is restored.",
-        request=request({"name": text(), **_EVENT_TYPE_FIELDS}, needs=("name", "description")),
-        sent={"name": "user.created", "description": "A user was created"},
-        answer=_EVENT_TYPE_SHOWN,
-        answered=_EVENT_TYPE,
-        refusals={409: "There is already one with that name"},
-    ),
-    "webhooks.list_event_types": Described(
-        asked={"include_archived": "true"},
-        answer=listed(_EVENT_TYPE_SHOWN),
-        answered=listing(_EVENT_TYPE, "user.created"),
-    ),
-    "webhooks.show_event_type": Described(answer=_EVENT_TYPE_SHOWN, answered=_EVENT_TYPE),
-    "webhooks.replace_event_type": Described(
-        means="If it does not exist, it is created, with 201.",
-        request=request(_EVENT_TYPE_FIELDS, needs=("description",)),
-        sent={"description": "A user was created"},
-        also=(201,),
-        answer=_EVENT_TYPE_SHOWN,
-        answered=_EVENT_TYPE,
-    ),
-    "webhooks.patch_event_type": Described(
-        request=request(_EVENT_TYPE_FIELDS),
-        sent={"deprecated": True},
-        answer=_EVENT_TYPE_SHOWN,
-        answered=_EVENT_TYPE,
-    ),
-    "webhooks.delete_event_type": Described(means="It is archived, or removed with `expunge`."),
     "webhooks.portal_access": Described(
         means=(
             "The token opens this application only, for a week unless said otherwise. One that is not there is made "
@@ -1027,24 +988,15 @@ _ROUTES: Mapping[str, Described] = {
         answer=ref("WebhooksAccess"),
         answered=_ACCESS,
     ),
-    "webhooks.show_portal_frame": Described(answer=ref("WebhooksFrame"), answered=_FRAME),
-    "webhooks.set_portal_frame": Described(
-        means=(
-            "For all applications that have no origins of their own. Links to portals that are made from now on can be "
-            "shown in a frame by pages of these origins. An empty list: by none."
-        ),
-        request=_FRAME_WANTED,
-        sent=_FRAME,
-        answer=ref("WebhooksFrame"),
-        answered=_FRAME,
+    "webhooks.show_portal_frame": _SHOW_FRAME,
+    "webhooks.set_portal_frame": replace(
+        _SET_FRAME,
+        means="For all applications that have no origins of their own. Links to portals that are made from now on can "
+        "be shown in a frame by pages of these origins. An empty list: by none.",
     ),
-    "webhooks.show_application_frame": Described(answer=ref("WebhooksFrame"), answered=_FRAME),
-    "webhooks.set_application_frame": Described(
-        means="Instead of the project's. With an empty list the project's apply.",
-        request=_FRAME_WANTED,
-        sent=_FRAME,
-        answer=ref("WebhooksFrame"),
-        answered=_FRAME,
+    "webhooks.show_application_frame": _SHOW_FRAME,
+    "webhooks.set_application_frame": replace(
+        _SET_FRAME, means="Instead of the project's. With an empty list the project's apply."
     ),
     "webhooks.dashboard_access": Described(answer=ref("WebhooksAccess"), answered=_ACCESS),
     "webhooks.logout": Described(

@@ -1,4 +1,6 @@
-"""Webhooks API: endpoints, their secrets and headers."""
+"""Webhooks API: endpoints, their secrets and headers. The paths of operational endpoints, which get the hub's own
+events, name no application.
+"""
 
 from __future__ import annotations
 
@@ -35,26 +37,38 @@ ENDPOINTS = APP + "/endpoint"
 NOTHING = Response(status=204, body={})
 
 
+def _view(hub: WebhooksUseCases, call: WebhooksCall, endpoint: Endpoint) -> dict[str, object]:
+    if "app" in call.names:
+        return endpoint_view(endpoint, hub.endpoints.url_as_shown(call.caller.reach))
+    return {name: each for name, each in endpoint_view(endpoint, str).items() if name != "channels"}
+
+
 def _shown(hub: WebhooksUseCases, call: WebhooksCall, endpoint: Endpoint) -> Response:
-    return Response(status=200, body=endpoint_view(endpoint, hub.endpoints.url_as_shown(call.caller.reach)))
+    return Response(status=200, body=_view(hub, call, endpoint))
 
 
-def created(hub: WebhooksUseCases, call: WebhooksCall, application: Application, fields: Fields) -> Endpoint:
-    """Make the endpoint of a request."""
-    return hub.endpoints.create(application, parse_new_endpoint(fields), partial(parse_signatures, fields), call.rights)
+def _ensured(hub: WebhooksUseCases, call: WebhooksCall) -> str:
+    """Id or uid of the endpoints' application; that of operational endpoints is made when it is first needed."""
+    if "app" not in call.names:
+        hub.operational.ensure(call.project)
+    return call.app
+
+
+def _created(hub: WebhooksUseCases, call: WebhooksCall, application: Application, fields: Fields) -> Response:
+    signatures = partial(parse_signatures, fields)
+    made = hub.endpoints.create(application, parse_new_endpoint(fields), signatures, call.rights)
+    return replace(_shown(hub, call, made), status=201)
 
 
 def _create(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    app, fields = call.app, call.fields
-    made = created(hub, call, hub.applications.application(call.project, app), fields)
-    return replace(_shown(hub, call, made), status=201)
+    app, fields = _ensured(hub, call), call.fields
+    return _created(hub, call, hub.applications.application(call.project, app), fields)
 
 
 def _list(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     window = parse_window(call.query, kind=Kind.ENDPOINT, ascending=False)
-    page, url_as_shown = hub.endpoints.page(call.project, call.app, window), hub.endpoints.url_as_shown
-    view = partial(endpoint_view, url_as_shown=url_as_shown(call.caller.reach))
-    return Response(status=200, body=page_view(page, view))
+    page = hub.endpoints.page(call.project, _ensured(hub, call), window)
+    return Response(status=200, body=page_view(page, partial(_view, hub, call)))
 
 
 def _show(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -66,7 +80,13 @@ def _replace(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     application = hub.applications.application(call.project, app)
     wanted, there = parse_endpoint(fields), hub.endpoints.find(application, call.endpoint)
     if there is None:
-        return replace(_shown(hub, call, created(hub, call, application, fields)), status=201)
+        return _created(hub, call, application, fields)
+    return _shown(hub, call, hub.endpoints.update(application, there, wanted, call.rights))
+
+
+def _replace_operational(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
+    there, wanted = hub.endpoints.endpoint(call.project, call.app, call.endpoint), parse_endpoint(call.fields)
+    application = hub.applications.application(call.project, call.app)
     return _shown(hub, call, hub.endpoints.update(application, there, wanted, call.rights))
 
 
@@ -85,14 +105,8 @@ def _delete(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 
 def _secret(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    return secret_answer(hub, hub.endpoints.endpoint(call.project, call.app, call.endpoint))
-
-
-def secret_answer(hub: WebhooksUseCases, endpoint: Endpoint) -> Response:
-    """An endpoint's key as shown to its owner; for an Ed25519 key, with the URL where receivers fetch the public
-    half.
-    """
-    signs = hub.signatures()
+    """The key as shown to its owner; for an Ed25519 key, with the URL where receivers fetch the public half."""
+    endpoint, signs = hub.endpoints.endpoint(call.project, call.app, call.endpoint), hub.signatures()
     public = signs.signs_with_keys(endpoint) and signs.keys(endpoint).current.public
     where = {"publicKeysUrl": public_keys_url(hub.base_url, endpoint)} if public else {}
     return Response(status=200, body={"key": signs.secret(endpoint), **where})
@@ -100,7 +114,7 @@ def secret_answer(hub: WebhooksUseCases, endpoint: Endpoint) -> Response:
 
 def _rotate(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     _, key = hub.endpoints.rotate(call.project, call.app, call.endpoint, parse_rotation(call.fields))
-    return Response(status=200, body={"key": key.shown})
+    return Response(status=200, body={"key": key.shown}) if "app" in call.names else NOTHING
 
 
 def _signatures(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -155,6 +169,8 @@ SECRET = ENDPOINT + "/secret"
 SIGNATURES = ENDPOINT + "/signatures"
 APP_SIGNATURES = APP + "/signatures"
 PROJECT_SIGNATURES = ROOT + "/signatures"
+OPERATIONALS = ROOT + "/operational-webhook/endpoint"
+OPERATIONAL = OPERATIONALS + "/{endpoint}"
 
 ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
     _route(
@@ -250,6 +266,87 @@ ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
         name="webhooks.change_headers",
         summary="Change some of an endpoint's headers",
         body=Body.JSON,
+        status=204,
+    ),
+)
+
+_bodied = partial(Route, body=Body.JSON)
+
+OPERATIONAL_ROUTES: tuple[Route[WebhooksUseCases, WebhooksCall], ...] = (
+    _bodied(
+        "POST",
+        OPERATIONALS,
+        _create,
+        name="webhooks.create_operational_endpoint",
+        summary="Create an operational endpoint, which gets the hub's own events",
+        status=201,
+    ),
+    Route(
+        "GET",
+        OPERATIONALS,
+        _list,
+        name="webhooks.list_operational_endpoints",
+        summary="List the operational endpoints",
+        query=("limit", "iterator", "order"),
+    ),
+    Route("GET", OPERATIONAL, _show, name="webhooks.show_operational_endpoint", summary="Show an operational endpoint"),
+    _bodied(
+        "PUT",
+        OPERATIONAL,
+        _replace_operational,
+        name="webhooks.replace_operational_endpoint",
+        summary="Replace an operational endpoint",
+    ),
+    Route(
+        "DELETE",
+        OPERATIONAL,
+        _delete,
+        name="webhooks.delete_operational_endpoint",
+        summary="Delete an operational endpoint",
+        status=204,
+    ),
+    Route(
+        "GET",
+        OPERATIONAL + "/secret",
+        _secret,
+        name="webhooks.show_operational_secret",
+        summary="Show the signing key of an operational endpoint",
+    ),
+    _bodied(
+        "POST",
+        OPERATIONAL + "/secret/rotate",
+        _rotate,
+        name="webhooks.rotate_operational_secret",
+        summary="Rotate the signing key of an operational endpoint",
+        status=204,
+    ),
+    Route(
+        "GET",
+        OPERATIONAL + "/signatures",
+        _signatures,
+        name="webhooks.show_operational_signatures",
+        summary="Show how the requests of an operational endpoint are signed",
+    ),
+    _bodied(
+        "PUT",
+        OPERATIONAL + "/signatures",
+        _set_signatures,
+        name="webhooks.set_operational_signatures",
+        summary="Choose how the requests of an operational endpoint are signed",
+    ),
+    Route(
+        "GET",
+        OPERATIONAL + "/headers",
+        _headers,
+        name="webhooks.show_operational_headers",
+        summary="Show the headers of an operational endpoint",
+    ),
+    _bodied(
+        "PUT",
+        OPERATIONAL + "/headers",
+        _set_headers,
+        name="webhooks.replace_operational_headers",
+        summary="Replace the headers of an operational endpoint",
         status=204,
     ),
 )

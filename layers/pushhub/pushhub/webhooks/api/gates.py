@@ -11,8 +11,7 @@ from pushhub.base.gates import CertificateRequest
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import ENDPOINT, WebhooksCall
-from pushhub.webhooks.api.operational import ENDPOINT as OPERATIONAL
-from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
+from pushhub.webhooks.api.endpoints import OPERATIONAL
 from pushhub.webhooks.model.refusals import not_found
 from pushhub.webhooks.wire.grant import asked_grant
 
@@ -22,54 +21,49 @@ if TYPE_CHECKING:
 NOTHING = Response(status=204, body={})
 
 
-def _app(call: WebhooksCall) -> str:
-    """The application in the path; that of operational endpoints if there is none in it."""
-    return call.app if "app" in call.names else OPERATIONAL_APP
-
-
 def _oauth(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    found = hub.gates().oauth(call.project, _app(call), call.endpoint)
+    found = hub.gates().oauth(call.project, call.app, call.endpoint)
     if found is None:
         raise not_found()
     return Response(status=200, body=found)
 
 
 def _oauth_config(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    found = hub.gates().oauth(call.project, _app(call), call.endpoint)
+    found = hub.gates().oauth(call.project, call.app, call.endpoint)
     return Response(status=200, body={"enabled": False} if found is None else {"enabled": True, "config": found})
 
 
 def _set_oauth(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.gates().set_oauth(call.project, _app(call), call.endpoint, asked_grant(call.fields), call.rights)
+    hub.gates().set_oauth(call.project, call.app, call.endpoint, asked_grant(call.fields), call.rights)
     return NOTHING
 
 
 def _remove_oauth(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.gates().remove_oauth(call.project, _app(call), call.endpoint)
+    hub.gates().remove_oauth(call.project, call.app, call.endpoint)
     return NOTHING
 
 
 def _mtls(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    found = hub.gates().certificate(call.project, _app(call), call.endpoint)
+    found = hub.gates().certificate(call.project, call.app, call.endpoint)
     if found is None:
         raise not_found()
     return Response(status=200, body=found)
 
 
 def _mtls_config(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    found = hub.gates().certificate(call.project, _app(call), call.endpoint)
+    found = hub.gates().certificate(call.project, call.app, call.endpoint)
     return Response(status=200, body={"enabled": False} if found is None else {"enabled": True, "config": found})
 
 
 def _set_mtls(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    app, fields = _app(call), call.fields
+    app, fields = call.app, call.fields
     asked = CertificateRequest(identity=fields.raw("identity"), ca=fields.raw("ca"))
     hub.gates().set_certificate(call.project, app, call.endpoint, asked)
     return NOTHING
 
 
 def _remove_mtls(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-    hub.gates().remove_certificate(call.project, _app(call), call.endpoint)
+    hub.gates().remove_certificate(call.project, call.app, call.endpoint)
     return NOTHING
 
 

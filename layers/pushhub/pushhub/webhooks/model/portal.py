@@ -6,6 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pushhub.base.fields import APART, SPARSE, told
+
 _PREFIX = "appsk"
 _GATES = frozenset({"oauth", "oauth-config", "mtls", "mtls-config"})
 _SECRETS = frozenset({"secret", "signatures", *_GATES})
@@ -64,15 +66,15 @@ class PortalAccess:
         expires_at: Epoch milliseconds from which it gives no access.
     """
 
-    project: str
-    app_id: str
-    digest: str = field(repr=False)
+    project: str = field(metadata=told(stored=APART))
+    app_id: str = field(metadata=told(stored=APART))
+    digest: str = field(repr=False, metadata=told(stored=APART))
     capabilities: frozenset[Capability] = EVERYTHING
     flags: frozenset[str] = frozenset()
     session: str | None = None
-    frame: str = ""
-    created_at: int
-    expires_at: int
+    frame: str = field(default="", metadata=told(stored=SPARSE))
+    created_at: int = field(metadata=told(stored=APART))
+    expires_at: int = field(metadata=told(stored=APART))
 
 
 def portal_token(project_id: str, app_id: str, secret: str) -> str:

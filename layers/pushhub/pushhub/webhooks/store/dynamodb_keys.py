@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 
 from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.documents import Document
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.webhooks.ports import KeptAnswer, KeyBusy
 from pushhub.webhooks.store._items import doc, key
+
+_ANSWER = Document(KeptAnswer)
 
 
 class DynamoDBIdempotencyKeys(TableStore):
@@ -19,12 +22,11 @@ class DynamoDBIdempotencyKeys(TableStore):
             return None
         if "doc" not in stored:
             raise KeyBusy
-        value = json.loads(stored["doc"]["S"])
-        return KeptAnswer(status=value["status"], body=value["body"], headers=value["headers"])
+        answer: KeptAnswer = _ANSWER.decode(json.loads(stored["doc"]["S"]))
+        return answer
 
     def keep(self, project_id: str, digest: str, answer: KeptAnswer, *, until: int) -> None:
-        value = {"status": answer.status, "body": answer.body, "headers": dict(answer.headers)}
-        self._table.put(_key(project_id, digest) | {"doc": doc(value)} | _ends(until))
+        self._table.put(_key(project_id, digest) | {"doc": doc(_ANSWER.encode(answer))} | _ends(until))
 
     def release(self, project_id: str, digest: str) -> None:
         self._table.delete(_key(project_id, digest))

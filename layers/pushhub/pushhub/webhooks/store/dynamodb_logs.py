@@ -27,7 +27,8 @@ from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.store._items import between, doc, key
 
-_PROOF = Document(Proof)
+_FIELDS = Document(MessageFields)
+_LOGGED = Document(LoggedAttempt, {"Proof": Document(Proof).kind})
 
 _MESSAGE, _EVENT, _LATE, _ATTEMPT = "M#", "E#", "N#", "T#"
 
@@ -59,22 +60,14 @@ class DynamoDBWebhooksLogs(TableStore):
     """Implements :class:`pushhub.webhooks.ports.MessageLog` and ``AttemptLog``."""
 
     def list_message(self, message: ListedMessage) -> None:
-        fields = message.fields
-        value = {
-            "type": fields.event_type,
-            "channels": fields.channels,
-            "tags": fields.tags,
-            "event": fields.event_id,
-            "content": fields.content_type,
-            "deliver": fields.deliver_at,
-            "order": fields.ordering_key,
-            "at": [message.accepted_at, message.ends_at, message.listed_until],
-            "gone": message.expunged,
-        }
+        value = _FIELDS.encode(message.fields)
+        value["at"] = [message.accepted_at, message.ends_at, message.listed_until]
+        if message.expunged:
+            value["gone"] = True
         item = key(_app_pk(message.project, message.app_id), _MESSAGE + message.engine_id)
         condition = {} if message.expunged else {"ConditionExpression": "attribute_not_exists(pk)"}
         with suppress(ConditionRefused):
-            self._table.put(item | {"doc": _short(value)} | _ttl(message.listed_until), **condition)
+            self._table.put(item | {"doc": doc(value)} | _ttl(message.listed_until), **condition)
 
     def listed(self, project_id: str, app_id: str, engine_id: str) -> ListedMessage | None:
         item = self._table.get(key(_app_pk(project_id, app_id), _MESSAGE + engine_id))
@@ -220,22 +213,7 @@ def attempts_item(attempts: Sequence[LoggedAttempt]) -> Item:
 
 
 def _attempt_value(attempt: LoggedAttempt) -> dict[str, Any]:
-    value = {
-        "app": attempt.app_id,
-        "url": masked_url(attempt.url),
-        "manual": attempt.manual,
-        "n": attempt.number,
-        "code": attempt.status_code,
-        "ok": attempt.success,
-        "ms": attempt.duration_ms,
-        "at": attempt.started_at,
-        "before": attempt.before_at,
-        "type": attempt.event_type,
-        "channels": attempt.channels,
-        "tags": attempt.tags,
-        "proof": _PROOF.encode(attempt.proof),
-    }
-    return {name: each for name, each in value.items() if each}
+    return _LOGGED.encode(replace(attempt, url=masked_url(attempt.url)))
 
 
 def _app_pk(project_id: str, app_id: str) -> str:
@@ -244,10 +222,6 @@ def _app_pk(project_id: str, app_id: str) -> str:
 
 def _endpoint_pk(project_id: str, endpoint_id: str) -> str:
     return f"T#{project_id}#{endpoint_id}"
-
-
-def _short(value: dict[str, Any]) -> dict[str, str]:
-    return doc({name: each for name, each in value.items() if each})
 
 
 def _ttl(until: int) -> Item:
@@ -262,15 +236,7 @@ def _message(item: Item) -> ListedMessage:
         project=project,
         app_id=app_id,
         engine_id=item["sk"]["S"].removeprefix(_MESSAGE),
-        fields=MessageFields(
-            event_type=value["type"],
-            channels=tuple(value.get("channels", ())),
-            tags=tuple(value.get("tags", ())),
-            event_id=value.get("event"),
-            content_type=value.get("content"),
-            deliver_at=value.get("deliver"),
-            ordering_key=value.get("order"),
-        ),
+        fields=_FIELDS.decode(value),
         accepted_at=accepted_at,
         ends_at=ends_at,
         listed_until=listed_until,
@@ -287,25 +253,13 @@ def logged_attempts(item: Item) -> list[LoggedAttempt]:
         response = _unpacked(item["packed"]) if "packed" in item else item.get("response", {"S": ""})["S"]
         entries = [[item["message"]["S"], int(item["ttl"]["N"]) * 1000, json.loads(item["doc"]["S"]), response]]
     return [
-        LoggedAttempt(
+        _LOGGED.decode(
+            value,
             project=project,
-            app_id=value["app"],
             endpoint_id=endpoint_id,
             engine_id=engine_id,
-            number=value["n"],
-            manual=value.get("manual", False),
-            url=value["url"],
-            status_code=value.get("code", 0),
-            success=value.get("ok", False),
             response=response,
-            duration_ms=value.get("ms", 0),
-            started_at=value["at"],
-            event_type=value["type"],
-            channels=tuple(value.get("channels", ())),
-            tags=tuple(value.get("tags", ())),
             listed_until=listed_until,
-            before_at=value.get("before"),
-            proof=_PROOF.decode(value.get("proof", {})),
         )
         for engine_id, listed_until, value, response in entries
     ]

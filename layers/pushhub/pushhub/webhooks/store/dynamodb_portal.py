@@ -7,11 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from pushhub.cloud.calls import ConditionRefused
+from pushhub.cloud.documents import Document, Kind
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.webhooks.model.portal import Capability, PortalAccess
 from pushhub.webhooks.store._items import app_pk, doc, key
 
 _PREFIX = "PORTAL#"
+_ACCESS = Document(
+    PortalAccess, {"frozenset[Capability]": Kind(sorted, lambda found: frozenset(map(Capability, found)))}
+)
 
 
 class DynamoDBPortalTokens(TableStore):
@@ -46,27 +50,19 @@ def _key(access: PortalAccess) -> Item:
 
 
 def _encoded(access: PortalAccess) -> Item:
-    value = {
-        "capabilities": sorted(access.capabilities),
-        "flags": sorted(access.flags),
-        "session": access.session,
-        **({"frame": access.frame} if access.frame else {}),
-        "at": [access.created_at, access.expires_at],
-    }
+    value = {**_ACCESS.encode(access), "at": [access.created_at, access.expires_at]}
     return _key(access) | {"doc": doc(value), "ttl": number(access.expires_at // 1000 + 1)}
 
 
 def _decoded(item: Item) -> PortalAccess:
     value = json.loads(item["doc"]["S"])
     _, project, app_id = item["pk"]["S"].split("#")
-    return PortalAccess(
+    access: PortalAccess = _ACCESS.decode(
+        value,
         project=project,
         app_id=app_id,
         digest=item["sk"]["S"].removeprefix(_PREFIX),
-        capabilities=frozenset(map(Capability, value["capabilities"])),
-        flags=frozenset(value["flags"]),
-        session=value["session"],
-        frame=value.get("frame", ""),
         created_at=value["at"][0],
         expires_at=value["at"][1],
     )
+    return access
