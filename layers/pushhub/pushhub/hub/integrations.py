@@ -96,7 +96,6 @@ class HubIntegrations:
         Raises:
             InvalidObject: Its name would change, or its URL cannot be used.
             TryLater: Too many requests of the project wait for descriptions.
-            Conflict: Somebody else changed it meanwhile.
         """
         if integration.name != before.name:
             raise InvalidObject({"name": ["can't be changed: parameters and mappings are named after it"]})
@@ -124,11 +123,7 @@ class HubIntegrations:
     def sign_up(
         self, project_id: str, integration: Integration, parameters: Iterable[Parameter], enabled: Sequence[str]
     ) -> None:
-        """Set an endpoint's parameters, and enable exactly the named services (required ones are always enabled).
-
-        Args:
-            enabled: Names of services.
-        """
+        """Set an endpoint's parameters, and enable exactly the named services (required ones are always enabled)."""
         prefix, now = f"{integration.name}.", self._clock.now()
         for parameter in parameters:
             replace_parameter(self._settings, replace(parameter, as_of=now))

@@ -116,7 +116,6 @@ class MessageDetails:
     """Everything about one message.
 
     Attributes:
-        entry: Its log entry.
         content: Its content; None when it is no longer kept.
         recorded: Its last answer, in full.
         open: The request that its service is working on, if any.

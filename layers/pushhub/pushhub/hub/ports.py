@@ -65,30 +65,28 @@ class Integrations(Protocol):
         """Remove an integration; returns whether it existed."""
 
 
-class TickingSchedulers(Protocol):
-    """Schedulers as the ticking function sees them."""
+class OneScheduler(Protocol):
+    """One scheduler at a time. Reads are consistent."""
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
         """The scheduler, or None."""
 
     def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
         """As :meth:`Mappings.put_mapping`."""
+
+
+class TickingSchedulers(OneScheduler, Protocol):
+    """Schedulers as the ticking function sees them."""
 
     def due_schedulers(self, now: int, limit: int) -> list[Scheduler]:
         """Schedulers of all stores whose next tick has come (eventually consistent)."""
 
 
-class Schedulers(Protocol):
+class Schedulers(OneScheduler, Protocol):
     """Schedulers of stores. All reads are consistent."""
-
-    def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler | None:
-        """The scheduler, or None."""
 
     def schedulers(self, project_id: str) -> list[Scheduler]:
         """All schedulers of a store, in the order they were made."""
-
-    def put_scheduler(self, scheduler: Scheduler) -> Scheduler:
-        """As :meth:`Mappings.put_mapping`."""
 
     def delete_scheduler(self, project_id: str, scheduler_id: str) -> bool:
         """Remove a scheduler; returns whether it existed."""

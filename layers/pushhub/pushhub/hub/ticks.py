@@ -54,9 +54,6 @@ class HubTicks:
 
         If several ticks were missed while nothing ran, only one is made up for.
 
-        Args:
-            remaining_ms: Milliseconds this invocation has left.
-
         Returns:
             The number of ticks made.
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.ends import EndNotes, Ends
     from pushhub.engine.ports import BodyStore, Descendants
-    from pushhub.hub.api.api import HubApi
-    from pushhub.hub.api.posting import HubPostingApi
     from pushhub.hub.intake import HubIntake
     from pushhub.hub.model.filters import Matches
     from pushhub.hub.ports import HubLog, HubSettings, TickingSchedulers
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from pushhub.hub.target import HubTarget
     from pushhub.hub.ticks import HubTicks
     from pushhub.hub.watch import HubWatch
-    from pushhub.web.api import Route
+    from pushhub.web.api import Api, Route
     from pushhub.web.description import ApiDescription
 
 
@@ -193,22 +191,27 @@ class Hub:
         return self._outside.ends_of(DIALECT)
 
     @cached_property
-    def posting_api(self) -> HubPostingApi:
+    def posting_api(self) -> Api[Any, Any]:
         """The part of the hub's API that producers call."""
-        from pushhub.hub.api.posting import HubPostingApi
+        from pushhub.hub.api.dialect import HubDialect
+        from pushhub.hub.api.posting import ROUTES
         from pushhub.hub.api.use_cases import HubPosting
+        from pushhub.web.api import Api
 
-        return HubPostingApi(config=self._outside.config, use_cases=HubPosting(intake=self.intake))
+        dialect = HubDialect(self._outside.config)
+        return Api(routes=ROUTES, use_cases=HubPosting(intake=self.intake), dialect=dialect)
 
     @cached_property
-    def api(self) -> HubApi:
+    def api(self) -> Api[Any, Any]:
         """The hub's API."""
-        from pushhub.hub.api.api import HubApi
+        from pushhub.hub.api.api import ROUTES
+        from pushhub.hub.api.dialect import HubDialect
         from pushhub.hub.api.use_cases import HubUseCases
         from pushhub.hub.integrations import HubIntegrations
         from pushhub.hub.messages import HubMessages
         from pushhub.hub.notices import HubNotices
         from pushhub.hub.settings import HubSettingsOfStore
+        from pushhub.web.api import Api
 
         outside, settings = self._outside, self.ports.settings
         use_cases = HubUseCases(
@@ -240,7 +243,7 @@ class Hub:
                 clock=outside.clock,
             ),
         )
-        return HubApi(use_cases)
+        return Api(routes=ROUTES, use_cases=use_cases, dialect=HubDialect(outside.config))
 
     def _queues(self) -> HubQueues:
         from pushhub.hub.queues import HubQueues

@@ -42,11 +42,7 @@ class ResponseBudget:
         return min(self._as_text, self._as_base64) + body_size < ANSWER_BYTES
 
     def takes(self, json_text: str) -> bool:
-        """Whether one more part fits; if so, it is counted.
-
-        Args:
-            json_text: The part as it appears in the body.
-        """
+        """Whether one more part fits; if so, it is counted."""
         text, base64 = self._as_text + as_text(json_text), self._as_base64 + as_base64(json_text)
         if min(text, base64) > ANSWER_BYTES:
             return False

@@ -63,7 +63,6 @@ class Call:
     """A request to one route, as handlers get it; each protocol adds what its handlers need.
 
     Attributes:
-        request: The request.
         names: Values of the ``{name}`` segments in the route's path.
     """
 
@@ -167,13 +166,7 @@ class Dialect(ABC, Generic[CallT]):
 
 
 class Api(Generic[UseCasesT_contra, CallT]):
-    """An HTTP API: requests in, responses out.
-
-    Args:
-        routes: What it serves.
-        use_cases: Handed to every handler.
-        dialect: What is specific to it.
-    """
+    """An HTTP API: requests in, responses out."""
 
     def __init__(
         self,

@@ -54,15 +54,10 @@ class Trail(Protocol):
         """The entries of a project's newest changes.
 
         Args:
-            project: Its id.
             after: Where the last answer ended; empty to begin.
-            most: How many changes.
 
         Returns:
             Both entries of each change, newest first, and where they end; empty if there are no older ones.
-
-        Raises:
-            Unavailable: They could not be read.
         """
 
 
@@ -71,9 +66,7 @@ class Change:
     """A change on its way.
 
     Attributes:
-        who: The caller.
         id: Joins both entries.
-        at: When it was asked for.
     """
 
     who: Identity
@@ -97,11 +90,9 @@ class Audit:
         """Keep who wants to change what.
 
         Args:
-            change: The change.
             action: Name of the route.
             where: Where the request comes from.
             what: Method and path.
-            body: The request's.
             before: The object's view before the change; None if there is none.
 
         Raises:
@@ -125,9 +116,7 @@ class Audit:
         """Keep how it ended. If that fails, the log has it; the change is not undone.
 
         Args:
-            change: The change.
             status: The answer's; None if it failed, with an unknown effect.
-            made: Id of what was made.
             after: The object's view after the change; None if there is none.
         """
         entry: dict[str, Any] = {"status": status, "after": redacted(after)}

@@ -162,7 +162,6 @@ def settings_wanted(cls: type, **more: Schema) -> dict[str, Schema]:
     """The settings of a data class in a request (:mod:`pushhub.base.fields`), those with older names under these, too.
 
     Args:
-        cls: The class.
         more: By its name in the request, its schema where the annotation does not say it.
     """
     found: dict[str, Schema] = {}
@@ -178,7 +177,6 @@ def additions_shown(cls: type, **more: Schema) -> dict[str, Schema]:
     """The settings of a data class that an answer leaves out while they have their defaults.
 
     Args:
-        cls: The class.
         more: By its name in the answer, its schema where the annotation does not say it.
     """
     found: dict[str, Schema] = {}
@@ -193,7 +191,6 @@ def settings_shown(cls: type, **more: Schema) -> Schema:
     """The settings of a data class in an answer, without bounds: what is stored may be from before they were set.
 
     Args:
-        cls: The class.
         more: By field, its schema where the annotation does not say it.
     """
     found: dict[str, Schema] = {}

@@ -156,7 +156,6 @@ def event_from_response(response: Response, *, head: bool = False, compressible:
     """The return value of a function behind an HTTP API: as text, or, if too large for that, as base64 or compressed.
 
     Args:
-        response: The response.
         head: It answers a HEAD request, so the body is left out.
         compressible: The client accepts gzip.
 

@@ -1,7 +1,7 @@
 """Reads request bodies strictly, so that anything odd is refused before anything is stored; and writes responses.
 
 Null counts as absent, and so does zero where zero means nothing (IronMQ v3 clients send ``"timeout": 0`` for "not
-set"). Unknown fields are ignored, as clients send many.
+set"). Unknown fields are ignored, as clients send many. A field of another type is refused as ``Invalid``.
 """
 
 from __future__ import annotations
@@ -150,11 +150,7 @@ def written(value: object) -> str:
 
 
 def text(fields: Fields, name: str) -> str | None:
-    """A string, or None when absent or null.
-
-    Raises:
-        Invalid: Of another type.
-    """
+    """A string, or None when absent or null."""
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
         raise Invalid(f"{name} must be a string")
@@ -180,11 +176,7 @@ def integer(fields: Fields, name: str, *, least: int, most: int, zero_is_unset: 
 
 
 def boolean(fields: Fields, name: str) -> bool:
-    """A boolean; False when absent or null.
-
-    Raises:
-        Invalid: Of another type.
-    """
+    """A boolean; False when absent or null."""
     value = fields.get(name)
     if value is not None and not isinstance(value, bool):
         raise Invalid(f"{name} must be true or false")
@@ -209,11 +201,7 @@ def moment(fields: Fields, name: str) -> int | None:
 
 
 def section(fields: Fields, name: str) -> Fields | None:
-    """An object, or None when absent or null.
-
-    Raises:
-        Invalid: Of another type.
-    """
+    """An object, or None when absent or null."""
     value = fields.get(name)
     if value is not None and not isinstance(value, dict):
         raise Invalid(f"{name} must be an object")
@@ -221,11 +209,7 @@ def section(fields: Fields, name: str) -> Fields | None:
 
 
 def listed(fields: Fields, name: str) -> Sequence[Any] | None:
-    """An array, or None when absent or null.
-
-    Raises:
-        Invalid: Of another type.
-    """
+    """An array, or None when absent or null."""
     value = fields.get(name)
     if value is not None and not isinstance(value, list):
         raise Invalid(f"{name} must be an array")

@@ -105,9 +105,6 @@ def answer(request: Request, tools: Sequence[Tool], *, version: str, instruction
     """Answer one request of a caller who is known.
 
     Args:
-        request: A POST.
-        tools: What this caller may use.
-        version: Of the hub.
         instructions: Tells an assistant what the tools are about.
     """
     identifier: Any = None

@@ -20,11 +20,7 @@ UNAUTHORIZED = HTTPStatus.UNAUTHORIZED.value
 
 
 class Undescribed(LookupError):
-    """A route, or a name in its path or query, has no description.
-
-    Args:
-        what: Its name.
-    """
+    """A route, or a name in its path or query, has no description."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} has no description: add it to the api/description.py of its protocol")
@@ -37,8 +33,6 @@ def document(
 
     Args:
         apis: Each API's routes and description.
-        title: Title of the document.
-        version: Version of this hub.
         means: The introduction for readers; may contain Markdown.
 
     Raises:

@@ -21,7 +21,6 @@ class Given(Generic[Of]):
     """The settings that a request has, of the fields of a class; those that it lacks read None.
 
     Args:
-        cls: The class.
         values: By the names of fields.
     """
 
@@ -30,22 +29,13 @@ class Given(Generic[Of]):
         self._values = values
 
     def __getattr__(self, name: str) -> Any:
-        """The value of a field.
-
-        Raises:
-            AttributeError: The class has no such field.
-        """
+        """The value of a field."""
         if name not in self._cls.__dataclass_fields__:
             raise AttributeError(name)
         return self._values.get(name)
 
     def applied(self, to: Of, **instead: Any) -> Of:
-        """A value with these settings.
-
-        Args:
-            to: The value.
-            instead: Other values of some of them.
-        """
+        """A value with these settings."""
         return replace(to, **{**self._values, **instead})
 
 
@@ -53,7 +43,6 @@ def read(cls: type[Of], fields: Fields, **more: Callable[[Fields, str], Any]) ->
     """The settings of a request, read in the order of the class.
 
     Args:
-        cls: The class.
         fields: The object in the request. Null is as good as missing.
         more: By field, what reads it where its annotation does not say that, from the object and the name.
 
@@ -92,7 +81,6 @@ def shown(value: Any, **more: Callable[[Any], object]) -> dict[str, object]:
     """The settings of a value as an answer has them.
 
     Args:
-        value: A data class.
         more: By field, what makes its value JSON where it is none.
     """
     found: dict[str, object] = {}

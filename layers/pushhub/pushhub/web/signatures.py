@@ -352,9 +352,7 @@ def renewed(wanted: Sequence[WantedSignature], stored: Mapping[str, SecretRing],
     """The secrets of schemes that an owner asks for, in their order: stored ones, new ones, or both for a while.
 
     Args:
-        wanted: The schemes.
         stored: See :func:`by_header`: a scheme is known by its header.
-        now: Epoch milliseconds.
 
     Raises:
         FieldRefused: One has no secret, cannot be used with the stored one, has too many old ones, or ends at a

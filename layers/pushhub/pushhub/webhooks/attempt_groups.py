@@ -61,11 +61,7 @@ class AttemptGroups:
             self._end(endpoint_id)
 
     def log(self, attempt: LoggedAttempt) -> None:
-        """Log an attempt that began, together with those that end at about the same time.
-
-        Raises:
-            Unavailable: It may not have been logged.
-        """
+        """Log an attempt that began, together with those that end at about the same time."""
         with self._lock:
             others = self._end(attempt.endpoint_id)
             group = self._open.get(attempt.endpoint_id)

@@ -64,7 +64,6 @@ class AttemptedMessage:
     """A message that was sent to an endpoint.
 
     Attributes:
-        message: The message.
         status: Its status there.
         next_at: When it is tried next, epoch milliseconds; None for not any more.
     """

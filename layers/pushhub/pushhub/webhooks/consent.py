@@ -77,9 +77,6 @@ class Questions:
         Args:
             endpoint: The endpoint; its URL is read again when it is asked.
             callback: Whether it may consent later, with a URL that it is given.
-
-        Raises:
-            Unavailable: It may not have been posted.
         """
         now = self._clock.now()
         secret = secrets.token_urlsafe(32)
@@ -130,8 +127,6 @@ def read_reply(answer: Answer, origin: str, *, callback: bool) -> Reply:
     """Read the answer to a question.
 
     Args:
-        answer: An answer that came.
-        origin: The hub's.
         callback: Whether the endpoint was given a URL to consent at later.
     """
     try:

@@ -121,9 +121,6 @@ class WebhooksEventTypes:
     def missing(self, project_id: str, names: Sequence[str], flags: frozenset[str] | None) -> list[str]:
         """The given names that a caller may not choose for an endpoint, because the event type is archived, does not
         exist at all, or has a feature flag that the caller lacks.
-
-        Args:
-            flags: Those of an application's token; None for the organization's.
         """
         found = self._store.event_types_named(project_id, [each for each in names if each not in OPERATIONAL])
         there = {each.name for each in found if not each.archived and each.seen_by(flags)} | OPERATIONAL.keys()

@@ -4,6 +4,7 @@ changed and deleted, messages that keep failing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
@@ -12,17 +13,20 @@ from pushhub.base.errors import Conflict, HubError, Unavailable
 from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState
 from pushhub.webhooks.model.application import Application, ApplicationFields
+from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.ids import attempt_id, message_id
 from pushhub.webhooks.model.internal_queues import CONSENT_QUEUE, OPERATIONAL_APP, queue_of
-from pushhub.webhooks.model.message import MessageFields
+from pushhub.webhooks.model.message import DAY_MS, MessageFields
+from pushhub.webhooks.model.page import Span
+from pushhub.webhooks.wire.message import NewWebhook
 from pushhub.webhooks.wire.task import task_view
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.message import Message
-    from pushhub.webhooks.model.endpoint import Endpoint
+    from pushhub.webhooks.intake import WebhooksIntake
     from pushhub.webhooks.model.task import Task
-    from pushhub.webhooks.ports import Applications
+    from pushhub.webhooks.ports import Applications, ReadEndpoints
 
 MOST_A_MINUTE = 20
 """Maximum number of events of one kind per minute about the messages of one endpoint: when an endpoint fails, a few
@@ -31,6 +35,9 @@ events say as much as thousands.
 
 FAILING_TRIES = 4
 """Number of failures after which an event about a message is sent."""
+
+KEPT_MS = 90 * DAY_MS
+"""How long these messages are kept, milliseconds: the default for payloads."""
 
 Say = Callable[[Application, str, Mapping[str, object], str, int], None]
 """Posts a message to an application: the application, the event's type, its payload, what caused it (the same each
@@ -43,6 +50,37 @@ class ToldCounts(Protocol):
 
     def count(self, project_id: str, what: str, minute: int) -> int:
         """Count one more; returns how many there have been in that minute (minutes since 1970)."""
+
+
+class Saying:
+    """Posts the hub's own messages."""
+
+    def __init__(self, *, intake: WebhooksIntake, endpoints: ReadEndpoints) -> None:
+        self._intake = intake
+        self._endpoints = endpoints
+
+    def say(
+        self, application: Application, event_type: str, payload: Mapping[str, object], cause: str, at: int
+    ) -> None:
+        """Post a message; see :data:`Say`. Nothing is stored if no endpoint wants it.
+
+        Raises:
+            Unavailable: The message may or may not have been posted; call again.
+        """
+        found = self._endpoints.endpoints(application.project, application.app_id, Span())
+        owed = tuple(each.endpoint_id for each in found if wants(each, event_type, (), type_flags=()))
+        if not owed:
+            return
+        text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+        new = NewWebhook(
+            fields=MessageFields(event_type=event_type),
+            payload=dict(payload),
+            payload_text=text,
+            body=text.encode(),
+            retention_ms=KEPT_MS,
+            application=None,
+        )
+        self._intake.once(application, new, owed, cause=cause, at=at)
 
 
 class Operational:
@@ -101,7 +139,6 @@ class Operational:
 
         Args:
             event: ``endpoint.failing`` and the like.
-            cause: Identifies the cause.
             at: When that was, epoch milliseconds.
             more: On top of the ids.
 
@@ -116,7 +153,6 @@ class Operational:
         """Send an event about something of a project. Idempotent per cause.
 
         Args:
-            cause: Identifies the cause.
             at: When that was, epoch milliseconds.
 
         Raises:

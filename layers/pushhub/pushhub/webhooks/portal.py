@@ -59,7 +59,6 @@ class Opened:
     """A new token.
 
     Attributes:
-        token: Its text.
         frame: Public id of the frame that its portal may be shown in; empty for none.
     """
 

@@ -48,11 +48,7 @@ class WebhooksFields:
 
 
 class WebhooksFinder:
-    """Implements :class:`pushhub.engine.ports.Finder` for messages of applications.
-
-    Args:
-        log: Tells which messages have a payload.
-    """
+    """Implements :class:`pushhub.engine.ports.Finder` for messages of applications."""
 
     def __init__(
         self, *, applications: ReadApplications, log: MessageLog, messages: MessageStore, now: Callable[[], int]

@@ -33,9 +33,6 @@ class SignatureDefaults:
     Methods raise ``NotFound`` for what is not there.
 
     Applications and endpoints are named by id or uid.
-
-    Args:
-        note_end: Keeps a note of what is to be told of a scheme's end.
     """
 
     def __init__(
@@ -64,11 +61,7 @@ class SignatureDefaults:
     def set_of_endpoint(
         self, project_id: str, app: str, name: str, wanted: Sequence[WantedSignature]
     ) -> Mapping[str, Any]:
-        """Replace the schemes that sign an endpoint's requests; returns them as shown to their owner.
-
-        Raises:
-            Unprocessable: One has no secret, or does not go together with the endpoint's URL or headers.
-        """
+        """Replace the schemes that sign an endpoint's requests; returns them as shown to their owner."""
         return self._shown(
             self._endpoints.change(project_id, app, name, lambda stored: self._signatures.changed(stored, wanted))
         )

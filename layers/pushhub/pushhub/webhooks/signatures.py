@@ -162,7 +162,6 @@ def signed(url: str, pairs: Sequence[tuple[Scheme, Sequence[str]]], request: Uns
     """The URL to call, and the headers that sign the request.
 
     Args:
-        url: The endpoint's.
         pairs: The schemes, without Standard Webhooks, each with its valid secrets, the newest first.
         request: The request; its URL is not used.
     """

@@ -41,9 +41,7 @@ class SignedRequest:
     """A request to an endpoint.
 
     Attributes:
-        url: The URL to call.
         headers: All of them.
-        body: The bytes.
         schemes: The names of the schemes that signed it; none for Standard Webhooks alone, which records would
             otherwise name for each attempt.
     """
@@ -73,9 +71,6 @@ class SignedRequests:
         Args:
             endpoint: Its endpoint, with what it hides opened.
             trace: The trace that it is told, if any.
-
-        Raises:
-            Unavailable: A key could not be opened.
         """
         content = self._content(order, endpoint, MessageFields.of(order.message), traced=trace is not None)
         url, headers, schemes = self._signed(order, endpoint, content, trace)

@@ -131,9 +131,6 @@ class Tasks:
 
         Args:
             digest: Identifies repetitions of the request; empty without an idempotency key.
-
-        Raises:
-            Unavailable: It may not have been stored.
         """
         now = self._clock.now()
         task_id = new_id(Kind.TASK, now)

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from pushhub.base.ports import Clock
     from pushhub.engine.ends import EndNote, EndNotes, Ends
     from pushhub.engine.ports import BodyStore
-    from pushhub.web.api import Route
+    from pushhub.web.api import Api, Route
     from pushhub.web.description import ApiDescription
     from pushhub.webhooks.api.api import WebhooksApi
     from pushhub.webhooks.api.dialect import WebhooksDialect
-    from pushhub.webhooks.api.posting import WebhooksPostingApi
     from pushhub.webhooks.applications import WebhooksApplications
     from pushhub.webhooks.consent import ConsentTarget
     from pushhub.webhooks.disabling import WebhooksDisabling
@@ -326,7 +325,7 @@ class Webhooks:
     def signature_ends(self) -> Ends:
         """Tells of the ends of signature schemes."""
         from pushhub.engine.ends import Ends
-        from pushhub.webhooks.signature_ends import SignatureEnds
+        from pushhub.webhooks.ends import SignatureEnds
 
         found = SignatureEnds(
             endpoints=self.ports.endpoints,
@@ -355,7 +354,7 @@ class Webhooks:
     def certificate_ends(self) -> Ends:
         """Tells of certificates' ends."""
         from pushhub.engine.ends import Ends
-        from pushhub.webhooks.certificate_ends import EndpointEnds
+        from pushhub.webhooks.ends import EndpointEnds
 
         ends = EndpointEnds(endpoints=self.ports.endpoints, tell=self.operational.found_out)
         return Ends(notes=self.ports.end_notes, find=ends.find, clock=self._outside.clock)
@@ -395,8 +394,7 @@ class Webhooks:
     @cached_property
     def operational(self) -> Operational:
         """Sends operational events to projects."""
-        from pushhub.webhooks.operational import Operational
-        from pushhub.webhooks.saying import Saying
+        from pushhub.webhooks.operational import Operational, Saying
 
         ports, outside = self.ports, self._outside
         saying = Saying(intake=self.intake, endpoints=ports.endpoints)
@@ -532,14 +530,15 @@ class Webhooks:
         )
 
     @cached_property
-    def posting_api(self) -> WebhooksPostingApi:
+    def posting_api(self) -> Api[Any, Any]:
         """The part of the API that producers call."""
-        from pushhub.webhooks.api.posting import WebhooksPostingApi
+        from pushhub.web.api import Api
+        from pushhub.webhooks.api.posting import ROUTES
         from pushhub.webhooks.api.use_cases import WebhooksPostingUseCases
 
         clock = self._outside.clock
         use_cases = WebhooksPostingUseCases(clock=clock, posting=self.posting, messages=self.messages)
-        return WebhooksPostingApi(use_cases=use_cases, dialect=self.dialect)
+        return Api(routes=ROUTES, use_cases=use_cases, dialect=self.dialect)
 
     @cached_property
     def api(self) -> WebhooksApi:

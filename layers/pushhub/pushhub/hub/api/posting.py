@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from pushhub.engine.model.trace import Trace
 from pushhub.hub.api.call import STORE, HubCall
-from pushhub.hub.api.dialect import HubDialect
-from pushhub.hub.api.use_cases import HubPosting
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.wire.objects import read_pushed
-from pushhub.web.api import Api, Body, Function, Route
+from pushhub.web.api import Body, Function, Route
 from pushhub.web.http import Response
 
 if TYPE_CHECKING:
-    from pushhub.engine.ports import Projects
+    from pushhub.hub.api.use_cases import HubPosting
 
 MESSAGES = STORE + "/messages"
 
@@ -39,10 +37,3 @@ ROUTES: tuple[Route[HubPosting, HubCall], ...] = (
         status=201,
     ),
 )
-
-
-class HubPostingApi(Api[HubPosting, HubCall]):
-    """The part of the hub's API that producers call."""
-
-    def __init__(self, *, config: Projects, use_cases: HubPosting) -> None:
-        super().__init__(routes=ROUTES, use_cases=use_cases, dialect=HubDialect(config))

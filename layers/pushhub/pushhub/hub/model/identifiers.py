@@ -18,8 +18,6 @@ def identity_of(identifiers: Mapping[str, str], message: dict[str, Any], steps: 
     A message without a value at any of the paths has no identity either, and is always delivered.
 
     Args:
-        identifiers: Name to path, as the mapping gives them.
-        message: The message as sent to services.
         steps: Spent for the values; None for a budget of its own.
 
     Returns:

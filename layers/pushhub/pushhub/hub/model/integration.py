@@ -17,10 +17,7 @@ class Recommendation:
     """What a service suggests for its mapping.
 
     Attributes:
-        messages: Message types.
         identifiers: Name and path pairs.
-        filters: Conditions.
-        options: How failures are handled.
         every: Count and interval of a scheduler that the service needs (``(1, "hours")``), or None.
     """
 
@@ -60,7 +57,6 @@ class EndpointDescription:
         display: Name for people.
         description: For people.
         help: Address of its documentation.
-        icon_url: Picture.
         services: The services that could be read.
         errors: What could not be read, one sentence each.
     """
@@ -87,8 +83,6 @@ class Integration:
         errors: Why it is pending, or which parts of its description could not be used.
         credentials: The token, encrypted (:class:`pushhub.engine.credentials.Credentials`); the token itself then
             reads ``********``.
-        created_at: Epoch milliseconds.
-        version: Raised by each write; guards concurrent changes.
     """
 
     integration_id: str

@@ -72,15 +72,11 @@ class LoggedMessage:
     """One message as the hub lists it.
 
     Attributes:
-        project: Owner.
         message_id: Decimal id.
-        type: Message type.
         mapping_id: The mapping an accepted copy is for, None for incoming messages.
         parent_id: Decimal id of the message that led to it.
-        location: Which queue it is in.
         state: Its state, judged by its delivery alone.
         attempts: Consecutive failed attempts so far.
-        created_at: Epoch milliseconds.
         attempt_at: Epoch milliseconds of the last request's end.
         next_at: Epoch milliseconds of the next request.
         completed_at: Epoch milliseconds when it was settled.
@@ -186,7 +182,6 @@ def log_entry(message: Message, delivery: Delivery | None, now: int) -> LoggedMe
     Args:
         message: On one of the hub's internal queues.
         delivery: Its one delivery, None before its first attempt.
-        now: Epoch milliseconds.
     """
     mapping_id = mapping_of_queue(message.queue)
     entry = LoggedMessage(

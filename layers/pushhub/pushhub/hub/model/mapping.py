@@ -60,7 +60,6 @@ class ServiceMapping:
         filters: All must pass.
         identifiers: Name to path; see :func:`pushhub.hub.model.identifiers.identity_of`.
         search_fields: By which values of payloads the messages for it are found (:mod:`pushhub.engine.model.search`).
-        options: How failures are handled.
         enabled: Whether new messages are routed to it.
         required: It cannot be disabled or deleted (a service its endpoint calls required).
         integration_id: The integration it came from, or None.
@@ -72,8 +71,6 @@ class ServiceMapping:
         identity: That certificate, its key and authorities, encrypted (:mod:`pushhub.engine.gates`).
         credentials: The token, encrypted (:class:`pushhub.engine.credentials.Credentials`); the token itself then
             reads ``********``.
-        created_at: Epoch milliseconds.
-        version: Raised by each write; guards concurrent changes.
     """
 
     mapping_id: str

@@ -40,7 +40,6 @@ class Notice:
     """A notification of a store.
 
     Attributes:
-        project: Owner.
         notification_id: See :func:`notification_id`.
         message_id: Decimal id of the message whose service reported it.
         level: Its severity.

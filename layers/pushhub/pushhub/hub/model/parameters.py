@@ -28,10 +28,8 @@ class Parameter:
     """A named value of a store.
 
     Attributes:
-        project: Owner.
         name: ``<endpoint>.<parameter>``, or any other name.
         value: A scalar, or for lists an array of objects.
-        data_type: See :class:`DataType`.
         as_of: Time of the value, epoch milliseconds: the start of the request whose answer set it, or the time a person
             set it. An answer to an older request never replaces a newer value (a watermark must not move back).
     """
@@ -50,12 +48,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnedParameter:
-    """A parameter as an answer gives it.
-
-    Attributes:
-        name: Its name.
-        value: Its new value.
-    """
+    """A parameter as an answer gives it."""
 
     name: str
     value: Any

@@ -22,15 +22,11 @@ class Scheduler:
     """Emits one message of type ``key`` every ``count`` ``interval``.
 
     Attributes:
-        project: Owner.
         scheduler_id: Object id.
-        key: Message type.
         count: Number of intervals between ticks.
         interval: ``minutes``, ``hours``, ``days`` or ``weeks``, with or without the s.
-        created_at: Epoch milliseconds.
         next_at: Epoch milliseconds of the next tick.
         integration_id: The integration whose endpoint asked for it, or None when its owner made it.
-        version: Raised by each write; guards concurrent changes.
     """
 
     project: str
@@ -70,7 +66,6 @@ def tick_after(next_at: int, period: int, now: int) -> int:
     Args:
         next_at: Epoch milliseconds of the current tick.
         period: Milliseconds between ticks.
-        now: Epoch milliseconds.
     """
     missed = max(0, now - next_at) // period
     return next_at + (missed + 1) * period

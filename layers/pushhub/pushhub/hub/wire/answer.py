@@ -83,8 +83,6 @@ class Child:
     """A message that an answer asks for.
 
     Attributes:
-        type: Message type.
-        payload: Its payload.
         delay_s: Seconds to wait before it is delivered.
         extra: Every other key.
     """

@@ -40,8 +40,6 @@ class WantedMapping:
 
     Attributes:
         mapping: With the signing keys and gates that it has had.
-        signing: The change of its signing keys.
-        gates: The change of its gates.
     """
 
     mapping: ServiceMapping
@@ -50,11 +48,7 @@ class WantedMapping:
 
 
 def wanted_mapping(fields: Fields, mapping: ServiceMapping) -> WantedMapping:
-    """What a request asks for.
-
-    Args:
-        fields: As sent; absent ones keep their values.
-    """
+    """What a request asks for."""
     return WantedMapping(mapping=read_mapping(fields, mapping), signing=read_signing(fields), gates=read_gates(fields))
 
 

@@ -476,6 +476,7 @@ _REPLAY_FIELDS: dict[str, Schema] = {
     "dryRun": boolean("Whether messages are only counted. The hub's own field."),
     "unlimited": boolean("Whether since may be more than 14 days before until. The hub's own field."),
 }
+_REPLAY: dict[str, Any] = {"request": request(_REPLAY_FIELDS, needs=("since",)), "sent": {"since": _AT}}
 _OPERATIONAL_WANTED = {name: schema for name, schema in _ENDPOINT_WANTED.items() if name != "channels"}
 _OPERATIONAL_SHOWN_FIELDS = {name: schema for name, schema in _ENDPOINT_SHOWN_FIELDS.items() if name != "channels"}
 _OPERATIONAL = {name: value for name, value in _ENDPOINT.items() if name != "channels"}
@@ -719,14 +720,12 @@ _ROUTES: Mapping[str, Described] = {
     "webhooks.recover": _begun(
         "endpoint.recover",
         means="One try for each message.",
-        request=request(_REPLAY_FIELDS, needs=("since",)),
-        sent={"since": _AT},
+        **_REPLAY,
     ),
     "webhooks.replay_missing": _begun(
         "endpoint.replay",
         means="Those that match the endpoint's filters; with all automatic tries.",
-        request=request(_REPLAY_FIELDS, needs=("since",)),
-        sent={"since": _AT},
+        **_REPLAY,
     ),
     "webhooks.bulk_replay": _begun(
         "endpoint.bulk-replay",

@@ -6,16 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.engine.model.trace import Trace
-from pushhub.web.api import Api, Body, Function, Route
+from pushhub.web.api import Body, Function, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, WebhooksCall
-from pushhub.webhooks.api.use_cases import WebhooksPostingUseCases
 from pushhub.webhooks.model.refusals import unprocessable
 from pushhub.webhooks.wire.fields import NAME
 from pushhub.webhooks.wire.message import message_view, parse_message
 
 if TYPE_CHECKING:
-    from pushhub.webhooks.api.dialect import WebhooksDialect
+    from pushhub.webhooks.api.use_cases import WebhooksPostingUseCases
 
 MESSAGES = APP + "/msg"
 
@@ -51,10 +50,3 @@ ROUTES: tuple[Route[WebhooksPostingUseCases, WebhooksCall], ...] = (
         status=202,
     ),
 )
-
-
-class WebhooksPostingApi(Api[WebhooksPostingUseCases, WebhooksCall]):
-    """The part of the webhooks API that producers call."""
-
-    def __init__(self, *, use_cases: WebhooksPostingUseCases, dialect: WebhooksDialect) -> None:
-        super().__init__(routes=ROUTES, use_cases=use_cases, dialect=dialect)

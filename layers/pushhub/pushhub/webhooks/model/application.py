@@ -83,11 +83,7 @@ class Application:
     Attributes:
         project: Owner: a project is what Svix calls an organization.
         app_id: See :mod:`pushhub.webhooks.model.ids`.
-        fields: The fields its owner sets.
         signatures: The schemes of its endpoints that have none of their own; empty for those of its project.
-        created_at: Epoch milliseconds.
-        updated_at: Epoch milliseconds.
-        version: Raised by each write.
         endpoints: Raised by each change of its endpoints, so that caches know when to read them again.
     """
 

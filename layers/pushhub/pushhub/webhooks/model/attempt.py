@@ -40,21 +40,14 @@ class LoggedAttempt:
     """An attempt.
 
     Attributes:
-        project: Owner.
         app_id: Application of the endpoint.
-        endpoint_id: The endpoint that was called.
         engine_id: The engine's id of the message.
         number: Counts the attempts of the delivery, from 1.
         manual: Whether a person requested it.
-        url: The URL that was called.
         status_code: HTTP status, 0 when no answer came.
         success: Whether the endpoint accepted the message.
         response: Text of the answer's body, or what went wrong.
         duration_ms: How long it took, milliseconds.
-        started_at: Epoch milliseconds.
-        event_type: Of the message.
-        channels: Of the message.
-        tags: Of the message.
         listed_until: When it is removed from the log, epoch milliseconds.
         before_at: When the attempt before it for the same delivery began, epoch milliseconds; None for the first.
         proof: What the endpoint was shown of who asks.

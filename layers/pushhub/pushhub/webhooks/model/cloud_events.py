@@ -53,7 +53,6 @@ class CloudEvent:
     Attributes:
         identifier: The message's id; with ``source`` it is unique, and the same at each attempt.
         source: URI of the application.
-        type: The event type.
         time: When the message was accepted, epoch milliseconds.
         content_type: Of the data.
         data: The exact bytes.

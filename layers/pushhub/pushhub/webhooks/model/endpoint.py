@@ -101,10 +101,7 @@ class Endpoint:
     """An endpoint.
 
     Attributes:
-        project: Owner.
-        app_id: Its application.
         endpoint_id: See :mod:`pushhub.webhooks.model.ids`.
-        fields: The fields its owner sets.
         reach: How far the caller reaches who set the URL.
         flags: Feature flags of the portal's token that chose the event types; None if the project itself did.
         headers: Sent with each message; names are kept as given.
@@ -119,10 +116,7 @@ class Endpoint:
         identity: That certificate, its key and authorities, encrypted; see
             :func:`pushhub.engine.gates.identity_of`.
         credentials: What opens something in its URL and headers, encrypted; they show ``********`` for it.
-        created_at: Epoch milliseconds.
-        updated_at: Epoch milliseconds.
         deleted: Whether it is deleted, and kept only as a record of what it received.
-        version: Raised by each write.
     """
 
     project: str = field(metadata=told(stored=APART))
@@ -197,7 +191,6 @@ def wants(
     """Whether an endpoint gets a message.
 
     Args:
-        endpoint: The endpoint.
         event_type: Of the message.
         channels: Channels of the message; a message without channels does not match an endpoint that names some.
         payload: Payload of the message; None to ignore the payload filters.

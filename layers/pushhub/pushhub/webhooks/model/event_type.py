@@ -52,18 +52,10 @@ class EventType:
     """An event type.
 
     Attributes:
-        project: Owner.
         name: Unique in the project.
-        description: For people.
         archived: No further endpoint may choose it; those that have it keep it.
-        deprecated: For people.
-        schemas: JSON schema of the payload by version; None for none.
         feature_flags: Application tokens see it only if they have one of these; empty for all.
-        group_name: Its group in the documentation.
         enforcement: Whether payloads must match the schema of the highest version.
-        created_at: Epoch milliseconds.
-        updated_at: Epoch milliseconds.
-        version: Raised by each write.
     """
 
     project: str = field(metadata=told(stored=APART))
@@ -89,11 +81,7 @@ class EventType:
     version: int = field(default=0, metadata=told(stored=APART))
 
     def seen_by(self, flags: frozenset[str] | None) -> bool:
-        """Whether a caller may see it.
-
-        Args:
-            flags: Those of an application's token; None for the organization's.
-        """
+        """Whether a caller may see it."""
         return seen_with(flags, self.feature_flags)
 
     @property
@@ -117,7 +105,6 @@ class Example:
     """An example of an event type, as somebody wants it sent.
 
     Attributes:
-        event_type: Name of the event type.
         index: Which of its examples, from 0.
         payload: Instead of an example; None for none.
     """

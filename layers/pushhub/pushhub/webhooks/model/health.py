@@ -19,8 +19,6 @@ class EndpointHealth:
     """What is known of an endpoint at a glance.
 
     Attributes:
-        application: The application it belongs to.
-        endpoint: The endpoint.
         health: What the engine knows about it.
         disables_at: When it will be disabled if it keeps failing, epoch milliseconds; None while it is not failing.
     """

@@ -46,11 +46,7 @@ def is_id(kind: Kind, text: str) -> bool:
 
 
 def new_id(kind: Kind, now: int) -> str:
-    """A new random id.
-
-    Args:
-        now: Epoch milliseconds.
-    """
+    """A new random id."""
     return kind + _ksuid(now, secrets.token_bytes(_CONTENT))
 
 
@@ -76,10 +72,7 @@ def attempt_id(message: str, subscriber: str, number: int, started_at: int) -> s
     """The id of an attempt; deterministic.
 
     Args:
-        message: The engine's id of the message.
-        subscriber: The subscriber it was made for.
         number: Which attempt of the delivery it was, from 1.
-        started_at: When it began, epoch milliseconds.
     """
     made = hashlib.sha256(f"{message}/{subscriber}/{number}/{started_at}".encode()).digest()
     return Kind.ATTEMPT + _ksuid(started_at, made[:_CONTENT])

@@ -150,7 +150,6 @@ def enforceable(schema: Any, steps: Steps | None = None) -> str | None:
     milliseconds.
 
     Args:
-        schema: A valid schema.
         steps: As in :func:`schema_problem`.
 
     Raises:

@@ -83,11 +83,7 @@ class ListedMessage:
     """A message as its application lists it; it outlives the message's bytes.
 
     Attributes:
-        project: Owner.
-        app_id: Its application.
         engine_id: The engine's id for it.
-        fields: The fields its producer set.
-        accepted_at: Epoch milliseconds.
         ends_at: When its bytes are deleted, epoch milliseconds.
         listed_until: When it is no longer listed, epoch milliseconds.
         expunged: Whether its bytes were erased on request.

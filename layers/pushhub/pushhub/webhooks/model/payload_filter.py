@@ -37,8 +37,6 @@ class PayloadFilter:
 
     Attributes:
         path: Where the value is, names and indexes separated by dots: ``order.items.0.sku``.
-        operator: How it is compared.
-        value: The value to compare with.
     """
 
     path: str

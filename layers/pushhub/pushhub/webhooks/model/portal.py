@@ -38,8 +38,6 @@ class PortalAsk:
     """A request for a token.
 
     Attributes:
-        capabilities: What its holder may do.
-        flags: Feature flags.
         session: A name to end it by; None for none.
         expiry_s: Seconds from now.
     """
@@ -55,14 +53,11 @@ class PortalAccess:
     """The stored data of a token.
 
     Attributes:
-        project: Owner of the application.
         app_id: The one application it opens.
         digest: SHA-256 of the token, hexadecimal; the token itself is not stored.
-        capabilities: What its holder may do.
         flags: Feature flags; event types that have one are shown only if it is among these.
         session: The owner's own name for the session, used to end it; None for none.
         frame: Public id of the frame that its portal may be shown in; empty for none.
-        created_at: Epoch milliseconds.
         expires_at: Epoch milliseconds from which it gives no access.
     """
 
@@ -94,12 +89,7 @@ def named_by(token: str) -> tuple[str, str] | None:
 
 
 def capability_for(method: str, segments: Collection[str]) -> Capability:
-    """The capability that a portal's request needs.
-
-    Args:
-        method: In upper case.
-        segments: Of the route's path.
-    """
+    """The capability that a portal's request needs."""
     if "auth" in segments:
         return Capability.VIEW_BASE
     if not _SECRETS.isdisjoint(segments):
@@ -110,10 +100,5 @@ def capability_for(method: str, segments: Collection[str]) -> Capability:
 
 
 def is_only_looking(method: str, segments: Collection[str]) -> bool:
-    """Whether a portal's request about an endpoint only looks at what may be seen of any endpoint.
-
-    Args:
-        method: Of the route, in upper case.
-        segments: Of the route's path.
-    """
+    """Whether a portal's request about an endpoint only looks at what may be seen of any endpoint."""
     return method == "GET" and _KEPT_FROM_VIEW.isdisjoint(segments)

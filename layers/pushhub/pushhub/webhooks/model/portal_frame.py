@@ -21,7 +21,6 @@ class PortalFrame:
     """Who may show a portal in a frame.
 
     Attributes:
-        project: Owner of the application.
         app_id: The application; empty for all applications of the project that have no frame of their own.
         origins: Of the pages, as browsers write them.
     """

@@ -24,11 +24,7 @@ class Problem:
 
 
 class Unprocessable(RequestRefused):
-    """A value breaks a rule (422).
-
-    Args:
-        problems: At least one.
-    """
+    """A value breaks a rule (422)."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems[0].text)

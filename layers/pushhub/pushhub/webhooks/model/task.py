@@ -68,20 +68,13 @@ class Task:
     """A task.
 
     Attributes:
-        project: Owner.
         task_id: See :mod:`pushhub.webhooks.model.ids`.
-        kind: What it does.
         app_id: The application it is about; empty for none.
         endpoint_id: The endpoint it is about; empty for none.
-        ask: Which messages.
-        status: Its status.
         cursor: Id of the last message processed; empty before the first.
         looked: Messages that were examined.
         sent: Messages that were sent, or erased.
         result: Further results reported to its owner at the end.
-        created_at: Epoch milliseconds.
-        updated_at: Epoch milliseconds.
-        version: Raised by each write.
     """
 
     project: str

@@ -45,12 +45,7 @@ def attempt_view(
     with_content: bool = True,
     message: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """An attempt as clients read it.
-
-    Args:
-        url_as_shown: What the caller is shown of its URL.
-        with_content: Whether the answer is shown.
-    """
+    """An attempt as clients read it."""
     shown: dict[str, Any] = {
         "id": attempt.attempt_id,
         "url": masked_url(url_as_shown(attempt.url)),

@@ -189,9 +189,6 @@ class EndpointChange:
 
         Args:
             stored: The opened ones.
-
-        Raises:
-            Unprocessable: There is no user information that ``********`` in the URL could stand for.
         """
         return _url_as_meant(replace(stored, **self.settings), stored)
 
@@ -211,7 +208,6 @@ class NewEndpoint:
     """An endpoint that is asked for.
 
     Attributes:
-        fields: Its fields.
         key: Its signing key; None to generate one.
         headers: Sent with each message.
     """
@@ -377,11 +373,7 @@ def headers_view(headers: Mapping[str, str]) -> dict[str, Any]:
 
 
 def endpoint_view(endpoint: Endpoint, url_as_shown: Callable[[str], str]) -> dict[str, Any]:
-    """An endpoint as old and new clients read it.
-
-    Args:
-        url_as_shown: What the caller is shown of its URL.
-    """
+    """An endpoint as old and new clients read it."""
     fields = endpoint.fields
     event_types = None if fields.event_types is None else list(fields.event_types)
     shown: dict[str, Any] = {

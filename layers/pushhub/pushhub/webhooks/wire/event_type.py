@@ -72,7 +72,6 @@ class WantedEventType:
     """What a request says of an event type.
 
     Attributes:
-        settings: By field.
         refuse: Refuses a value with a text, at a path within the request.
     """
 
@@ -106,7 +105,6 @@ def event_type_as_described(described: Mapping[str, Any], enforcement: Enforceme
     """An event type of an OpenAPI document.
 
     Args:
-        described: In the format of requests.
         enforcement: Whether its schema is enforced; None for what it then is.
     """
     kept = {} if enforcement is None else {"schemaEnforcement": enforcement.value}

@@ -42,13 +42,11 @@ class NewWebhook:
     """A message that is posted.
 
     Attributes:
-        fields: The fields its producer set.
         payload: The JSON object, parsed.
         payload_text: The same, exactly as it was sent.
         body: The exact bytes that endpoints get.
         retention_ms: How long its bytes are kept from when it is due.
         application: Reads the application to create if none has the name in the path; None for none.
-        trace: The trace of the request; None for none.
     """
 
     fields: MessageFields

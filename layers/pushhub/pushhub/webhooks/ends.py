@@ -1,22 +1,54 @@
-"""Tells owners that signature schemes end: of their endpoints, and those that endpoints inherit."""
+"""Tells owners by operational events what ends: client certificates of endpoints, and signature schemes, of endpoints
+and those that endpoints inherit.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
-from pushhub.engine.ends import SCHEME_DAYS, Ending, scheme_digest
+from pushhub.engine.ends import SCHEME_DAYS, Ending, ending_certificate, scheme_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pushhub.base.gates import ClientCertificate
     from pushhub.base.signature_schemes import Scheme
     from pushhub.engine.ends import EndNote
     from pushhub.engine.ports import ProjectStore
+    from pushhub.webhooks.disabling import FoundOut
     from pushhub.webhooks.operational import Operational
     from pushhub.webhooks.ports import ReadApplications, ReadEndpoints
 
-EVENT = "signature.ending"
+CERTIFICATE = "endpoint.certificate_ending"
+SIGNATURE = "signature.ending"
+
+
+class EndpointEnds:
+    """Looks up the endpoints of notes."""
+
+    def __init__(self, *, endpoints: ReadEndpoints, tell: FoundOut) -> None:
+        self._endpoints = endpoints
+        self._tell = tell
+
+    def find(self, note: EndNote) -> Iterable[Ending]:
+        """See :data:`pushhub.engine.ends.Find`."""
+        endpoint = self._endpoints.endpoint(note.project, note.group, note.subscriber_id)
+        if endpoint is None:
+            return []
+
+        def tell(certificate: ClientCertificate, days_left: int) -> None:
+            self._tell(
+                CERTIFICATE,
+                endpoint,
+                cause=f"{CERTIFICATE}/{endpoint.endpoint_id}/{certificate.digest}/{note.at}",
+                at=note.at,
+                subject=certificate.subject,
+                endsAt=iso_time(certificate.ends_at),
+                daysLeft=days_left,
+            )
+
+        return ending_certificate(endpoint.certificate, tell)
 
 
 class SignatureEnds:
@@ -43,7 +75,7 @@ class SignatureEnds:
             def tell(days_left: int) -> None:
                 self._operational.announce(
                     note.project,
-                    EVENT,
+                    SIGNATURE,
                     {
                         **about,
                         "preset": scheme.preset or None,
@@ -51,7 +83,7 @@ class SignatureEnds:
                         "endsAt": iso_time(scheme.ends_at),
                         "daysLeft": days_left,
                     },
-                    cause=f"{EVENT}/{note.group}/{note.subscriber_id}/{note.digest}/{note.at}",
+                    cause=f"{SIGNATURE}/{note.group}/{note.subscriber_id}/{note.digest}/{note.at}",
                     at=note.at,
                 )
 
