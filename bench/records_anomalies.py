@@ -11,32 +11,23 @@ end). *Precision*: the share of reported anomalies that overlap an event.
     .venv-glue/bin/python -m bench.records_anomalies --seeds 101 102 103 104 105 106
 
 A seed is a set of its own: other numbers, times and holidays, and one of four times of the year. The thresholds of the
-report were chosen on the seeds 1 to 4; seeds above 100 were not looked at for it. Without ``--spark`` the sets are
-judged by the job's own functions, one subscriber after the other, which is quicker; with it, by the job's Spark.
+report were chosen on the seeds 1 to 4; seeds above 100 were not looked at for it. The sets are judged by the job's own
+functions, one subscriber after the other, which is quicker than Spark; a test compares them with the job's Spark.
 """
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from glue_jobs.delivery_report.anomalies import anomalies, told_of
-from glue_jobs.delivery_report.cells import HOURLY
-from glue_jobs.delivery_report.rhythm import SLOT
-from glue_jobs.delivery_report.session import open_session
-from glue_jobs.local_spark import use_bundled_java
+from glue_jobs.delivery_report.anomalies import told_of
 from numpy.typing import NDArray
-from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from bench.harness import Page, cells
 
@@ -61,46 +52,58 @@ ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo")
 WELL, OUT = 0.002, 0.97
 """Share of failures: normally, and in an outage."""
 
-HAPPENINGS: Mapping[str, tuple[float, ...]] = {
-    "outage of 5 minutes": (240, 600, 1200, 5000),
-    "outage of 10 minutes": (90, 240, 600),
-    "outage of 60 minutes": (15, 60, 240),
-    "outage of 8 hours": (5, 15),
-    "a third failing for an hour": (60, 240, 5000),
-    "rise from 0.2 % to 20 % in 62 hours": (20, 100, 400),
-    "20 % for 62 hours": (5, 20, 100, 400),
-    "2 % to 8 % for 72 hours": (40, 200, 1000),
-    "1 % to 3 % for 6 days": (100, 1000),
-    "flapping each 15 minutes": (60, 240),
-    "silent for 3 hours": (30, 120),
-    "stopped": (15, 60, 240),
-    "half gone for a day": (15, 60, 300, 5000),
-    "half gone for good": (15, 100),
-    "three times as much for 3 hours": (60, 300, 3000),
-    "four times as slow for 2 hours": (60, 300, 2000),
-    "twice as slow for 2 days": (20, 100, 5000),
-}
-"""The kinds of events, and the deliveries per hour at which each is tried."""
 
-HOURS: Mapping[str, float] = {
-    "outage of 5 minutes": 1 / 12,
-    "outage of 10 minutes": 1 / 6,
-    "outage of 8 hours": 8,
-    "rise from 0.2 % to 20 % in 62 hours": 62,
-    "20 % for 62 hours": 62,
-    "2 % to 8 % for 72 hours": 72,
-    "1 % to 3 % for 6 days": 144,
-    "flapping each 15 minutes": 3,
-    "silent for 3 hours": 3,
-    "half gone for a day": 24,
-    "three times as much for 3 hours": 3,
-    "four times as slow for 2 hours": 2,
-    "twice as slow for 2 days": 48,
-}
-"""How long they last; an hour where nothing is said."""
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """A kind of event.
 
-FOR_GOOD = ("stopped", "half gone for good")
-"""Events that last to the end."""
+    Attributes:
+        volumes: Deliveries an hour at which it is tried.
+        hours: How long it lasts.
+        due: By how much more is to be done, as a part.
+        took: By how much longer an answer takes, as a part.
+        odds: Shares of failures from the usual ones, the slots' parts in the event, the slots since its begin, and its
+            length in slots.
+        busy: Slots after its begin in which much is to be done.
+        for_good: Whether it lasts to the end.
+    """
+
+    volumes: tuple[float, ...]
+    hours: float = 1
+    due: float = 0
+    took: float = 0
+    odds: Callable[[Floats, Floats, Floats, float], Floats] = lambda odds, *_: odds
+    busy: int = 1
+    for_good: bool = False
+
+
+def _failing(share: float) -> Callable[[Floats, Floats, Floats, float], Floats]:
+    return lambda odds, part, *_: odds + (share - odds) * part
+
+
+HAPPENINGS: Mapping[str, Happening] = {
+    "outage of 5 minutes": Happening((240, 600, 1200, 5000), 1 / 12, odds=_failing(OUT)),
+    "outage of 10 minutes": Happening((90, 240, 600), 1 / 6, odds=_failing(OUT)),
+    "outage of 60 minutes": Happening((15, 60, 240), odds=_failing(OUT)),
+    "outage of 8 hours": Happening((5, 15), 8, odds=_failing(OUT), busy=36),
+    "a third failing for an hour": Happening((60, 240, 5000), odds=_failing(0.33)),
+    "rise from 0.2 % to 20 % in 62 hours": Happening(
+        (20, 100, 400), 62, odds=lambda odds, part, since, lasts: odds + 0.198 * since / lasts * part
+    ),
+    "20 % for 62 hours": Happening((5, 20, 100, 400), 62, odds=lambda odds, part, *_: odds + 0.198 * part),
+    "2 % to 8 % for 72 hours": Happening((40, 200, 1000), 72, odds=lambda _, part, *__: 0.02 + 0.06 * part),
+    "1 % to 3 % for 6 days": Happening((100, 1000), 144, odds=lambda _, part, *__: 0.01 + 0.02 * part),
+    "flapping each 15 minutes": Happening(
+        (60, 240), 3, odds=lambda odds, part, since, _: odds + (OUT - odds) * part * (np.ceil(since) % 6 < 3)
+    ),
+    "silent for 3 hours": Happening((30, 120), 3, due=-1, busy=36),
+    "stopped": Happening((15, 60, 240), 12, due=-1, busy=36, for_good=True),
+    "half gone for a day": Happening((15, 60, 300, 5000), 24, due=-0.5, busy=288),
+    "half gone for good": Happening((15, 100), 72, due=-0.5, busy=288, for_good=True),
+    "three times as much for 3 hours": Happening((60, 300, 3000), 3, due=2),
+    "four times as slow for 2 hours": Happening((60, 300, 2000), 2, took=3),
+    "twice as slow for 2 days": Happening((20, 100, 5000), 48, took=1.2),
+}
 
 RHYTHMS = ("steady", "by day", "office hours", "quiet weekends")
 
@@ -207,7 +210,7 @@ def labelled(seed: int, every: int = 1) -> Iterator[Subscriber]:
     """
     world = _World(seed)
     everybody = [
-        (rhythm, volume, kind, 0) for kind, all_ in HAPPENINGS.items() for volume in all_ for rhythm in RHYTHMS
+        (rhythm, volume, kind, 0) for kind, each in HAPPENINGS.items() for volume in each.volumes for rhythm in RHYTHMS
     ]
     everybody += [(kind, volume, "", copy) for kind, all_ in QUIET.items() for volume in all_ for copy in range(3)]
     for number, (kind, volume, event, copy) in enumerate(everybody, start=1):
@@ -232,7 +235,7 @@ class _World:
         randomness = np.random.default_rng((self.seed, number))
         zone = str(randomness.choice(ZONES))
         life = self._usual(randomness, kind, volume, zone)
-        when = _strike(randomness, life, event) if event else None
+        when = _strike(randomness, life, HAPPENINGS[event]) if event else None
         name = f"{event}, {kind}, {volume:g} an hour" if event else f"{kind}, {volume:g} an hour, {copy}"
         tried, failed = _counts(randomness, life)
         p50, p95 = _times(randomness, life, tried, failed)
@@ -306,48 +309,22 @@ def offsets(begin: datetime, zone: str) -> NDArray[np.int64]:
     return np.repeat(np.array(ahead, dtype=np.int64), 12)
 
 
-def _strike(randomness: np.random.Generator, life: Life, event: str) -> tuple[int, int]:
+def _strike(randomness: np.random.Generator, life: Life, event: Happening) -> tuple[int, int]:
     """Let an event happen to a life while there is much to do; returns its first and last slot."""
-    lasts = HOURS.get(event, 1.0) * 12
-    if event == "half gone for good":
-        lasts = 3 * 288.0
-    elif event == "stopped":
-        lasts = 144.0
+    lasts = event.hours * 12
     latest = SLOTS - int(lasts) - 2
     # While much is to be done, and goes on to be: what nobody can see did not happen.
-    span = {"silent for 3 hours": 36, "stopped": 36, "outage of 8 hours": 36}.get(event, 288 if "half" in event else 1)
-    ahead = np.convolve(life.due, np.ones(span))[span - 1 :][FIRST_REPORTED:latest]
+    ahead = np.convolve(life.due, np.ones(event.busy))[event.busy - 1 :][FIRST_REPORTED:latest]
     begins = (life.due[FIRST_REPORTED:latest] > 0) | (lasts > 3 * 288)
     busy = np.flatnonzero(begins & (ahead >= 0.8 * ahead.max())) + FIRST_REPORTED
     # Events do not begin at a slot's start: an outage of five minutes spans two slots.
     start = float(randomness.choice(busy)) + float(randomness.random())
-    end = float(SLOTS) if event in FOR_GOOD else start + lasts
+    end = float(SLOTS) if event.for_good else start + lasts
     slot = np.arange(SLOTS)
     part = np.clip(np.minimum(slot + 1, end) - np.maximum(slot, start), 0, 1)
-    if event.startswith("outage"):
-        life.odds = life.odds + (OUT - life.odds) * part
-    elif event.startswith("a third"):
-        life.odds = life.odds + (0.33 - life.odds) * part
-    elif event.startswith("rise"):
-        life.odds = life.odds + 0.198 * (slot - start) / lasts * part
-    elif event.startswith("20 %"):
-        life.odds = life.odds + 0.198 * part
-    elif event.startswith("2 %"):
-        life.odds = 0.02 + 0.06 * part
-    elif event.startswith("1 %"):
-        life.odds = 0.01 + 0.02 * part
-    elif event.startswith("flapping"):
-        life.odds = life.odds + (OUT - life.odds) * part * ((slot - int(start)) % 6 < 3)
-    elif event.startswith("half"):
-        life.due = life.due * (1 - 0.5 * part)
-    elif event.startswith("three times"):
-        life.due = life.due * (1 + 2 * part)
-    elif event.startswith("four times"):
-        life.took = life.took * (1 + 3 * part)
-    elif event.startswith("twice as slow"):
-        life.took = life.took * (1 + 1.2 * part)
-    else:
-        life.due = life.due * (1 - part)
+    life.odds = event.odds(life.odds, part, slot - start, lasts)
+    life.due = life.due * (1 + event.due * part)
+    life.took = life.took * (1 + event.took * part)
     return int(start), int(np.ceil(end))
 
 
@@ -416,42 +393,7 @@ def judged(subscribers: Sequence[Subscriber]) -> dict[str, Score]:
         The scores by kind.
     """
     until = subscribers[0].until
-    rows = (
-        (
-            tuple(_who(each).values()),
-            [[_second(row["hour"]), *(row[name] for name in _COUNTED)] for row in _hour_rows(each)],
-            [[_second(row["slot"]), row["tried"], row["failed"]] for row in _slot_rows(each)],
-        )
-        for each in subscribers
-    )
-    return score(subscribers, told_of(rows, until - timedelta(days=REPORTED), until))
-
-
-_COUNTED = ("attempts", "failed", "first_attempts", "first_won", "p50_ms", "p95_ms")
-
-
-def _second(text: str) -> int:
-    return int(datetime.fromisoformat(text).timestamp())
-
-
-def measure_with_spark(spark: SparkSession, seed: int, folder: Path, every: int = 1) -> dict[str, Score]:
-    """The same by the job's Spark.
-
-    Args:
-        spark: Session.
-        seed: See :func:`labelled`.
-        folder: For the set's files.
-        every: See :func:`labelled`.
-    """
-    subscribers = list(labelled(seed, every))
-    until = subscribers[0].until
-    _write(folder / "slots.json", (row for each in subscribers for row in _slot_rows(each)))
-    _write(folder / "hours.json", (row for each in subscribers for row in _hour_rows(each)))
-    slots, hours = (
-        _read(spark, folder / f"{name}.json", schema) for name, schema in (("slots", SLOT), ("hours", HOURLY))
-    )
-    rows = anomalies(slots, hours, until - timedelta(days=REPORTED), until).collect()
-    return score(subscribers, [each.asDict() for each in rows])
+    return score(subscribers, told_of(map(whole, subscribers), until - timedelta(days=REPORTED), until))
 
 
 def score(subscribers: Sequence[Subscriber], told: Sequence[Mapping[str, Any]]) -> dict[str, Score]:
@@ -534,66 +476,40 @@ def _overlaps(row: Mapping[str, Any], subscriber: Subscriber) -> bool:
     return bool(started < end + timedelta(hours=1) and ended > begin - timedelta(hours=1))
 
 
-def _who(subscriber: Subscriber) -> dict[str, Any]:
-    whose = {"project": subscriber.project, "queue": "q"}
-    return {**whose, "subscriber_id": subscriber.name, "subscriber": subscriber.name}
-
-
-def _moment(subscriber: Subscriber, slot: int) -> str:
-    return f"{subscriber.begin + timedelta(minutes=5 * slot):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _slot_rows(subscriber: Subscriber) -> Iterator[dict[str, Any]]:
-    for slot in np.flatnonzero(subscriber.tried[FIRST_REPORTED:]) + FIRST_REPORTED:
-        counts = {"tried": int(subscriber.tried[slot]), "failed": int(subscriber.failed[slot])}
-        yield {**_who(subscriber), "slot": _moment(subscriber, int(slot)), **counts}
-
-
-def _hour_rows(subscriber: Subscriber) -> Iterator[dict[str, Any]]:
-    tried, failed = (each.reshape(-1, 12).sum(axis=1) for each in (subscriber.tried, subscriber.failed))
-    for hour in np.flatnonzero(tried):
-        count = int(tried[hour])
-        yield {
-            **_who(subscriber),
-            "hour": _moment(subscriber, int(hour) * 12),
-            "attempts": count,
-            "first_attempts": count,
-            "first_won": count - int(failed[hour]),
-            "failed": int(failed[hour]),
-            "p50_ms": int(subscriber.p50[hour]),
-            "p95_ms": int(subscriber.p95[hour]),
-        }
+def whole(of: Subscriber) -> tuple[tuple[str, ...], list[list[int]], list[list[int]]]:
+    """A subscriber as the job's functions take it: who it is, its hours and its slots of the last week, each with its
+    begin (epoch seconds).
+    """
+    begin = int(of.begin.timestamp())
+    tried, failed = (each.reshape(-1, 12).sum(axis=1) for each in (of.tried, of.failed))
+    hours = np.flatnonzero(tried)
+    counts = tried[hours], failed[hours], tried[hours], (tried - failed)[hours]
+    by_hour = np.stack((begin + 3_600 * hours, *counts, of.p50[hours], of.p95[hours]), axis=1)
+    slots = np.flatnonzero(of.tried[FIRST_REPORTED:]) + FIRST_REPORTED
+    by_slot = np.stack((begin + 300 * slots, of.tried[slots], of.failed[slots]), axis=1)
+    return (of.project, "q", of.name, of.name), by_hour.tolist(), by_slot.tolist()
 
 
 def rows_of(subscribers: Sequence[Subscriber]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Their hours and their slots, as rows of tables, with times."""
-    hours = [{**row, "hour": datetime.fromisoformat(row["hour"])} for each in subscribers for row in _hour_rows(each)]
-    slots = [{**row, "slot": datetime.fromisoformat(row["slot"])} for each in subscribers for row in _slot_rows(each)]
-    return hours, slots
-
-
-def _write(file: Path, rows: Iterator[dict[str, Any]]) -> None:
-    with file.open("w", encoding="utf-8") as lines:
-        lines.writelines(json.dumps(row) + "\n" for row in rows)
-
-
-def _read(spark: SparkSession, file: Path, schema: StructType) -> Any:
-    return spark.read.schema(schema).json(f"file://{file}")
+    who = ("project", "queue", "subscriber_id", "subscriber")
+    names = (
+        (*who, "hour", "attempts", "failed", "first_attempts", "first_won", "p50_ms", "p95_ms"),
+        (*who, "slot", "tried", "failed"),
+    )
+    tables: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
+    for subscriber in map(whole, subscribers):
+        for table, columns, rows in zip(tables, names, subscriber[1:], strict=True):
+            for second, *counts in rows:
+                cells_of = (*subscriber[0], datetime.fromtimestamp(second, UTC), *counts)
+                table.append(dict(zip(columns, cells_of, strict=True)))
+    return tables
 
 
 def main() -> None:
     """Measure, print, save."""
-    page = Page("The report's anomalies", __doc__, seeds=[101, 102, 103], spark=False, notes=False)
-    spark = None
-    if page.options.spark:
-        use_bundled_java()
-        spark = open_session("local[2]")
-
-    def judge(seed: int) -> Mapping[str, Score]:
-        with tempfile.TemporaryDirectory() as folder:
-            return measure_with_spark(spark, seed, Path(folder)) if spark else measure(seed)
-
-    tell(page, of_seeds(page.options.seeds, judge), ["kind", "happened", "found", "told", "right"])
+    page = Page("The report's anomalies", __doc__, seeds=[101, 102, 103], notes=False)
+    tell(page, of_seeds(page.options.seeds, measure), ["kind", "happened", "found", "told", "right"])
     page.save()
 
 

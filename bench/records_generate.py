@@ -3,7 +3,7 @@ all kinds of ends.
 
 Every life is simulated with the hub's rules (tries, fixed waits, 202 and acknowledgement, expiry, pull queues), cut off
 at the end of the last day, and written in the layout of the records function. The counts that a correct report must
-produce are returned and written to ``truth.json``.
+produce are returned.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import math
 import random
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+
+from pushhub.base.times import iso_time
 
 __all__ = ["Plan", "Subscriber", "generate"]
 
@@ -107,21 +109,6 @@ class _Queue:
     pull: bool = False
 
 
-class _Clock:
-    """ISO times, fast: the date and hour are formatted once per hour."""
-
-    def __init__(self) -> None:
-        self._hours: dict[int, str] = {}
-
-    def iso(self, ms: int) -> str:
-        hour, rest = divmod(ms, HOUR)
-        prefix = self._hours.get(hour)
-        if prefix is None:
-            prefix = self._hours[hour] = f"{datetime.fromtimestamp(hour * 3600, UTC):%Y-%m-%dT%H}"
-        minute, rest = divmod(rest, 60_000)
-        return f"{prefix}:{minute:02d}:{rest // 1000:02d}.{rest % 1000:03d}Z"
-
-
 class _Files:
     """Collects records by the hour of their event and writes each hour as the stream batches of a few shards would
     be.
@@ -168,19 +155,7 @@ def generate(plan: Plan, out: Path, *, processes: int = 1) -> dict[str, int]:
         processes: Number of processes that share the work.
     """
     out.mkdir(parents=True, exist_ok=True)
-    parts = [
-        Plan(
-            records=plan.records,
-            days=plan.days,
-            last_day=plan.last_day,
-            seed=plan.seed,
-            projects=plan.projects,
-            subscribers=plan.subscribers,
-            part=part,
-            parts=processes,
-        )
-        for part in range(processes)
-    ]
+    parts = [replace(plan, part=part, parts=processes) for part in range(processes)]
     truth: Counter[str] = Counter()
     if processes == 1:
         truth.update(_generate_part(parts[0], out))
@@ -188,7 +163,6 @@ def generate(plan: Plan, out: Path, *, processes: int = 1) -> dict[str, int]:
         with ProcessPoolExecutor(max_workers=processes) as pool:
             for counted in pool.map(_generate_part, parts, [out] * processes):
                 truth.update(counted)
-    (out / "truth.json").write_text(json.dumps(truth, indent=1, sort_keys=True) + "\n")
     return dict(truth)
 
 
@@ -302,6 +276,16 @@ def _subscriber(randomness: random.Random, plan: Plan, project: int, queue: int,
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    queue: _Queue
+    message_id: str
+    accepted_at: int
+    size: int
+    common: dict[str, str]
+    """What each of its records begins with."""
+
+
 class _Life:
     """Simulates messages and files their records."""
 
@@ -310,55 +294,57 @@ class _Life:
         self._random = randomness
         self._files = files
         self._truth = truth
-        self._iso = _Clock().iso
         self._next_id = 6_112_000_000_000_000_000 + plan.part * 10**15
 
     def message(self, queue: _Queue, at: int) -> None:
         """One message and everything that happens to it until the end of the plan."""
         self._next_id += self._random.randrange(1, 4096)
         message_id = str(self._next_id)
-        expires = at + 7 * DAY
-        common = (
-            f'"project":"{queue.project}","queue":"{queue.name}","queue_uid":"{queue.uid}","message_id":"{message_id}",'
-            f'"dialect":"{"pull" if queue.pull else "raw"}","accepted_at":"{self._iso(at)}",'
-            f'"expires_at":"{self._iso(expires)}"'
-        )
-        self._truth["messages"] += 1
+        common = {
+            "project": queue.project,
+            "queue": queue.name,
+            "queue_uid": queue.uid,
+            "message_id": message_id,
+            "dialect": "pull" if queue.pull else "raw",
+            "accepted_at": iso_time(at),
+            "expires_at": iso_time(at + 7 * DAY),
+        }
         size = int(self._random.lognormvariate(6.3, 1.2))
-        delayed = 0 if self._random.random() > 0.01 else self._random.choice((60_000, 3 * HOUR))
-        owed = (
-            ["line"] if queue.pull else ["*"] if queue.unicast else [each.subscriber_id for each in queue.subscribers]
-        )
-        ids = ",".join(f'"{message_id}.{each}"' for each in owed)
-        table = self._files["lines" if queue.pull else "messages"]
-        reservations = ',"reservations":0' if queue.pull else ""
-        table.add(
-            at,
-            f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/-/accepted/1","kind":"accepted","at":"{self._iso(at)}",'
-            f'{common},"body_size":{size},"owed":[{ids}],"due_at":"{self._iso(at + delayed)}"{reservations}}}\n',
-        )
+        message = _Message(queue=queue, message_id=message_id, accepted_at=at, size=size, common=common)
+        due = at + (0 if self._random.random() > 0.01 else self._random.choice((60_000, 3 * HOUR)))
+        owed = {each.subscriber_id: [each] for each in queue.subscribers}
+        if queue.pull or queue.unicast:
+            owed = {"line" if queue.pull else "*": queue.subscribers}
+        ids = [f"{message_id}.{each}" for each in owed]
+        more = {"reservations": 0} if queue.pull else {}
+        self._record(message, "-", "accepted", 1, at, body_size=size, owed=ids, due_at=iso_time(due), **more)
+        self._truth["messages"] += 1
         self._truth["deliveries"] += len(owed)
-        if queue.pull:
-            self._consume(queue, message_id, common, at)
-        elif queue.unicast:
-            self._deliver(queue, message_id, common, at, at + delayed, "*", queue.subscribers, size)
-        else:
-            for each in queue.subscribers:
-                self._deliver(queue, message_id, common, at, at + delayed, each.subscriber_id, [each], size)
+        for owed_to, targets in owed.items():
+            if queue.pull:
+                self._consume(message)
+            else:
+                self._deliver(message, due, owed_to, targets)
 
-    def _consume(self, queue: _Queue, message_id: str, common: str, at: int) -> None:
+    def _record(self, of: _Message, owed_to: str, kind: str, number: int, at: int, **more: object) -> None:
+        """File a record; ``number`` tells it from others of its kind about the same."""
+        record_id = f"{of.queue.uid}/{of.message_id}/{owed_to}/{kind}/{number}"
+        record = {"schema_version": 2, "record_id": record_id, "kind": kind, "at": iso_time(at), **of.common, **more}
+        line = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        self._files["lines" if of.queue.pull else "messages"].add(at, f"{line}\n")
+
+    def _consume(self, message: _Message) -> None:
         """A message of a pull queue: reserved, now and then released or timed out, then deleted by its consumer."""
-        table, delivery = self._files["lines"], f"{message_id}.line"
-        now, count = at, 0
+        whose = {"delivery_id": f"{message.message_id}.line", "subscriber_id": "line"}
+        now, count = message.accepted_at, 0
         while True:
             now += int(self._random.expovariate(1 / 20_000)) + 1
             if now >= self._plan.end_ms:
                 self._truth["pending"] += 1
                 return
             count += 1
-            self._line_record(
-                table, queue, message_id, delivery, common, "reserved", "reserved", count, now, now + 60_000
-            )
+            held = {"due_at": iso_time(now + 60_000), **whose, "state": "reserved"}
+            self._record(message, "line", "reserved", count, now, **held, reservations=count)
             chance = self._random.random()
             if chance < 0.03:
                 now += 60_000
@@ -367,48 +353,18 @@ class _Life:
             if now >= self._plan.end_ms:
                 self._truth["reserved"] += 1
                 return
-            if chance < 0.05:
-                self._line_record(table, queue, message_id, delivery, common, "released", "pending", count, now, None)
-                continue
-            self._line_record(table, queue, message_id, delivery, common, "delivered", "delivered", count, now, None)
-            self._truth["delivered"] += 1
-            return
+            kind, state = ("released", "pending") if chance < 0.05 else ("delivered", "delivered")
+            self._record(message, "line", kind, count, now, **whose, state=state, reservations=count)
+            if kind == "delivered":
+                self._truth["delivered"] += 1
+                return
 
-    def _line_record(
-        self,
-        table: _Files,
-        queue: _Queue,
-        message_id: str,
-        delivery: str,
-        common: str,
-        kind: str,
-        state: str,
-        count: int,
-        at: int,
-        due: int | None,
-    ) -> None:
-        due_at = f',"due_at":"{self._iso(due)}"' if due else ""
-        table.add(
-            at,
-            f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/line/{kind}/{count}","kind":"{kind}","at":"{self._iso(at)}",'
-            f'{common}{due_at},"delivery_id":"{delivery}","subscriber_id":"line","state":"{state}","reservations":{count}}}\n',
-        )
-
-    def _deliver(
-        self,
-        queue: _Queue,
-        message_id: str,
-        common: str,
-        accepted: int,
-        due: int,
-        owed_to: str,
-        targets: list[Subscriber],
-        size: int,
-    ) -> None:
+    def _deliver(self, message: _Message, due: int, owed_to: str, targets: list[Subscriber]) -> None:
         """Attempts until the delivery is settled or the plan ends."""
-        end, iso, chance = self._plan.end_ms, self._iso, self._random.random
-        before, tries, attempt, cursor, scheduled, state = accepted, 0, 0, 0, False, "pending"
-        version, due_ms = 0, due
+        end, chance, queue = self._plan.end_ms, self._random.random, message.queue
+        before, tries, attempt, cursor, scheduled, state = message.accepted_at, 0, 0, 0, False, "pending"
+        version = 0
+        delivery = {"delivery_id": f"{message.message_id}.{owed_to}"}
         start = due + int(chance() * 400) + 30
         while True:
             subscriber = targets[cursor]
@@ -427,8 +383,7 @@ class _Life:
             took = min(took, 10_000)
             finished = start + took
             if finished >= end:
-                self._truth["scheduled" if scheduled and due_ms > end else state] += 1
-                return
+                break
             attempt += 1
             version += 1
             acknowledges = not failed and chance() < subscriber.acknowledges
@@ -448,58 +403,55 @@ class _Life:
                 else:
                     state, wait = "retrying", queue.retries_delay_ms
             scheduled = wait is not None and wait > 120_000
-            more = "" if wait is None else f',"wait_after_ms":{wait}'
-            due_at = "" if wait is None else f'"due_at":"{iso(finished + wait)}",'
-            self._files["messages"].add(
+            waits: dict[str, object] = {"wait_before_ms": start - before}
+            self._record(
+                message,
+                owed_to,
+                "attempt",
+                attempt,
                 finished,
-                f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/attempt/{attempt}",'
-                f'"kind":"attempt",'
-                f'"at":"{iso(finished)}",{common},{due_at}"delivery_id":"{message_id}.{owed_to}",'
-                f'"subscriber_id":"{subscriber.subscriber_id}","subscriber":"{subscriber.name}","state":"{state}",'
-                f'"scheduled":{"true" if scheduled else "false"},"version":{version},"attempt":{attempt},'
-                f'"tries":{tries},"tries_max":{queue.retries + 1},"verdict":"{verdict}",'
-                f'"status_code":{status},"error_class":"{error}",'
-                f'"started_at":"{iso(start)}","finished_at":"{iso(finished)}","duration_ms":{took},"bytes_out":{size},'
-                f'"bytes_in":{0 if error else 2},"wait_before_ms":{start - before}{more}}}\n',
+                **({} if wait is None else {"due_at": iso_time(finished + wait)}),
+                **delivery,
+                subscriber_id=subscriber.subscriber_id,
+                subscriber=subscriber.name,
+                state=state,
+                scheduled=scheduled,
+                version=version,
+                attempt=attempt,
+                tries=tries,
+                tries_max=queue.retries + 1,
+                verdict=verdict,
+                status_code=status,
+                error_class=error,
+                started_at=iso_time(start),
+                finished_at=iso_time(finished),
+                duration_ms=took,
+                bytes_out=message.size,
+                bytes_in=0 if error else 2,
+                **(waits if wait is None else waits | {"wait_after_ms": wait}),
             )
             self._truth["attempts"] += 1
             before = finished
             if state in ("delivered", "exhausted"):
                 self._truth[state] += 1
                 return
+            due = finished + (wait or 0)
+            # Settled by who acknowledges in time, or when the last wait is over.
+            settled = ""
             if state == "reserved" and wait is not None:
-                acknowledged = finished + int(self._random.expovariate(3 / wait))
-                if acknowledged < finished + wait:
-                    if acknowledged >= end:
-                        self._truth["scheduled" if scheduled else state] += 1
-                        return
-                    version += 1
-                    self._files["messages"].add(
-                        acknowledged,
-                        f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/acknowledged/{version}",'
-                        f'"kind":"acknowledged","at":"{iso(acknowledged)}",{common},'
-                        f'"delivery_id":"{message_id}.{owed_to}",'
-                        f'"subscriber_id":"{owed_to}","state":"acknowledged","version":{version},'
-                        f'"attempt":{attempt},"tries":{tries}}}\n',
-                    )
-                    self._truth["acknowledged"] += 1
-                    return
-            if wait and tries > queue.retries:
-                closed = finished + wait + 500
-                if closed >= end:
-                    self._truth["scheduled" if scheduled and finished + wait > end else state] += 1
-                    return
-                version += 1
-                self._files["messages"].add(
-                    closed,
-                    f'{{"schema_version":2,"record_id":"{queue.uid}/{message_id}/{owed_to}/exhausted/{version}",'
-                    f'"kind":"exhausted",'
-                    f'"at":"{iso(closed)}",{common},"delivery_id":"{message_id}.{owed_to}","subscriber_id":"{owed_to}",'
-                    f'"state":"exhausted","version":{version},"tries":{tries}}}\n',
-                )
-                self._truth["exhausted"] += 1
+                at = finished + int(self._random.expovariate(3 / wait))
+                settled = "acknowledged" if at < due else ""
+            if not settled and wait and tries > queue.retries:
+                settled, at = "exhausted", due + 500
+            if settled:
+                if at >= end:
+                    break
+                counted = {"attempt": attempt, "tries": tries} if settled == "acknowledged" else {"tries": tries}
+                told = {**delivery, "subscriber_id": owed_to, "state": settled, "version": version + 1, **counted}
+                self._record(message, owed_to, settled, version + 1, at, **told)
+                self._truth[settled] += 1
                 return
             cursor = cursor + 1 if goes_round else 0
             jitter = int(chance() * (30_000 if scheduled else 900)) + 20
-            due_ms = finished + (wait or 0)
-            start = due_ms + (jitter if wait else 2)
+            start = due + (jitter if wait else 2)
+        self._truth["scheduled" if scheduled and due > end else state] += 1

@@ -1,14 +1,11 @@
-"""The delivery report measured: its stages, how its time grows, its memory, against Spark's floor and against DuckDB.
+"""The delivery report measured: its stages, how its time grows, its memory, against Spark's floor.
 
-    .venv-glue-bench/bin/python -m bench.records_report --sizes 1000000 10000000 --save docs/figures/records.md
+    .venv-glue/bin/python -m bench.records_report --sizes 1000000 10000000 --save docs/figures/records.md
 
-Each run is a process of its own over the same generated files (bench/records_generate.py): two threads, 2 GB of heap
-for Spark, 2 GB for DuckDB. *Floor*: Spark reads the same columns of the same files and does nothing with them.
-*DuckDB*: compaction to Parquet by day, one row per delivery with its standing, hourly and per-subscriber attempts with
-percentiles, fates, success by attempt, outcomes and the balance, in SQL; the job besides proves that no record is
-missing or doubled, finds anomalies, prices, and draws. The runs take turns, and the fastest of each counts. Both must
-arrive at the generator's own counts. CPU is counted beside the clock because the machine is shared. Memory is the peak
-of the resident set of the JVM, or of the DuckDB process.
+Each run is a process of its own over the same generated files (bench/records_generate.py): two threads and 2 GB of
+heap. *Floor*: Spark reads the same columns of the same files and does nothing with them. The runs take turns, and the
+fastest of each counts. The job must arrive at the generator's own counts. CPU is counted beside the clock because the
+machine is shared. Memory is the peak of the resident set of the JVM.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -35,7 +31,7 @@ DAYS = 7
 STANDINGS = ("pending", "retrying", "reserved", "scheduled", "delivered", "acknowledged", "exhausted")
 THREADS = 2
 
-ENGINES = (("floor", "Spark floor"), ("job", "the job"), ("duckdb", "DuckDB"))
+ENGINES = (("floor", "Spark floor"), ("job", "the job"))
 
 FLOORS = 4
 """How many times as long as the floor the job may take."""
@@ -55,9 +51,9 @@ def run_spark_floor(records: Path, _: Path) -> dict[str, Any]:
     return {"seconds": time.monotonic() - started, **spent(spark)}
 
 
-def report_of(spark: Any, records: Path, out: Path, *, days: int, now: datetime) -> tuple[Any, float, dict[str, float]]:
-    """The whole job over this many days, as ``make report`` runs it: its results, its seconds, and the seconds of each
-    stage.
+def report_of(spark: Any, records: Path, out: Path, *, days: int, now: datetime) -> dict[str, Any]:
+    """The whole job over this many days, as ``make report`` runs it: its seconds, those of each stage, what it
+    counted, and the size of its page.
     """
     from glue_jobs.delivery_report import job  # noqa: PLC0415 (Java first)
     from glue_jobs.delivery_report.arguments import Arguments  # noqa: PLC0415
@@ -76,151 +72,30 @@ def report_of(spark: Any, records: Path, out: Path, *, days: int, now: datetime)
         ),
         steps,
     )
-    return results, time.monotonic() - started, steps.seconds
-
-
-def run_job(records: Path, out: Path) -> dict[str, Any]:
-    """The job over a week."""
-    spark = spark_session()
-    results, seconds, stages = report_of(spark, records, out, days=DAYS, now=NOW)
-    counted = {each: results.verdict[each] for each in STANDINGS}
-    attempts = results.rows["overall"][0]["attempts_made"]
-    files = sorted(each.stat().st_size for each in (out / "curated" / "records").rglob("*.parquet"))
+    seconds = time.monotonic() - started
+    counted = {each: results.verdict[each] for each in (*STANDINGS, "messages")}
     return {
         "seconds": seconds,
-        "stages": stages,
-        "counted": {**counted, "messages": results.verdict["messages"], "attempts": attempts},
+        "stages": steps.seconds,
+        "counted": {**counted, "attempts": results.rows["overall"][0]["attempts_made"]},
         "conserved": results.verdict["conserved"],
-        "files": len(files),
-        "parquet_bytes": sum(files),
         "page_bytes": Path(results.page.removeprefix("file://")).stat().st_size,
         **spent(spark),
     }
 
 
-def run_duckdb(records: Path, out: Path) -> dict[str, Any]:
-    """The same report in SQL."""
-    import duckdb  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415 (only in the environment of the bench)
-
-    out.mkdir(parents=True, exist_ok=True)
-    database = duckdb.connect(str(out / "report.duckdb"))
-    database.execute(
-        f"SET threads={THREADS}; SET memory_limit='2GB'; SET temp_directory='{out}/spill'; SET TimeZone='UTC'"
-    )
-    stages: dict[str, float] = {}
-    started = time.monotonic()
-    for stage, statement in _statements(records, out).items():
-        before = time.monotonic()
-        database.execute(statement)
-        stages[stage] = time.monotonic() - before
-    seconds = time.monotonic() - started
-    standings = dict(database.execute("SELECT standing, count(*) FROM deliveries GROUP BY 1").fetchall())
-    (messages,) = database.execute("SELECT sum(messages) FROM balance").fetchone() or (0,)
-    (attempts,) = database.execute("SELECT sum(attempts) FROM subscribers").fetchone() or (0,)
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return {
-        "seconds": seconds,
-        "stages": stages,
-        "counted": {
-            **{each: standings.get(each, 0) for each in STANDINGS},
-            "messages": int(messages),
-            "attempts": int(attempts),
-        },
-        "cpu": usage.ru_utime + usage.ru_stime,
-        "peak_mb": usage.ru_maxrss / 1024,
-    }
+def checked(made: dict[str, Any], truth: dict[str, int]) -> None:
+    """Ends the program unless a report arrived at the generator's counts, with everything conserved."""
+    expected = {each: truth.get(each, 0) for each in made["counted"]}
+    if made["counted"] != expected or not made["conserved"]:
+        raise SystemExit(f"counted {made['counted']}, conserved: {made['conserved']}; but it is {expected}")
 
 
-def _statements(records: Path, out: Path) -> dict[str, str]:
-    """The report in DuckDB's SQL, by stage."""
-    texts = (
-        "record_id kind project queue queue_uid message_id dialect delivery_id subscriber_id subscriber state verdict "
-        "error_class order_key"
-    )
-    times = "at accepted_at expires_at due_at started_at finished_at"
-    longs = (
-        "schema_version body_size version reservations attempt tries tries_max status_code duration_ms bytes_out "
-        "bytes_in wait_before_ms wait_after_ms sequence"
-    )
-    columns = {
-        **dict.fromkeys(texts.split(), "VARCHAR"),
-        **dict.fromkeys(times.split(), "TIMESTAMP"),
-        **dict.fromkeys(longs.split(), "BIGINT"),
-        "owed": "VARCHAR[]",
-        "scheduled": "BOOLEAN",
-    }
-    typed = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
-    end = f"TIMESTAMP '{date.fromordinal(LAST_DAY.toordinal() + 1)}'"
-    attempts = "FROM curated WHERE kind IN ('attempt', 'poll')"
-    sums = (
-        "count(*) attempts, count(*) FILTER (verdict = 'delivered') delivered, count(*) FILTER (verdict = 'failed') "
-        "failed, "
-        "count(*) FILTER (attempt = 1) first_attempts, sum(bytes_out) bytes_out, sum(bytes_in) bytes_in, "
-        "quantile_disc(duration_ms, [0.5, 0.95, 0.99]) times"
-    )
-    fates = (
-        "sum(leads) messages, count(*) deliveries, count(*) FILTER (state = 'delivered') delivered, "
-        "count(*) FILTER (state = 'acknowledged') acknowledged, count(*) FILTER (state = 'exhausted') exhausted, "
-        "sum(attempts) attempts, quantile_disc(CASE WHEN state IN ('delivered', 'acknowledged') "
-        "THEN date_diff('millisecond', accepted_at, settled_at) END, [0.5, 0.95, 0.99]) times"
-    )
-    return {
-        "Compacting raw records": f"""
-            COPY (SELECT *, "at"::DATE AS dt FROM read_json('{records}/dt=*/hour=*/*.json.gz',
-                  format='newline_delimited', hive_partitioning=false, columns={{{typed}}}))
-            TO '{out}/curated' (FORMAT parquet, PARTITION_BY (dt), OVERWRITE_OR_IGNORE);
-            CREATE VIEW curated AS SELECT * FROM read_parquet('{out}/curated/*/*.parquet', hive_partitioning=true);
-        """,
-        "Rebuilding deliveries": f"""
-            CREATE TABLE deliveries AS
-            WITH events AS (
-                SELECT *, unnest(CASE WHEN kind = 'accepted' THEN owed ELSE [delivery_id] END) AS about,
-                    CASE WHEN dialect = 'pull' THEN coalesce(reservations, 0) * 4 +
-                        CASE kind WHEN 'accepted' THEN 0 WHEN 'reserved' THEN 1 WHEN 'released' THEN 2 ELSE 3 END
-                    ELSE coalesce(version, 0) END AS rank
-                FROM curated
-            ), lives AS (
-                SELECT project, queue, queue_uid, message_id, about AS delivery_id,
-                    max(accepted_at) accepted_at,
-                    coalesce(arg_max(state, rank) FILTER (state IS NOT NULL), 'pending') state,
-                    arg_max(coalesce(due_at, TIMESTAMP '1970-01-01'), rank) due_at,
-                    coalesce(arg_max(coalesce(scheduled, false), rank), false) scheduled,
-                    bool_or(dialect = 'pull') pull, max("at") FILTER (kind <> 'accepted') settled_at,
-                    count(*) FILTER (kind IN ('attempt', 'poll')) attempts,
-                    max(attempt) FILTER (verdict = 'delivered' OR kind = 'acknowledged') won_attempt,
-                    max(CASE WHEN kind = 'accepted' AND owed[1] = about THEN 1 ELSE 0 END) leads
-                FROM events GROUP BY ALL
-            )
-            SELECT *, CASE WHEN state IN ('delivered', 'acknowledged', 'exhausted', 'expired', 'cancelled') THEN state
-                WHEN pull THEN CASE WHEN state = 'reserved' AND due_at > {end} THEN 'reserved' ELSE 'pending' END
-                WHEN scheduled AND due_at > {end} THEN 'scheduled' ELSE state END AS standing
-            FROM lives;
-        """,
-        "Counting attempts": f"""
-            CREATE TABLE hours AS SELECT project, queue, subscriber_id, date_trunc('hour', "at") AS hour, {sums}
-                {attempts} GROUP BY ALL;
-            CREATE TABLE subscribers AS SELECT project, queue, subscriber_id, {sums} {attempts} GROUP BY ALL;
-            CREATE TABLE by_hour AS SELECT date_trunc('hour', "at") AS hour, {sums} {attempts} GROUP BY ALL;
-            CREATE TABLE outcomes AS SELECT project, queue, subscriber_id, verdict, status_code, error_class,
-                count(*) AS attempts {attempts} GROUP BY ALL;
-        """,
-        "Reporting": f"""
-            CREATE TABLE balance AS SELECT project, date_trunc('hour', accepted_at) AS hour,
-                sum(leads) AS messages, count(*) AS owed,
-                count(*) FILTER (standing = 'delivered') AS delivered,
-                count(*) FILTER (standing = 'scheduled') AS scheduled
-                FROM deliveries GROUP BY ALL;
-            CREATE TABLE queues AS SELECT project, queue, {fates} FROM deliveries GROUP BY ALL;
-            CREATE TABLE fates_hourly AS SELECT date_trunc('hour', accepted_at) AS hour, {fates}
-                FROM deliveries GROUP BY ALL;
-            CREATE TABLE projects AS SELECT project, {fates} FROM deliveries GROUP BY ALL;
-            CREATE TABLE fates_detailed AS SELECT project, queue, split_part(delivery_id, '.', 2) AS subscriber_id,
-                date_trunc('hour', accepted_at) AS hour, {fates} FROM deliveries GROUP BY ALL;
-            CREATE TABLE attempts_needed AS SELECT n AS attempt, count(*) AS tried,
-                count(*) FILTER (won_attempt = n) AS won
-                FROM deliveries, unnest(range(1, attempts + 1)) AS each(n) WHERE NOT pull GROUP BY ALL;
-        """,
-    }
+def run_job(records: Path, out: Path) -> dict[str, Any]:
+    """The job over a week."""
+    made = report_of(spark_session(), records, out, days=DAYS, now=NOW)
+    files = [each.stat().st_size for each in (out / "curated" / "records").rglob("*.parquet")]
+    return {**made, "files": len(files), "parquet_bytes": sum(files)}
 
 
 def spark_session() -> Any:
@@ -243,7 +118,7 @@ def spent(spark: Any) -> dict[str, float]:
     }
 
 
-RUNS = {"floor": run_spark_floor, "job": run_job, "duckdb": run_duckdb}
+RUNS = {"floor": run_spark_floor, "job": run_job}
 
 
 def measure(name: str, records: Path, work: Path) -> dict[str, Any]:
@@ -263,22 +138,16 @@ def measure(name: str, records: Path, work: Path) -> dict[str, Any]:
 
 
 def measure_size(size: int, work: Path, rounds: int) -> dict[str, Any]:
-    """All runs over this many records, in turns, the fastest of each; its counts are compared with the generator's."""
+    """All runs over this many records, in turns, the fastest of each."""
     records = work / f"records-{size}"
     shutil.rmtree(records, ignore_errors=True)
     print(f"{size:,} records", flush=True)
     truth = generate(Plan(records=size, days=DAYS, last_day=LAST_DAY), records, processes=THREADS)
-    (records / "truth.json").unlink()
     stored = sum(each.stat().st_size for each in records.rglob("*.json.gz"))
     turns = [{name: measure(name, records, work) for name in RUNS} for _ in range(rounds)]
     measured = {name: min((turn[name] for turn in turns), key=lambda run: float(run["seconds"])) for name in RUNS}
     shutil.rmtree(records)
-    expected = {each: truth.get(each, 0) for each in (*STANDINGS, "messages", "attempts")}
-    for name in ("job", "duckdb"):
-        if measured[name]["counted"] != expected:
-            raise SystemExit(f"{name} counted {measured[name]['counted']}, but it is {expected}")
-    if not measured["job"]["conserved"]:
-        raise SystemExit("the job says that records of the generator are not conserved")
+    checked(measured["job"], truth)
     return {"records": truth["records"], "objects": truth["objects"], "gzip_bytes": stored, **measured}
 
 
@@ -311,26 +180,17 @@ def report(sizes: list[dict[str, Any]]) -> list[str]:
         for each in sizes
         for name, title in ENGINES
     ]
-    stage_head = [
-        "stage",
-        *(f"job, {each['records']:,}" for each in sizes),
-        *(f"DuckDB, {each['records']:,}" for each in sizes),
+    stages = [
+        [stage, *(f"{(took := each['job']['stages'][stage]):.1f} s, {each['records'] / took:,.0f}/s" for each in sizes)]
+        for stage in sizes[0]["job"]["stages"]
     ]
-    stages = []
-    for stage in sizes[0]["job"]["stages"]:
-        cells = [stage]
-        for name in ("job", "duckdb"):
-            for each in sizes:
-                seconds = each[name]["stages"].get(stage)
-                cells.append("" if seconds is None else f"{seconds:.1f} s, {each['records'] / seconds:,.0f}/s")
-        stages.append(cells)
     parts = [
         "## What was read",
         table(head, inputs),
         "## Whole runs",
         table(whole_head, whole),
         "## Stages (seconds, records per second)",
-        table(stage_head, stages),
+        table(["stage", *(f"{each['records']:,} records" for each in sizes)], stages),
     ]
     parts += ["## Against the aims", aims(sizes)]
     if len(sizes) > 1:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.records_anomalies import labelled, measure, precision, recall
+from bench.records_anomalies import labelled, measure, precision, recall, whole
 from bench.records_anomalies import rows_of as labelled_rows
 from glue_jobs.delivery_report.anomalies import anomalies, told_of
 from glue_jobs.delivery_report.cells import HOURLY
@@ -81,34 +81,9 @@ def test_spark_tells_what_the_functions_tell(spark: SparkSession) -> None:
     named = {(each["subscriber_id"], each["anomaly"], each["started_at"], each["detail"]) for each in rows}
     expected = {
         (each["subscriber_id"], each["anomaly"], each["started_at"].replace(tzinfo=None), each["detail"])
-        for each in measured(few)
+        for each in told_of(map(whole, few), since, few[0].until)
     }
     assert named == expected != set()
-
-
-def measured(few: list[Any]) -> list[dict[str, Any]]:
-    hours, slots = labelled_rows(few)
-    counted = ("attempts", "failed", "first_attempts", "first_won", "p50_ms", "p95_ms")
-    return told_of(
-        [
-            (
-                (each.project, "q", each.name, each.name),
-                [
-                    [int(row["hour"].timestamp()), *(row[name] for name in counted)]
-                    for row in hours
-                    if row["subscriber_id"] == each.name
-                ],
-                [
-                    [int(row["slot"].timestamp()), row["tried"], row["failed"]]
-                    for row in slots
-                    if row["subscriber_id"] == each.name
-                ],
-            )
-            for each in few
-        ],
-        few[0].until - timedelta(days=7),
-        few[0].until,
-    )
 
 
 def test_errors_that_rise_a_little_for_three_days_are_one_event() -> None:

@@ -43,7 +43,6 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> tuple[Arguments, dict[str,
     """Some thousand records of five days, and the true counts; and messages of the hub's own."""
     folder = tmp_path_factory.mktemp("job")
     truth = generate(Plan(records=6_000, days=DAYS, last_day=date(2026, 11, 18), projects=5), folder / "records")
-    (folder / "records" / "truth.json").unlink()
     own = own_messages(f"{random.Random(0).randrange(16**24):024x}")
     own.write(folder / "records")
     truth |= {"own_records": len(own.records), "own_given_up": sum(each % 3 == 2 for each in range(OWN_MESSAGES))}

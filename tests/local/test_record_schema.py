@@ -78,7 +78,7 @@ def test_the_record_needs_nothing_else_of_the_hub() -> None:
 
 
 def test_generated_records_are_records(tmp_path: Path) -> None:
-    # Given what the bench generates, which spells its lines out for speed
+    # Given what the bench generates, which names their fields itself
     generate(Plan(records=3_000, days=2, last_day=date(2026, 11, 18), projects=5), tmp_path)
     lines = [
         json.loads(line)
