@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from glue_jobs.delivery_report.list_prices import PRICES
+from simulation.template import stack
 from tests.cloud import aws_services as aws
 
 from bench.harness import ROOT, Context, Page, handler_of, table
@@ -271,11 +272,22 @@ def run(
 def push(hub: Hub, account: Account, urls: dict[str, str], *, push_ms: float, pushed: int) -> int:
     """Work off what is in the push queue; returns how many batches that were."""
     made = 0
-    arn = "arn:aws:sqs:us-east-1:1:" + urls["PUSH_QUEUE_URL"].rpartition("/")[2]
+    for records in handed_over(hub, urls["PUSH_QUEUE_URL"], pushed):
+        kept = hub.invoke(account, "push", {"Records": records}, waits_ms=push_ms)
+        assert kept == {"batchItemFailures": []}
+        payload = sum(len(each["body"].encode()) for each in records)
+        account.add("push", sqs_standard_request=-(-payload // 65_536) + 1)
+        made += 1
+    return made
+
+
+def handed_over(hub: Hub, url: str, most: int) -> Iterator[list[dict[str, Any]]]:
+    """Batches of a queue's messages, as a function is given them."""
+    arn = "arn:aws:sqs:us-east-1:1:" + url.rpartition("/")[2]
     while batch := hub.sqs.receive_message(
-        QueueUrl=urls["PUSH_QUEUE_URL"], MaxNumberOfMessages=pushed, MessageSystemAttributeNames=["All"]
+        QueueUrl=url, MaxNumberOfMessages=most, MessageSystemAttributeNames=["All"]
     ).get("Messages"):
-        handed_over = [
+        yield [
             {
                 "messageId": each["MessageId"],
                 "receiptHandle": each["ReceiptHandle"],
@@ -285,15 +297,9 @@ def push(hub: Hub, account: Account, urls: dict[str, str], *, push_ms: float, pu
             }
             for each in batch
         ]
-        kept = hub.invoke(account, "push", {"Records": handed_over}, waits_ms=push_ms)
-        assert kept == {"batchItemFailures": []}
         # As AWS does, so that nothing comes again while the rest is worked on.
         done = [{"Id": each["MessageId"], "ReceiptHandle": each["ReceiptHandle"]} for each in batch]
-        hub.sqs.delete_message_batch(QueueUrl=urls["PUSH_QUEUE_URL"], Entries=done)
-        payload = sum(len(each["Body"].encode()) for each in batch)
-        account.add("push", sqs_standard_request=-(-payload // 65_536) + 1)
-        made += 1
-    return made
+        hub.sqs.delete_message_batch(QueueUrl=url, Entries=done)
 
 
 def least(accounts: Sequence[Account]) -> Account:
@@ -342,7 +348,10 @@ def scan(dynamodb: Any) -> list[dict[str, Any]]:
 
 
 def set_up(urls: dict[str, str]) -> None:
-    """The environment of every function."""
+    """The environment of every function: as the template has it by default, with the names of the services here."""
+    for each in stack().functions:
+        os.environ.update(each.environ)
+    set_aside = os.environ["SET_ASIDE_QUEUES"].count(",") + 1
     os.environ.update(
         {
             "AWS_DEFAULT_REGION": "us-east-1",
@@ -352,30 +361,16 @@ def set_up(urls: dict[str, str]) -> None:
             "MESSAGES_TABLE": aws.MESSAGES_TABLE,
             "SCHEDULE_TABLE": aws.SCHEDULE_TABLE,
             "WEBHOOKS_TABLE": aws.WEBHOOKS_TABLE,
-            "VAULT_KEY": "webhooks",
-            "WAKE_FUNCTION": "wake",
-            "IDEMPOTENCY_HOURS": "12",
             "PULL_TABLE": aws.PULL_TABLE,
-            "QUEUE_DESCENDANTS": "1000",
-            "LONG_POLLS": "20",
-            "PROJECT_QUOTA": "0",
-            "AUDIT_TRAIL": "false",
-            "ATTEMPT_EVENTS": str(template.load(ROOT / "template.yaml")["Parameters"]["AttemptEvents"]["Default"]),
             "HUB_TABLE": aws.HUB_TABLE,
             "BACKLOGS_TABLE": "backlogs",
-            "BACKLOG_HOURS": "36",
-            "BACKLOG_BYTES": "26214400",
-            "NOTIFY_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/1/notify.fifo",
-            "WEBSOCKET_MANAGEMENT_URL": "https://sockets.example/live",
             "RECORDS_BUCKET": "records",
             "BODIES_BUCKET": aws.BUCKET,
-            "PUBLIC_BASE_URL": "https://hub.example",
-            "DESCENDANTS_LIMIT": "10000",
+            "WEBSOCKET_MANAGEMENT_URL": "https://sockets.example/live",
             "ALLOWED_TARGETS": "loopback",
             "POWERTOOLS_SERVICE_NAME": "bench",
             "PULSED_TABLES": f"{aws.MESSAGES_TABLE},{aws.PULL_TABLE},backlogs",
-            # As many as the template has.
-            "SET_ASIDE_QUEUES": ",".join([urls["DISPATCH_FAILURES_URL"]] * 9),
+            "SET_ASIDE_QUEUES": ",".join([urls["DISPATCH_FAILURES_URL"]] * set_aside),
             "CROWDED_QUEUES": ",".join(urls[each] for each in ("RETRY_QUEUE_URL", "SLOW_QUEUE_URL", "POLL_QUEUE_URL")),
             **urls,
         }

@@ -133,6 +133,10 @@ class Endpoint:
             self.look()
         return done()
 
+    def switch(self, to: str) -> int:
+        """``down``: it answers 503 at ``/stamp`` until it is ``up`` again; how many requests it has answered so."""
+        return int(requests.put(f"{self.url}/{to}", timeout=60).json())
+
     def wait_for(self, bodies: Sequence[str], seconds: float) -> bool:
         """Look until these have come, or the time is over; whether they have."""
         return self.wait(lambda: all(each in self.seen for each in bodies), seconds)

@@ -15,7 +15,7 @@ from moto import mock_aws
 from tests.cloud import aws_services
 from tests.notifications.store import aws_notifications
 
-from bench.cost import QUEUES, Account, Hub, gateway_event, set_up
+from bench.cost import QUEUES, Account, Hub, gateway_event, handed_over, set_up
 from bench.harness import table
 from bench.metering import Meter, metered
 
@@ -106,17 +106,9 @@ class Scenario:
         assert self._hub.invoke(account, "consumers", event)["statusCode"] == 200
 
     def _notify(self, account: Account) -> None:
-        while batch := self._hub.sqs.receive_message(
-            QueueUrl=self._url, MaxNumberOfMessages=10, VisibilityTimeout=60
-        ).get("Messages"):
-            records = [
-                {"messageId": each["MessageId"], "receiptHandle": each["ReceiptHandle"], "body": each["Body"]}
-                for each in batch
-            ]
+        for records in handed_over(self._hub, self._url, 10):
             answer = self._hub.invoke(account, "notify", {"Records": records})
             assert answer == {"batchItemFailures": []}, answer
-            for each in batch:
-                self._hub.sqs.delete_message(QueueUrl=self._url, ReceiptHandle=each["ReceiptHandle"])
             account.add("notify", sqs_fifo_request=2)
 
 
@@ -129,16 +121,8 @@ def cost_tables() -> list[str]:
 def _tables(dynamodb: Any, meter: Meter) -> list[str]:
     with aws_notifications.dynamodb(), aws_notifications.wakes() as (sqs, url):
         key = aws_notifications.client("kms").create_key()["KeyMetadata"]["Arn"]
-        set_up(
-            {
-                **dict.fromkeys(QUEUES, url),
-                "BACKLOGS_TABLE": aws_notifications.BACKLOGS_TABLE,
-                "NOTIFY_QUEUE_URL": url,
-                "BACKLOG_HOURS": "36",
-                "BACKLOG_BYTES": "26214400",
-                "VAULT_KEY": key,
-            }
-        )
+        queues = dict.fromkeys((*QUEUES, "NOTIFY_QUEUE_URL"), url)
+        set_up({**queues, "BACKLOGS_TABLE": aws_notifications.BACKLOGS_TABLE, "VAULT_KEY": key})
         from pushhub.engine.projects import Projects  # noqa: PLC0415
         from pushhub.notifications.wiring import AwsNotificationsPorts  # noqa: PLC0415
         from pushhub.runtime.hub import start  # noqa: PLC0415 (after the environment is set)

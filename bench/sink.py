@@ -2,7 +2,8 @@
 (``/never/...``).
 
 ``/stamp`` also answers after the set time and records when each body arrived; ``GET /stamps`` returns these times
-(epoch seconds by body) and forgets them.
+(epoch seconds by body) and forgets them. ``PUT /down`` has it answer 503 instead until ``PUT /up``; both return how
+many requests it has answered so.
 
     python -m bench.sink PORT DELAY_MS
 """
@@ -45,8 +46,18 @@ def main(port: int, delay_ms: int) -> None:
         return web.Response(text="ok")
 
     stamps: dict[str, list[float]] = {}
+    is_down, refused = False, 0
+
+    async def switch(request: web.Request) -> web.Response:
+        nonlocal is_down
+        is_down = request.path == "/down"
+        return web.json_response(refused)
 
     async def stamp(request: web.Request) -> web.Response:
+        nonlocal refused
+        if is_down:
+            refused += 1
+            return web.Response(status=503)
         stamps.setdefault(await request.text(), []).append(time.time())
         await asyncio.sleep(delay_ms / 1000)
         return web.Response(text="ok")
@@ -61,6 +72,8 @@ def main(port: int, delay_ms: int) -> None:
     app.router.add_post("/never/{name}", never)
     app.router.add_post("/stamp", stamp)
     app.router.add_get("/stamps", told)
+    app.router.add_put("/down", switch)
+    app.router.add_put("/up", switch)
     app.router.add_post("/hang", hang)
     web.run_app(app, host="127.0.0.1", port=port, print=None, access_log=None)
 
