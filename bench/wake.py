@@ -22,6 +22,7 @@ from typing import Any, cast
 import boto3
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
+from tests.fakes.telemetry import FakeTelemetry
 
 from bench.harness import Page, cells
 from pushhub.base.verdict import Answer, Verdict
@@ -96,16 +97,6 @@ class Services:
         )
 
 
-class Quiet:
-    """No telemetry."""
-
-    def event(self, name: str, /, **fields: object) -> None:
-        """Nothing."""
-
-    def count(self, metric: str, value: int = 1) -> None:
-        """Nothing."""
-
-
 class NoRuns:
     """Starts no further runs: the measured run does everything itself."""
 
@@ -146,7 +137,7 @@ def measured(deliveries: int, subscribers: int) -> tuple[float, Counter[str]]:
             runs=NoRuns(),
             queues=OrderQueues(usual=retry, poll=poll, route=route, internal=lambda _: False, long=lambda _: False),
             clock=clock,
-            telemetry=Quiet(),
+            telemetry=FakeTelemetry(),
             executor=pool,
         )
         began = time.process_time()

@@ -10,17 +10,20 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 from simulation.run import WORLDS, Plan, Result, simulate
 from simulation.scheduler import SECOND
-from simulation.shrink import shrunk
 from simulation.totals import Totals, applied
 
 SHOWN_LINES = 60
 """Maximum number of lines of a trace that are printed."""
 
 SHOWN_VIOLATIONS = 10
+
+MOST_RUNS = 40
+"""Maximum number of runs made to shrink one."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -99,6 +102,31 @@ def _explain(result: Result) -> None:
         f"  make simulate SEED={plan.seed} WORLD={plan.world} HOURS={plan.hours:g} RATE={plan.rate:g} "
         f"ONLY={','.join(sorted(plan.only or ()))}"
     )
+
+
+def shrunk(result: Result) -> Result:
+    """A run with as few storms and producers as can be found, with its trace.
+
+    Half of what remains is left out at a time, then a quarter, and so on down to single ones: a run that also fails
+    without a part does not need it.
+    """
+    rules = {each.rule for each in result.violations}
+    parts, runs, best = [*result.parts], 0, result
+    size = max(1, len(parts) // 2)
+    while runs < MOST_RUNS:
+        at = 0
+        while at < len(parts) and runs < MOST_RUNS:
+            rest = [*parts[:at], *parts[at + size :]]
+            tried = simulate(replace(result.plan, only=frozenset(rest)))
+            runs += 1
+            if any(each.rule in rules for each in tried.violations):
+                parts, best = rest, tried
+            else:
+                at += size
+        if size == 1:
+            break
+        size //= 2
+    return simulate(replace(best.plan, only=frozenset(parts)), keep_lines=True)
 
 
 if __name__ == "__main__":

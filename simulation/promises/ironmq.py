@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from simulation.promises.judgement import SECOND, Faults, Judgement, Told, moment
+from simulation.promises.judgement import SECOND, Faults, Judgement, Post, Told, moment
 from simulation.promises.push import FOREVER, Came, Fixed, Meaning, Owed, Pushes, Request, Seen, Terms
 
 RESERVED = 202
@@ -48,17 +48,6 @@ class Queue:
     prompt: bool = True
     obeys: bool = False
     slow_down_s: float = 0
-
-
-@dataclass(frozen=True)
-class Post:
-    """A producer's request; ``ids`` if they were answered."""
-
-    queue: str
-    told: Told
-    bodies: Sequence[bytes]
-    delays_s: Sequence[int]
-    ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

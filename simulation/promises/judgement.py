@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 SECOND = 1_000_000
@@ -61,6 +61,25 @@ class Told:
         if not self.status or self.status >= 500:
             return not self.struck or bool({*self.struck} - NOT_BEGUN)
         return bool({*self.struck} - HARMLESS)
+
+
+@dataclass(frozen=True)
+class Post:
+    """A producer's request.
+
+    Attributes:
+        queue: The queue.
+        told: The request.
+        bodies: The body of each message.
+        delays_s: The delay of each message.
+        ids: Their ids, if they were answered.
+    """
+
+    queue: str
+    told: Told
+    bodies: Sequence[bytes]
+    delays_s: Sequence[int]
+    ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from simulation.promises.judgement import SECOND, Judgement, Told, moment
+from simulation.promises.judgement import SECOND, Judgement, Post, Told, moment
 
 ALONE_S = 10
 """A consumer is alone if no other asked the queue at the same time, or within so many seconds before."""
@@ -49,25 +49,6 @@ class Settings:
     expiration_s: int
     dead_letters: str = ""
     max_reservations: int = 0
-
-
-@dataclass(frozen=True)
-class Post:
-    """A producer's request.
-
-    Attributes:
-        queue: The queue.
-        told: The request.
-        bodies: The body of each message.
-        delays_s: The delay of each message.
-        ids: Their ids, if they were answered.
-    """
-
-    queue: str
-    told: Told
-    bodies: Sequence[bytes]
-    delays_s: Sequence[int]
-    ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from pushhub.engine.model.queue import Queue
 from simulation.account import HttpAnswer
 from simulation.bodies import text_body
 from simulation.endpoints import Asked, Endpoint, Mood, life
-from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues, is_taken
+from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, PushQueues, is_taken
 from simulation.promises.ironmq import Queue as MadeQueue
-from simulation.promises.judgement import Violation
+from simulation.promises.judgement import Post, Violation
 from simulation.promises.shown import Shown, ShownPushes, judge_settings
 from simulation.promises.talks import ironmq as talks
 from simulation.scheduler import SECOND

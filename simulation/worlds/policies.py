@@ -26,9 +26,8 @@ from simulation.endpoints import Asked, Endpoint, Mood, Reply, life
 from simulation.functions import RunFailed
 from simulation.policies import in_order, left_alone
 from simulation.promises.flow import Waiting
-from simulation.promises.ironmq import Post
 from simulation.promises.ironmq import Queue as MadeQueue
-from simulation.promises.judgement import Told, Violation
+from simulation.promises.judgement import Post, Told, Violation
 from simulation.promises.talks import pushes as talks
 from simulation.scheduler import SECOND
 from simulation.weather import MINUTE, Kind

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from simulation.account import HttpAnswer
 from simulation.bodies import bytes_body, text_body
-from simulation.promises.judgement import Violation
-from simulation.promises.pull import Act, Clear, Got, Post, PullQueues, Reserve, Settings
+from simulation.promises.judgement import Post, Violation
+from simulation.promises.pull import Act, Clear, Got, PullQueues, Reserve, Settings
 from simulation.promises.talks import ironmq as talks
 from simulation.scheduler import SECOND
 from simulation.weather import MINUTE

@@ -22,8 +22,8 @@ LINES = {
     "functions": 250,
     "glue_jobs": 9_300,
     "local": 8_620,
-    "simulation": 16_400,
-    "bench": 6_270,
+    "simulation": 16_360,
+    "bench": 5_920,
 }
 """Most lines of Python by folder."""
 

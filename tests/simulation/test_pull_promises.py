@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from simulation.promises.judgement import SECOND, Judgement, Told
-from simulation.promises.pull import Act, Clear, Got, Post, PullQueues, Reserve, Settings
+from simulation.promises.judgement import SECOND, Judgement, Post, Told
+from simulation.promises.pull import Act, Clear, Got, PullQueues, Reserve, Settings
 
 Seen = Post | Reserve | Act | Clear
 QUEUES = {"q": Settings(3_600, "dead", 2), "dead": Settings(86_400)}

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 from simulation.promises import hub, webhooks
-from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, Post, PushQueues, Queue
-from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Told
+from simulation.promises.ironmq import Acknowledgement, Act, ErrorMessage, PushQueues, Queue
+from simulation.promises.judgement import SECOND, Fault, Faults, Judgement, Post, Told
 from simulation.promises.push import Doubling, Listed, Request
 
 QUEUE = Queue(False, ["s"], retries=1, delay_s=60, expires_s=86_400, error_queue="errors")
