@@ -20,8 +20,6 @@ from local.projects import make
 from local.stack import Description
 from pushhub.base.errors import Unavailable
 
-__all__ = ["main"]
-
 
 def say(text: str) -> None:
     """Write a line at once."""
@@ -148,13 +146,7 @@ def logs(place: Place, _: argparse.Namespace) -> None:
 
 
 _COMMANDS: dict[str, Callable[[Place, argparse.Namespace], None]] = {
-    "up": up,
-    "run": run,
-    "down": down,
-    "clean": clean,
-    "status": status,
-    "project": project,
-    "logs": logs,
+    each.__name__: each for each in (up, run, down, clean, status, project, logs)
 }
 
 
@@ -167,20 +159,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name == "project":
             subparser.add_argument("name")
     parsed = parser.parse_args(arguments)
+    return status_of(lambda: _COMMANDS[parsed.command](Place.from_environment(), parsed))
+
+
+def status_of(command: Callable[[], object]) -> int:
+    """Run a command; what stops it is one line, and an exit status."""
     try:
-        _COMMANDS[parsed.command](Place.from_environment(), parsed)
+        command()
     except LocalError as error:
-        return _failed(str(error))
+        reason = str(error)
     except (BotoCoreError, ClientError, Unavailable) as error:
-        return _failed(f"the emulator does not do its work ('make status' looks): {LocalError(str(error))}")
+        reason = f"the emulator does not do its work ('make status' looks): {LocalError(str(error))}"
     except OSError as error:
-        return _failed(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+        reason = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
     except KeyboardInterrupt:
         return 130
-    return 0
-
-
-def _failed(reason: str) -> int:
+    else:
+        return 0
     print(f"pushhub: {reason}", file=sys.stderr, flush=True)
     return 1
 

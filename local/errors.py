@@ -1,8 +1,11 @@
-"""The only exception that a person at the terminal sees, as one line."""
+"""What a person at the terminal sees."""
 
 from __future__ import annotations
 
-__all__ = ["LocalError"]
+from collections.abc import Callable
+
+Say = Callable[[str], None]
+"""Tells the person one line."""
 
 
 class LocalError(Exception):

@@ -16,18 +16,18 @@ import json
 import platform
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-import aiohttp
-from botocore.exceptions import BotoCoreError, ClientError
-
 from local import stack, template
+from local.__main__ import say, status_of
 from local.aws import Aws
 from local.demonstration.hub import Hub
-from local.errors import LocalError
+from local.demonstration.order_flow import Store
+from local.errors import LocalError, Say
 from local.place import HOST, REPOSITORY, Place
-from local.sam_seed import Seeded, seeded
+from local.sam_seed import Seeded, queue_of, seeded
 from local.stack import Description
 from pushhub.hub.model.object_ids import to_object_id
 
@@ -169,17 +169,13 @@ class Connection:
             self._serving.discard(task)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        copies: list[asyncio.Task[None]] = []
-        writers = [writer]
+        writers, copies = [writer], []
         # The server would report each cancelled connection as if it were a fault.
         with contextlib.suppress(OSError, asyncio.CancelledError):
             far_reader, far_writer = await asyncio.open_connection(self._host, self._port)
             writers.append(far_writer)
-            copies = [
-                asyncio.create_task(_copy(reader, far_writer)),
-                asyncio.create_task(_copy(far_reader, writer)),
-            ]
-            await asyncio.wait(copies, return_when=asyncio.ALL_COMPLETED)
+            copies = [asyncio.create_task(_copy(*each)) for each in ((reader, far_writer), (far_reader, writer))]
+            await asyncio.wait(copies)
         for each in copies:
             each.cancel()
         await asyncio.gather(*copies, return_exceptions=True)
@@ -196,7 +192,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.write_eof()
 
 
-async def prepare(place: Place, address: str, say: Callable[[str], None], stopped: asyncio.Event) -> None:
+async def prepare(place: Place, address: str, say: Say, stopped: asyncio.Event) -> None:
     """Seed, write template and events, show the commands, and forward until ``stopped``.
 
     Raises:
@@ -206,12 +202,10 @@ async def prepare(place: Place, address: str, say: Callable[[str], None], stoppe
     place = stack.where_it_runs(place)
     write_template(description, endpoint_url=f"http://{address}:{place.aws_port}")
     try:
-        server = None
-        if address != HOST:
-            server = await asyncio.start_server(Connection(HOST, place.aws_port), address, place.aws_port)
         async with contextlib.AsyncExitStack() as resources:
-            if server is not None:
-                await resources.enter_async_context(server)
+            if address != HOST:
+                way = await asyncio.start_server(Connection(HOST, place.aws_port), address, place.aws_port)
+                await resources.enter_async_context(way)
             say("Seeding the stack; until Ctrl-C its own functions leave all work to you ...")
             work = await resources.enter_async_context(seeded(place, description, address, say))
             say("\n".join(write_events(work)))
@@ -222,7 +216,7 @@ async def prepare(place: Place, address: str, say: Callable[[str], None], stoppe
         raise LocalError(f"cannot listen on {address}: {error.strerror}; is Docker running?") from error
 
 
-async def look(place: Place, say: Callable[[str], None]) -> None:
+async def look(place: Place, say: Say) -> None:
     """Show what has happened to the prepared work.
 
     Raises:
@@ -235,13 +229,15 @@ async def look(place: Place, say: Callable[[str], None]) -> None:
         raise LocalError("nothing was seeded: 'make sam-local' does that") from None
     for line in _waiting(Aws(description.aws_endpoint_url), description, known["project_id"]):
         say(line)
-    async with Hub(description.base_url, known["project_id"], known["token"]) as hub:
+    own = replace(description, project_id=known["project_id"], token=known["token"])
+    async with Hub(own.base_url, own.project_id, own.token) as hub, Store(own) as store:
         for name, message_id in known["message_ids"].items():
             if name == "route":
-                say(f"message for {name:9}{await _routed(description, known, message_id)}")
+                # ``incoming`` until it is compared with the mappings.
+                routed = await store.call("GET", f"/messages/{to_object_id(message_id)}")
+                say(f"message for {name:9}{routed['queue_name']}")
                 continue
-            queue = "once" if name == "errors" else "shop"
-            for subscriber, status in (await hub.statuses(queue, message_id)).items():
+            for subscriber, status in (await hub.statuses(queue_of(name), message_id)).items():
                 code = status.get("status_code", status.get("last_status_code", ""))
                 stands = f"tries {status['tries']}  {status.get('status', '')} {code}"
                 say(f"message for {name:9}{subscriber:8}{stands}".rstrip())
@@ -249,32 +245,15 @@ async def look(place: Place, say: Callable[[str], None]) -> None:
         say("messages posted   " + "  ".join([f"{name} {await hub.total_messages(name)}" for name in names]))
 
 
-async def _routed(description: Description, known: dict[str, Any], message_id: str) -> str:
-    """Where a message of the store is: ``incoming`` until it is compared with the mappings."""
-    url = f"{description.base_url}/api/stores/{known['project_id']}/messages/{to_object_id(message_id)}"
-    async with (
-        aiohttp.ClientSession(headers={"X-Augury-Token": known["token"]}) as session,
-        session.get(url) as answer,
-    ):
-        if answer.status != 200:
-            raise LocalError(f"the hub answers {answer.status} for the routed message")
-        return str((await answer.json())["queue_name"])
-
-
 def _waiting(aws: Aws, description: Description, project_id: str) -> Iterator[str]:
     """The contents of the work queues, and the newest delivery records."""
     client = aws.sqs()
     sizes = []
     for name in _QUEUES:
-        attributes = client.get_queue_attributes(
-            QueueUrl=description.outputs[f"{name}QueueUrl"],
-            AttributeNames=[
-                "ApproximateNumberOfMessages",
-                "ApproximateNumberOfMessagesNotVisible",
-                "ApproximateNumberOfMessagesDelayed",
-            ],
-        )["Attributes"]
-        sizes.append(f"{name.lower()} {sum(map(int, attributes.values()))}")
+        url = description.outputs[f"{name}QueueUrl"]
+        attributes = client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        waiting = sum(int(each) for key, each in attributes.items() if key.startswith("ApproximateNumberOfMessages"))
+        sizes.append(f"{name.lower()} {waiting}")
     yield "work that waits   " + "  ".join(sizes)
     bucket = description.outputs["RecordsBucketName"]
     objects = aws.s3().list_objects_v2(Bucket=bucket, Prefix="records/").get("Contents", [])
@@ -292,15 +271,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--address", default=BRIDGE, help=f"this machine as containers see it (default {BRIDGE})")
     given = parser.parse_args(arguments)
 
-    def say(text: str) -> None:
-        print(text, flush=True)
-
     if given.command == "runtime":
         say(runtime())
         return 0
-    place = Place.from_environment()
 
     async def run() -> None:
+        place = Place.from_environment()
         if given.command == "look":
             await look(place, say)
             return
@@ -309,18 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         await prepare(place, given.address, say, stopped)
 
-    try:
-        asyncio.run(run())
-    except LocalError as error:
-        print(f"pushhub: {error}", file=sys.stderr)
-        return 1
-    except (BotoCoreError, ClientError) as error:
-        print(
-            f"pushhub: the emulator does not do its work ('make status' looks): {LocalError(str(error))}",
-            file=sys.stderr,
-        )
-        return 1
-    return 0
+    return status_of(lambda: asyncio.run(run()))
 
 
 if __name__ == "__main__":

@@ -12,20 +12,19 @@ import base64
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import aiohttp
-import requests
 
 from local import hold, projects
 from local.aws import Aws
 from local.demonstration import order_flow
-from local.demonstration.hub import Hub
+from local.demonstration.hub import Client, Hub
 from local.demonstration.notification_flow import Tenant
-from local.errors import LocalError
+from local.errors import LocalError, Say
 from local.place import REGION, REPOSITORY, Place
 from local.stack import Description
 from pushhub.cloud.clock import SystemClock
@@ -37,8 +36,7 @@ from pushhub.notifications.ports import Connection
 from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore, DynamoDBConnectionStore
 
 EXAMPLES = REPOSITORY / "events"
-EXAMPLE_PROJECT = "5b6c2f1d9e8a4c7b3d2e1f0a"
-EXAMPLE_APPLICATION = "app_3MRPxozw7TPC3MSkZFTrdbEFpc6"
+EXAMPLE_PROJECT, EXAMPLE_TOKEN = "5b6c2f1d9e8a4c7b3d2e1f0a", "Zx3nV0sK9qTb7mLr2YwHc8Jd5PfGa1Ue"
 TOPIC = "machines"
 RECORDED = ("Messages", "Pull", "Backlogs")
 """Tables whose changes are recorded."""
@@ -128,49 +126,46 @@ class _Worker:
 
     def message_record(self, message_id: str) -> dict[str, Any]:
         """The stream's record of a message that was posted."""
-        return next(each for each in self._new_messages() if _message_id(each) == message_id)
+        return next(record for each, record in self._new_messages() if each == message_id)
 
-    def dispatch(self, leave: set[str]) -> None:
-        """Queue what was posted, except for some messages."""
-        for record in self._new_messages():
-            message_id = _message_id(record)
-            if message_id not in leave | self._dispatched:
+    def dispatch(self, leave: str) -> None:
+        """Queue what was posted, except for one message."""
+        for message_id, record in self._new_messages():
+            if message_id != leave and message_id not in self._dispatched:
                 # One by one, so that no two share a message of the queue.
                 self._invoke("Dispatch", [record])
                 self._dispatched.add(message_id)
 
-    def push(self, leave: set[str]) -> None:
+    def push(self, leave: Sequence[str]) -> None:
         """Route, and make the first attempts that wait, except for some messages."""
         for queue in ("Route", "Push"):
-            due = [each for each in self.waiting(queue) if not _names(each, leave)]
+            due = [each for each in self.waiting(queue) if each not in self.waiting(queue, *leave)]
             if due:
                 self._invoke("Push", due)
-                self.give_up(queue, due)
+                self._give_up(queue, due)
 
-    def hand_to_slow_lane(self, message_ids: set[str]) -> None:
-        """Treat waiting first attempts as push treats those of slow subscribers."""
-        due = [each for each in self.waiting("Push") if _names(each, message_ids)]
+    def hand_to_slow_lane(self, message_id: str) -> None:
+        """Treat a message's first attempts as push treats those of slow subscribers."""
+        due = self.waiting("Push", message_id)
         for record in due:
             self._aws.sqs().send_message(QueueUrl=self._outputs["SlowQueueUrl"], MessageBody=record["body"])
-        self.give_up("Push", due)
+        self._give_up("Push", due)
 
-    def waiting(self, queue: str) -> list[dict[str, Any]]:
-        """What waits in a queue, as records of an event. It stays there, hidden from others."""
+    def waiting(self, queue: str, *message_ids: str) -> list[dict[str, Any]]:
+        """What waits in a queue (about some messages), as records of an event. It stays there, hidden from others."""
         client, url = self._aws.sqs(), self._outputs[f"{queue}QueueUrl"]
         taken = self._taken.setdefault(queue, [])
-        while True:
-            answer = client.receive_message(
-                QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=_HELD_S, MessageSystemAttributeNames=["All"]
-            )
-            received = answer.get("Messages", [])
-            if not received:
-                return taken
+        while received := client.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=_HELD_S, MessageSystemAttributeNames=["All"]
+        ).get("Messages", []):
             for message in received:
                 self._receipts.append((url, message["ReceiptHandle"]))
                 if self._project_id in message["Body"]:
                     taken.append(_sqs_record(message, url))
+        wanted = [f'"{each}"' for each in message_ids] or [""]
+        return [record for record in taken if any(each in record["body"] for each in wanted)]
 
-    def give_up(self, queue: str, records: Sequence[dict[str, Any]]) -> None:
+    def _give_up(self, queue: str, records: Sequence[dict[str, Any]]) -> None:
         """Delete from a queue what has been processed."""
         client, url = self._aws.sqs(), self._outputs[f"{queue}QueueUrl"]
         for record in records:
@@ -185,12 +180,10 @@ class _Worker:
             with contextlib.suppress(client.exceptions.ClientError):
                 client.change_message_visibility(QueueUrl=url, ReceiptHandle=receipt, VisibilityTimeout=0)
 
-    def _new_messages(self) -> list[dict[str, Any]]:
-        return [
-            record
-            for record in self._messages.records()
-            if record["eventName"] == "INSERT" and record["dynamodb"]["NewImage"]["kind"]["S"] == "message"
-        ]
+    def _new_messages(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for record in self._messages.records():
+            if record["eventName"] == "INSERT" and record["dynamodb"]["NewImage"]["kind"]["S"] == "message":
+                yield record["dynamodb"]["Keys"]["pk"]["S"].rpartition("#")[2], record
 
     def _invoke(self, function: str, records: Sequence[dict[str, Any]]) -> None:
         answer = self._aws.functions().invoke(
@@ -199,14 +192,6 @@ class _Worker:
         said = json.loads(answer["Payload"].read())
         if answer.get("FunctionError") or said.get("batchItemFailures"):
             raise LocalError(f"the {function} function could not do what was seeded for it: {said}")
-
-
-def _message_id(record: dict[str, Any]) -> str:
-    return str(record["dynamodb"]["Keys"]["pk"]["S"]).rpartition("#")[2]
-
-
-def _names(record: dict[str, Any], message_ids: set[str]) -> bool:
-    return any(f'"{each}"' in record["body"] for each in message_ids)
 
 
 def _sqs_record(message: Any, url: str) -> dict[str, Any]:
@@ -224,9 +209,7 @@ def _sqs_record(message: Any, url: str) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def seeded(
-    place: Place, description: Description, address: str, say: Callable[[str], None]
-) -> AsyncIterator[Seeded]:
+async def seeded(place: Place, description: Description, address: str, say: Say) -> AsyncIterator[Seeded]:
     """Prepare work, and keep the stack from doing it (or anything else) until the end.
 
     Args:
@@ -245,22 +228,16 @@ async def seeded(
     result = Seeded(project=made)
     worker = _Worker(aws, own, made.project_id)
     scheduler = ""
-    session = aiohttp.ClientSession(
-        headers={"Authorization": aiohttp.encode_basic_auth(f"{made.project_id}/sam", made.token)},
-        timeout=aiohttp.ClientTimeout(total=40),
-    )
     try:
         async with (
             order_flow.Endpoints(say=say).serve(address) as endpoints,
             order_flow.Store(own) as store,
             Hub(own.base_url, own.project_id, own.token) as hub,
-            session,
+            Tenant(own, "sam", "dashboard") as tenant,
         ):
-            tenant = Tenant(stack=own, session=session, name="dashboard")
-            await tenant.post("/subscriptions", {"context": "tenant", "subscription": TOPIC})
-            token = str((await tenant.post("/token", {"subscriber": "dashboard", "subscription": TOPIC}))["token"])
-            async with tenant.connect(token) as consumer:
-                await tenant.publish_to(TOPIC, 1)
+            await tenant.call("POST", "/subscriptions", {"context": "tenant", "subscription": TOPIC})
+            async with tenant.connect(await tenant.token(TOPIC)) as consumer:
+                await tenant.publish(range(1, 2), TOPIC)
                 ack_id = (await consumer.receive_str(timeout=SECONDS)).partition("\n")[0]
                 await asyncio.to_thread(hold.hold, aws, own.outputs)
                 # The stack has recorded what came before, or has begun to.
@@ -275,10 +252,10 @@ async def seeded(
                 await store.call("POST", "/messages", {"message": "order:new", "payload": {"order": order_flow.ORDER}})
                 unwanted = await store.call("POST", "/messages", {"message": "sam:routed", "payload": {}})
                 result.message_ids["route"] = from_object_id(unwanted["message_id"]) or ""
-                await tenant.publish_to(TOPIC, 2)
+                await tenant.publish(range(2, 3), TOPIC)
                 await asyncio.to_thread(_bring_on, result, worker)
                 _events_of_records(result, recorded)
-                _events_of_requests(result, own)
+                await _events_of_requests(result, own)
                 listening = asyncio.create_task(listen(consumer, say))
                 try:
                     yield result
@@ -292,24 +269,21 @@ async def seeded(
         await asyncio.to_thread(hold.release, aws)
 
 
-async def listen(
-    consumer: aiohttp.ClientWebSocketResponse, say: Callable[[str], None], *, ping_s: float = PING_S
-) -> None:
+async def listen(consumer: aiohttp.ClientWebSocketResponse, say: Say, *, ping_s: float = PING_S) -> None:
     """Tell what the consumer receives. It pings, because a connection that idles is closed, and its events with it."""
-    pings = asyncio.create_task(_ping(consumer, ping_s))
-    try:
-        async for message in consumer:
-            if message.type is aiohttp.WSMsgType.TEXT:
-                say(f"the consumer received {message.data.rpartition(chr(10))[2]}")
-    finally:
-        pings.cancel()
-        await asyncio.gather(pings, return_exceptions=True)
-
-
-async def _ping(consumer: aiohttp.ClientWebSocketResponse, every_s: float) -> None:
     while not consumer.closed:
-        await asyncio.sleep(every_s)
-        await consumer.ping()
+        try:
+            message = await consumer.receive(timeout=ping_s)
+        except TimeoutError:
+            await consumer.ping()
+            continue
+        if message.type is aiohttp.WSMsgType.TEXT:
+            say(f"the consumer received {message.data.rpartition(chr(10))[2]}")
+
+
+def queue_of(name: str) -> str:
+    """The queue of a message that was seeded for something."""
+    return "once" if name == "errors" else "shop"
 
 
 async def _post(result: Seeded, hub: Hub, address: str) -> None:
@@ -320,14 +294,8 @@ async def _post(result: Seeded, hub: Hub, address: str) -> None:
     both = [{"name": "copies", "url": "ironmq:///copies"}, closed]
     await hub.put_queue("shop", {"type": "multicast", "push": push | {"subscribers": both, "retries": 1}})
     await hub.put_queue("once", {"type": "multicast", "push": push | {"subscribers": [closed], "retries": 0}})
-    for name, queue in (
-        ("dispatch", "shop"),
-        ("push", "shop"),
-        ("slow", "shop"),
-        ("retry", "shop"),
-        ("errors", "once"),
-    ):
-        (result.message_ids[name],) = await hub.post(queue, [f"seeded for {name}"])
+    for name in ("dispatch", "push", "slow", "retry", "errors"):
+        (result.message_ids[name],) = await hub.post(queue_of(name), [f"seeded for {name}"])
     await hub.post("inbox", [f"seeded to be reserved, {number}" for number in (1, 2, 3)])
 
 
@@ -347,19 +315,18 @@ async def _schedule(aws: Aws, own: Description, store: order_flow.Store) -> str:
 def _bring_on(result: Seeded, worker: _Worker) -> None:
     """Let the stack's functions work until something waits for each event."""
     ids = result.message_ids
-    events = result.events
-    events["dispatch-stream-messages"] = {"Records": [worker.message_record(ids["dispatch"])]}
+    result.events["dispatch-stream-messages"] = {"Records": [worker.message_record(ids["dispatch"])]}
     deadline = time.monotonic() + SECONDS
     while True:
-        worker.dispatch({ids["dispatch"]})
-        worker.hand_to_slow_lane({ids["slow"]})
-        worker.push({ids["push"], ids["route"], ids["slow"]})
+        worker.dispatch(leave=ids["dispatch"])
+        worker.hand_to_slow_lane(ids["slow"])
+        worker.push(leave=(ids["push"], ids["route"], ids["slow"]))
         found = {
-            "push-sqs-first-attempts": [each for each in worker.waiting("Push") if _names(each, {ids["push"]})],
-            "poll-sqs-slow": [each for each in worker.waiting("Slow") if _names(each, {ids["slow"]})],
-            "push-sqs-routing": [each for each in worker.waiting("Route") if _names(each, {ids["route"]})],
-            "push-sqs-retries": [each for each in worker.waiting("Retry") if _names(each, {ids["retry"]})],
-            "errors-sqs-exhausted": [each for each in worker.waiting("Errors") if _names(each, {ids["errors"]})],
+            "push-sqs-first-attempts": worker.waiting("Push", ids["push"]),
+            "poll-sqs-slow": worker.waiting("Slow", ids["slow"]),
+            "push-sqs-routing": worker.waiting("Route", ids["route"]),
+            "push-sqs-retries": worker.waiting("Retry", ids["retry"]),
+            "errors-sqs-exhausted": worker.waiting("Errors", ids["errors"]),
             "poll-sqs-polls": worker.waiting("Poll"),
             "notify-sqs-wakes": worker.waiting("Notify"),
         }
@@ -369,7 +336,7 @@ def _bring_on(result: Seeded, worker: _Worker) -> None:
         if time.monotonic() > deadline:
             raise LocalError(f"nothing came to wait for {', '.join(lacking)} within {SECONDS:.0f} s")
         time.sleep(0.3)
-    events |= {name: {"Records": records} for name, records in found.items()}
+    result.events |= {name: {"Records": records} for name, records in found.items()}
 
 
 def _events_of_records(result: Seeded, streams: dict[str, _Stream]) -> None:
@@ -389,8 +356,8 @@ def _events_of_consumers(result: Seeded, aws: Aws, own: Description, ack_id: str
     backlog = DynamoDBBacklogStore(dynamodb, table, SystemClock()).backlog(topic, "dashboard")
     if backlog is None or not backlog.consumers:
         raise LocalError("the consumer that was seeded is not connected")
-    result.events["consumers-websocket-frame"] = _example("consumers-websocket-frame") | {"body": ack_id}
-    result.events["consumers-websocket-frame"]["requestContext"]["connectionId"] = backlog.consumers[0].connection_id
+    frame = result.events["consumers-websocket-frame"] = _example("consumers-websocket-frame") | {"body": ack_id}
+    frame["requestContext"]["connectionId"] = backlog.consumers[0].connection_id
     dead = Connection(
         connection_id="c2FtLWxvY2FsLWlkbGU=",
         topic=topic,
@@ -400,75 +367,44 @@ def _events_of_consumers(result: Seeded, aws: Aws, own: Description, ack_id: str
         opened_at=backlog.consumers[0].joined_at,
     )
     DynamoDBConnectionStore(dynamodb, table, SystemClock()).open(dead, check_at=dead.opened_at)
-    result.events["notify-schedule"] = _example("notify-schedule")
-    result.events["wake-schedule"] = _example("wake-schedule")
-    result.events["sweep-schedule"] = _example("sweep-schedule")
 
 
 async def _event_of_connect(result: Seeded, tenant: Tenant) -> None:
-    """A handshake of a second subscriber, and its end."""
-    token = str((await tenant.post("/token", {"subscriber": "second", "subscription": TOPIC}))["token"])
+    """A handshake of a second subscriber."""
+    answer = await tenant.call("POST", "/token", {"subscriber": "second", "subscription": TOPIC})
     connect = _example("consumers-websocket-connect")
-    connect["queryStringParameters"]["token"] = token
-    connect["multiValueQueryStringParameters"]["token"] = [token]
+    connect["queryStringParameters"]["token"] = answer["token"]
+    connect["multiValueQueryStringParameters"]["token"] = [answer["token"]]
     result.events["consumers-websocket-connect"] = connect
-    result.events["consumers-websocket-disconnect"] = _example("consumers-websocket-disconnect")
 
 
-def _application(own: Description) -> str:
-    """Create or find a webhooks application; return its id."""
-    answer = requests.post(
-        f"{own.base_url}/api/v1/app?get_if_exists=true",
-        json={"name": "Shop", "uid": "shop"},
-        headers={"Authorization": f"Bearer {own.token}"},
-        timeout=SECONDS,
-    )
-    answer.raise_for_status()
-    return str(answer.json()["id"])
-
-
-def _events_of_requests(result: Seeded, own: Description) -> None:
-    """Requests with this project, its token, and the queues that were made."""
-    for name, old, new in (
-        ("control-http-create-queue", "", ""),
-        ("control-http-list-queues", "prefix=or", "prefix=s"),
-        (
-            "control-http-push-statuses",
-            "/orders/messages/1911857267695685120",
-            f"/shop/messages/{result.message_ids['retry']}",
-        ),
-        ("control-http-reserve-messages", "/orders-errors/", "/inbox/"),
-        ("past-http-start-search", "", ""),
-        ("past-http-show-search", "", ""),
-        ("ingest-http-post-messages", "/orders/", "/shop/"),
-        ("ingest-url-post-messages", "", ""),
-        ("ingest-http-webhook", "", ""),
-        ("ingest-http-push-hub-message", "", ""),
-        ("ingest-http-publish-notification", "", ""),
-        ("ingest-http-post-webhook-message", EXAMPLE_APPLICATION, _application(own)),
-    ):
-        text = json.dumps(_example(name)).replace(EXAMPLE_PROJECT, own.project_id)
-        event = json.loads(text.replace(old, new) if old else text)
-        headers = event["headers"]
-        if "x-augury-token" in headers:
-            headers["x-augury-token"] = own.token
-        else:
-            headers["authorization"] = f"{headers['authorization'].split()[0]} {own.token}"
-        if name == "control-http-list-queues":
-            event["queryStringParameters"]["prefix"] = "s"
-        if name == "ingest-http-post-messages":
-            event["pathParameters"]["queue"] = "shop"
+async def _events_of_requests(result: Seeded, own: Description) -> None:
+    """All other examples, with this project, its token, and the queues and the application that were made."""
+    async with Client(f"{own.base_url}/api/v1", {"Authorization": f"Bearer {own.token}"}) as webhooks:
+        application = await webhooks.call("POST", "/app?get_if_exists=true", {"name": "Shop", "uid": "shop"})
+    retried = result.message_ids["retry"]
+    changes = {
+        "control-http-create-queue": {
+            "https://warehouse.example/hooks/orders": "ironmq:///warehouse",
+            "https://crm.example/in": "ironmq:///crm",
+            r", \"headers\": {\"Authorization\": \"Bearer 6f1c\"}": "",
+        },
+        "control-http-list-queues": {"prefix=or": "prefix=s", '"prefix": "or"': '"prefix": "s"'},
+        "control-http-push-statuses": {"/orders/messages/1911857267695685120": f"/shop/messages/{retried}"},
+        "control-http-reserve-messages": {"/orders-errors/": "/inbox/"},
+        "ingest-http-post-messages": {"/orders/": "/shop/", '"queue": "orders"': '"queue": "shop"'},
+        "ingest-http-post-webhook-message": {"app_3MRPxozw7TPC3MSkZFTrdbEFpc6": str(application["id"])},
+    }
+    for name in sorted({file.stem for file in EXAMPLES.glob("*.json")} - result.events.keys()):
+        own_and_changed = {EXAMPLE_PROJECT: own.project_id, EXAMPLE_TOKEN: own.token, **changes.get(name, {})}
+        event = _example(name, own_and_changed)
         if name == "control-http-create-queue":
-            body = json.loads(event["body"])
-            for subscriber in body["queue"]["push"]["subscribers"]:
-                subscriber["url"] = f"ironmq:///{subscriber['name']}"
-                subscriber.pop("headers", None)
-            event["body"] = json.dumps(body)
-            headers["content-length"] = str(len(event["body"].encode()))
+            event["headers"]["content-length"] = str(len(event["body"].encode()))
         result.events[name] = event
-    for name in ("console-http-page", "console-http-file"):
-        result.events[name] = _example(name)
 
 
-def _example(name: str) -> Any:
-    return json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
+def _example(name: str, changes: Mapping[str, str] = {}) -> Any:
+    text = (EXAMPLES / f"{name}.json").read_text(encoding="utf-8")
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return json.loads(text)

@@ -7,19 +7,15 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from local.demonstration.hub import Hub
-from local.demonstration.report import Row, table
 from local.demonstration.sinks import Dead, Flaky, Healthy, Later, Sink, serve
-from local.errors import LocalError
+from local.errors import LocalError, Say
 from local.place import REPOSITORY
 from local.stack import Description
-
-__all__ = ["MESSAGES", "load", "run"]
 
 MESSAGES = REPOSITORY / "events" / "messages.jsonl"
 """One JSON object to a line with ``kind`` and ``body``."""
@@ -33,9 +29,6 @@ SECONDS = 180.0
 """The demonstration fails after this time."""
 _BATCH_BYTES = 500_000
 _BATCH = 20
-
-Say = Callable[[str], None]
-"""Tells the person at the terminal one line."""
 
 
 @dataclass(kw_only=True)
@@ -255,29 +248,34 @@ async def run(stack: Description, say: Say, *, messages: Path = MESSAGES, stream
         say(f"Checked: every body arrived as it was posted, byte for byte. {seconds:.1f} s in all.")
 
 
+class Row(NamedTuple):
+    """What is said of one subscriber in the table."""
+
+    subscriber: str
+    manner: str
+    received: str
+    tries: str
+    given_up: str
+
+
 def rows(show: Demonstration, errors: list[dict[str, Any]], tries: dict[str, int]) -> list[Row]:
     """The table's rows."""
     given_up = Counter(each["name"] for error in errors for each in error["subscribers"])
-    posted = len(show.posted)
+    # The dead one cannot tell how often it was tried.
+    seen = {each.name: (len(each.accepted), each.tries.total()) for each in show.sinks}
     return [
-        *(
-            Row(
-                sink.name,
-                sink.manner,
-                f"{len(sink.accepted)} of {posted}",
-                str(sink.tries.total()),
-                str(given_up[sink.name]),
-            )
-            for sink in show.sinks
-        ),
-        Row(
-            show.dead.name,
-            show.dead.manner,
-            f"0 of {posted}",
-            str(tries[show.dead.name]),
-            str(given_up[show.dead.name]),
-        ),
+        Row(each.name, each.manner, f"{accepted} of {len(show.posted)}", str(tried), str(given_up[each.name]))
+        for each in [*show.sinks, show.dead]
+        for accepted, tried in [seen.get(each.name, (0, tries[each.name]))]
     ]
+
+
+def table(rows: list[Row]) -> str:
+    """The rows under headings, in columns of the necessary width."""
+    lines = [Row("subscriber", "what it does", "received", "tries", "in the error queue"), *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return "\n".join(["", texts[0], "  ".join("-" * width for width in widths), *texts[1:], ""])
 
 
 def _size(bodies: list[str]) -> str:

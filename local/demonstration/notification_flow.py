@@ -7,18 +7,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import aiohttp
 
-from local.demonstration.again import again, check
-from local.errors import LocalError
+from local.demonstration.hub import Client
+from local.errors import LocalError, Say
 from local.stack import Description
-
-__all__ = ["run"]
 
 TOPIC = "demo"
 PUBLISHED_BEFORE, PUBLISHED_MEANWHILE = 12, 8
@@ -27,87 +22,60 @@ SECONDS = 60.0
 """The flow fails after this time."""
 STATUS_OF_A_DUPLICATE = 409
 
-Say = Callable[[str], None]
-"""Tells the person at the terminal one line."""
 
-
-@dataclass(kw_only=True)
-class Tenant:
+class Tenant(Client):
     """The project as a publisher and as a consumer.
 
-    Attributes:
+    Args:
         stack: The running stack.
-        session: Its connections.
-        name: Of the subscriber: a new one for each demonstration.
-        repeated: Numbers that were published again because the hub had failed, and may exist twice.
+        user: The name it signs in with.
+        name: Of the subscriber: a new one for each demonstration unless one is given.
+
+    Attributes:
+        published_again: Numbers that were published again because the hub had failed, and may exist twice.
     """
 
-    stack: Description
-    session: aiohttp.ClientSession
-    name: str = field(default_factory=lambda: f"demo{time.time_ns()}")
-    repeated: set[int] = field(default_factory=set)
+    def __init__(self, stack: Description, user: str, name: str = "") -> None:
+        headers = {"Authorization": aiohttp.encode_basic_auth(f"{stack.project_id}/{user}", stack.token)}
+        super().__init__(f"{stack.base_url}/notification2", headers)
+        self.name = name or f"demo{time.time_ns()}"
+        self.published_again: set[int] = set()
 
-    async def post(
-        self, path: str, body: object, *, also: int = 0, repeated: Callable[[], None] = lambda: None
-    ) -> dict[str, Any]:
-        """One request.
-
-        Raises:
-            LocalError: The hub refused it, with another status than ``also``, or failed again and again.
-        """
-
-        async def attempt() -> dict[str, Any]:
-            async with self.session.post(f"{self.stack.base_url}/notification2{path}", json=body) as answer:
-                if answer.status != also:
-                    check(answer.status, f"POST {path.partition('?')[0]}", await answer.text())
-                content: dict[str, Any] = await answer.json(content_type=None)
-                return content
-
-        return await again(f"POST {path.partition('?')[0]}", attempt, repeated=repeated)
-
-    async def publish(self, numbers: range) -> None:
-        """Publish events, each in a separate request."""
+    async def publish(self, numbers: range, topic: str = TOPIC) -> None:
+        """Publish events, each in a separate request. They match every subscription of the tenant."""
         for number in numbers:
-            data = {"type": "demo_Step", "number": number}
-            event = {"api": "events", "source": "machine-1", "data": data}
-            await self.post("/notifications", event, repeated=partial(self.repeated.add, number))
+            before = self.repeated
+            data = {"type": f"{topic}_Step", "number": number}
+            await self.call("POST", "/notifications", {"api": "events", "source": "machine-1", "data": data})
+            if self.repeated != before:
+                self.published_again.add(number)
 
-    async def publish_to(self, topic: str, number: int) -> None:
-        """Publish one event, which matches every subscription of the tenant."""
-        event = {"api": "events", "source": "machine-1", "data": {"type": f"{topic}_Step", "number": number}}
-        await self.post("/notifications", event)
-
-    async def token(self) -> str:
+    async def token(self, topic: str = TOPIC) -> str:
         """A token for the subscriber."""
-        answer = await self.post("/token", {"subscriber": self.name, "subscription": TOPIC})
+        answer = await self.call("POST", "/token", {"subscriber": self.name, "subscription": topic})
         return str(answer["token"])
 
     def connect(self, token: str) -> Any:
         """Connect a consumer."""
-        return self.session.ws_connect(f"{self.stack.base_url}/notification2/consumer/?token={token}")
+        return self.session.ws_connect(f"{self._base}/consumer/?token={token}")
 
 
 async def run(stack: Description, say: Say) -> None:
     """Show a consumer whose connection is cut, and check what it gets when it is back.
 
-    Args:
-        stack: The running stack.
-        say: For lines of text.
-
     Raises:
         LocalError: Something did not happen, was late, or was wrong.
     """
-    headers = {"Authorization": aiohttp.encode_basic_auth(f"{stack.project_id}/demo", stack.token)}
-    async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=40)) as session:
+    async with Tenant(stack, "demo") as tenant:
         try:
-            await asyncio.wait_for(_show(Tenant(stack=stack, session=session), say), SECONDS)
+            await asyncio.wait_for(_show(tenant, say), SECONDS)
         except TimeoutError as error:
             raise LocalError(f"the consumer's demonstration did not end within {SECONDS:.0f} s") from error
 
 
 async def _show(tenant: Tenant, say: Say) -> None:
     subscription = {"context": "tenant", "subscription": TOPIC}
-    await tenant.post("/subscriptions", subscription, also=STATUS_OF_A_DUPLICATE)
+    await tenant.call("POST", "/subscriptions", subscription, also=STATUS_OF_A_DUPLICATE)
     token = await tenant.token()
     async with tenant.connect(token) as consumer:
         say(f"A consumer connected as {tenant.name} to the topic {TOPIC}.")
@@ -125,13 +93,13 @@ async def _show(tenant: Tenant, say: Say) -> None:
     async with tenant.connect(token) as consumer:
         rest = await _receive(consumer, len(expected))
         say(f"Back again it received {len(rest)}: {_listed(list(rest))}.")
-        wanted = [number for number in rest if number in expected or number not in tenant.repeated]
+        wanted = [number for number in rest if number in expected or number not in tenant.published_again]
         if wanted != expected or not await _silent(consumer):
             raise LocalError(f"the consumer should have received {expected}, not {list(rest)}")
         for ack_id in rest.values():
             await consumer.send_str(ack_id)
         await asyncio.sleep(0.5)
-    await tenant.post(f"/unsubscribe?token={token}", {})
+    await tenant.call("POST", f"/unsubscribe?token={token}", {})
     say("Checked: exactly the rest, in order, and then silence.")
 
 

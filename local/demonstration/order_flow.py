@@ -8,20 +8,16 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
-import aiohttp
 from aiohttp import web
 
-from local.demonstration.again import again, check
-from local.errors import LocalError
+from local.demonstration.hub import Client, serve
+from local.errors import LocalError, Say
 from local.place import HOST
 from local.stack import Description
-
-__all__ = ["run"]
 
 ORDER = {
     "number": "R123456789",
@@ -33,9 +29,6 @@ POLL_DELAY_S = 2
 SECONDS = 120.0
 """The flow fails after this time."""
 ENDPOINT_KEY = "demonstration-endpoint-key-0123456789"
-
-Say = Callable[[str], None]
-"""Tells the person at the terminal one line."""
 
 
 @dataclass(kw_only=True)
@@ -66,22 +59,22 @@ class Endpoints:
         message = await self._taken(request, "mailer: POST order_confirmation")
         child = {"message": "email:sent", "payload": {"to": message["payload"]["order"]["email"]}}
         note = {"level": "info", "subject": "Confirmation sent", "description": "1 email"}
-        return self._json({"message_id": message["message_id"], "messages": [child], "notifications": [note]})
+        return web.json_response({"message_id": message["message_id"], "messages": [child], "notifications": [note]})
 
     async def ship(self, request: web.Request) -> web.Response:
         """The warehouse's answer: later."""
         message = await self._taken(request, "warehouse: POST ship")
         status = f"/warehouse/status/{message['payload']['order']['number']}"
-        return self._json({"message_id": message["message_id"], "delay": POLL_DELAY_S, "update_url": status})
+        return web.json_response({"message_id": message["message_id"], "delay": POLL_DELAY_S, "update_url": status})
 
     async def status(self, request: web.Request) -> web.Response:
         """The warehouse's answer to a poll: not yet the first time, done the second."""
         message = await self._taken(request, "warehouse: poll")
         if self.asked["warehouse: poll", message["message_id"]] < 2:
             later = {"delay": POLL_DELAY_S, "update_url": request.path}
-            return self._json({"message_id": message["message_id"], **later})
+            return web.json_response({"message_id": message["message_id"], **later})
         child = {"message": "shipment:confirm", "payload": {"order": message["payload"]["order"]["number"]}}
-        return self._json({"message_id": message["message_id"], "messages": [child]})
+        return web.json_response({"message_id": message["message_id"], "messages": [child]})
 
     async def _taken(self, request: web.Request, what: str) -> dict[str, Any]:
         message: dict[str, Any] = await request.json()
@@ -89,67 +82,24 @@ class Endpoints:
         self.say(f"the endpoint was asked, {what}: {message['message_id']}")
         return message
 
-    def _json(self, answer: dict[str, Any]) -> web.Response:
-        return web.json_response(answer)
-
     @contextlib.asynccontextmanager
     async def serve(self, host: str = HOST) -> AsyncIterator[Self]:
         """Listen on an address of this machine; loopback unless another is named."""
-        app = web.Application()
-        app.router.add_get("/{name}/endpoint.json", self.describe)
-        app.router.add_post("/mailer/order_confirmation", self.confirm)
-        app.router.add_post("/warehouse/ship", self.ship)
-        app.router.add_post("/warehouse/status/{number}", self.status)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=2)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, host, 0).start()
-            self.url = f"http://{host}:{runner.addresses[0][1]}"
+        routes = [
+            web.get("/{name}/endpoint.json", self.describe),
+            web.post("/mailer/order_confirmation", self.confirm),
+            web.post("/warehouse/ship", self.ship),
+            web.post("/warehouse/status/{number}", self.status),
+        ]
+        async with serve(routes, host) as self.url:
             yield self
-        finally:
-            await runner.cleanup()
 
 
-class Store:
-    """A store of the hub, as its storefront and its admin client see it.
-
-    Args:
-        stack: The running stack.
-    """
+class Store(Client):
+    """A store of the hub, as its storefront and its admin client see it."""
 
     def __init__(self, stack: Description) -> None:
-        self._base = f"{stack.base_url}/api/stores/{stack.project_id}"
-        self._headers = {"X-Augury-Token": stack.token}
-        self._session: aiohttp.ClientSession | None = None
-
-    async def __aenter__(self) -> Self:
-        """Open the connections."""
-        self._session = aiohttp.ClientSession(headers=self._headers, timeout=aiohttp.ClientTimeout(total=40))
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close them."""
-        if self._session:
-            await self._session.close()
-
-    async def call(self, method: str, path: str, body: object = None) -> Any:
-        """One request.
-
-        Raises:
-            LocalError: The hub refused it, or failed again and again.
-        """
-        session = self._session
-        if session is None:
-            raise RuntimeError("the store is used outside its context")
-
-        async def attempt() -> Any:
-            async with session.request(method, self._base + path, json=body) as answer:
-                check(answer.status, f"{method} {path}", await answer.text())
-                return await answer.json()
-
-        return await again(f"{method} {path}", attempt)
+        super().__init__(f"{stack.base_url}/api/stores/{stack.project_id}", {"X-Augury-Token": stack.token})
 
     async def register(self, name: str, url: str) -> dict[str, Any]:
         """Register an endpoint, or update the URL of one from an earlier demonstration."""
@@ -167,10 +117,6 @@ class Store:
 
 async def run(stack: Description, say: Say) -> None:
     """Show an order's path through the hub protocol and check it.
-
-    Args:
-        stack: The running stack.
-        say: For lines of text.
 
     Raises:
         LocalError: Something did not happen, was late, or was wrong.

@@ -7,35 +7,24 @@ import contextlib
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import aiohttp
 from aiohttp import web
 
+from local.demonstration.hub import serve as listen
 from local.place import HOST
 
-__all__ = ["Dead", "Flaky", "Healthy", "Later", "Sink", "Subscriber", "serve"]
 
-
-@dataclass(frozen=True, slots=True)
-class Push:
-    """The headers of one push."""
+class Push(NamedTuple):
+    """IronMQ's headers of one push."""
 
     message_id: str
     reservation_id: str
     subscriber: str
     message_url: str
-
-    @classmethod
-    def of(cls, headers: Mapping[str, str]) -> Push:
-        """Read IronMQ's headers."""
-        return cls(
-            headers["Iron-Message-Id"],
-            headers["Iron-Reservation-Id"],
-            headers["Iron-Subscriber-Name"],
-            headers["Iron-Subscriber-Message-Url"],
-        )
 
 
 @dataclass(kw_only=True)
@@ -71,7 +60,8 @@ class Sink(Subscriber):
 
     async def answer(self, request: web.Request) -> web.Response:
         """Answer one push."""
-        push = Push.of(request.headers)
+        names = ("Message-Id", "Reservation-Id", "Subscriber-Name", "Subscriber-Message-Url")
+        push = Push(*(request.headers[f"Iron-{name}"] for name in names))
         self.tries[push.message_id] += 1
         return web.Response(status=await self.take(push, await request.read()))
 
@@ -94,11 +84,7 @@ class Healthy(Sink):
 
 @dataclass(kw_only=True)
 class Flaky(Sink):
-    """Refuses some messages once and a few twice before it accepts them.
-
-    Attributes:
-        refusals: How often each message is refused, by its position in the order they arrive first.
-    """
+    """Refuses some messages once and a few twice before it accepts them, by the order in which they arrive first."""
 
     name: str = "flaky"
     manner: str = "answers 503 to each third message once, to each ninth twice"
@@ -169,23 +155,15 @@ class Dead(Subscriber):
 @contextlib.asynccontextmanager
 async def serve(sinks: list[Sink], dead: Dead) -> AsyncIterator[None]:
     """Let the sinks listen, and reserve a port on which nothing does; sets everyone's ``url``."""
-    app = web.Application(client_max_size=16 * 1024 * 1024)
-    for sink in sinks:
-        app.router.add_post(f"/{sink.name}", sink.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2)
-    await runner.setup()
     with socket.socket() as closed:
-        try:
-            site = web.TCPSite(runner, HOST, 0, backlog=512)
-            await site.start()
-            port = runner.addresses[0][1]
+        # Bound but not listening: connections are refused, and nobody else can get the port meanwhile.
+        closed.bind((HOST, 0))
+        dead.url = f"http://{HOST}:{closed.getsockname()[1]}/{dead.name}"
+        async with listen([web.post(f"/{sink.name}", sink.answer) for sink in sinks]) as url:
             for sink in sinks:
-                sink.url = f"http://{HOST}:{port}/{sink.name}"
-            # Bound but not listening: connections are refused, and nobody else can get the port meanwhile.
-            closed.bind((HOST, 0))
-            dead.url = f"http://{HOST}:{closed.getsockname()[1]}/{dead.name}"
-            yield
-        finally:
-            for sink in sinks:
-                await sink.close()
-            await runner.cleanup()
+                sink.url = f"{url}/{sink.name}"
+            try:
+                yield
+            finally:
+                for sink in sinks:
+                    await sink.close()

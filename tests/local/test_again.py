@@ -7,9 +7,8 @@ import asyncio
 import aiohttp
 import pytest
 from aiohttp import web
-from local.demonstration import again as module
-from local.demonstration.again import PAUSES_S, Failed, again, check
-from local.demonstration.hub import Hub
+from local.demonstration import hub as module
+from local.demonstration.hub import PAUSES_S, Failed, Hub, again, check
 from local.errors import LocalError
 from local.place import HOST
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 from local.demonstration import flow, webhook_flow
-from local.demonstration.flow import Demonstration, Progress, check, rows
+from local.demonstration.flow import Demonstration, Progress, Row, check, rows, table
 from local.demonstration.hub import Hub
-from local.demonstration.report import Row, table
 from local.demonstration.sinks import Flaky, Healthy, Push
 from local.errors import LocalError
 from tests.webhooks.live import LiveWorld
