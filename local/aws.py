@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mypy_boto3_scheduler import EventBridgeSchedulerClient
     from mypy_boto3_sqs import SQSClient
 
-__all__ = ["Aws", "ClientArguments"]
-
 
 class ClientArguments(TypedDict):
     """Keyword arguments of ``boto3.client`` that reach the emulator."""
@@ -61,41 +59,31 @@ class Aws:
         )
 
     def apigatewayv2(self) -> ApiGatewayV2Client:
-        """A client of API Gateway's HTTP and WebSocket APIs."""
         return boto3.client("apigatewayv2", config=self._config, **self.arguments)
 
     def cloudformation(self) -> CloudFormationClient:
-        """A client of CloudFormation."""
         return boto3.client("cloudformation", config=self._config, **self.arguments)
 
     def cloudwatch(self) -> CloudWatchClient:
-        """A client of CloudWatch."""
         return boto3.client("cloudwatch", config=self._config, **self.arguments)
 
     def dynamodb(self) -> DynamoDBClient:
-        """A client of DynamoDB."""
         return boto3.client("dynamodb", config=self._config, **self.arguments)
 
     def dynamodb_streams(self) -> DynamoDBStreamsClient:
-        """A client of DynamoDB's streams."""
         return boto3.client("dynamodbstreams", config=self._config, **self.arguments)
 
     def functions(self) -> LambdaClient:
-        """A client of Lambda."""
         return boto3.client("lambda", config=self._config, **self.arguments)
 
     def logs(self) -> CloudWatchLogsClient:
-        """A client of CloudWatch Logs."""
         return boto3.client("logs", config=self._config, **self.arguments)
 
     def s3(self) -> S3Client:
-        """A client of S3."""
         return boto3.client("s3", config=self._config, **self.arguments)
 
     def scheduler(self) -> EventBridgeSchedulerClient:
-        """A client of EventBridge Scheduler."""
         return boto3.client("scheduler", config=self._config, **self.arguments)
 
     def sqs(self) -> SQSClient:
-        """A client of SQS."""
         return boto3.client("sqs", config=self._config, **self.arguments)

@@ -9,8 +9,8 @@ import contextlib
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import requests
@@ -23,42 +23,27 @@ ARRIVES_S = 30.0
 _ANSWER_S = 20.0
 
 
-@dataclass(slots=True)
-class _Target:
-    """A subscriber on this machine that accepts everything.
-
-    Attributes:
-        url: Where it listens.
-        got: What it was sent.
-        told: Set with the first.
-    """
-
-    url: str = ""
-    got: list[bytes] = field(default_factory=list)
-    told: threading.Event = field(default_factory=threading.Event)
-
-
 @contextlib.contextmanager
-def _listening() -> Iterator[_Target]:
-    target = _Target()
+def _listening() -> Iterator[tuple[str, SimpleQueue[bytes]]]:
+    """A subscriber on this machine that accepts everything: its URL, and what it was sent."""
+    got: SimpleQueue[bytes] = SimpleQueue()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            target.got.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
-            target.told.set()
+            got.put(body)
 
         def log_message(self, format: str, *args: Any) -> None:
             """Log nothing."""
 
     with ThreadingHTTPServer((HOST, 0), Handler) as server:
-        target.url = f"http://{HOST}:{server.server_address[1]}/"
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield target
+            yield f"http://{HOST}:{server.server_address[1]}/", got
         finally:
             server.shutdown()
             thread.join()
@@ -83,11 +68,11 @@ def undelivered(base_url: str, project_id: str, token: str) -> str:
         return answer.json()
 
     try:
-        with _listening() as target:
-            push = {"subscribers": [{"name": "status", "url": target.url}], "retries": 1, "retries_delay": 3}
+        with _listening() as (target, got):
+            push = {"subscribers": [{"name": "status", "url": target}], "retries": 1, "retries_delay": 3}
             call("PUT", body={"queue": {"type": "multicast", "push": push}})
             try:
-                return _of_message(name, target, call)
+                return _of_message(name, got, call)
             finally:
                 call("DELETE", body={})
     except (requests.RequestException, LookupError, TypeError) as error:
@@ -95,12 +80,13 @@ def undelivered(base_url: str, project_id: str, token: str) -> str:
         return f"does not do its work ({said})"
 
 
-def _of_message(name: str, target: _Target, call: Callable[..., Any]) -> str:
+def _of_message(name: str, got: SimpleQueue[bytes], call: Callable[..., Any]) -> str:
     [message_id] = call("POST", "/messages", {"messages": [{"body": name}]})["ids"]
-    if not target.told.wait(ARRIVES_S):
+    try:
+        if got.get(timeout=ARRIVES_S) != name.encode():
+            return "delivered a message other than the one that was posted"
+    except Empty:
         return f"accepted a message and did not deliver it within {ARRIVES_S:.0f} s"
-    if target.got[0] != name.encode():
-        return "delivered a message other than the one that was posted"
 
     def acknowledged() -> bool:
         return bool(call("GET", f"/messages/{message_id}/subscribers")["subscribers"][0]["state"] == "delivered")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from local import template
 from local.aws import Aws
-from local.errors import LocalError
+from local.errors import LocalError, Say
 from local.packages import Package, build_function, build_layer, forget_old
 from local.place import Place
 from local.processes import wait_until
@@ -25,8 +24,6 @@ from pushhub.cloud.clock import SystemClock
 from pushhub.egress.guard import AllowedTargets
 from pushhub.notifications.store.secret_keys import copy_of_stack
 
-__all__ = ["STACK", "deploy", "outputs", "parameters"]
-
 STACK = "pushhub"
 """Name of the CloudFormation stack."""
 DEPLOY_SECONDS = 120.0
@@ -34,9 +31,6 @@ SETTLE_SECONDS = 15.0
 WEBSOCKET_API = "feed0002"
 """Id of the WebSocket API, which the emulator reads from its tag in the template."""
 _ARTIFACTS = "pushhub-artifacts"
-
-Say = Callable[[str], None]
-"""Tells the person at the terminal one line."""
 
 
 def parameters(place: Place) -> dict[str, str]:
@@ -73,11 +67,6 @@ def parameters(place: Place) -> dict[str, str]:
 
 def deploy(place: Place, aws: Aws, say: Say) -> bool:
     """Update the stack in the emulator to the present template and code.
-
-    Args:
-        place: Where the emulator runs.
-        aws: Clients for it.
-        say: For progress.
 
     Returns:
         Whether anything had to be changed.
@@ -131,22 +120,21 @@ def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:
     # Objects are on disk at once, the rest of the state at a clean stop: the bucket may be older than the stack.
     if _ARTIFACTS not in {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}:
         s3.create_bucket(Bucket=_ARTIFACTS)
-    present = {entry["Key"] for entry in s3.list_objects_v2(Bucket=_ARTIFACTS).get("Contents", [])}
-    for package in packages.values():
-        key = package.key
+    present = _uploaded(aws)
+    for key, path in {package.key: package.path for package in packages.values()}.items():
         if key not in present:
-            s3.put_object(Bucket=_ARTIFACTS, Key=key, Body=Path(package.path).read_bytes())
-            present.add(key)
+            s3.put_object(Bucket=_ARTIFACTS, Key=key, Body=path.read_bytes())
     s3.put_object(Bucket=_ARTIFACTS, Key="template.json", Body=body.encode())
+
+
+def _uploaded(aws: Aws) -> set[str]:
+    return {entry["Key"] for entry in aws.s3().list_objects_v2(Bucket=_ARTIFACTS).get("Contents", [])}
 
 
 def _forget_old(aws: Aws, packages: dict[str, Package]) -> None:
     """Remove uploads that are no longer deployed; functions and layers keep their own copies."""
-    s3 = aws.s3()
-    current = {package.key for package in packages.values()} | {"template.json"}
-    for entry in s3.list_objects_v2(Bucket=_ARTIFACTS).get("Contents", []):
-        if entry["Key"] not in current:
-            s3.delete_object(Bucket=_ARTIFACTS, Key=entry["Key"])
+    for key in _uploaded(aws) - {package.key for package in packages.values()} - {"template.json"}:
+        aws.s3().delete_object(Bucket=_ARTIFACTS, Key=key)
 
 
 def _status(aws: Aws) -> str:
@@ -172,7 +160,7 @@ def _apply(aws: Aws, given: dict[str, str], status: str) -> None:
         client.delete_stack(StackName=STACK)
         wait_until(lambda: _status(aws) in {"", "DELETE_COMPLETE"}, 30)
         status = ""
-    since = _newest_event(aws) if status else ""
+    since = next((str(each["EventId"]) for each in _events(aws)), "") if status else ""
     try:
         if status in {"", "DELETE_COMPLETE"}:
             client.create_stack(**request)
@@ -192,20 +180,14 @@ def _apply(aws: Aws, given: dict[str, str], status: str) -> None:
 
 
 def _events(aws: Aws) -> list[dict[str, Any]]:
+    """What CloudFormation did, newest first."""
     return [dict(event) for event in aws.cloudformation().describe_stack_events(StackName=STACK)["StackEvents"]]
 
 
-def _newest_event(aws: Aws) -> str:
-    events = _events(aws)
-    return str(events[0]["EventId"]) if events else ""
-
-
 def _first_failure(aws: Aws, since: str) -> str:
-    """What failed first in this deployment; events come newest first."""
+    """What failed first in this deployment."""
     first = "no reason was given"
-    for event in _events(aws):
-        if event["EventId"] == since:
-            break
+    for event in itertools.takewhile(lambda each: each["EventId"] != since, _events(aws)):
         if event["ResourceStatus"].endswith("_FAILED"):
             reason = event.get("ResourceStatusReason", "no reason was given")
             first = f"{event['LogicalResourceId']} ({event['ResourceType']}): {reason}"

@@ -19,8 +19,9 @@ import json
 import logging
 import re
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 import aiohttp
@@ -32,8 +33,6 @@ from local.place import HOST
 from local.room import STATUS as ROOM_STATUS
 from local.room import Room, adds, refusal_body
 from local.websocket_door import WebSocketDoor
-
-__all__ = ["EVENT_LIMIT", "REQUEST_LIMIT", "application", "event_size", "main", "runner", "target"]
 
 REQUEST_LIMIT = 10 * 1024 * 1024
 """Bytes of a request's body; API Gateway's own limit."""
@@ -67,126 +66,85 @@ LONG_POLLS_OF_A_PROJECT = 8
 DRAIN_SECONDS = 35.0
 """How long requests under way may take after the front door is told to stop."""
 
-_UPSTREAM = web.AppKey("upstream", str)
-_ROOM = web.AppKey[Room | None]("room")
-_SESSION = web.AppKey("session", aiohttp.ClientSession)
-_TURNS = web.AppKey("turns", asyncio.Semaphore)
-_FILE_TURNS = web.AppKey("file_turns", asyncio.Semaphore)
-_LONG_TURNS = web.AppKey("long_turns", asyncio.Semaphore)
-_LONG_TURNS_OF = web.AppKey("long_turns_of", WeakValueDictionary[str, asyncio.Semaphore])
 _HOP_BY_HOP = frozenset(
-    {
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
+    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"}
+    | {"te", "trailer", "transfer-encoding", "upgrade"}
 )
 _GATEWAY_FAILURES = frozenset({502, 503, 504})
 _NO_UTF8 = re.compile("[\ud800-\udfff]")
 _log = logging.getLogger("pushhub.front_door")
 
 
-def target(upstream: str, raw_path: str) -> URL:
-    """The target of a request: the upstream's address with the request's exact path and query."""
-    return URL(upstream + raw_path, encoded=True)
-
-
-def application(upstream: str, websocket_upstream: str = "", room: Room | None = None) -> web.Application:
-    """The front door of one API.
+class FrontDoor:
+    """Forwards requests to one API.
 
     Args:
         upstream: The emulator's address of the API and stage, without a slash at the end.
-        websocket_upstream: That of the WebSocket API and stage; without it there are no consumers of notifications.
         room: Whether there is room on the disk; without it nothing is checked.
     """
-    app = web.Application(client_max_size=0)
-    app[_UPSTREAM] = upstream
-    app[_ROOM] = room
-    app[_TURNS] = asyncio.Semaphore(REQUESTS_AT_ONCE)
-    app[_FILE_TURNS] = asyncio.Semaphore(FILES_AT_ONCE)
-    app[_LONG_TURNS] = asyncio.Semaphore(LONG_POLLS_AT_ONCE)
-    app[_LONG_TURNS_OF] = WeakValueDictionary()
-    app.cleanup_ctx.append(_session)
-    if websocket_upstream:
-        _admit_consumers(app, WebSocketDoor(websocket_upstream, upstream))
-    # "." is no line break, and an encoded one is decoded before it is matched.
-    app.router.add_route("*", r"/{path:[\s\S]*}", forward)
-    return app
 
+    def __init__(self, upstream: str, room: Room | None) -> None:
+        self._upstream = upstream
+        self._room = room
+        self._turns = asyncio.Semaphore(REQUESTS_AT_ONCE)
+        self._file_turns = asyncio.Semaphore(FILES_AT_ONCE)
+        self._long_turns = asyncio.Semaphore(LONG_POLLS_AT_ONCE)
+        self._long_turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
-def _admit_consumers(app: web.Application, door: WebSocketDoor) -> None:
-    """Send handshakes of consumers to the WebSocket API; other requests to their path are treated like all others."""
+    async def session(self, _: web.Application) -> Any:
+        """Opens what is needed while the front door runs."""
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
+            timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=5),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+        )
+        yield
+        await self._session.close()
 
-    async def consumer(request: web.Request) -> web.StreamResponse:
-        upgrade = request.headers.get("Upgrade", "").lower() == "websocket"
-        return await (door.handshake(request) if upgrade else forward(request))
+    async def forward(self, request: web.Request) -> web.StreamResponse:
+        """Forward one request to the API, and return its answer."""
+        if (request.content_length or 0) > REQUEST_LIMIT:
+            return _refusal(413, "Request Entity Too Large")
+        if any(map(_NO_UTF8.search, request.headers.values())):
+            return _refusal(400, "Bad Request")
+        if self._room and adds(request.method, request.path) and not self._room.left():
+            _log.error("%s %s: refused, as the disk is nearly full", request.method, request.path)
+            return _refusal(ROOM_STATUS, refusal_body(request.path))
+        body = await _body(request)
+        if body is None or event_size(request.raw_path, request.headers, body) > EVENT_LIMIT:
+            return _refusal(413, "Request Entity Too Large" if body is None else "Request Too Long")
+        if not request.path.endswith("/reservations"):
+            files = request.path.startswith("/console/")
+            async with self._file_turns if files else self._turns:
+                return await self._handed_on(request, body)
+        # The first four parts of the path: /3/projects/{project}.
+        project = "/".join(request.path.split("/", 4)[:4])
+        of_project = self._long_turns_of.setdefault(project, asyncio.Semaphore(LONG_POLLS_OF_A_PROJECT))
+        async with of_project, self._long_turns:
+            return await self._handed_on(request, body)
 
-    app.cleanup_ctx.append(door.session)
-    app.on_shutdown.append(door.leave)
-    app.router.add_get("/notification2/consumer{slash:/?}", consumer, allow_head=False)
-
-
-async def _session(app: web.Application):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    app[_SESSION] = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
-        timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=5),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        auto_decompress=False,
-        skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-    )
-    yield
-    await app[_SESSION].close()
-
-
-async def forward(request: web.Request) -> web.StreamResponse:
-    """Forward one request to the API, and return its answer."""
-    if (request.content_length or 0) > REQUEST_LIMIT:
-        return _refusal(413, "Request Entity Too Large")
-    if any(map(_NO_UTF8.search, request.headers.values())):
-        return _refusal(400, "Bad Request")
-    room = request.app[_ROOM]
-    if room and adds(request.method, request.path) and not room.left():
-        _log.error("%s %s: refused, as the disk is nearly full", request.method, request.path)
-        return _refusal(ROOM_STATUS, refusal_body(request.path))
-    body = await _body(request)
-    if body is None or event_size(request.raw_path, request.headers, body) > EVENT_LIMIT:
-        return _refusal(413, "Request Entity Too Large" if body is None else "Request Too Long")
-    if not request.path.endswith("/reservations"):
-        files = request.path.startswith("/console/")
-        async with request.app[_FILE_TURNS if files else _TURNS]:
-            return await _handed_on(request, body)
-    # The first four parts of the path: /3/projects/{project}.
-    project = "/".join(request.path.split("/", 4)[:4])
-    of_project = request.app[_LONG_TURNS_OF].setdefault(project, asyncio.Semaphore(LONG_POLLS_OF_A_PROJECT))
-    async with of_project, request.app[_LONG_TURNS]:
-        return await _handed_on(request, body)
-
-
-async def _handed_on(request: web.Request, body: bytes) -> web.StreamResponse:
-    url = target(request.app[_UPSTREAM], request.raw_path)
-    try:
-        async with request.app[_SESSION].request(
-            request.method,
-            url,
-            data=io.BytesIO(body) if body else None,
-            headers=_request_headers(request),
-            allow_redirects=False,
-        ) as answer:
-            content = await answer.read()
-            if answer.status in _GATEWAY_FAILURES and "Retry-After" not in answer.headers:
-                _log.error("%s %s: the API answered %d: %.500r", request.method, request.path, answer.status, content)
-                return _refusal(500, "Internal Server Error")
-            return web.Response(status=answer.status, reason=answer.reason, body=content, headers=_kept(answer.headers))
-    except (aiohttp.ClientError, TimeoutError) as error:
-        # Not the error itself: some hold the whole address, with a token in its query.
-        _log.error("%s %s: %s", request.method, request.path, type(error).__name__)
-        return _refusal(500, "Internal Server Error")
+    async def _handed_on(self, request: web.Request, body: bytes) -> web.StreamResponse:
+        try:
+            async with self._session.request(
+                request.method,
+                # With the request's exact path and query.
+                URL(self._upstream + request.raw_path, encoded=True),
+                data=io.BytesIO(body) if body else None,
+                headers=_request_headers(request),
+                allow_redirects=False,
+            ) as answer:
+                content, headers = await answer.read(), answer.headers
+                if answer.status in _GATEWAY_FAILURES and "Retry-After" not in headers:
+                    said = (request.method, request.path, answer.status, content)
+                    _log.error("%s %s: the API answered %d: %.500r", *said)
+                    return _refusal(500, "Internal Server Error")
+                return web.Response(status=answer.status, reason=answer.reason, body=content, headers=_kept(headers))
+        except (aiohttp.ClientError, TimeoutError) as error:
+            # Not the error itself: some hold the whole address, with a token in its query.
+            _log.error("%s %s: %s", request.method, request.path, type(error).__name__)
+            return _refusal(500, "Internal Server Error")
 
 
 def event_size(raw_path: str, headers: Mapping[str, str], body: bytes) -> int:
@@ -223,12 +181,9 @@ def _refusal(status: int, message: str | bytes) -> web.Response:
     return response
 
 
-def _connection_options(headers: CIMultiDictProxy[str]) -> set[str]:
-    return {name.strip().lower() for value in headers.getall("Connection", []) for name in value.split(",")}
-
-
-def _kept(headers: CIMultiDictProxy[str], without: Iterable[str] = ()) -> CIMultiDict[str]:
-    dropped = _HOP_BY_HOP | _connection_options(headers) | {"content-length", *without}
+def _kept(headers: CIMultiDictProxy[str], without: Set[str] = frozenset()) -> CIMultiDict[str]:
+    options = {name.strip().lower() for value in headers.getall("Connection", []) for name in value.split(",")}
+    dropped = _HOP_BY_HOP | options | {"content-length"} | without
     spelled: dict[str, str] = {}
     kept: CIMultiDict[str] = CIMultiDict()
     for name, value in headers.items():
@@ -243,7 +198,7 @@ def _request_headers(request: web.Request) -> CIMultiDict[str]:
 
     The emulator distinguishes its services by host name, so that is its own.
     """
-    headers = _kept(request.headers, without=("host", "expect"))
+    headers = _kept(request.headers, without={"host", "expect"})
     forwarded = [*request.headers.getall("X-Forwarded-For", []), request.remote or HOST]
     headers["X-Forwarded-For"] = ", ".join(forwarded)
     headers["X-Forwarded-Port"] = str(request.url.port or 80)
@@ -253,11 +208,31 @@ def _request_headers(request: web.Request) -> CIMultiDict[str]:
 
 
 def runner(upstream: str, websocket_upstream: str = "", room: Room | None = None) -> web.AppRunner:
-    """The front door, not yet started: bodies stay compressed, and header lines may be as long as API Gateway
-    allows.
+    """The front door, not yet started: bodies stay compressed, and header lines may be as long as API Gateway allows.
+
+    Args:
+        upstream: The emulator's address of the API and stage, without a slash at the end.
+        websocket_upstream: That of the WebSocket API and stage; without it there are no consumers of notifications.
+        room: Whether there is room on the disk; without it nothing is checked.
     """
+    app = web.Application(client_max_size=0)
+    front = FrontDoor(upstream, room)
+    app.cleanup_ctx.append(front.session)
+    if websocket_upstream:
+        door = WebSocketDoor(websocket_upstream, upstream)
+
+        async def consumer(request: web.Request) -> web.StreamResponse:
+            """Handshakes go to the WebSocket API; other requests to their path are treated like all others."""
+            upgrade = request.headers.get("Upgrade", "").lower() == "websocket"
+            return await (door.handshake(request) if upgrade else front.forward(request))
+
+        app.cleanup_ctx.append(door.session)
+        app.on_shutdown.append(door.leave)
+        app.router.add_get("/notification2/consumer{slash:/?}", consumer, allow_head=False)
+    # "." is no line break, and an encoded one is decoded before it is matched.
+    app.router.add_route("*", r"/{path:[\s\S]*}", front.forward)
     return web.AppRunner(
-        application(upstream, websocket_upstream, room),
+        app,
         access_log=None,
         shutdown_timeout=DRAIN_SECONDS,
         keepalive_timeout=75,

@@ -54,22 +54,11 @@ def _switch_schedules(aws: Aws, old: str, new: str) -> bool:
     for listed in client.list_schedules()["Schedules"]:
         if listed["State"] != old:
             continue
-        schedule: dict[str, Any] = dict(client.get_schedule(Name=listed["Name"]))
-        kept = {name: schedule[name] for name in _OF_A_SCHEDULE if name in schedule}
+        schedule = client.get_schedule(Name=listed["Name"])
+        kept: dict[str, Any] = {name: each for name, each in schedule.items() if name not in _SAID_BY_AWS}
         client.update_schedule(**kept | {"State": new})
         switched = True
     return switched
 
 
-_OF_A_SCHEDULE = (
-    "Name",
-    "GroupName",
-    "Description",
-    "ScheduleExpression",
-    "ScheduleExpressionTimezone",
-    "FlexibleTimeWindow",
-    "StartDate",
-    "EndDate",
-    "KmsKeyArn",
-    "Target",
-)
+_SAID_BY_AWS = ("Arn", "CreationDate", "LastModificationDate", "ResponseMetadata")

@@ -20,8 +20,6 @@ from pathlib import Path, PurePosixPath
 
 from local.errors import LocalError
 
-__all__ = ["Package", "build_function", "build_layer", "forget_old"]
-
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FORMAT = b"3"
 """Part of every digest: change it when packages are laid out differently."""

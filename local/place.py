@@ -25,8 +25,6 @@ from pathlib import Path
 
 from local.errors import LocalError
 
-__all__ = ["HOST", "REGION", "REPOSITORY", "Place"]
-
 REPOSITORY = Path(__file__).resolve().parent.parent
 """The folder that holds ``template.yaml``."""
 HOST = "127.0.0.1"

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from local.errors import LocalError
 
-__all__ = ["Daemon", "wait_until"]
-
 _OLD_LOG_BYTES = 20_000_000
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from local.aws import Aws
 from local.errors import LocalError
@@ -20,8 +19,6 @@ from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 from pushhub.engine.tokens import token_hash
-
-__all__ = ["Credentials", "find", "make", "remembered", "restore", "write_private"]
 
 _NAME = re.compile(r"[\w.-]{1,64}")
 
@@ -89,18 +86,14 @@ def remembered(file: Path) -> list[Credentials]:
     except FileNotFoundError:
         return []
     try:
-        return [Credentials(**entry) for entry in _list(json.loads(text))]
+        entries = json.loads(text)
+        # Anything else that can be iterated would pass for an empty list.
+        return [Credentials(**entry) for entry in (entries if isinstance(entries, list) else [entries])]
     except (ValueError, TypeError):
         raise LocalError(
             f"{file} is damaged: put a copy back, or remove it (its projects keep their queues, but their tokens "
             f"are known nowhere else)"
         ) from None
-
-
-def _list(content: Any) -> list[Any]:
-    if not isinstance(content, list):
-        raise TypeError
-    return content
 
 
 def find(name: str, file: Path) -> Credentials | None:

@@ -74,19 +74,9 @@ def download(lock: str, folder: Path) -> None:
     requirements.write_text(pinned(lock, (*WANTED, *AT_HAND)), encoding="utf-8")
     python, *platforms = PLATFORM
     options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes", "--only-binary=:all:"]
-    place = ["--python-version", python, *(word for each in platforms for word in ("--platform", each))]
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        *options,
-        *place,
-        "--dest",
-        str(folder),
-        "-r",
-        str(requirements),
-    ]
+    options += ["--python-version", python, *(word for each in platforms for word in ("--platform", each))]
+    options += ["--dest", str(folder), "-r", str(requirements)]
+    command = [sys.executable, "-m", "pip", "download", *options]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=DOWNLOAD_SECONDS)
     if done.returncode:
         raise LocalError(f"the report's libraries cannot be fetched: {done.stderr.strip().splitlines()[-1]}")

@@ -10,7 +10,7 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,29 +18,14 @@ from urllib.parse import urlsplit
 from local import deployer, emulator, hold, projects
 from local.aws import Aws
 from local.delivery_check import undelivered
-from local.errors import LocalError
+from local.errors import LocalError, Say
 from local.place import HOST, REGION, REPOSITORY, Place
 from local.processes import Daemon, wait_until
 from local.room import Room
 
-__all__ = [
-    "Description",
-    "aws",
-    "clean",
-    "describe",
-    "down",
-    "is_up",
-    "kill_function_workers",
-    "signal_function_workers",
-    "up",
-]
-
 DEFAULT_PROJECT = "default"
 _FRONT_DOOR_START_SECONDS = 20.0
 _FRONT_DOOR_STOP_SECONDS = 45.0
-
-Say = Callable[[str], None]
-"""Tells the person at the terminal one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,21 +161,8 @@ def clean(place: Place) -> None:
     shutil.rmtree(place.home, ignore_errors=True)
 
 
-def kill_function_workers(place: Place, function: str) -> int:
-    """Kill a function's processes as a crash would, in the middle of their work.
-
-    Args:
-        place: The stack.
-        function: Name of the function, as the outputs tell it.
-
-    Returns:
-        How many there were.
-    """
-    return signal_function_workers(place, function, signal.SIGKILL)
-
-
-def signal_function_workers(place: Place, function: str, number: signal.Signals) -> int:
-    """Send a signal to each of a function's processes.
+def kill_function_workers(place: Place, function: str, number: signal.Signals = signal.SIGKILL) -> int:
+    """Kill a function's processes as a crash would, in the middle of their work, or send them another signal.
 
     Args:
         place: The stack.
@@ -249,11 +221,12 @@ def problems(place: Place) -> list[str]:
     """
     description = describe(place)
     place = where_it_runs(place)
-    found = []
-    door = front_door(place)
-    for process in (emulator.daemon(place), door):
-        if process.pid() is None:
-            found.append(f"{process.name} has ended by itself (see {process.log}): 'make up' starts it again")
+    door, runs = front_door(place), emulator.daemon(place)
+    found = [
+        f"{each.name} has ended by itself (see {each.log}): 'make up' starts it again"
+        for each in (runs, door)
+        if each.pid() is None
+    ]
     if found:
         return found
     try:
@@ -270,7 +243,7 @@ def problems(place: Place) -> list[str]:
         # A message of its own, as answers alone do not show that anything is delivered.
         fails = undelivered(description.base_url, description.project_id, description.token)
         if fails:
-            found.append(f"{description.base_url} {fails}: see {door.log} and {emulator.daemon(place).log}")
+            found.append(f"{description.base_url} {fails}: see {door.log} and {runs.log}")
     return found
 
 

@@ -10,10 +10,33 @@ from botocore.exceptions import ClientError
 
 from local.aws import Aws
 
-__all__ = ["missing"]
-
-Check = Callable[[Aws, str], bool]
-"""Whether the resource with this physical id exists and works."""
+_API = "AWS::ApiGatewayV2::Api"
+_OF_AN_API = {
+    "AWS::ApiGatewayV2::Route": "get_routes",
+    "AWS::ApiGatewayV2::Integration": "get_integrations",
+    "AWS::ApiGatewayV2::Stage": "get_stages",
+}
+_WORKS: dict[str, Callable[[Aws, str], object]] = {
+    "AWS::Lambda::Function": lambda aws, name: (
+        aws.functions().get_function(FunctionName=name)["Configuration"].get("State") == "Active"
+    ),
+    "AWS::Lambda::EventSourceMapping": lambda aws, uuid: (
+        aws.functions().get_event_source_mapping(UUID=uuid)["State"] == "Enabled"
+    ),
+    "AWS::DynamoDB::Table": lambda aws, name: (
+        aws.dynamodb().describe_table(TableName=name)["Table"]["TableStatus"] == "ACTIVE"
+    ),
+    "AWS::SQS::Queue": lambda aws, url: (
+        aws.sqs().get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"]).get("Attributes")
+    ),
+    "AWS::S3::Bucket": lambda aws, name: aws.s3().head_bucket(Bucket=name),
+    "AWS::Scheduler::Schedule": lambda aws, name: aws.scheduler().get_schedule(Name=name)["State"] == "ENABLED",
+    "AWS::Logs::LogGroup": lambda aws, name: (
+        name in [each["logGroupName"] for each in aws.logs().describe_log_groups(logGroupNamePrefix=name)["logGroups"]]
+    ),
+    "AWS::CloudWatch::Alarm": lambda aws, name: aws.cloudwatch().describe_alarms(AlarmNames=[name])["MetricAlarms"],
+}
+"""Whether the resource of this type with this physical id exists and works. It does not, if the call is refused."""
 
 
 def missing(aws: Aws, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -36,81 +59,24 @@ def missing(aws: Aws, stack: str, resources: Mapping[str, Mapping[str, Any]]) ->
             if "Condition" not in resource:
                 problems.append(f"{name} was not made")
             continue
-        check = _CHECKS.get(resource["Type"])
-        if check and not _holds(check, aws, made[name].get("PhysicalResourceId", "")):
+        works = _WORKS.get(resource["Type"])
+        try:
+            broken = works and not works(aws, made[name].get("PhysicalResourceId", ""))
+        except ClientError:
+            broken = True
+        if broken:
             problems.append(f"{name} ({resource['Type']}) does not exist or is not active")
     apis = {name: made[name]["PhysicalResourceId"] for name in made if resources[name]["Type"] == _API}
     problems += [problem for name, api in apis.items() for problem in _missing_of_api(aws, name, str(api), resources)]
     return problems
 
 
-_API = "AWS::ApiGatewayV2::Api"
-
-
-def _holds(check: Check, aws: Aws, physical_id: str) -> bool:
-    try:
-        return check(aws, physical_id)
-    except ClientError:
-        return False
-
-
 def _missing_of_api(aws: Aws, name: str, api: str, resources: Mapping[str, Mapping[str, Any]]) -> list[str]:
     client = aws.apigatewayv2()
-    found = {
-        "AWS::ApiGatewayV2::Route": len(client.get_routes(ApiId=api)["Items"]),
-        "AWS::ApiGatewayV2::Integration": len(client.get_integrations(ApiId=api)["Items"]),
-        "AWS::ApiGatewayV2::Stage": len(client.get_stages(ApiId=api)["Items"]),
-    }
+    found = {kind: len(getattr(client, call)(ApiId=api)["Items"]) for kind, call in _OF_AN_API.items()}
     wanted = Counter(
         resource["Type"]
         for resource in resources.values()
         if resource.get("Properties", {}).get("ApiId") == {"Ref": name}
     )
-    return [
-        f"{name} has {count} of {wanted[kind]} {kind}" for kind, count in found.items() if count < wanted.get(kind, 0)
-    ]
-
-
-def _function(aws: Aws, name: str) -> bool:
-    return aws.functions().get_function(FunctionName=name)["Configuration"].get("State") == "Active"
-
-
-def _mapping(aws: Aws, uuid: str) -> bool:
-    return aws.functions().get_event_source_mapping(UUID=uuid)["State"] == "Enabled"
-
-
-def _table(aws: Aws, name: str) -> bool:
-    return aws.dynamodb().describe_table(TableName=name)["Table"]["TableStatus"] == "ACTIVE"
-
-
-def _queue(aws: Aws, url: str) -> bool:
-    return bool(aws.sqs().get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"])
-
-
-def _bucket(aws: Aws, name: str) -> bool:
-    return aws.s3().head_bucket(Bucket=name)["ResponseMetadata"]["HTTPStatusCode"] == 200
-
-
-def _schedule(aws: Aws, name: str) -> bool:
-    return aws.scheduler().get_schedule(Name=name)["State"] == "ENABLED"
-
-
-def _log_group(aws: Aws, name: str) -> bool:
-    groups = aws.logs().describe_log_groups(logGroupNamePrefix=name)["logGroups"]
-    return any(group["logGroupName"] == name for group in groups)
-
-
-def _alarm(aws: Aws, name: str) -> bool:
-    return bool(aws.cloudwatch().describe_alarms(AlarmNames=[name])["MetricAlarms"])
-
-
-_CHECKS: dict[str, Check] = {
-    "AWS::Lambda::Function": _function,
-    "AWS::Lambda::EventSourceMapping": _mapping,
-    "AWS::DynamoDB::Table": _table,
-    "AWS::SQS::Queue": _queue,
-    "AWS::S3::Bucket": _bucket,
-    "AWS::Scheduler::Schedule": _schedule,
-    "AWS::Logs::LogGroup": _log_group,
-    "AWS::CloudWatch::Alarm": _alarm,
-}
+    return [f"{name} has {count} of {wanted[kind]} {kind}" for kind, count in found.items() if count < wanted[kind]]

@@ -29,8 +29,6 @@ import aiohttp
 from aiohttp import WSCloseCode, WSMsgType, web
 from yarl import URL
 
-__all__ = ["FRAME_LIMIT", "WebSocketDoor"]
-
 FRAME_LIMIT = 131_072
 """Bytes of a message; API Gateway's own limit."""
 

@@ -146,9 +146,9 @@ class RunningStack:
 
         def slow() -> None:
             while not ends.wait(_RUNS_S):
-                stack.signal_function_workers(self.place, name, signal.SIGSTOP)
+                stack.kill_function_workers(self.place, name, signal.SIGSTOP)
                 ends.wait(_RUNS_S * (times - 1))
-                stack.signal_function_workers(self.place, name, signal.SIGCONT)
+                stack.kill_function_workers(self.place, name, signal.SIGCONT)
 
         slowing = threading.Thread(target=slow, daemon=True)
         slowing.start()
