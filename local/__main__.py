@@ -92,11 +92,7 @@ def demonstrate(description: Description) -> str:
 
 
 def wait_while_up(place: Place) -> None:
-    """Sleep until interrupted.
-
-    Raises:
-        LocalError: A process of the stack has ended by itself.
-    """
+    """Sleep until interrupted."""
     while stack.is_up(place):
         time.sleep(1)
     # 'make down' in another terminal is not a fault.

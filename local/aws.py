@@ -34,11 +34,7 @@ class ClientArguments(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Aws:
-    """Makes clients that talk to one emulator and to nothing else, whatever the caller's AWS configuration says.
-
-    Attributes:
-        endpoint_url: The emulator.
-    """
+    """Makes clients that talk to one emulator and to nothing else, whatever the caller's AWS configuration says."""
 
     endpoint_url: str
 

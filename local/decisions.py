@@ -44,11 +44,7 @@ class Decision:
 
 
 def read(page: Path) -> Decision:
-    """A decision's page: its title with its number, then its date, and which decisions it changes or is changed by.
-
-    Raises:
-        ValueError: The page does not begin so.
-    """
+    """A decision's page: its title with its number, then its date, and which decisions it changes or is changed by."""
     found = _FORM.match(page.read_text(encoding="utf-8"))
     if not found or not page.name.startswith(f"{found['number']}-"):
         raise ValueError(f"{page.name} must begin with '# {page.name[:4]}. Title', an empty line, and its date")

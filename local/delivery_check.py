@@ -50,13 +50,7 @@ def _listening() -> Iterator[tuple[str, SimpleQueue[bytes]]]:
 
 
 def undelivered(base_url: str, project_id: str, token: str) -> str:
-    """Why a message does not arrive; empty when it does. Nothing of it remains but its records.
-
-    Args:
-        base_url: Of the hub.
-        project_id: The project in which a queue is made for it, and removed.
-        token: Its token.
-    """
+    """Why a message does not arrive; empty when it does. Nothing of it remains but its records."""
     name = f"status-{secrets.token_hex(6)}"
     url = f"{base_url}/3/projects/{project_id}/queues/{name}"
     headers = {"Authorization": f"OAuth {token}"}

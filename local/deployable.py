@@ -26,12 +26,7 @@ def deployable(source: Path, target: Path, release: str = "unknown") -> dict[str
     """A template without loops, whose paths start at the folder of the file it is written to.
 
     Args:
-        source: The template.
-        target: The file.
         release: What is deployed, in a word that no other deployment has (``GradualDeployment``).
-
-    Raises:
-        LocalError: The source is not a template.
     """
     made = template.load(source, release=release)
     for name, path in template.code_paths(made).items():

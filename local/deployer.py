@@ -34,11 +34,7 @@ _ARTIFACTS = "pushhub-artifacts"
 
 
 def parameters(place: Place) -> dict[str, str]:
-    """The template's parameters on one machine; all others keep their defaults.
-
-    Raises:
-        LocalError: An allowed target of the place is invalid.
-    """
+    """The template's parameters on one machine; all others keep their defaults."""
     # Subscribers on this machine, but not the emulator, whatever address leads to it: it would let a tenant write into
     # every table. On AWS nothing behind the egress guard is allowed.
     emulator = (f"!0.0.0.0/0:{place.aws_port}", f"![::/0]:{place.aws_port}")

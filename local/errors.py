@@ -9,7 +9,10 @@ Say = Callable[[str], None]
 
 
 class LocalError(Exception):
-    """Something that stops a command; its text is one complete line that says what is wrong and what to do."""
+    """Something that stops a command; its text is one complete line that says what is wrong and what to do.
+
+    Whatever is called by a command may raise it, and does not say so again.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import io
 import json
 import logging
@@ -76,12 +77,7 @@ _log = logging.getLogger("pushhub.front_door")
 
 
 class FrontDoor:
-    """Forwards requests to one API.
-
-    Args:
-        upstream: The emulator's address of the API and stage, without a slash at the end.
-        room: Whether there is room on the disk; without it nothing is checked.
-    """
+    """Forwards requests to one API."""
 
     def __init__(self, upstream: str, room: Room | None) -> None:
         self._upstream = upstream
@@ -112,18 +108,24 @@ class FrontDoor:
         if self._room and adds(request.method, request.path) and not self._room.left():
             _log.error("%s %s: refused, as the disk is nearly full", request.method, request.path)
             return _refusal(ROOM_STATUS, refusal_body(request.path))
-        body = await _body(request)
-        if body is None or event_size(request.raw_path, request.headers, body) > EVENT_LIMIT:
-            return _refusal(413, "Request Entity Too Large" if body is None else "Request Too Long")
-        if not request.path.endswith("/reservations"):
-            files = request.path.startswith("/console/")
-            async with self._file_turns if files else self._turns:
-                return await self._handed_on(request, body)
-        # The first four parts of the path: /3/projects/{project}.
-        project = "/".join(request.path.split("/", 4)[:4])
-        of_project = self._long_turns_of.setdefault(project, asyncio.Semaphore(LONG_POLLS_OF_A_PROJECT))
-        async with of_project, self._long_turns:
+        try:
+            body = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return _refusal(413, "Request Entity Too Large")
+        if event_size(request.raw_path, request.headers, body) > EVENT_LIMIT:
+            return _refusal(413, "Request Too Long")
+        async with contextlib.AsyncExitStack() as turns:
+            for turn in self._turns_for(request.path):
+                await turns.enter_async_context(turn)
             return await self._handed_on(request, body)
+
+    def _turns_for(self, path: str) -> tuple[asyncio.Semaphore, ...]:
+        if not path.endswith("/reservations"):
+            return (self._file_turns if path.startswith("/console/") else self._turns,)
+        # The first four parts of the path: /3/projects/{project}.
+        project = "/".join(path.split("/", 4)[:4])
+        of_project = self._long_turns_of.setdefault(project, asyncio.Semaphore(LONG_POLLS_OF_A_PROJECT))
+        return of_project, self._long_turns
 
     async def _handed_on(self, request: web.Request, body: bytes) -> web.StreamResponse:
         try:
@@ -156,17 +158,6 @@ def event_size(raw_path: str, headers: Mapping[str, str], body: bytes) -> int:
         # No character takes more.
         return size + len(body)
     return size + len(json.dumps(body.decode(errors="replace"), ensure_ascii=False).encode())
-
-
-async def _body(request: web.Request) -> bytes | None:
-    """The request's whole body, or None if it is over the limit."""
-    chunks, size = [], 0
-    async for chunk in request.content.iter_any():
-        size += len(chunk)
-        if size > REQUEST_LIMIT:
-            return None
-        chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def _refusal(status: int, message: str | bytes) -> web.Response:
@@ -215,7 +206,7 @@ def runner(upstream: str, websocket_upstream: str = "", room: Room | None = None
         websocket_upstream: That of the WebSocket API and stage; without it there are no consumers of notifications.
         room: Whether there is room on the disk; without it nothing is checked.
     """
-    app = web.Application(client_max_size=0)
+    app = web.Application(client_max_size=REQUEST_LIMIT)
     front = FrontDoor(upstream, room)
     app.cleanup_ctx.append(front.session)
     if websocket_upstream:

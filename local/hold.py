@@ -16,12 +16,7 @@ _SETTLE_S = 1.0
 
 
 def hold(aws: Aws, outputs: Mapping[str, str]) -> None:
-    """Let the work of :data:`WORKERS` wait, in all projects, and the schedules as well.
-
-    Args:
-        aws: Clients of the stack.
-        outputs: Of its template.
-    """
+    """Let the work of :data:`WORKERS` wait, in all projects, and the schedules as well."""
     functions = {outputs[f"{name}FunctionName"] for name in WORKERS}
     for mapping in _mappings(aws):
         if mapping["FunctionArn"].rpartition(":")[2] in functions:

@@ -23,11 +23,7 @@ _UNKNOWN = ("Fn::Length", "Fn::ToJsonString")
 
 
 def expand(template: Mapping[str, Any]) -> dict[str, Any]:
-    """A template without loops, and without the transform that asks for them.
-
-    Raises:
-        LocalError: A loop is malformed, or uses what is not supported here.
-    """
+    """A template without loops, and without the transform that asks for them."""
     named = template.get("Transform", [])
     transforms = [named] if isinstance(named, str) else list(named)
     if TRANSFORM not in transforms:

@@ -30,9 +30,6 @@ def write_out(template: Mapping[str, Any], included: Callable[[str], Any]) -> di
     Args:
         template: Without loops.
         included: Reads a file beside the template.
-
-    Raises:
-        LocalError: It calls a macro that is not there, or does not say what one needs.
     """
     metadata = template.get("Metadata", {})
     written: dict[str, Any] = _Macros(template["Resources"], included).value(template)

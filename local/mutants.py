@@ -56,9 +56,7 @@ def prepared(place: Path, parts: list[str], tests: list[str]) -> None:
     """Lay everything out. A mutant that an earlier run killed stays killed until its function changes.
 
     Args:
-        place: Where.
         parts: Patterns of the modules to change, from ``pushhub/`` on.
-        tests: Folders or files of tests.
     """
     place.mkdir(parents=True, exist_ok=True)
     without = shutil.ignore_patterns("__pycache__", "browser", "glue", "stack", "sam")

@@ -31,7 +31,6 @@ class Package:
 
     Attributes:
         digest: SHA-256 hex of its inputs.
-        path: The file.
     """
 
     digest: str
@@ -44,11 +43,7 @@ class Package:
 
 
 def build_function(source: Path, builds: Path, python: Path) -> Package:
-    """Package a function's folder.
-
-    Raises:
-        LocalError: The folder is missing or empty, or a module does not compile.
-    """
+    """Package a function's folder."""
     digest = _digest(source, python)
     return _build(builds / f"{source.name}-{digest[:16]}.zip", digest, [(source, "")])
 
@@ -57,12 +52,7 @@ def build_layer(source: Path, builds: Path, python: Path) -> Package:
     """Package a layer: the modules in its folder, and what its ``requirements.txt`` locks, below ``python/``.
 
     Args:
-        source: Folder of the layer, as ``sam build`` takes it.
-        builds: Where packages are kept.
         python: Interpreter the functions will run under; its pip installs the dependencies.
-
-    Raises:
-        LocalError: The folder is missing or empty, a module does not compile, or the dependencies cannot be installed.
     """
     digest = _digest(source, python)
     target = builds / f"{source.name}-layer-{digest[:16]}.zip"

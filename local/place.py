@@ -57,11 +57,7 @@ class Place:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Place:
-        """The place the environment variables describe.
-
-        Raises:
-            LocalError: A port is not a port number.
-        """
+        """The place the environment variables describe."""
         return cls(
             home=_path(environ, "PUSHHUB_HOME", ".pushhub"),
             port=_port(environ, "PUSHHUB_PORT", 8377),

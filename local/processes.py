@@ -58,7 +58,6 @@ class Daemon:
     """A background process of the local stack.
 
     Attributes:
-        name: For messages.
         pid_file: Holds its process id and start time while it runs.
         log: Where its output goes; a log grown over 20 MB is set aside at the next start.
     """
@@ -78,14 +77,7 @@ class Daemon:
         return None
 
     def start(self, command: Sequence[str], environ: Mapping[str, str]) -> int:
-        """Start it in its own session, so that neither Ctrl-C nor a closed terminal reaches it.
-
-        Returns:
-            The process id.
-
-        Raises:
-            LocalError: The program cannot be run.
-        """
+        """Start it in its own session, so that neither Ctrl-C nor a closed terminal reaches it."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.pid_file.parent.mkdir(parents=True, exist_ok=True)
         if self.log.exists() and self.log.stat().st_size > _OLD_LOG_BYTES:

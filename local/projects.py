@@ -42,14 +42,8 @@ def make(aws: Aws, table: str, name: str, file: Path, *, allowed_targets: Sequen
     """Create a project with one token in the stack, and remember it.
 
     Args:
-        aws: Clients of the emulator.
-        table: Name of the configuration table.
         name: For people, and to find the project again.
-        file: Where projects made here are remembered.
         allowed_targets: Hosts or networks where its subscribers may be, besides what every project may.
-
-    Raises:
-        LocalError: The name is not usable, or taken.
     """
     if not _NAME.fullmatch(name):
         raise LocalError(f"{name!r} is no name for a project: use up to 64 letters, digits, '.', '_' and '-'")
@@ -76,11 +70,7 @@ def restore(aws: Aws, table: str, file: Path) -> None:
 
 
 def remembered(file: Path) -> list[Credentials]:
-    """All projects made here, oldest first.
-
-    Raises:
-        LocalError: The file's content is damaged.
-    """
+    """All projects made here, oldest first."""
     try:
         text = file.read_text()
     except FileNotFoundError:

@@ -36,11 +36,7 @@ DOWNLOAD_SECONDS = 300
 
 
 def pinned(lock: str, names: Sequence[str]) -> str:
-    """The part of a lock file that is about some packages, with their hashes.
-
-    Raises:
-        LocalError: It does not lock one of them.
-    """
+    """The part of a lock file that is about some packages, with their hashes."""
     blocks = {found[1]: block for block in re.split(r"\n(?=\w)", lock) if (found := re.match(r"([\w-]+)==", block))}
     missing = [name for name in names if name not in blocks]
     if missing:
@@ -51,11 +47,6 @@ def pinned(lock: str, names: Sequence[str]) -> str:
 def zip_of_wheels(wheels: Path, lock: str, target: Path) -> None:
     """Pack downloaded wheels as Glue 5 installs them: with a list of those to install,
     which it does without a package index.
-
-    Args:
-        wheels: Folder with the wheels.
-        lock: Lock file that has the versions.
-        target: The zip to write.
     """
     wanted = re.findall(r"^[\w-]+==[^\s\\]+", pinned(lock, WANTED), flags=re.MULTILINE)
     with zipfile.ZipFile(target, "w") as made:
@@ -65,11 +56,7 @@ def zip_of_wheels(wheels: Path, lock: str, target: Path) -> None:
 
 
 def download(lock: str, folder: Path) -> None:
-    """Fetch the wheels for Glue's Python and processor.
-
-    Raises:
-        LocalError: The package index has not got them.
-    """
+    """Fetch the wheels for Glue's Python and processor."""
     requirements = folder / "requirements.txt"
     requirements.write_text(pinned(lock, (*WANTED, *AT_HAND)), encoding="utf-8")
     python, *platforms = PLATFORM
@@ -83,21 +70,7 @@ def download(lock: str, folder: Path) -> None:
 
 
 def upload(stack: str, cloudformation: CloudFormationClient, s3: S3Client, files: dict[str, Path]) -> str:
-    """Put files into a stack's records bucket.
-
-    Args:
-        stack: Its name.
-        cloudformation: Client of the account and region.
-        s3: Another.
-        files: By key.
-
-    Returns:
-        The bucket.
-
-    Raises:
-        LocalError: The stack is not a stack of this hub.
-        ClientError: AWS refuses a call.
-    """
+    """Put files, by their keys, into a stack's records bucket; gives its name."""
     (found,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
     if "RecordsBucketName" not in outputs:

@@ -30,7 +30,6 @@ class Room:
     """Checks the disk at intervals.
 
     Args:
-        state: Folder of the stack's state.
         free: Free bytes of the disk that a folder is on.
         now: Seconds of a clock that does not go back.
     """

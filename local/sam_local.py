@@ -103,11 +103,7 @@ def runtime() -> str:
 
 
 def write_template(description: Description, *, endpoint_url: str) -> None:
-    """Write the template.
-
-    Raises:
-        LocalError: There is no build, or its functions differ from the stack's.
-    """
+    """Write the template."""
     built = template.load(BUILT / "template.yaml")["Resources"]
     functions = [name for name, each in built.items() if each["Type"] == "AWS::Serverless::Function"]
     settings = _settings(description, functions)
@@ -146,12 +142,7 @@ def _settings(description: Description, functions: Iterable[str]) -> dict[str, d
 
 
 class Connection:
-    """Forwards between containers and the emulator.
-
-    Args:
-        host: The emulator.
-        port: Its port.
-    """
+    """Forwards between containers and the emulator."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host = host
@@ -193,11 +184,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def prepare(place: Place, address: str, say: Say, stopped: asyncio.Event) -> None:
-    """Seed, write template and events, show the commands, and forward until ``stopped``.
-
-    Raises:
-        LocalError: The stack does not run, there is no build, or the address does not belong to this machine.
-    """
+    """Seed, write template and events, show the commands, and forward until ``stopped``."""
     description = stack.describe(place)
     place = stack.where_it_runs(place)
     write_template(description, endpoint_url=f"http://{address}:{place.aws_port}")
@@ -217,11 +204,7 @@ async def prepare(place: Place, address: str, say: Say, stopped: asyncio.Event) 
 
 
 async def look(place: Place, say: Say) -> None:
-    """Show what has happened to the prepared work.
-
-    Raises:
-        LocalError: Nothing was seeded, or the stack does not run.
-    """
+    """Show what has happened to the prepared work."""
     description = stack.describe(place)
     try:
         known = json.loads((PREPARED / "seeded.json").read_text())

@@ -53,7 +53,6 @@ class Seeded:
     """What was seeded.
 
     Attributes:
-        project: Whose it is.
         message_ids: What it is called here, and its message id.
         events: Each event by the name of its example.
     """
@@ -110,8 +109,6 @@ class _Worker:
     """Does what the disabled event source mappings would do.
 
     Args:
-        aws: Clients of the stack.
-        description: The stack.
         project_id: The project whose work it does; that of others stays where it is.
     """
 
@@ -213,13 +210,7 @@ async def seeded(place: Place, description: Description, address: str, say: Say)
     """Prepare work, and keep the stack from doing it (or anything else) until the end.
 
     Args:
-        place: The stack's files.
-        description: The stack.
         address: This machine as the functions that will be run see it: endpoints and a consumer are there.
-        say: Told of what endpoints and consumer receive.
-
-    Raises:
-        LocalError: The stack did not bring the messages as far as needed.
     """
     aws = Aws(description.aws_endpoint_url)
     name = f"sam-local-{datetime.now().astimezone():%Y%m%d-%H%M%S}"

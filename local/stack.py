@@ -50,11 +50,7 @@ class Description:
 
 
 def up(place: Place, say: Say) -> Description:
-    """Bring the stack up: emulator, deployment, front door, projects. What was started is ended again if that fails.
-
-    Raises:
-        LocalError: Something it needs is missing or in use, or the deployment fails.
-    """
+    """Bring the stack up: emulator, deployment, front door, projects. What was started is ended again if that fails."""
     with _only_one(place):
         _check_same_ports(place)
         door = front_door(place)
@@ -165,9 +161,7 @@ def kill_function_workers(place: Place, function: str, number: signal.Signals = 
     """Kill a function's processes as a crash would, in the middle of their work, or send them another signal.
 
     Args:
-        place: The stack.
         function: Name of the function, as the outputs tell it.
-        number: The signal.
 
     Returns:
         How many there were.
@@ -197,11 +191,7 @@ def is_up(place: Place) -> bool:
 
 
 def describe(place: Place) -> Description:
-    """The description of the running stack.
-
-    Raises:
-        LocalError: It does not run.
-    """
+    """The description of the running stack."""
     try:
         content = json.loads(place.description.read_text())
         return Description(**{field.name: content[field.name] for field in fields(Description)})
@@ -214,11 +204,7 @@ def describe(place: Place) -> Description:
 
 
 def problems(place: Place) -> list[str]:
-    """What is wrong with the stack, and what to do about each problem; everything is really tried.
-
-    Raises:
-        LocalError: It does not run.
-    """
+    """What is wrong with the stack, and what to do about each problem; everything is really tried."""
     description = describe(place)
     place = where_it_runs(place)
     door, runs = front_door(place), emulator.daemon(place)
@@ -263,11 +249,7 @@ def aws(description: Description) -> Aws:
 
 
 def _check_same_ports(place: Place) -> None:
-    """A running stack cannot move to other ports.
-
-    Raises:
-        LocalError: It runs on other ports.
-    """
+    """A running stack cannot move to other ports."""
     if place.description.exists() and (emulator.daemon(place).pid() or front_door(place).pid()):
         try:
             runs = describe(place)
@@ -281,11 +263,7 @@ def _check_same_ports(place: Place) -> None:
 
 
 def _check_same_address(place: Place, clients: Aws) -> None:
-    """What was deployed stays on the emulator's port: its queues have it in their addresses, and so have functions.
-
-    Raises:
-        LocalError: It was deployed on another one, so nothing that is accepted would be delivered.
-    """
+    """What was deployed stays on the emulator's port: its queues have it in their addresses, and so have functions."""
     port = deployer.deployed_on(clients)
     if port not in (None, place.aws_port):
         raise LocalError(

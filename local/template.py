@@ -42,9 +42,6 @@ def load(path: Path, release: str = "") -> dict[str, Any]:
     Args:
         path: The template.
         release: What its mapping ``Release`` says, in place of what is written there.
-
-    Raises:
-        LocalError: It is missing, is not YAML, or has an invalid loop.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -104,9 +101,6 @@ def transform(template: dict[str, Any], code: Mapping[str, tuple[str, str]]) -> 
     Args:
         template: As :func:`load` gave it; it is changed.
         code: Bucket and key of each package, by logical id.
-
-    Raises:
-        LocalError: The transform refuses the template.
     """
     for name, (bucket, key) in code.items():
         point(template, name, {"Bucket": bucket, "Key": key})

@@ -34,12 +34,7 @@ _SECTIONS = ("Parameters", "Mappings", "Conditions", "Resources", "Outputs")
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """The differences, one text for each parameter, condition, resource ...
-
-    Args:
-        before: A template as :func:`as_deployed` gave it.
-        after: Another.
-    """
+    """The differences, one text for each parameter, condition, resource ..."""
     for section in _SECTIONS:
         old, new = before.get(section, {}), after.get(section, {})
         for name in sorted(old.keys() | new.keys()):
@@ -50,11 +45,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator
 
 
 def as_deployed(source: dict[str, Any]) -> dict[str, Any]:
-    """A template as CloudFormation gets it.
-
-    Raises:
-        LocalError: It cannot be deployed.
-    """
+    """A template as CloudFormation gets it."""
     return template.transform(source, dict.fromkeys(template.code_folders(source), ("bucket", "package")))
 
 

@@ -43,8 +43,6 @@ def missing(aws: Aws, stack: str, resources: Mapping[str, Mapping[str, Any]]) ->
     """What a stack should contain but does not.
 
     Args:
-        aws: Clients of the emulator.
-        stack: Its name.
         resources: Resources of the template it was made from, by logical id, without those whose condition is false.
 
     Returns:

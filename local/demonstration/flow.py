@@ -36,9 +36,6 @@ class Demonstration:
     """What happens in one demonstration.
 
     Attributes:
-        hub: Client of the hub.
-        queue: The push queue.
-        bodies: What is posted.
         posted: Bodies by message id.
     """
 
@@ -78,11 +75,7 @@ class Demonstration:
                 batch.append(body)
 
     async def settle(self, progress: Progress) -> None:
-        """Wait until every subscriber has every message, or there is an error message about it.
-
-        Raises:
-            LocalError: That did not happen in time.
-        """
+        """Wait until every subscriber has every message, or there is an error message about it."""
         deadline = time.monotonic() + SECONDS
         while True:
             given_up = await self.hub.total_messages(self.error_queue)
@@ -157,11 +150,7 @@ class Progress:
 
 
 def load(path: Path = MESSAGES) -> list[str]:
-    """Bodies of the messages to post.
-
-    Raises:
-        LocalError: The file is missing, or a line has the wrong form.
-    """
+    """Bodies of the messages to post."""
     try:
         return [str(json.loads(line)["body"]) for line in path.read_text(encoding="utf-8").strip("\n").split("\n")]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -205,17 +194,7 @@ def check(show: Demonstration, errors: list[dict[str, Any]], tries: dict[str, in
 
 
 async def run(stack: Description, say: Say, *, messages: Path = MESSAGES, stream: TextIO = sys.stdout) -> None:
-    """Show the main job on the running stack and check it.
-
-    Args:
-        stack: The running stack.
-        say: For lines of text.
-        messages: What to post.
-        stream: For the progress line.
-
-    Raises:
-        LocalError: Something did not happen, was late, or was wrong.
-    """
+    """Show the main job on the running stack and check it."""
     bodies = load(messages)
     async with Hub(stack.base_url, stack.project_id, stack.token) as hub:
         earlier = [name for name in await hub.queue_names("demo-") if not name.endswith("-errors")]

@@ -56,9 +56,6 @@ async def again(
         attempt: Makes it; raises :class:`Failed`, or the client's errors.
         sleep: Waits so many seconds.
         repeated: Called before each further try: the failed try may have had its effect all the same.
-
-    Raises:
-        LocalError: The hub refused it, or failed every time.
     """
     for pause in (*PAUSES_S, None):
         try:
@@ -82,7 +79,6 @@ class Client:
         headers: Of each request.
 
     Attributes:
-        session: The connections.
         repeated: How often a request was repeated because the hub had failed. Its effect may have happened twice.
     """
 
@@ -117,15 +113,8 @@ class Client:
         """The answer to one request.
 
         Args:
-            method: Of the request.
-            path: Below the base, with its query.
-            body: Its JSON.
             missing: What to take a 404 for, unless that is a refusal like others.
             also: A status of failure that is an answer too.
-            headers: Besides those of each request.
-
-        Raises:
-            LocalError: The hub refused it, or failed again and again.
         """
         what = f"{method} {path.partition('?')[0]}"
 

@@ -27,7 +27,6 @@ class Tenant(Client):
     """The project as a publisher and as a consumer.
 
     Args:
-        stack: The running stack.
         user: The name it signs in with.
         name: Of the subscriber: a new one for each demonstration unless one is given.
 
@@ -61,11 +60,7 @@ class Tenant(Client):
 
 
 async def run(stack: Description, say: Say) -> None:
-    """Show a consumer whose connection is cut, and check what it gets when it is back.
-
-    Raises:
-        LocalError: Something did not happen, was late, or was wrong.
-    """
+    """Show a consumer whose connection is cut, and check what it gets when it is back."""
     async with Tenant(stack, "demo") as tenant:
         try:
             await asyncio.wait_for(_show(tenant, say), SECONDS)

@@ -116,11 +116,7 @@ class Store(Client):
 
 
 async def run(stack: Description, say: Say) -> None:
-    """Show an order's path through the hub protocol and check it.
-
-    Raises:
-        LocalError: Something did not happen, was late, or was wrong.
-    """
+    """Show an order's path through the hub protocol and check it."""
     async with Store(stack) as store, Endpoints().serve() as endpoints:
         for name in ("mailer", "warehouse"):
             integration = await store.register(f"demo-{name}", f"{endpoints.url}/{name}")
