@@ -11,76 +11,56 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
-from urllib.parse import quote
 
 import click
 
-from .migration import MOST_PAGES, Copier
-from .rest import Refused, Rest
-from .taking_over import HIDDEN, Source, TheirApplication, TheirEndpoint, TheirQueue
-
-__all__ = ["SENDERS", "Convoy", "Hook0", "IronMQ", "Outpost", "QStash"]
+from .rest import Refused, Rest, segment
+from .taking_over import HIDDEN, MOST_PAGES, Source, TheirApplication, TheirEndpoint, TheirQueue, patiently, text_of
 
 PAGE: Final = 100
-DESCRIBED: Final = "Copied from {}"
 _CHANNEL = re.compile(r"[^a-zA-Z0-9\-_.:+]")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
 
-class _Sender(Copier):
-    """What all sources do: ask, and page through lists."""
+class _Sender(Source):
+    """What all of these do: ask."""
 
     url: ClassVar[str] = ""
     """Where its own service is; empty if everybody has a server of their own."""
     needs_project: ClassVar[bool] = False
 
     def __init__(self, there: Rest, sleep: Callable[[float], None] = time.sleep) -> None:
-        super().__init__(here=there, dry=True, sleep=sleep)
         self._there = there
+        self._sleep = sleep
 
     def ask(self, path: str, query: Mapping[str, str] | None = None) -> Any:
         """The JSON of an answer. Any server but this hub is shown one token, in one header."""
-        return self._call(self._there, "GET", path, None, query, root="", headers=self.shown())
+        return patiently(self._there, "GET", path, None, query, headers=self.shown(), sleep=self._sleep)
 
     def shown(self) -> Mapping[str, str]:
         """The headers that show the token."""
         return {"Authorization": f"Bearer {self._there.token}", "X-Augury-Token": ""}
 
-    def event_types(self) -> Iterator[tuple[str, str]]:
-        """None."""
-        return iter(())
-
-    def applications(self, only: str | None) -> Iterator[TheirApplication]:
-        """None."""
-        del only
-        return iter(())
-
-    def queues(self) -> Iterator[TheirQueue]:
-        """None."""
-        return iter(())
-
-    def left(self) -> Iterator[tuple[str, str, str]]:
-        """Nothing."""
-        return iter(())
-
     @property
     def project(self) -> str:
         """The project there, as a segment of a path."""
-        return quote(self._there.project, safe="")
+        return segment(self._there.project)
 
 
 class Outpost(_Sender):
     """Hookdeck's Outpost: tenants with destinations. Requests are signed as its own are by default."""
 
-    def event_types(self) -> Iterator[tuple[str, str]]:
+    def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Its topics."""
-        yield from ((each, DESCRIBED.format("Outpost")) for each in self._topics())
+        yield from ((each, {"description": "Copied from Outpost"}) for each in self._topics())
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         """Its tenants."""
         for tenant in self._tenants() if only is None else iter([only]):
-            listed = _list(self.ask(f"/api/v1/tenants/{quote(tenant, safe='')}/destinations"), "destinations")
-            yield TheirApplication(uid=tenant, name=tenant, endpoints=[self._endpoint(each) for each in listed])
+            listed = _list(self.ask(f"/api/v1/tenants/{segment(tenant)}/destinations"), "destinations")
+            yield TheirApplication(
+                uid=tenant, fields={"name": tenant}, endpoints=[self._endpoint(each) for each in listed]
+            )
 
     def _topics(self) -> list[str]:
         try:
@@ -90,7 +70,7 @@ class Outpost(_Sender):
                 raise
             # Former versions know topics of tenants only; they are the same for all.
             first = next(self._tenants(), None)
-            answer = [] if first is None else self.ask(f"/api/v1/tenants/{quote(first, safe='')}/topics")
+            answer = [] if first is None else self.ask(f"/api/v1/tenants/{segment(first)}/topics")
         return [each for each in answer if isinstance(each, str) and each != "*"] if isinstance(answer, list) else []
 
     def _tenants(self) -> Iterator[str]:
@@ -99,7 +79,7 @@ class Outpost(_Sender):
             more = {} if following is None else {"next": following}
             answer = self.ask("/api/v1/tenants", {"limit": str(PAGE), **more})
             listed = answer.get("models", answer.get("data")) if isinstance(answer, dict) else answer
-            yield from (_text(each, "id") for each in _list(listed, "tenants"))
+            yield from (text_of(each, "id") for each in _list(listed, "tenants"))
             paged = answer.get("pagination", answer) if isinstance(answer, dict) else {}
             last, following = following, _optional(paged, "next")
             if not following or following == last:
@@ -108,7 +88,7 @@ class Outpost(_Sender):
 
     def _endpoint(self, theirs: Mapping[str, Any]) -> TheirEndpoint:
         config, credentials = _section(theirs, "config"), _section(theirs, "credentials")
-        uid, kind, notes = _text(theirs, "id"), _text(theirs, "type"), []
+        uid, kind, notes = text_of(theirs, "id"), text_of(theirs, "type"), []
         if kind != "webhook":
             return TheirEndpoint(uid=uid, fields={}, unfit=f"it sends to {kind}: make what takes its place by hand")
         topics = theirs.get("topics")
@@ -122,11 +102,11 @@ class Outpost(_Sender):
             notes.append("its filter is not copied: set payloadFilters")
         if credentials.get("previous_secret"):
             notes.append("its previous secret does not sign any more")
-        secret = _text(credentials, "secret")
+        secret = text_of(credentials, "secret")
         return TheirEndpoint(
             uid=uid,
             fields={
-                "url": _text(config, "url"),
+                "url": text_of(config, "url"),
                 "eventTypes": types,
                 "disabled": bool(theirs.get("disabled_at")),
                 "metadata": _texts(theirs.get("metadata")),
@@ -142,23 +122,23 @@ class Convoy(_Sender):
 
     needs_project = True
 
-    def event_types(self) -> Iterator[tuple[str, str]]:
+    def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Its event types; those that subscriptions name, where there is no catalogue."""
         named = {each for types in self._types().values() for each in types if each != "*"}
-        yield from ((each, DESCRIBED.format("Convoy")) for each in sorted(named))
+        yield from ((each, {"description": "Copied from Convoy"}) for each in sorted(named))
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         """Owners with their endpoints; an endpoint without an owner is one of its own."""
         scheme, types = self._scheme(), self._types()
         owners: dict[str, list[Mapping[str, Any]]] = {}
         for each in self._listed("endpoints"):
-            owner = _optional(each, "owner_id") or _text(each, "uid")
+            owner = _optional(each, "owner_id") or text_of(each, "uid")
             if only in (None, owner):
                 owners.setdefault(owner, []).append(each)
         for owner, listed in owners.items():
             name = owner if len(listed) > 1 or listed[0].get("owner_id") else _called(listed[0])
             endpoints = [self._endpoint(each, scheme, types) for each in listed]
-            yield TheirApplication(uid=owner, name=name, endpoints=endpoints)
+            yield TheirApplication(uid=owner, fields={"name": name}, endpoints=endpoints)
 
     def _listed(self, what: str) -> Iterator[Mapping[str, Any]]:
         following: str | None = None
@@ -198,18 +178,18 @@ class Convoy(_Sender):
         if not versions:
             raise click.ClickException("the project does not say how it signs")
         name, newest = _optional(signature, "header") or "X-Convoy-Signature", versions[-1]
-        hashed = _text(newest, "hash").lower()
+        hashed = text_of(newest, "hash").lower()
         return {
             "header": {"name": name},
             "hash": hashed,
-            "encoding": _text(newest, "encoding").lower(),
+            "encoding": text_of(newest, "encoding").lower(),
             **({"legacy": True} if hashed == "sha1" else {}),
         }
 
     def _endpoint(
         self, theirs: Mapping[str, Any], scheme: Mapping[str, Any], types: Mapping[str, set[str]]
     ) -> TheirEndpoint:
-        uid, notes = _text(theirs, "uid"), []
+        uid, notes = text_of(theirs, "uid"), []
         secrets = [each for each in _list(theirs.get("secrets"), "secrets") if not _gone(each)]
         if not secrets:
             raise click.ClickException(f"the secret of endpoint {uid} is not shown to this token")
@@ -228,14 +208,14 @@ class Convoy(_Sender):
         return TheirEndpoint(
             uid=uid,
             fields={
-                "url": _optional(theirs, "url") or _text(theirs, "target_url"),
+                "url": _optional(theirs, "url") or text_of(theirs, "target_url"),
                 "description": _optional(theirs, "description") or "",
                 "eventTypes": None if "*" in gets or not gets else sorted(gets),
                 "disabled": not gets or theirs.get("status") in ("inactive", "paused"),
                 "throttleRate": rate or None,
             },
             headers=headers,
-            scheme={"preset": preset, **scheme, "secret": _text(secrets[-1], "value")},
+            scheme={"preset": preset, **scheme, "secret": text_of(secrets[-1], "value")},
             notes=notes,
         )
 
@@ -246,24 +226,24 @@ class Hook0(_Sender):
     url = "https://app.hook0.com"
     needs_project = True
 
-    def event_types(self) -> Iterator[tuple[str, str]]:
+    def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Those of all applications."""
         found: dict[str, None] = {}
         for app in self._applications():
-            query = {"application_id": _text(app, "application_id")}
+            query = {"application_id": text_of(app, "application_id")}
             for each in _list(self.ask("/api/v1/event_types", query), "event types"):
-                found[_text(each, "event_type_name")] = None
-        yield from ((each, DESCRIBED.format("Hook0")) for each in found)
+                found[text_of(each, "event_type_name")] = None
+        yield from ((each, {"description": "Copied from Hook0"}) for each in found)
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         """Its applications."""
         for app in self._applications():
-            uid = _text(app, "application_id")
+            uid = text_of(app, "application_id")
             if only in (None, uid):
                 listed = _list(self.ask("/api/v1/subscriptions", {"application_id": uid}), "subscriptions")
-                yield TheirApplication(
-                    uid=uid, name=_optional(app, "name") or uid, endpoints=[_subscription(each) for each in listed]
-                )
+                name = _optional(app, "name") or uid
+                endpoints = [_subscription(each) for each in listed]
+                yield TheirApplication(uid=uid, fields={"name": name}, endpoints=endpoints)
 
     def _applications(self) -> list[Mapping[str, Any]]:
         return _list(self.ask("/api/v1/applications", {"organization_id": self._there.project}), "applications")
@@ -288,17 +268,17 @@ class IronMQ(_Sender):
             answer = self.ask(f"/3/projects/{self.project}/queues", {"per_page": str(PAGE), **more})
             listed = _list(_section(answer, "").get("queues"), "queues")
             for each in listed:
-                name = _text(each, "name")
-                queue = _section(self.ask(f"/3/projects/{self.project}/queues/{quote(name, safe='')}"), "queue")
+                name = text_of(each, "name")
+                queue = _section(self.ask(f"/3/projects/{self.project}/queues/{segment(name)}"), "queue")
                 settings = {key: value for key, value in queue.items() if key not in self.read_only}
                 waiting = queue.get("size")
                 notes = [f"{waiting} messages wait there: pushhub shovel"] if waiting and "push" not in queue else []
                 if _without_hidden(settings):
                     notes.append("set the headers of its subscribers again that are not shown")
                 yield TheirQueue(name=name, settings=settings, notes=notes)
-            if len(listed) < PAGE or _text(listed[-1], "name") == last:
+            if len(listed) < PAGE or text_of(listed[-1], "name") == last:
                 return
-            last = _text(listed[-1], "name")
+            last = text_of(listed[-1], "name")
         raise click.ClickException("the list of queues does not end")
 
 
@@ -314,19 +294,19 @@ class QStash(_Sender):
             subscribers = []
             for number, endpoint in enumerate(_list(each.get("endpoints"), "endpoints"), 1):
                 name = _optional(endpoint, "name") or f"endpoint-{number}"
-                subscribers.append({"name": name, "url": _text(endpoint, "url")})
+                subscribers.append({"name": name, "url": text_of(endpoint, "url")})
             notes = [self.unsigned] if subscribers else []
             settings = {"type": "multicast", "push": {"subscribers": subscribers}}
-            yield TheirQueue(name=_text(each, "name"), settings=settings, notes=notes)
+            yield TheirQueue(name=text_of(each, "name"), settings=settings, notes=notes)
 
     def left(self) -> Iterator[tuple[str, str, str]]:
         """Queues, whose messages each have a URL of their own, and schedules."""
         for each in _list(self.ask("/v2/queues"), "queues"):
             note = "its messages each name their URL: make a push queue here for each URL, and post to it"
-            yield "queue", _text(each, "name"), note
+            yield "queue", text_of(each, "name"), note
         for each in _list(self.ask("/v2/schedules"), "schedules"):
             what = f"{_optional(each, 'cron') or '?'} to {_optional(each, 'destination') or '?'}"
-            yield "schedule", _text(each, "scheduleId"), f"{what}: let your own scheduler post it"
+            yield "schedule", text_of(each, "scheduleId"), f"{what}: let your own scheduler post it"
 
 
 SENDERS: Mapping[str, type[_Sender]] = {
@@ -339,14 +319,9 @@ SENDERS: Mapping[str, type[_Sender]] = {
 """By the name that ``--from`` takes."""
 
 
-def source_of(name: str, there: Rest) -> Source:
-    """The sender of that name."""
-    return SENDERS[name](there)
-
-
 def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
     """A subscription of Hook0."""
-    uid, target, notes = _text(theirs, "subscription_id"), _section(theirs, "target"), []
+    uid, target, notes = text_of(theirs, "subscription_id"), _section(theirs, "target"), []
     if target.get("type") != "http" or str(target.get("method")).upper() != "POST":
         return TheirEndpoint(uid=uid, fields={}, unfit=f"requests here are POST, not {target.get('method')}")
     labels = _texts(theirs.get("labels"))
@@ -356,7 +331,7 @@ def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
     return TheirEndpoint(
         uid=uid,
         fields={
-            "url": _text(target, "url"),
+            "url": text_of(target, "url"),
             "description": _optional(theirs, "description") or "",
             "eventTypes": sorted(each for each in theirs.get("event_types") or () if isinstance(each, str)) or None,
             "channels": [channel[:128]] if channel else None,
@@ -364,7 +339,7 @@ def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
             "metadata": _texts(theirs.get("metadata")),
         },
         headers=_texts(target.get("headers")),
-        scheme={"preset": "hook0", "secret": _text(theirs, "secret")},
+        scheme={"preset": "hook0", "secret": text_of(theirs, "secret")},
         notes=notes,
     )
 
@@ -385,16 +360,16 @@ def _authentication(given: Mapping[str, Any]) -> tuple[dict[str, str], str]:
     """Convoy's authentication of an endpoint as a header, and what is not copied of it."""
     kind, key, basic = given.get("type"), _section(given, "api_key"), _section(given, "basic_auth")
     if kind == "api_key" and key.get("header_name"):
-        return {_text(key, "header_name"): _text(key, "header_value")}, ""
+        return {text_of(key, "header_name"): text_of(key, "header_value")}, ""
     if kind in ("basic_auth", "basic") and basic:
-        pair = f"{_text(basic, 'username')}:{_text(basic, 'password')}"
+        pair = f"{text_of(basic, 'username')}:{text_of(basic, 'password')}"
         return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, ""
     return {}, f"its authentication ({kind}) is not copied" if kind else ""
 
 
 def _called(endpoint: Mapping[str, Any]) -> str:
     """The name of a Convoy endpoint, in its former field or the present one."""
-    return _optional(endpoint, "name") or _optional(endpoint, "title") or _text(endpoint, "uid")
+    return _optional(endpoint, "name") or _optional(endpoint, "title") or text_of(endpoint, "uid")
 
 
 def _gone(secret: Mapping[str, Any]) -> bool:
@@ -454,10 +429,3 @@ def _section(value: object, name: str) -> Mapping[str, Any]:
 def _optional(value: Mapping[str, Any], name: str) -> str | None:
     found = value.get(name)
     return found if isinstance(found, str) else None
-
-
-def _text(value: Mapping[str, Any], name: str) -> str:
-    found = value.get(name)
-    if not isinstance(found, str) or not found:
-        raise click.ClickException(f"an answer has no {name}")
-    return found

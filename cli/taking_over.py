@@ -1,5 +1,5 @@
-"""Copies what other senders have, as their sources (:mod:`cli.senders`) describe it: applications with endpoints that
-are signed as before, and queues with subscribers.
+"""Copies what another sender has: event types, applications and endpoints that are signed as before, and queues with
+subscribers.
 
 What is already there and the same is left alone, so a run that broke off can simply be repeated. Nothing is ever
 deleted.
@@ -8,15 +8,27 @@ deleted.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-from urllib.parse import quote
+from enum import StrEnum
+from typing import Any
 
-from .migration import APPLICATION, ENDPOINT, EVENT_TYPE, Copied, Copier, Outcome, fields_of
-from .rest import Refused
+import click
 
-__all__ = ["Importer", "Source", "TheirApplication", "TheirEndpoint", "TheirQueue"]
+from .rest import Refused, Rest, segment
+
+MOST_PAGES = 100_000
+"""The most pages of a list; a longer one is assumed to be endless."""
+TRIES = 6
+LONGEST_WAIT_S = 60.0
+ROOT = "/api/v1"
+"""What the paths of Svix's API are below."""
+
+APPLICATION = ("name", "uid", "throttleRate", "metadata")
+EVENT_TYPE = ("description", "archived", "deprecated", "schemas", "featureFlags", "groupName")
+ENDPOINT = ("url", "description", "uid", "disabled", "eventTypes", "channels", "throttleRate", "metadata")
+_OLD_NAMES = {"throttleRate": "rateLimit", "eventTypes": "filterTypes"}
 
 HIDDEN = "********"
 """What the queue API shows of a header that opens something."""
@@ -34,6 +46,7 @@ class TheirEndpoint:
         secret: Of Standard Webhooks; None if there is a scheme.
         notes: What a person has to do.
         unfit: Why there can be no such endpoint here; empty if there can.
+        unread: Why nothing is known of it; empty if something is.
     """
 
     uid: str
@@ -43,16 +56,21 @@ class TheirEndpoint:
     secret: str | None = None
     notes: Sequence[str] = ()
     unfit: str = ""
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TheirApplication:
-    """What becomes an application: a tenant, an owner, or an application of another sender."""
+    """What becomes an application: a tenant, an owner, or an application of another sender.
+
+    Attributes:
+        fields: Of the application here.
+        endpoints: Read once the application is copied.
+    """
 
     uid: str
-    name: str
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    endpoints: Sequence[TheirEndpoint] = ()
+    fields: Mapping[str, Any]
+    endpoints: Iterable[TheirEndpoint] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +78,6 @@ class TheirQueue:
     """A queue of another sender, or what becomes one.
 
     Attributes:
-        name: Its name.
         settings: As the queue API takes them.
         notes: What a person has to do.
     """
@@ -70,48 +87,117 @@ class TheirQueue:
     notes: Sequence[str] = ()
 
 
-class Source(Protocol):
-    """Another sender; it is only read."""
+class Source:
+    """Another sender; it is only read. What it does not have, it has none of."""
 
-    def event_types(self) -> Iterator[tuple[str, str]]:
-        """Names and descriptions of event types."""
-        ...
+    def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Names of event types, with the fields of them here."""
+        return iter(())
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         """What becomes applications; one of them if its id is given."""
-        ...
+        del only
+        return iter(())
 
     def queues(self) -> Iterator[TheirQueue]:
         """What becomes queues."""
-        ...
+        return iter(())
 
     def left(self) -> Iterator[tuple[str, str, str]]:
         """What nothing here corresponds to: kind, name, and what a person can do."""
-        ...
+        return iter(())
 
 
-class Importer(Copier):
-    """Copies from a source."""
+class Outcome(StrEnum):
+    """The outcome for one item; ``LEFT`` has nothing here that it could become."""
 
-    def run(self, source: Source, only: str | None = None) -> Iterator[Copied]:
+    MADE = "made"
+    CHANGED = "changed"
+    SAME = "same"
+    FAILED = "failed"
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """An item and its outcome.
+
+    Attributes:
+        kind: ``event type``, ``application`` or ``endpoint``.
+        note: What a person has to do.
+    """
+
+    kind: str
+    name: str
+    outcome: Outcome
+    note: str = ""
+
+
+def patiently(
+    rest: Rest,
+    method: str,
+    path: str,
+    body: Any = None,
+    query: Mapping[str, str] | None = None,
+    *,
+    headers: Mapping[str, str] | None = None,
+    sleep: Callable[[float], None],
+) -> Any:
+    """One request; repeated if there were too many, or the server failed for a moment.
+
+    Every write here may be repeated.
+    """
+    for number in range(TRIES):
+        try:
+            return rest.call(method, path, body, query=query, headers=headers)
+        except Refused as error:
+            if (error.status != 429 and error.status < 500) or number == TRIES - 1:
+                raise
+        sleep(min(LONGEST_WAIT_S, 2.0**number))
+    raise AssertionError  # Not reached: the last try returns or raises.
+
+
+def in_object(
+    rest: Rest, path: str, query: Mapping[str, str] | None = None, *, sleep: Callable[[float], None]
+) -> Mapping[str, Any]:
+    """The answer to a ``GET``, which has to be an object."""
+    answer = patiently(rest, "GET", path, None, query, sleep=sleep)
+    if not isinstance(answer, dict):
+        raise click.ClickException(f"{rest.base_url} did not answer {path.removeprefix(ROOT)} with an object")
+    return answer
+
+
+class Importer:
+    """Makes things in the hub that are the same as in a source, unless they are the same already.
+
+    Args:
+        dry: Only say what would be done.
+    """
+
+    def __init__(self, *, source: Source, here: Rest, dry: bool, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._source = source
+        self._here = here
+        self._dry = dry
+        self._sleep = sleep
+
+    def run(self, only: str | None = None) -> Iterator[Copied]:
         """Copy everything, or event types and one application, and yield each item when it is done.
 
-        Raises:
-            click.ClickException: A server did not answer, or refused something that it must accept.
+        Args:
+            only: Id or uid of the application.
         """
-        for name, description in source.event_types():
-            wanted = {"description": description}
-            yield self._put("event type", name, f"/event-type/{_q(name)}", wanted, compared=EVENT_TYPE)
-        for each in source.applications(only):
+        for name, wanted in self._source.event_types():
+            yield self._put("event type", name, f"/event-type/{segment(name)}", wanted, compared=EVENT_TYPE)
+        for each in self._source.applications(only):
             yield from self._application(each)
         if only is None:
-            yield from map(self._queue, source.queues())
-            for kind, name, note in source.left():
+            yield from map(self._queue, self._source.queues())
+            for kind, name, note in self._source.left():
                 yield Copied(kind=kind, name=name, outcome=Outcome.LEFT, note=note)
 
     def _application(self, theirs: TheirApplication) -> Iterator[Copied]:
-        path = f"/app/{_q(theirs.uid)}"
-        wanted = fields_of({"name": theirs.name, "metadata": theirs.metadata}, APPLICATION) | {"uid": theirs.uid}
+        path = f"/app/{segment(theirs.uid)}"
+        wanted = fields_of(theirs.fields, APPLICATION) | {"uid": theirs.uid}
         copied = self._put("application", theirs.uid, path, wanted, compared=APPLICATION)
         yield copied
         if copied.outcome is not Outcome.FAILED:
@@ -123,7 +209,9 @@ class Importer(Copier):
         """Copy one endpoint: its fields, headers, and what signs it."""
         if theirs.unfit:
             return Copied(kind="endpoint", name=name, outcome=Outcome.LEFT, note=theirs.unfit)
-        path = f"{app}/endpoint/{_q(theirs.uid)}"
+        if theirs.unread:
+            return Copied(kind="endpoint", name=name, outcome=Outcome.FAILED, note=theirs.unread)
+        path = f"{app}/endpoint/{segment(theirs.uid)}"
         wanted = fields_of(theirs.fields, ENDPOINT) | {"uid": theirs.uid}
         try:
             ours = None if fresh else self._found(path)
@@ -142,10 +230,10 @@ class Importer(Copier):
 
     def _signed_anew(self, path: str, scheme: Mapping[str, Any]) -> bool:
         """Replace what signs an endpoint, unless it is the same; an old secret here ends at once."""
-        shown = self._read(self._here, f"{path}/signatures").get("signatures")
+        shown = self._read(f"{path}/signatures").get("signatures")
         wanted = {name: value for name, value in scheme.items() if name != "secret"}
         same = isinstance(shown, list) and len(shown) == 1 and _covers(shown[0], wanted)
-        if same and self._read(self._here, f"{path}/secret").get("key") == scheme["secret"]:
+        if same and self._read(f"{path}/secret").get("key") == scheme["secret"]:
             return False
         self._write("PUT", f"{path}/signatures", {"signatures": [{**scheme, "gracePeriodSeconds": 0}]})
         return True
@@ -154,21 +242,85 @@ class Importer(Copier):
         """Copy a queue with its subscribers."""
         path, note = self._here.queue(theirs.name), "; ".join(theirs.notes)
         try:
-            try:
-                ours = self._call(self._here, "GET", path, None, None, root="").get("queue")
-            except Refused as error:
-                if error.status != 404:
-                    raise
-                ours = None
+            ours = (self._found(path, root="") or {}).get("queue")
             outcome = Outcome.MADE if ours is None else Outcome.CHANGED
             if ours is not None and _covers(ours, theirs.settings):
                 outcome = Outcome.SAME
             # What is not shown cannot be compared: it is written each time.
             if not self._dry and (outcome is not Outcome.SAME or HIDDEN in json.dumps(ours)):
-                self._call(self._here, "PUT", path, {"queue": dict(theirs.settings)}, None, root="")
+                patiently(self._here, "PUT", path, {"queue": dict(theirs.settings)}, sleep=self._sleep)
         except Refused as error:
             return Copied(kind="queue", name=theirs.name, outcome=Outcome.FAILED, note=error.message)
         return Copied(kind="queue", name=theirs.name, outcome=outcome, note=note)
+
+    def _brought_up(
+        self,
+        path: str,
+        ours: Mapping[str, Any],
+        wanted: Mapping[str, Any],
+        *,
+        headers: Mapping[str, str],
+        secret: str | None = None,
+    ) -> Outcome:
+        """Change what differs in an existing endpoint."""
+        outcome = Outcome.SAME
+        if fields_of(ours, ENDPOINT) != wanted:
+            outcome = Outcome.CHANGED
+            self._write("PUT", path, wanted)
+        answer = self._read(f"{path}/headers")
+        shown, hidden = answer.get("headers") or {}, {str(each).lower() for each in answer.get("sensitive") or ()}
+        differs = any(shown.get(name) != text for name, text in headers.items() if name.lower() not in hidden)
+        if differs or any(name.lower() in hidden for name in headers):
+            # What is not shown cannot be compared: it is written each time.
+            outcome = Outcome.CHANGED if differs else outcome
+            self._write("PATCH", f"{path}/headers", {"headers": headers})
+        if secret is not None and text_of(self._read(f"{path}/secret"), "key") != secret:
+            outcome = Outcome.CHANGED
+            self._write("POST", f"{path}/secret/rotate", {"key": secret, "gracePeriodSeconds": 0})
+        return outcome
+
+    def _put(self, kind: str, name: str, path: str, wanted: Mapping[str, Any], *, compared: tuple[str, ...]) -> Copied:
+        """Create or replace something with its own name, unless it is already the same."""
+        try:
+            ours = self._found(path)
+            outcome = Outcome.MADE if ours is None else Outcome.CHANGED
+            if ours is not None and fields_of(ours, compared) == fields_of(wanted, compared):
+                outcome = Outcome.SAME
+            else:
+                self._write("PUT", path, wanted)
+        except Refused as error:
+            return Copied(kind=kind, name=name, outcome=Outcome.FAILED, note=error.message)
+        return Copied(kind=kind, name=name, outcome=outcome)
+
+    def _found(self, path: str, root: str = ROOT) -> Mapping[str, Any] | None:
+        """An object of the hub, or None."""
+        try:
+            return self._read(path, root)
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def _read(self, path: str, root: str = ROOT) -> Mapping[str, Any]:
+        return in_object(self._here, f"{root}{path}", sleep=self._sleep)
+
+    def _write(self, method: str, path: str, body: Mapping[str, Any]) -> None:
+        """Change something here, unless this is a dry run."""
+        if not self._dry:
+            patiently(self._here, method, f"{ROOT}{path}", dict(body), sleep=self._sleep)
+
+
+def fields_of(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """The fields of an item that have values, under their new names; lists whose order is irrelevant are sorted."""
+    found: dict[str, Any] = {}
+    for name in names:
+        value = given.get(name, given.get(_OLD_NAMES.get(name, name)))
+        if value is None or value in ("", {}) or value is False:
+            continue
+        found[name] = (
+            sorted(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else value
+        )
+    return found
 
 
 def _covers(shown: Any, wanted: Any) -> bool:
@@ -183,5 +335,9 @@ def _covers(shown: Any, wanted: Any) -> bool:
     return shown in (wanted, HIDDEN)
 
 
-def _q(name: str) -> str:
-    return quote(name, safe="")
+def text_of(given: Mapping[str, Any], name: str) -> str:
+    """A text in an answer, which has to be there."""
+    value = given.get(name)
+    if not isinstance(value, str) or not value:
+        raise click.ClickException(f"an answer has no {name}")
+    return value

@@ -10,9 +10,9 @@ import click
 from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
-from ..migration import Migration, Outcome, svix_url
-from ..senders import SENDERS, source_of
-from ..taking_over import Importer
+from ..migration import Migration, svix_url
+from ..senders import SENDERS
+from ..taking_over import Importer, Outcome
 from ..terminal import printable
 
 
@@ -53,7 +53,7 @@ def migrate(
         if token == os.environ.get("SVIX_TOKEN") and not os.environ.get("PUSHHUB_THERE_TOKEN"):
             raise click.UsageError(f"SVIX_TOKEN is not for {source}: use PUSHHUB_THERE_TOKEN or --token")
         there = hub.rest_of(_checked(url or sender.url), there_project or "", token)
-        copied = Importer(here=here, dry=hub.dry_run).run(source_of(source, there), app)
+        copied = Importer(source=SENDERS[source](there), here=here, dry=hub.dry_run).run(app)
     else:
         place = url or (svix_url(token) if source in (None, "svix") else source) or ""
         there = hub.rest_of(_checked(place), "", token)

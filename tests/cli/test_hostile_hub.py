@@ -78,7 +78,7 @@ def test_any_json_is_read_or_refused(
     status: int,
 ) -> None:
     monkeypatch.setattr("cli.replaying.LOOKS", 1)
-    monkeypatch.setattr("cli.migration.TRIES", 1)
+    monkeypatch.setattr("cli.taking_over.TRIES", 1)
     hub.instead = (status, b"" if status == 204 else json.dumps(value).encode())
     for more in ((), ("--json",)):
         code = run([*words, *more])

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 import pytest
-from cli.migration import TRIES, Migration, svix_url
+from cli.migration import Migration, svix_url
 from cli.rest import Refused, Rest
+from cli.taking_over import TRIES
 from tests.cli.conftest import Typed
 from tests.engine.world import PROJECT
 from tests.fakes.verifier import new_asymmetric, symmetric

@@ -154,7 +154,7 @@ def test_what_was_taken_but_not_acknowledged_is_acknowledged_later_and_not_forwa
     """Given a connection that breaks while the program handles a message, then its answer still counts."""
     topic_here.publish(2)
     listener = Listener(hub, topic_here, program, until=2)
-    real = listener._listening._post
+    real = listener._listening.post
     cut = iter([True, False, False])
 
     def post(notification: Notification) -> int:
@@ -165,7 +165,7 @@ def test_what_was_taken_but_not_acknowledged_is_acknowledged_later_and_not_forwa
             broken.close()
         return status
 
-    listener._listening._post = post
+    listener._listening.post = post
     listener.run()
     assert program.numbers == [0, 1]
     assert topic_here.done.wait(10)
@@ -174,10 +174,10 @@ def test_what_was_taken_but_not_acknowledged_is_acknowledged_later_and_not_forwa
 
 def test_a_wrong_token_and_a_hub_that_is_not_there_end_it(hub: ServedHub, topic_here: Topic, program: Receiver) -> None:
     listener = Listener(hub, topic_here, program, until=1)
-    listener._listening._rest = Rest(hub.base_url, PROJECT, "wrong")
+    listener._listening.rest = Rest(hub.base_url, PROJECT, "wrong")
     with pytest.raises(Refused):
         listener.run()
-    listener._listening._rest = Rest("http://127.0.0.1:9", PROJECT, "t0ken")
+    listener._listening.rest = Rest("http://127.0.0.1:9", PROJECT, "t0ken")
     with pytest.raises(Unreachable):
         listener.run()
 
