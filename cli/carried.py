@@ -15,10 +15,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import click
 
+from pushhub.base.ports import Vault
 from pushhub.cloud.table import Item, Table
 from pushhub.cloud.vault import MARK
 
@@ -35,24 +36,8 @@ _IN_TEXT = re.compile(r"UEhWMQ[A-Za-z0-9+/]{40,}={0,2}")
 """A sealed value in a text: base64 of what begins with the mark."""
 
 
-class Opens(Protocol):
-    """Opens and seals what opens something."""
-
-    def seal(self, project_id: str, content: bytes) -> bytes:
-        """Encrypt for a project."""
-        ...
-
-    def open(self, project_id: str, sealed: bytes) -> bytes:
-        """Decrypt what was sealed for a project."""
-        ...
-
-
 class Folder:
-    """The folder.
-
-    Args:
-        path: Where it is.
-    """
+    """The folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,22 +56,14 @@ class Folder:
         unfinished.replace(path)
 
     def read(self, name: str) -> bytes:
-        """A file.
-
-        Raises:
-            click.ClickException: It is not there.
-        """
+        """A file."""
         try:
             return (self.path / name).read_bytes()
         except OSError as error:
             raise click.ClickException(f"{self.path / name} cannot be read: {error.strerror}") from error
 
     def state(self, name: str = STATE) -> dict[str, Any]:
-        """A small file of JSON; empty if there is none.
-
-        Raises:
-            click.ClickException: It is none.
-        """
+        """A small file of JSON; empty if there is none."""
         if not (self.path / name).is_file():
             return {}
         try:
@@ -116,11 +93,7 @@ class Folder:
         self.write(name, gzip.compress(text.encode(), mtime=0))
 
     def lines(self, name: str) -> list[dict[str, Any]]:
-        """The lines of such a file.
-
-        Raises:
-            click.ClickException: It is damaged.
-        """
+        """The lines of such a file."""
         try:
             return [json.loads(each) for each in gzip.decompress(self.read(name)).splitlines()]
         except (EOFError, OSError, ValueError) as error:
@@ -137,10 +110,6 @@ class Carrier:
 
     Attributes:
         tables: All tables, by their names in the template.
-        s3: S3 client.
-        bodies: Name of the bodies bucket.
-        records: Name of the records bucket.
-        folder: The export.
         vault: Seals and opens with the stack's key; None leaves what is sealed as it is, for a stack that has the same
             key.
     """
@@ -150,7 +119,7 @@ class Carrier:
     bodies: str
     records: str
     folder: Folder
-    vault: Opens | None
+    vault: Vault | None
 
 
 def as_json(value: Any) -> Any:

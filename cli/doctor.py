@@ -55,21 +55,29 @@ class Check:
     says: str
 
 
-def _asked(name: str, ask: Callable[[], Iterator[Check]]) -> Iterator[Check]:
+def _asked(name: str, ask: Callable[[Any], Iterator[Check]], of: Any) -> Iterator[Check]:
     """The result of a check; a call that fails is a finding too."""
     try:
-        yield from ask()
+        yield from ask(of)
     except (BotoCoreError, ClientError) as error:
         yield Check(name, "wrong", f"cannot be checked: {error}")
 
 
+def _warned(name: str, warning: str, said: str) -> Check:
+    """A warning, or if that is empty what is said of something that is fine."""
+    return Check(name, "warning", warning) if warning else Check(name, "ok", said)
+
+
 def account_checks(client: Callable[[str], Any]) -> Iterator[Check]:
     """The checks before a deployment: the caller, and the account's limits."""
-    yield from _asked("credentials", lambda: _credentials(client("sts")))
-    yield from _asked("concurrency", lambda: _concurrency(client("lambda")))
-    yield from _asked("websocket log role", lambda: _log_role(client("apigateway")))
-    yield from _asked("api requests", lambda: _requests(client("apigateway")))
-    yield from _asked("table writes", lambda: _writes(client("dynamodb")))
+    for name, service, check in (
+        ("credentials", "sts", _credentials),
+        ("concurrency", "lambda", _concurrency),
+        ("websocket log role", "apigateway", _log_role),
+        ("api requests", "apigateway", _requests),
+        ("table writes", "dynamodb", _writes),
+    ):
+        yield from _asked(name, check, client(service))
     yield from _quotas(client("service-quotas"))
 
 
@@ -81,10 +89,8 @@ def _credentials(sts: Any) -> Iterator[Check]:
 def _concurrency(functions: Any) -> Iterator[Check]:
     limit = functions.get_account_settings()["AccountLimit"]
     most, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
-    if said := advice(most):
-        yield Check("concurrency", "warning", f"{most}: {said}")
-    else:
-        yield Check("concurrency", "ok", f"{most}, {free} of them unreserved")
+    said = advice(most)
+    yield _warned("concurrency", said and f"{most}: {said}", f"{most}, {free} of them unreserved")
 
 
 def _log_role(gateway: Any) -> Iterator[Check]:
@@ -97,20 +103,16 @@ def _requests(gateway: Any) -> Iterator[Check]:
     found = gateway.get_account().get("throttleSettings", {})
     rate, burst = int(found.get("rateLimit", 0)), int(found.get("burstLimit", 0))
     said = f"{rate} a second, {burst} at once, for all APIs of the account in this region"
-    if rate < FEW_REQUESTS:
-        yield Check("api requests", "warning", f"{said}: ask for more (Service Quotas, Throttle rate)")
-    else:
-        yield Check("api requests", "ok", said)
+    more = f"{said}: ask for more (Service Quotas, Throttle rate)"
+    yield _warned("api requests", more if rate < FEW_REQUESTS else "", said)
 
 
 def _writes(tables: Any) -> Iterator[Check]:
     found = tables.describe_limits()
     table, account = found["TableMaxWriteCapacityUnits"], found["AccountMaxWriteCapacityUnits"]
     said = f"{table} a second in a table, {account} in the account"
-    if min(table, account) < FEW_WRITES:
-        yield Check("table writes", "warning", f"{said}: ask for more (Service Quotas, write throughput)")
-    else:
-        yield Check("table writes", "ok", said)
+    more = f"{said}: ask for more (Service Quotas, write throughput)"
+    yield _warned("table writes", more if min(table, account) < FEW_WRITES else "", said)
 
 
 def _quotas(quotas: Any) -> Iterator[Check]:
@@ -153,12 +155,15 @@ def _asked_for(quotas: Any, service: str, code: str) -> str:
 
 def stack_checks(hub: Deployment) -> Iterator[Check]:
     """The checks after a deployment."""
-    yield from _asked("functions", lambda: _functions(hub))
-    yield from _asked("room for producers", lambda: _room(hub))
-    yield from _asked("alarms", lambda: _alarms(hub))
-    yield from _asked("alarm mail", lambda: _subscriptions(hub))
-    yield from _asked("dead letters", lambda: _dead_letters(hub))
-    yield from _asked("report job", lambda: _report(hub))
+    for name, check in (
+        ("functions", _functions),
+        ("room for producers", _room),
+        ("alarms", _alarms),
+        ("alarm mail", _subscriptions),
+        ("dead letters", _dead_letters),
+        ("report job", _report),
+    ):
+        yield from _asked(name, check, hub)
 
 
 def _functions(hub: Deployment) -> Iterator[Check]:
@@ -187,11 +192,9 @@ def _room(hub: Deployment) -> Iterator[Check]:
     runs = int(chosen.get("PushMaximumConcurrency", DEFAULT))
     most = hub.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"]
     said = f"of {most} concurrent runs what queues start may take {BOUNDED.get(runs, runs)}"
-    if fits(runs, most):
-        yield Check("room for producers", "ok", said)
-    else:
-        hint = advice(most) or f"PushMaximumConcurrency={DEFAULT} would fit"
-        yield Check("room for producers", "warning", f"{said} (PushMaximumConcurrency={runs}): {hint}")
+    hint = advice(most) or f"PushMaximumConcurrency={DEFAULT} would fit"
+    warning = "" if fits(runs, most) else f"{said} (PushMaximumConcurrency={runs}): {hint}"
+    yield _warned("room for producers", warning, said)
 
 
 def _alarms(hub: Deployment) -> Iterator[Check]:
@@ -253,8 +256,6 @@ def round_trip(rest: Rest, *, sleep: Callable[[float], None] = time.sleep, tries
     """Send a message through a push queue into a pull queue, and receive it there; nothing remains.
 
     Args:
-        rest: The hub, as a project.
-        sleep: Waits for some seconds.
         tries: How often to look, once a second.
     """
     name = f"doctor-{secrets.token_hex(4)}"

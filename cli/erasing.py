@@ -86,9 +86,6 @@ class Erasing:
 
     Args:
         tables: All tables, by their names in the template.
-        s3: S3 client.
-        bodies: Name of the bodies bucket.
-        records: Name of the records bucket.
     """
 
     def __init__(self, *, tables: Mapping[str, Table], s3: Any, bodies: str, records: str) -> None:
@@ -101,9 +98,7 @@ class Erasing:
         """Remove what is there, and look again. The project's own item stays.
 
         Args:
-            project_id: The project.
             created_at: When it was made, epoch milliseconds: older records are not looked at.
-            said: Is told what is done.
 
         Raises:
             Unavailable: Something could not be read or removed; run it again.

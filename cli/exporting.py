@@ -16,13 +16,14 @@ from typing import Any
 import click
 
 from pushhub.base.errors import Unavailable
+from pushhub.base.ports import Vault
 from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import folder_of
 from pushhub.cloud.calls import aws_call
 from pushhub.cloud.table import Item
 
 from . import side_by_side
-from .carried import AUDIT, BODIES, FORMAT, MANIFEST, RECORDS, Carrier, Opens, as_json, sealed_values
+from .carried import AUDIT, BODIES, FORMAT, MANIFEST, RECORDS, Carrier, as_json, sealed_values
 from .holdings import BODIES as AREAS
 from .holdings import MENTIONS, TABLES, moving
 
@@ -43,7 +44,6 @@ class Exporting(Carrier):
         Args:
             project_id: The project, which nothing changes meanwhile.
             created_at: When it was made, epoch milliseconds: older records are not looked at.
-            said: Is told what is done.
 
         Returns:
             How many items, objects and records there are, by place.
@@ -159,7 +159,7 @@ class Exporting(Carrier):
             yield page
 
 
-def opened_by(vault: Opens, project_id: str, sealed: bytes) -> bytes | None:
+def opened_by(vault: Vault, project_id: str, sealed: bytes) -> bytes | None:
     """What was sealed; None if it only looks so.
 
     Raises:
@@ -174,11 +174,7 @@ def opened_by(vault: Opens, project_id: str, sealed: bytes) -> bytes | None:
 
 
 def _safe(name: str) -> str:
-    """A key, as the name of a file.
-
-    Raises:
-        click.ClickException: It would lead out of the folder.
-    """
+    """A key, as the name of a file."""
     if ".." in name.split("/") or name.startswith("/"):
         raise click.ClickException(f"{name} is no name of a file")
     return name

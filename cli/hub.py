@@ -55,11 +55,7 @@ class HubOptions:
     trail: CommandTrail | None = None
 
     def settings(self) -> Profile:
-        """The settings from options, profile and environment together.
-
-        Raises:
-            click.ClickException: There is no such profile.
-        """
+        """The settings from options, profile and environment together."""
         name = self.profile or os.environ.get("PUSHHUB_PROFILE")
         known = Profiles().get(name) if name else profile_from_environment()
         return replace(
@@ -71,11 +67,7 @@ class HubOptions:
         )
 
     def rest(self) -> Rest:
-        """The hub's HTTP APIs, as a project.
-
-        Raises:
-            click.ClickException: The hub's address or the credentials are missing.
-        """
+        """The hub's HTTP APIs, as a project."""
         known = self.settings()
         if known.url:
             if not known.url.startswith(("http://", "https://")):
@@ -92,11 +84,7 @@ class HubOptions:
         return self.rest_of(*(text(described, name) for name in ("base_url", "project_id", "token")))
 
     def rest_of(self, url: str, project: str, token: str) -> Rest:
-        """The HTTP APIs at a URL.
-
-        Raises:
-            click.ClickException: The token can be none.
-        """
+        """The HTTP APIs at a URL."""
         # What only shows help or talks to AWS pays nothing for it.
         from .rest import Rest  # noqa: PLC0415
 
@@ -141,11 +129,7 @@ class HubOptions:
 
 
 def local_description() -> dict[str, Any]:
-    """How to reach the stack on this machine: the content of its ``local.json``.
-
-    Raises:
-        NoHub: None is found.
-    """
+    """How to reach the stack on this machine: the content of its ``local.json``."""
     described = running()
     if described is None:
         raise NoHub(

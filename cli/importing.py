@@ -20,7 +20,7 @@ from typing import Any
 import click
 
 from pushhub.base.errors import Unavailable
-from pushhub.base.ports import Clock
+from pushhub.base.ports import Clock, Vault
 from pushhub.cloud.calls import aws_call
 from pushhub.cloud.table import WRITES_PER_CALL, Item, number, text
 from pushhub.engine.store.dynamodb_messages import RESTORED
@@ -34,7 +34,6 @@ from .carried import (
     MANIFEST,
     RECORDS,
     Carrier,
-    Opens,
     as_bytes,
     as_item,
     sealed_anew,
@@ -62,7 +61,7 @@ class Importing(Carrier):
     """
 
     _written: dict[str, int] = field(default_factory=dict, init=False)
-    vault: Opens
+    vault: Vault
     clock: Clock
 
     @property
@@ -73,11 +72,7 @@ class Importing(Carrier):
         return f"imported-{self.bodies}.json"
 
     def check(self) -> dict[str, Any]:
-        """The manifest of the export, which is whole.
-
-        Raises:
-            click.ClickException: It is not, or nothing here can read it.
-        """
+        """The manifest of the export, if that is whole and what is sealed in it opens here."""
         manifest = self.folder.state(MANIFEST)
         if not manifest:
             raise click.ClickException(f"{self.folder.path} has no {MANIFEST}: the export is not finished")
@@ -116,10 +111,6 @@ class Importing(Carrier):
 
     def run(self, manifest: Mapping[str, Any], said: Callable[[str], None]) -> Counter[str]:
         """Write everything.
-
-        Args:
-            manifest: As :meth:`check` gave it.
-            said: Is told what is done.
 
         Returns:
             How many items, objects and records were written, by place.

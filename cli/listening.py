@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -137,15 +137,14 @@ class Target:
         return headers
 
 
+@dataclass
 class Listening:
     """Receives, forwards and acknowledges messages in the order of the topic.
 
     A message that was not accepted is tried again before later ones. If one was accepted but could no longer be
     acknowledged, it is acknowledged and not forwarded again when it comes with the next connection.
 
-    Args:
-        rest: The hub.
-        topic: The subscription's name.
+    Attributes:
         subscriber: The subscriber's name; the hub keeps what it has not acknowledged.
         post: Forwards a message and returns the status of the answer, 0 for none.
         say: Called for each event.
@@ -155,31 +154,22 @@ class Listening:
         longest_wait: Maximum seconds between tries.
     """
 
-    def __init__(
-        self,
-        rest: Rest,
-        *,
-        topic: str,
-        subscriber: str,
-        post: Callable[[Notification], int],
-        say: Say,
-        stopped: threading.Event,
-        skip_failed: bool = False,
-        websocket_url: str = "",
-        longest_wait: float = LONGEST_WAIT_S,
-    ) -> None:
-        self._rest = rest
-        self._topic = topic
-        self._subscriber = subscriber
-        self._post = post
-        self._say = say
-        self._stopped = stopped
-        self._skip_failed = skip_failed
-        base = rest.base_url.replace("http", "ws", 1) + "/notification2/consumer/"
-        self._url = websocket_url or base
-        self._longest_wait = longest_wait
-        self._taken: set[str] = set()
-        self._connected_once = False
+    rest: Rest
+    _: KW_ONLY
+    topic: str
+    subscriber: str
+    post: Callable[[Notification], int]
+    say: Say
+    stopped: threading.Event
+    skip_failed: bool = False
+    websocket_url: str = ""
+    longest_wait: float = LONGEST_WAIT_S
+    _taken: set[str] = field(default_factory=set)
+    _connected_once: bool = False
+
+    @property
+    def _url(self) -> str:
+        return self.websocket_url or self.rest.base_url.replace("http", "ws", 1) + "/notification2/consumer/"
 
     def run(self) -> None:
         """Run until it is stopped.
@@ -189,29 +179,29 @@ class Listening:
             Unreachable: The first connection to the hub failed.
         """
         self._look_for_topic()
-        pauses = waits(self._longest_wait)
-        while not self._stopped.is_set():
+        pauses = waits(self.longest_wait)
+        while not self.stopped.is_set():
             try:
                 self._connection()
-                pauses = waits(self._longest_wait)
+                pauses = waits(self.longest_wait)
             except InvalidURI as error:
                 raise click.ClickException(f"{self._url} is not where consumers can connect") from error
             except (OSError, InvalidHandshake, ConnectionClosed, Unreachable, TimeoutError) as error:
                 if isinstance(error, InvalidStatus):
                     self._look_at(error)
                 elif not self._connected_once:
-                    raise Unreachable(f"{self._rest.base_url} did not answer: {type(error).__name__}") from error
+                    raise Unreachable(f"{self.rest.base_url} did not answer: {type(error).__name__}") from error
                 elif isinstance(error, ConnectionClosed):
-                    pauses = waits(self._longest_wait)
+                    pauses = waits(self.longest_wait)
                 wait = next(pauses)
-                self._say("disconnected", {"again_in_s": wait, "reason": type(error).__name__})
-                self._stopped.wait(wait)
+                self.say("disconnected", {"again_in_s": wait, "reason": type(error).__name__})
+                self.stopped.wait(wait)
 
     def _look_for_topic(self) -> None:
         """Say so if no subscription has this name: a consumer of a misspelled topic waits for ever."""
-        query = {"subscription": self._topic, "pageSize": "1"}
-        if not sections(self._rest.call("GET", "/notification2/subscriptions", query=query), "subscriptions"):
-            self._say("unknown", {"topic": self._topic, "so": "nothing comes, unless a queue feeds it"})
+        query = {"subscription": self.topic, "pageSize": "1"}
+        if not sections(self.rest.call("GET", "/notification2/subscriptions", query=query), "subscriptions"):
+            self.say("unknown", {"topic": self.topic, "so": "nothing comes, unless a queue feeds it"})
 
     @staticmethod
     def _look_at(error: InvalidStatus) -> None:
@@ -220,16 +210,16 @@ class Listening:
             raise Refused(status, "the handshake was refused") from error
 
     def _connection(self) -> None:
-        wanted = {"subscription": self._topic, "subscriber": self._subscriber}
-        token = quote(text(self._rest.call("POST", "/notification2/token", wanted), "token"), safe="")
+        wanted = {"subscription": self.topic, "subscriber": self.subscriber}
+        token = quote(text(self.rest.call("POST", "/notification2/token", wanted), "token"), safe="")
         # Pings keep the connection from being idle. Answers to them are not waited for: while a slow receiver has the
         # word nothing is read here, answers to pings neither.
         with connect(
             f"{self._url}?token={token}", open_timeout=OPEN_S, ping_timeout=None, proxy=None, max_size=LONGEST_FRAME
         ) as consumer:
             self._connected_once = True
-            self._say("connected", {"topic": self._topic, "subscriber": self._subscriber})
-            while not self._stopped.is_set():
+            self.say("connected", {"topic": self.topic, "subscriber": self.subscriber})
+            while not self.stopped.is_set():
                 try:
                     frame = consumer.recv(timeout=LOOK_S)
                 except TimeoutError:
@@ -238,34 +228,26 @@ class Listening:
                     notification = Notification.of_frame(frame if isinstance(frame, str) else frame.decode())
                 except ValueError:
                     # API Gateway's own words about a function that could not be run
-                    self._say("odd", {"frame": str(frame)[:200]})
+                    self.say("odd", {"frame": str(frame)[:200]})
                     continue
                 if not self._handed_on(notification):
                     return
                 consumer.send(notification.ack_id)
                 self._taken.discard(notification.ack_id)
-                self._say("acknowledged", {"id": notification.ack_id})
+                self.say("acknowledged", {"id": notification.ack_id})
 
     def _handed_on(self, notification: Notification) -> bool:
         """Whether it was accepted; False if this was stopped before."""
         if notification.ack_id in self._taken:
             return True
-        for wait in waits(self._longest_wait):
-            status = self._post(notification)
+        for wait in waits(self.longest_wait):
+            status = self.post(notification)
             taken = 200 <= status < 300
-            self._say(
-                "forwarded",
-                {
-                    "id": notification.ack_id,
-                    "action": notification.action,
-                    "from": notification.description,
-                    "status": status,
-                    "taken": taken,
-                },
-            )
-            if taken or self._skip_failed:
+            what = {"id": notification.ack_id, "action": notification.action, "from": notification.description}
+            self.say("forwarded", {**what, "status": status, "taken": taken})
+            if taken or self.skip_failed:
                 self._taken.add(notification.ack_id)
                 return True
-            if self._stopped.wait(wait):
+            if self.stopped.wait(wait):
                 return False
         return False

@@ -85,11 +85,7 @@ def _only_read(model: Any, params: Any, **_: Any) -> None:
 
 
 def deployment(hub: HubOptions) -> Deployment:
-    """The chosen hub.
-
-    Raises:
-        click.ClickException: It cannot be found.
-    """
+    """The chosen hub."""
     known = hub.settings()
     if known.stack:
         return _deployed(known, hub)
@@ -108,11 +104,7 @@ def deployment(hub: HubOptions) -> Deployment:
 
 
 def session_of(known: Profile) -> Any:
-    """A session of the AWS SDK: under the role, if one is chosen.
-
-    Raises:
-        click.ClickException: There is no such profile, nothing says which region, or the role may not be assumed.
-    """
+    """A session of the AWS SDK: under the role, if one is chosen."""
     try:
         session: Any = boto3.session.Session(profile_name=known.aws_profile or None, region_name=known.region or None)
     except BotoCoreError as error:
@@ -125,15 +117,7 @@ def session_of(known: Profile) -> Any:
 
 
 def assumed(session: Any, role_arn: str) -> Any:
-    """A session under a role. Its credentials are renewed when they expire, as erasing or sealing can take hours.
-
-    Args:
-        session: Who assumes it.
-        role_arn: The role.
-
-    Raises:
-        click.ClickException: It may not be assumed.
-    """
+    """A session under a role. Its credentials are renewed when they expire, as erasing or sealing can take hours."""
     # Shown by CloudTrail beside who assumed the role.
     name = "pushhub-" + re.sub(r"[^\w+=,.@-]", "_", person(), flags=re.ASCII)[:56]
     fetcher = AssumeRoleCredentialFetcher(
@@ -186,11 +170,7 @@ def _deployed(known: Profile, hub: HubOptions) -> Deployment:
 
 
 def projects_of(hub: HubOptions) -> Projects:
-    """Projects and tokens of the hub.
-
-    Raises:
-        click.ClickException: The hub cannot be found.
-    """
+    """Projects and tokens of the hub."""
     found = deployment(hub)
     store = DynamoDBConfigStore(found.client("dynamodb"), found.outputs[TABLE_OUTPUT], SystemClock())
     return Projects(config=store, clock=SystemClock())
@@ -199,9 +179,6 @@ def projects_of(hub: HubOptions) -> Projects:
 def close_consumers(hub: HubOptions) -> None:
     """Have the connections of suspended projects' consumers closed: at once, and again when no function admits them any
     more. What is left over after that, if there are very many, is closed in the next minutes.
-
-    Raises:
-        click.ClickException: The function could not be started.
     """
     found = deployment(hub)
     client = found.client("lambda", read_timeout=60)
@@ -214,22 +191,18 @@ def close_consumers(hub: HubOptions) -> None:
 
 
 def erasing_of(hub: HubOptions) -> Erasing:
-    """What erases projects of the hub.
-
-    Raises:
-        click.ClickException: The hub cannot be found.
-    """
+    """What erases projects of the hub."""
     return Erasing(**_data_of(deployment(hub)))
 
 
 def exporting_of(hub: HubOptions, folder: Folder, *, with_keys: bool) -> Exporting:
-    """What exports projects of the hub; errors as in :func:`erasing_of`."""
+    """What exports projects of the hub."""
     found = deployment(hub)
     return Exporting(**_data_of(found), folder=folder, vault=_vault_of(found) if with_keys else None)
 
 
 def importing_of(hub: HubOptions, folder: Folder) -> Importing:
-    """What imports projects into the hub; errors as in :func:`erasing_of`."""
+    """What imports projects into the hub."""
     found = deployment(hub)
     return Importing(**_data_of(found), folder=folder, vault=_vault_of(found), clock=SystemClock())
 

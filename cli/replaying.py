@@ -13,10 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 from .answers import number, section, sections, text
-from .rest import Refused, Rest
+from .rest import Refused, Rest, segment
 
 BATCH = 50
 RESERVED_S = 600
@@ -35,7 +34,6 @@ class Failed:
     """The failed message that a message of an error queue describes.
 
     Attributes:
-        message_id: Its id.
         queue: Where it failed.
         subscribers: Names of those that did not accept it: one, or all in a unicast queue.
         headers: Sent with each push.
@@ -50,11 +48,7 @@ class Failed:
 
     @classmethod
     def of(cls, body: str) -> Failed:
-        """Read the body of an error message.
-
-        Raises:
-            Stays: It is none.
-        """
+        """Read the body of an error message."""
         try:
             told = json.loads(body)
         except (ValueError, RecursionError):
@@ -73,11 +67,7 @@ class Failed:
         )
 
     def body(self) -> bytes:
-        """Its body.
-
-        Raises:
-            Stays: It is not in the error message.
-        """
+        """Its body."""
         exact = self.told.get("body_base64")
         try:
             found = base64.b64decode(exact, validate=True) if exact else str(self.told["body"]).encode()
@@ -108,12 +98,9 @@ class ErrorQueue:
     """An error queue that is replayed.
 
     Attributes:
-        rest: The hub.
-        name: Its name.
         target: Post the messages to this queue, as new ones, instead of to who missed them; None for these.
         send: Posts a body with headers to a queue.
         say: Told why a message stays.
-        sleep: Waits for some seconds.
     """
 
     rest: Rest
@@ -176,11 +163,7 @@ class ErrorQueue:
         return counted
 
     def _asked(self, error: dict[str, Any]) -> _Tried | None:
-        """Send a message again; None if it is accepted already, else its outcome is to be awaited.
-
-        Raises:
-            Stays: It cannot be sent.
-        """
+        """Send a message again; None if it is accepted already, else its outcome is to be awaited."""
         failed = Failed.of(text(error, "body"))
         kind = "" if self.target else self._kind(failed.queue)
         if self.target or kind == "unicast":
@@ -235,7 +218,7 @@ class ErrorQueue:
         Raises:
             Stays: The message is gone.
         """
-        path = self._of(failed, f"/messages/{quote(failed.message_id, safe='')}/subscribers")
+        path = self._of(failed, f"/messages/{segment(failed.message_id)}/subscribers")
         try:
             shown = sections(self.rest.call("GET", path), "subscribers")
         except Refused as refused:
@@ -265,13 +248,13 @@ class ErrorQueue:
 
     def _done(self, error: dict[str, Any]) -> None:
         reservation = {"reservation_id": text(error, "reservation_id")}
-        self.rest.call("DELETE", self._path(f"/messages/{quote(text(error, 'id'), safe='')}"), reservation)
+        self.rest.call("DELETE", self._path(f"/messages/{segment(text(error, 'id'))}"), reservation)
 
     def _release(self, error: dict[str, Any]) -> None:
         """Show a message to others again, at the end, so that this replay does not take it twice."""
         body = {"reservation_id": text(error, "reservation_id"), "delay": 0}
         try:
-            self.rest.call("POST", self._path(f"/messages/{quote(text(error, 'id'), safe='')}/release"), body)
+            self.rest.call("POST", self._path(f"/messages/{segment(text(error, 'id'))}/release"), body)
         except Refused:
             # Its reservation has ended by itself.
             return

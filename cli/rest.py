@@ -22,13 +22,13 @@ LONGEST_BYTES = 64 * 1024 * 1024
 _BLOCK_BYTES = 65_536
 
 
-class Refused(click.ClickException):
-    """The hub answered, and the answer is no.
+def segment(name: str) -> str:
+    """A name as a segment of a path."""
+    return quote(name, safe="")
 
-    Args:
-        status: Its HTTP status.
-        message: Its message.
-    """
+
+class Refused(click.ClickException):
+    """The hub answered, and the answer is no."""
 
     exit_code = 1
 
@@ -47,9 +47,6 @@ class Rest:
     """Requests with a project's token.
 
     Args:
-        base_url: Of the hub.
-        project: The project's id.
-        token: Its token.
         dry: Whether nothing may be changed: what would change something is not sent.
     """
 
@@ -64,17 +61,22 @@ class Rest:
 
     def queue(self, name: str, rest: str = "") -> str:
         """Path of a queue."""
-        return f"{self.queues}/{quote(name, safe='')}{rest}"
+        return f"{self.queues}/{segment(name)}{rest}"
 
     @property
     def queues(self) -> str:
         """Path of all queues."""
-        return f"/3/projects/{quote(self.project, safe='')}/queues"
+        return f"{self.path}/queues"
+
+    @property
+    def path(self) -> str:
+        """Path of what is neither a queue's nor the store's."""
+        return f"/3/projects/{segment(self.project)}"
 
     @property
     def store(self) -> str:
         """Path of the project's store."""
-        return f"/api/stores/{quote(self.project, safe='')}"
+        return f"/api/stores/{segment(self.project)}"
 
     def call(
         self,
@@ -91,11 +93,7 @@ class Rest:
 
         Args:
             method: Anything but ``GET`` is not sent in a dry run.
-            path: Below the base URL.
-            body: Sent as JSON.
-            query: Of the URL.
             headers: Besides the token.
-            timeout: Seconds.
             reads: Whether a ``POST`` changes nothing.
 
         Raises:

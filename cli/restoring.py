@@ -87,12 +87,7 @@ def put_in_place(hub: Deployment, table: Table, *, empty: bool) -> Iterator[str]
     """Give a table what it lacks; says what was done, step by step. What is already as it should be is left.
 
     Args:
-        hub: The deployment.
-        table: Which table.
         empty: Make it, without items, if it does not exist.
-
-    Raises:
-        click.ClickException: It does not exist, or nothing says how its stream was read.
     """
     tables, name = hub.client("dynamodb"), hub.outputs[table.output]
     chosen = _parameters(hub)

@@ -26,11 +26,8 @@ class Profile:
 
     Attributes:
         url: Base URL of the hub, without a slash at its end.
-        project: The project's id.
-        token: A token of the project.
         stack: Name of the CloudFormation stack, for what an operator does.
         aws_profile: Profile of the AWS configuration that may read the stack.
-        region: Its region.
         role_arn: The role that operators' commands assume; empty for the stack's own if it has one, none for no role.
     """
 
@@ -51,11 +48,7 @@ class Profiles:
         self.file = Path(chosen) if chosen else Path(click.get_app_dir("pushhub")) / FILE
 
     def all(self) -> dict[str, Profile]:
-        """All of them by name.
-
-        Raises:
-            click.ClickException: The file cannot be understood, or others can read it.
-        """
+        """All of them by name."""
         try:
             with self.file.open("rb") as file:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -83,11 +76,7 @@ class Profiles:
         return found
 
     def get(self, name: str) -> Profile:
-        """One of them.
-
-        Raises:
-            click.ClickException: There is none with that name.
-        """
+        """One of them."""
         profiles = self.all()
         if name not in profiles:
             raise click.ClickException(
@@ -100,11 +89,7 @@ class Profiles:
         self._write({**self.all(), name: profile})
 
     def remove(self, name: str) -> None:
-        """Remove one.
-
-        Raises:
-            click.ClickException: There is none with that name.
-        """
+        """Remove one."""
         self.get(name)
         self._write({key: each for key, each in self.all().items() if key != name})
 
@@ -124,11 +109,7 @@ class Profiles:
 
 
 def _quoted(text: str) -> str:
-    """A string as TOML writes it, which is how JSON writes what can be printed.
-
-    Raises:
-        click.UsageError: It contains characters that cannot be printed.
-    """
+    """A string as TOML writes it, which is how JSON writes what can be printed."""
     if not text.isprintable():
         raise click.UsageError("names and values hold printable characters only")
     return json.dumps(text, ensure_ascii=False)

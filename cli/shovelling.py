@@ -32,12 +32,7 @@ _LATER = frozenset({408, 429, 500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """A queue, and how to reach it.
-
-    Attributes:
-        rest: The server.
-        queue: Its name there.
-    """
+    """A queue, and how to reach it."""
 
     rest: Rest
     queue: str
@@ -73,10 +68,7 @@ class Shovel:
     """Moves messages.
 
     Attributes:
-        source: Where from.
-        target: Where to.
         say: Told what a person should know.
-        sleep: Waits for some seconds.
         twice: Messages that could not be deleted where they came from after they were posted.
     """
 
@@ -87,11 +79,7 @@ class Shovel:
     twice: int = 0
 
     def waiting(self) -> int:
-        """How many messages the source says it has; 0 without such a queue.
-
-        Raises:
-            Refused: The server refuses.
-        """
+        """How many messages the source says it has; 0 without such a queue."""
         try:
             answer = self.source.call("GET", "")
         except Refused as error:

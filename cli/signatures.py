@@ -12,7 +12,8 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -59,7 +60,6 @@ def findings(signed: Signed, secret: str, now: int, tolerance: int = TOLERANCE_S
     """The result for each part; the request is valid if none is wrong.
 
     Args:
-        signed: The request.
         secret: ``whsec_`` and base64, or ``whpk_`` and base64 for Ed25519.
         now: Epoch seconds.
         tolerance: Seconds that the timestamp may be off.
@@ -152,25 +152,18 @@ def _fits(signed: Signed, key: bytes) -> bool:
 
 def _mistakes(signed: Signed, secret: str, key: bytes) -> Iterator[Finding]:
     """Which part is wrong, if one of the usual mistakes explains it."""
-    for told, other in _other_keys(secret):
-        if _fits(signed, other):
-            yield Finding("key", True, told)
-            return
-    for told, body in _other_bodies(signed.body):
-        changed = Signed(
-            message_id=signed.message_id, timestamp=signed.timestamp, signature=signed.signature, body=body
-        )
-        if _fits(changed, key):
-            yield Finding("body", True, told)
-            return
-    for part, told, message_id, timestamp in _other_heads(signed):
-        changed = Signed(message_id=message_id, timestamp=timestamp, signature=signed.signature, body=signed.body)
-        if _fits(changed, key):
-            yield Finding(part, True, told)
+    usual = chain(
+        (("key", said, signed, other) for said, other in _other_keys(secret)),
+        (("body", said, replace(signed, body=body), key) for said, body in _other_bodies(signed.body)),
+        ((part, said, changed, key) for part, said, changed in _other_heads(signed)),
+    )
+    for part, said, changed, other in usual:
+        if _fits(changed, other):
+            yield Finding(part, True, said)
             return
     yield Finding("key", False, f"{len(key)} bytes; it is unknown whether it is the sender's")
-    told = "does not fit the signature: it was changed on the way, or id, timestamp or secret belong to another request"
-    yield Finding("body", True, told)
+    said = "does not fit the signature: it was changed on the way, or id, timestamp or secret belong to another request"
+    yield Finding("body", True, said)
 
 
 def _other_keys(secret: str) -> Sequence[tuple[str, bytes]]:
@@ -198,10 +191,9 @@ def _other_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
     yield parsed, json.dumps(value, indent=2, ensure_ascii=False).encode()
 
 
-def _other_heads(signed: Signed) -> Iterator[tuple[str, str, str, str]]:
-    message_id, timestamp = signed.message_id, signed.timestamp
-    yield "id", "has white space that was not signed", message_id.strip(), timestamp
-    if timestamp.isdigit() and len(timestamp) <= 15:
-        sent = int(timestamp)
-        yield "timestamp", "was signed in milliseconds", message_id, str(sent * 1000)
-        yield "timestamp", "was signed in seconds", message_id, str(sent // 1000)
+def _other_heads(signed: Signed) -> Iterator[tuple[str, str, Signed]]:
+    yield "id", "has white space that was not signed", replace(signed, message_id=signed.message_id.strip())
+    if signed.timestamp.isdigit() and len(signed.timestamp) <= 15:
+        sent = int(signed.timestamp)
+        yield "timestamp", "was signed in milliseconds", replace(signed, timestamp=str(sent * 1000))
+        yield "timestamp", "was signed in seconds", replace(signed, timestamp=str(sent // 1000))

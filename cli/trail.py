@@ -30,14 +30,7 @@ def person() -> str:
 
 
 class CommandTrail:
-    """The trail of one command: its first entry is kept before its first call that changes something.
-
-    Args:
-        session: Makes clients of AWS.
-        options: For each client.
-        bucket: Name of the records bucket.
-        table: Name of the table of projects.
-    """
+    """The trail of one command: its first entry is kept before its first call that changes something."""
 
     def __init__(self, session: Any, options: Mapping[str, Any], *, bucket: str, table: str) -> None:
         self._table = table

@@ -46,33 +46,13 @@ def list_alerts(hub: HubOptions) -> None:
 @click.option("--minutes", type=int, help="The time it counts in, 5 to 60; 15 by default.")
 @changes
 @click.pass_obj
-def set_alert(
-    hub: HubOptions,
-    *,
-    name: str,
-    measure: str,
-    threshold: int,
-    url: str,
-    slack: bool,
-    queue: str | None,
-    subscriber: str | None,
-    minutes: int | None,
-) -> None:
+def set_alert(hub: HubOptions, /, *, name: str, measure: str, slack: bool, **given: Any) -> None:
     """Create an alert, or change the one of that NAME.
 
     THRESHOLD is percent of the attempts, a number of deliveries, or seconds.
     """
     rest = hub.rest()
-    alert = {
-        "name": name,
-        "measure": MEASURES[measure],
-        "threshold": threshold,
-        "url": url,
-        "format": "slack" if slack else "json",
-        "queue": queue,
-        "subscriber": subscriber,
-        "minutes": minutes,
-    }
+    alert = {"name": name, "measure": MEASURES[measure], "format": "slack" if slack else "json", **given}
     known = [each for each in sections(rest.call("GET", _path(rest)), "alerts") if each.get("name") == name]
     if len(known) > 1:
         raise click.UsageError(f"{len(known)} alerts are called {name}: delete all but one by their ids")
@@ -114,7 +94,7 @@ def _found(rest: Rest, name: str) -> dict[str, Any]:
 
 
 def _path(rest: Rest, alert: dict[str, Any] | None = None) -> str:
-    base = f"/3/projects/{quote(rest.project, safe='')}/alerts"
+    base = f"{rest.path}/alerts"
     return f"{base}/{quote(str(alert.get('id')), safe='')}" if alert else base
 
 

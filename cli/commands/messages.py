@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import quote
 
 import click
 
@@ -14,7 +13,7 @@ from ..durations import Duration
 from ..framework import Command, ask, destructive
 from ..hub import HubOptions
 from ..replaying import ErrorQueue
-from ..rest import Refused, Rest
+from ..rest import Refused, Rest, segment
 from .post import send
 from .queues import complete
 
@@ -24,7 +23,7 @@ REFUSED = "refused"
 
 
 def _app(app: str, rest: str = "") -> str:
-    return f"/api/v1/app/{quote(app, safe='')}{rest}"
+    return f"/api/v1/app/{segment(app)}{rest}"
 
 
 @click.command(cls=Command)
@@ -45,7 +44,7 @@ def retry(hub: HubOptions, *, message: str | None, app: str | None, endpoint: st
     if app or endpoint:
         if not (app and endpoint and message):
             raise click.UsageError("for a webhook, give MESSAGE, --app and --endpoint")
-        path = f"/msg/{quote(message, safe='')}/endpoint/{quote(endpoint, safe='')}/resend"
+        path = f"/msg/{segment(message)}/endpoint/{segment(endpoint)}/resend"
         skipped = "skipped" in fields(rest.call("POST", _app(app, path), {}))
         state = "nothing is sent: the endpoint is disabled" if skipped else "queued"
         hub.show([{"message": message, "endpoint": endpoint, "state": state}])
@@ -70,7 +69,7 @@ def _waiting(rest: Rest) -> list[str]:
 
 
 def _attempt(rest: Rest, message: str) -> dict[str, Any]:
-    path = f"{rest.store}/messages/{quote(message, safe='')}"
+    path = f"{rest.store}/messages/{segment(message)}"
     try:
         shown = rest.call("PUT", path, {"attempt_now": True})
     except Refused as error:
@@ -125,7 +124,7 @@ def replay(
             raise click.UsageError("for webhooks, give --app, --endpoint and --since")
         kind = "replay-missing" if missing else "recover"
         start = (datetime.now(UTC) - timedelta(milliseconds=since)).isoformat().replace("+00:00", "Z")
-        path = _app(app, f"/endpoint/{quote(endpoint, safe='')}/{kind}")
+        path = _app(app, f"/endpoint/{segment(endpoint)}/{kind}")
         hub.show([fields(rest.call("POST", path, {"since": start}))])
         return
     if error_queue is None:
@@ -177,6 +176,6 @@ def expunge(hub: HubOptions, *, message: str, queue: str | None, app: str | None
     ask(f"Remove {message} for good?", yes=yes or hub.dry_run)
     rest = hub.rest()
     if queue is not None:
-        rest.call("DELETE", rest.queue(queue, f"/messages/{quote(message, safe='')}"))
+        rest.call("DELETE", rest.queue(queue, f"/messages/{segment(message)}"))
     else:
-        rest.call("DELETE", _app(str(app), f"/msg/{quote(message, safe='')}/content"))
+        rest.call("DELETE", _app(str(app), f"/msg/{segment(message)}/content"))

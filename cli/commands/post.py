@@ -94,11 +94,7 @@ def _look_for(hub: HubOptions, rest: Rest, queue: str) -> None:
 
 
 def send(rest: Rest, queue: str, content: bytes, *, delay: int = 0, headers: dict[str, str]) -> str:
-    """Post one message with any bytes, and return its id.
-
-    Raises:
-        click.ClickException: The hub did not accept it.
-    """
+    """Post one message with any bytes, and return its id."""
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -146,11 +142,7 @@ def _post_lines(
 
 
 def _lines(file: Iterable[bytes], skip: int) -> Iterator[tuple[int, str]]:
-    """Number and text of each line that is not empty.
-
-    Raises:
-        click.UsageError: A line is not text.
-    """
+    """Number and text of each line that is not empty."""
     for number, line in enumerate(file, 1):
         if number <= skip or not line.strip():
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 
 import click
 
@@ -21,15 +22,7 @@ def profiles() -> None:
 def list_profiles(hub: HubOptions) -> None:
     """List all profiles, without their tokens."""
     hub.show(
-        {
-            "profile": name,
-            "url": each.url,
-            "project": each.project,
-            "stack": each.stack,
-            "aws_profile": each.aws_profile,
-            "region": each.region,
-            "role_arn": each.role_arn,
-        }
+        {"profile": name} | {key: value for key, value in asdict(each).items() if key != "token"}
         for name, each in sorted(Profiles().all().items())
     )
 
@@ -44,24 +37,13 @@ def list_profiles(hub: HubOptions) -> None:
 @click.option("--role-arn", default="", help="Role that operators' commands assume. Default: the stack's.")
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of asking for it.")
 @click.pass_obj
-def set_profile(
-    hub: HubOptions,
-    *,
-    name: str,
-    url: str,
-    project: str,
-    stack: str,
-    aws_profile: str,
-    region: str,
-    role_arn: str,
-    token_stdin: bool,
-) -> None:
+def set_profile(hub: HubOptions, /, *, name: str, token_stdin: bool, **given: str) -> None:
     """Save a profile. Asks for its token, so that it stays out of the shell's history."""
-    if not url.startswith(("http://", "https://")):
+    if not given["url"].startswith(("http://", "https://")):
         raise click.UsageError("--url must begin with http:// or https://")
     token = sys.stdin.readline() if token_stdin else click.prompt("Token", hide_input=True)
     kept = Profiles()
-    kept.put(name, Profile(url.rstrip("/"), project, token.strip(), stack, aws_profile, region, role_arn))
+    kept.put(name, Profile(**{**given, "url": given["url"].rstrip("/"), "token": token.strip()}))
     hub.note(f"kept in {kept.file}; use it with --profile {name} or PUSHHUB_PROFILE={name}")
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PAGE = 100
 MOST_PAGES = 10_000
+OF_PUSHES = ("retries", "retries_delay", "error_queue", "eager")
+"""Settings of a queue that are among its ``push``."""
 
 
 def names(rest: Rest, prefix: str = "") -> list[str]:
@@ -80,10 +82,7 @@ def show_queue(hub: HubOptions, name: str) -> None:
 @queues.command("create")
 @click.argument("name")
 @click.option(
-    "--type",
-    "kind",
-    type=click.Choice(["pull", "multicast", "unicast"]),
-    help="pull by default, multicast with --push.",
+    "--type", type=click.Choice(["pull", "multicast", "unicast"]), help="pull by default, multicast with --push."
 )
 @click.option("--push", multiple=True, metavar="URL", help="A subscriber; NAME=URL gives it a name. Repeatable.")
 @click.option("--retries", type=int, help="Tries after the first.")
@@ -94,35 +93,23 @@ def show_queue(hub: HubOptions, name: str) -> None:
     default=None,
     help="Whether posts send the first orders themselves: faster on AWS, for one more SQS message.",
 )
-@click.option("--timeout", type=int, help="Seconds that a reservation lasts.")
-@click.option("--expiration", type=int, help="Seconds that a message lives.")
+@click.option("--timeout", "message_timeout", type=int, help="Seconds that a reservation lasts.")
+@click.option("--expiration", "message_expiration", type=int, help="Seconds that a message lives.")
 @click.option("--convert", is_flag=True, help="Turn a pull queue of that name into a push queue; nothing is lost.")
 @click.option("--from", "file", type=click.File("rb"), help="All settings as JSON, in the API's format under 'queue'.")
 @changes
 @click.pass_obj
 def create_queue(
-    hub: HubOptions,
-    *,
-    name: str,
-    kind: str | None,
-    push: tuple[str, ...],
-    retries: int | None,
-    retries_delay: int | None,
-    error_queue: str | None,
-    eager: bool | None,
-    timeout: int | None,
-    expiration: int | None,
-    convert: bool,
-    file: Any,
+    hub: HubOptions, /, *, name: str, push: tuple[str, ...], convert: bool, file: Any, **given: Any
 ) -> None:
     """Create or change a queue."""
     settings = _read(file) if file else {}
     pushes = dict(settings.get("push") or {})
-    pushes |= _given(retries=retries, retries_delay=retries_delay, error_queue=error_queue, eager=eager)
+    given = {name: value for name, value in given.items() if value is not None}
+    pushes |= {name: given.pop(name) for name in OF_PUSHES if name in given}
     if push:
         pushes["subscribers"] = [_subscriber(each) for each in push]
-    settings |= _given(type=kind, message_timeout=timeout, message_expiration=expiration, push=pushes or None)
-    settings |= {"convert": True} if convert else {}
+    settings |= given | ({"push": pushes} if pushes else {}) | ({"convert": True} if convert else {})
     rest = hub.rest()
     queue = section(rest.call("PUT", rest.queue(name), {"queue": settings}), "queue")
     hub.show([_row(queue)])
@@ -151,10 +138,6 @@ def _read(file: Any) -> dict[str, Any]:
         raise click.UsageError("--from must hold an object")
     inside = given.get("queue", given)
     return dict(inside) if isinstance(inside, dict) else {}
-
-
-def _given(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _subscriber(given: str) -> dict[str, str]:

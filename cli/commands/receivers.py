@@ -56,14 +56,7 @@ class Whose:
     mapping: str | None = None
 
     def check(self, *, one: bool) -> None:
-        """Check that it is clear whose they are.
-
-        Args:
-            one: Whether it has to be one receiver, not what many inherit.
-
-        Raises:
-            click.UsageError: It is not.
-        """
+        """Check that it is clear whose they are."""
         if (self.queue is None) != (self.subscriber is None):
             raise click.UsageError("a subscriber needs --queue and --subscriber")
         ways = (self.app or self.endpoint or self.operational, self.queue, self.mapping)
@@ -106,11 +99,7 @@ class Whose:
         return f"{path}/{rest}"
 
     def receiver(self, rest: Rest) -> Receiver | None:
-        """The subscriber or service; None for an endpoint.
-
-        Raises:
-            click.ClickException: There is none.
-        """
+        """The subscriber or service; None for an endpoint."""
         if self.queue is not None:
             return self._subscriber(rest, self.queue)
         return self._service(rest, self.mapping) if self.mapping is not None else None

@@ -38,15 +38,7 @@ LONGEST_S = 1_800
 @click.option("--until", type=Duration(), help="With --past: until how long ago; now by default.")
 @click.pass_obj
 def search(
-    hub: HubOptions,
-    *,
-    value: str | None,
-    past: bool,
-    queue: str | None,
-    subscriber: str | None,
-    state: str | None,
-    since: int | None,
-    until: int | None,
+    hub: HubOptions, /, *, value: str | None, past: bool, since: int | None, until: int | None, **wanted: str | None
 ) -> None:
     """Find messages by the VALUE of a field that their queue, application or mapping names, such as an order's number.
 
@@ -55,16 +47,16 @@ def search(
     """
     rest = hub.rest()
     if past:
-        if not (value or queue or subscriber or state):
+        wanted["message_id"] = value
+        if not any(wanted.values()):
             raise click.UsageError("with --past, give a message's id, --queue, --subscriber or --state")
         now = datetime.now(UTC)
         # Without a time the hub decides, by its own clock.
         times = {name: now - timedelta(milliseconds=ago) for name, ago in (("since", since), ("until", until)) if ago}
-        wanted = {"message_id": value, "queue": queue, "subscriber": subscriber, "state": state}
         asked = {name: each for name, each in wanted.items() if each}
         hub.show(_in_the_past(hub, rest, asked | {name: each.isoformat() for name, each in times.items()}))
         return
-    if not value or queue or subscriber or state or since or until:
+    if not value or any(wanted.values()) or since or until:
         raise click.UsageError("give a VALUE alone, or --past")
     hub.show(_found(rest, value))
 
@@ -72,7 +64,7 @@ def search(
 def _found(rest: Rest, value: str) -> Iterator[dict[str, Any]]:
     after: str | None = ""
     for _ in range(MOST_PAGES):
-        answer = rest.call("GET", f"{_project(rest)}/search", query={"value": value, "after": after or ""})
+        answer = rest.call("GET", f"{rest.path}/search", query={"value": value, "after": after or ""})
         for each in sections(answer, "found"):
             deliveries = sections(each, "deliveries")
             yield {
@@ -89,8 +81,8 @@ def _found(rest: Rest, value: str) -> Iterator[dict[str, Any]]:
 
 def _in_the_past(hub: HubOptions, rest: Rest, asked: dict[str, str]) -> list[dict[str, Any]]:
     # Starts something, but changes nothing.
-    started = rest.call("POST", f"{_project(rest)}/past", asked, reads=True)
-    path = f"{_project(rest)}/past/{quote(text(started, 'id'), safe='')}"
+    started = rest.call("POST", f"{rest.path}/past", asked, reads=True)
+    path = f"{rest.path}/past/{quote(text(started, 'id'), safe='')}"
     hub.note(f"reading the delivery records of {text(started, 'first_day')} to {text(started, 'last_day')}")
     rows: list[dict[str, Any]] = []
     after, ends = "", time.monotonic() + LONGEST_S
@@ -130,7 +122,3 @@ def _event(each: dict[str, Any]) -> dict[str, Any]:
 
 def _owner(each: dict[str, Any]) -> str:
     return str(each.get("queue") or each.get("application") or each.get("kind"))
-
-
-def _project(rest: Rest) -> str:
-    return f"/3/projects/{quote(rest.project, safe='')}"

@@ -20,11 +20,7 @@ _T = TypeVar("_T")
 
 
 def _in_the_clone(do: Callable[[ModuleType, Place], _T]) -> _T:
-    """Do something with the stack of this clone.
-
-    Raises:
-        click.ClickException: There is no clone, or it cannot be done.
-    """
+    """Do something with the stack of this clone."""
     if folder() is None:
         raise click.ClickException("the local hub runs from a clone of its repository, and there is none here")
     # What is installed without a clone has none of this.
@@ -40,13 +36,7 @@ def _in_the_clone(do: Callable[[ModuleType, Place], _T]) -> _T:
 
 
 def _shown(description: Description) -> list[dict[str, Any]]:
-    return [
-        {
-            "url": description.base_url,
-            "project": description.project_id,
-            "token": description.token,
-        }
-    ]
+    return [{"url": description.base_url, "project": description.project_id, "token": description.token}]
 
 
 @click.command(cls=Command)

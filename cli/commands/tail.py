@@ -27,12 +27,7 @@ SETTLE = timedelta(minutes=5)
 
 
 class Records:
-    """The delivery records of a hub, each one once.
-
-    Args:
-        hub: Whose.
-        since: The beginning.
-    """
+    """The delivery records of a hub, each one once."""
 
     def __init__(self, hub: Deployment, since: datetime) -> None:
         self._s3 = hub.client("s3")
@@ -67,27 +62,17 @@ class Records:
 
 @click.command(cls=Command)
 @click.argument("queue", required=False, shell_complete=complete)
-@click.option("--project", "project_id", help="Only for this project.")
+@click.option("--project", help="Only for this project.")
 @click.option("--subscriber", help="Only for this subscriber.")
 @click.option("--state", help="Only changes to this state: delivered, retrying, exhausted ...")
 @click.option("--since", type=Duration(), default=0, help="How far back to begin: 10m, 2h. Default: now.")
 @click.option("--for", "length", type=Duration(), help="End after this time. Default: at Ctrl-C.")
 @click.pass_obj
-def tail(
-    hub: HubOptions,
-    *,
-    queue: str | None,
-    project_id: str | None,
-    subscriber: str | None,
-    state: str | None,
-    since: int,
-    length: int | None,
-) -> None:
+def tail(hub: HubOptions, /, *, since: int, length: int | None, **wanted: str | None) -> None:
     """Show what is happening: accepted messages, attempts and their answers, settled deliveries.
 
     Reads the delivery records, so it lags by a few seconds, and needs an operator's rights (--stack).
     """
-    wanted = {"queue": queue, "project": project_id, "subscriber": subscriber, "state": state}
     records = Records(deployment(hub), datetime.now(UTC) - timedelta(milliseconds=since))
     end = None if length is None else time.monotonic() + length / 1000
     while True:

@@ -63,9 +63,6 @@ def newest_page(hub: Deployment) -> dict[str, str]:
     """The newest report's verdict, and a link to its page that is valid for :data:`LINK_S`.
 
     Anyone who has the link can see the page.
-
-    Raises:
-        click.ClickException: There is no report, or it cannot be read.
     """
     s3, bucket = hub.client("s3", signature_version="s3v4"), hub.outputs["RecordsBucketName"]
     try:

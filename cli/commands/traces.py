@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import click
 
@@ -13,7 +12,7 @@ from ..framework import Group
 from ..hub import HubOptions
 
 if TYPE_CHECKING:
-    from ..rest import Rest
+    pass
 
 
 @click.group(cls=Group)
@@ -26,7 +25,7 @@ def traces() -> None:
 def show_traces(hub: HubOptions) -> None:
     """Show the collector, what it took and did not take in the last 24 hours, and how it fails."""
     rest = hub.rest()
-    answer = rest.call("GET", _path(rest))
+    answer = rest.call("GET", f"{rest.path}/traces")
     hub.show([_row(section(answer, "traces"))] if fields(answer).get("traces") is not None else [])
 
 
@@ -43,7 +42,7 @@ def export_traces(hub: HubOptions, url: str, header: tuple[str, ...], off: bool)
     """
     rest = hub.rest()
     asked = {"url": url, "headers": dict(_header(each) for each in header), "on": not off}
-    hub.show([_row(section(rest.call("PUT", _path(rest), {"traces": asked}), "traces"))])
+    hub.show([_row(section(rest.call("PUT", f"{rest.path}/traces", {"traces": asked}), "traces"))])
 
 
 @traces.command("stop")
@@ -52,7 +51,7 @@ def export_traces(hub: HubOptions, url: str, header: tuple[str, ...], off: bool)
 def stop_traces(hub: HubOptions) -> None:
     """Export no spans any more, and forget the collector."""
     rest = hub.rest()
-    rest.call("DELETE", _path(rest))
+    rest.call("DELETE", f"{rest.path}/traces")
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -61,10 +60,6 @@ def _header(text: str) -> tuple[str, str]:
         # Not the text itself, which may open something.
         raise click.UsageError("A header is given as NAME=VALUE")
     return name, value
-
-
-def _path(rest: Rest) -> str:
-    return f"/3/projects/{quote(rest.project, safe='')}/traces"
 
 
 def _row(shown: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ WIDEST = 8
 
 LINES = {
     "layers/pushhub/pushhub": 68_770,
-    "cli": 8_550,
+    "cli": 8_130,
     "functions": 250,
     "glue_jobs": 9_300,
     "local": 8_620,
