@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import read_change_save
+from pushhub.engine.component import Component
 from pushhub.hub.model.message import MAX_CHAIN, HubMessage
 from pushhub.hub.model.notice import (
     Level,
@@ -78,20 +79,13 @@ class EffectLog(WriteEntries, CountNotices, Protocol):
     """Children and notifications."""
 
 
-class HubEffects:
-    """Does what answers ask for.
+class HubEffects(Component):
+    """Does what answers ask for."""
 
-    Args:
-        descendants: Counts the messages that descend from one message, to enforce the limit.
-    """
-
-    def __init__(
-        self, *, settings: EffectSettings, log: EffectLog, intake: HubIntake, descendants: Descendants
-    ) -> None:
-        self._settings = settings
-        self._log = log
-        self._intake = intake
-        self._descendants = descendants
+    settings: EffectSettings
+    log: EffectLog
+    intake: HubIntake
+    descendants: Descendants  # Counts the messages that descend from one message, to enforce the limit.
 
     def apply(self, answered: Answered) -> None:
         """Do everything.
@@ -112,7 +106,7 @@ class HubEffects:
             self._notify(answered, returned, times)
 
     def _may_have(self, answered: Answered, cause: str, count: int) -> bool:
-        return self._descendants.spend(answered.project, answered.message.root_id, cause=cause, count=count)
+        return self.descendants.spend(answered.project, answered.message.root_id, cause=cause, count=count)
 
     def _cut_off(self, answered: Answered) -> None:
         """Note once, on the accepted message, that it has more descendants than allowed."""
@@ -123,7 +117,7 @@ class HubEffects:
             description=f"What {answered.mapping.name} asked for in its answer to message "
             f"{to_object_id(answered.message.message_id)} was not accepted, and neither was anything after that",
         )
-        stored = self._log.count_notification(
+        stored = self.log.count_notification(
             Notice(
                 project=answered.project,
                 notification_id=notification_id(answered.project, root_id, told.level, told.subject),
@@ -149,7 +143,7 @@ class HubEffects:
         else:
             with ThreadPoolExecutor(max_workers=CHILDREN_AT_ONCE) as side_by_side:
                 made = list(side_by_side.map(lambda each: self._accept_child(answered, *each), children))
-        self._log.add_children(answered.project, answered.message.message_id, [each.message_id for each in made])
+        self.log.add_children(answered.project, answered.message.message_id, [each.message_id for each in made])
 
     def _accept_child(self, answered: Answered, index: int, child: Child) -> Message:
         message = HubMessage(
@@ -159,7 +153,7 @@ class HubEffects:
             quiet=answered.content.quiet,
             delay_s=child.delay_s,
         )
-        return self._intake.derive(
+        return self.intake.derive(
             answered.project,
             message,
             cause=f"{_children_cause(answered)}/{index}",
@@ -175,7 +169,7 @@ class HubEffects:
         if not returned:
             return
         for each in returned:
-            self._settings.set_parameter(
+            self.settings.set_parameter(
                 Parameter(
                     project=answered.project,
                     name=each.name,
@@ -193,7 +187,7 @@ class HubEffects:
         if mapping.integration_id is not None:
             mappings = [
                 each
-                for each in self._settings.mappings(answered.project)
+                for each in self.settings.mappings(answered.project)
                 if each.integration_id == mapping.integration_id
             ]
         for each in mappings:
@@ -207,11 +201,11 @@ class HubEffects:
 
         def save(changed: ServiceMapping | None) -> None:
             if changed is not None:
-                self._settings.put_mapping(project_id, changed)
+                self.settings.put_mapping(project_id, changed)
 
         if attached(mapping) is not None:
             read_change_save(
-                lambda: self._settings.mapping(project_id, mapping.mapping_id),
+                lambda: self.settings.mapping(project_id, mapping.mapping_id),
                 attached,
                 save,
                 doing="attaching a parameter to a mapping under contention",
@@ -220,7 +214,7 @@ class HubEffects:
     def _notify(self, answered: Answered, returned: ReturnedNotice, times: int) -> None:
         at = answered.answer.finished_at
         message_id = answered.message.message_id
-        stored = self._log.count_notification(
+        stored = self.log.count_notification(
             Notice(
                 project=answered.project,
                 notification_id=notification_id(answered.project, message_id, returned.level, returned.subject),
@@ -251,7 +245,7 @@ class HubEffects:
             source=answered.mapping.name,
             quiet=True,
         )
-        self._intake.derive(
+        self.intake.derive(
             answered.project,
             message,
             cause=f"notification/{stored.notification_id}",

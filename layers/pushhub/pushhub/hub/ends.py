@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.times import end_in_words, iso_time
+from pushhub.engine.component import Component
 from pushhub.engine.ends import ending_certificate, ending_schemes, shown_ends
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.notice import Level, Notice, message_type
@@ -25,34 +26,22 @@ ORIGIN = "hub"
 """Who notifies of what the whole project hands down."""
 
 
-class ServiceEnds:
-    """Looks up what ends at the services of notes.
+class ServiceEnds(Component):
+    """Looks up what ends at the services of notes."""
 
-    Args:
-        intake: Makes what accepts the messages of notifications; called when there is something to tell.
-    """
-
-    def __init__(
-        self,
-        *,
-        settings: ReadMappings,
-        projects: ProjectStore,
-        log: CountNotices,
-        intake: Callable[[], HubIntake],
-        telemetry: Telemetry,
-    ) -> None:
-        self._settings = settings
-        self._projects = projects
-        self._log = log
-        self._intake = intake
-        self._telemetry = telemetry
+    settings: ReadMappings
+    projects: ProjectStore
+    log: CountNotices
+    # Makes what accepts the messages of notifications; called when there is something to tell.
+    intake: Callable[[], HubIntake]
+    telemetry: Telemetry
 
     def find(self, note: EndNote) -> Iterable[Ending]:
         """See :data:`pushhub.engine.ends.Find`."""
         return self._at_service(note) if note.subscriber_id else self._inherited(note)
 
     def _at_service(self, note: EndNote) -> Iterable[Ending]:
-        mapping = self._settings.mapping(note.project, note.subscriber_id)
+        mapping = self.settings.mapping(note.project, note.subscriber_id)
         if mapping is None:
             return []
         name, about = mapping.name, {"mapping": note.subscriber_id}
@@ -74,8 +63,8 @@ class ServiceEnds:
 
     def _inherited(self, note: EndNote) -> Iterable[Ending]:
         """The project's schemes, where a service is signed: whoever has no store would never read of it."""
-        signed = [each.name for each in self._settings.mappings(note.project) if each.sealed]
-        project = self._projects.project(note.project, within_ms=0) if signed else None
+        signed = [each.name for each in self.settings.mappings(note.project) if each.sealed]
+        project = self.projects.project(note.project, within_ms=0) if signed else None
         schemes = project.signatures if project else ()
 
         def scheme_ends(header: str, ends_at: str, days_left: int) -> None:
@@ -85,7 +74,7 @@ class ServiceEnds:
         return ending_schemes(shown_ends(schemes), scheme_ends)
 
     def _notify(self, note: EndNote, origin: str, subject: str, description: str) -> None:
-        message = self._intake().derive(
+        message = self.intake().derive(
             note.project,
             HubMessage(
                 type=message_type(Level.WARN),
@@ -98,7 +87,7 @@ class ServiceEnds:
             parent_id=None,
             hops=0,
         )
-        self._log.count_notification(
+        self.log.count_notification(
             Notice.once(
                 note.project,
                 message.message_id,
@@ -111,4 +100,4 @@ class ServiceEnds:
         )
 
     def _event(self, event: str, note: EndNote, ends_at: str, days_left: int, **about: str) -> None:
-        self._telemetry.event(event, project=note.project, **about, ends_at=ends_at, days_left=days_left)
+        self.telemetry.event(event, project=note.project, **about, ends_at=ends_at, days_left=days_left)

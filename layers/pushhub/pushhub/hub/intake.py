@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.base.ids import derived_message_id
+from pushhub.engine.component import Component
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.search import index_entries
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE, INCOMING_UID, ROUTER, service_queue
@@ -31,34 +32,19 @@ if TYPE_CHECKING:
     from pushhub.hub.ports import MessageTypes, WriteEntries
 
 
-class HubIntake:
-    """Accepts messages of the hub.
+class HubIntake(Component):
+    """Accepts messages of the hub."""
 
-    Args:
-        quotas: Bounds what producers push; made when one does.
-        telemetry: Reports messages that could not be entered into the log.
-    """
+    accept: AcceptBodies
+    messages: MessageSink
+    settings: MessageTypes
+    log: WriteEntries
+    quotas: Callable[[], Quotas]  # Bounds what producers push; made when one does.
+    index: Callable[[], SearchIndex]
+    clock: Clock
+    telemetry: Telemetry  # Reports messages that could not be entered into the log.
 
-    def __init__(
-        self,
-        *,
-        accept: AcceptBodies,
-        messages: MessageSink,
-        settings: MessageTypes,
-        log: WriteEntries,
-        quotas: Callable[[], Quotas],
-        index: Callable[[], SearchIndex],
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._accept = accept
-        self._messages = messages
-        self._settings = settings
-        self._log = log
-        self._quotas = quotas
-        self._index = index
-        self._clock = clock
-        self._telemetry = telemetry
+    def __post_init__(self) -> None:
         self._noted: set[tuple[str, str]] = set()
 
     def push(self, project_id: str, message: HubMessage, *, trace: Trace | None = None) -> Message:
@@ -68,13 +54,13 @@ class HubIntake:
             QuotaExceeded: The project pushes more than it may.
             Unavailable: The message may or may not have been accepted; the producer has to push again.
         """
-        self._quotas().take(project_id, 1)
+        self.quotas().take(project_id, 1)
         body = self._placed(project_id, message)
 
         def made(ids: Sequence[str]) -> list[Message]:
-            return [_incoming(project_id, each, message, body, now=self._clock.now(), trace=trace) for each in ids]
+            return [_incoming(project_id, each, message, body, now=self.clock.now(), trace=trace) for each in ids]
 
-        (accepted,) = self._accept.new(self._messages, 1, made)
+        (accepted,) = self.accept.new(self.messages, 1, made)
         self._show(accepted)
         return accepted
 
@@ -110,7 +96,7 @@ class HubIntake:
                 message_id,
                 message,
                 body,
-                now=self._clock.now(),
+                now=self.clock.now(),
                 cause=cause,
                 parent_id=parent_id,
                 hops=hops,
@@ -118,7 +104,7 @@ class HubIntake:
                 trace=trace,
             )
 
-        accepted, _ = self._accept.once(self._messages, made, cause=cause, at=at)
+        accepted, _ = self.accept.once(self.messages, made, cause=cause, at=at)
         return accepted
 
     @staticmethod
@@ -137,7 +123,7 @@ class HubIntake:
         """
         mapping_id = mapping.mapping_id
         cause = _copy_cause(incoming, mapping_id)
-        now = self._clock.now()
+        now = self.clock.now()
 
         def made(message_id: str) -> Message:
             copy = Message(
@@ -161,7 +147,7 @@ class HubIntake:
             self._enter(copy, message, mapping)
             return copy
 
-        copy, _ = self._accept.once(self._messages, made, cause=cause, at=incoming.accepted_at)
+        copy, _ = self.accept.once(self.messages, made, cause=cause, at=incoming.accepted_at)
         self._show(copy)
         return copy
 
@@ -171,24 +157,24 @@ class HubIntake:
             return
         entries = index_entries(mapping.search_fields, copy, json.dumps(message.payload).encode())
         if entries:
-            self._index().add(entries)
+            self.index().add(entries)
 
     def note_type(self, project_id: str, message_type: str) -> None:
         """Record that messages of that type exist; once per execution environment."""
         key = (project_id, message_type)
         if key not in self._noted:
-            self._settings.note_type(project_id, message_type)
+            self.settings.note_type(project_id, message_type)
             self._noted.add(key)
 
     def _show(self, message: Message) -> None:
         """Enter an accepted message into the log. If that fails, it is made up for when the message is processed."""
         try:
-            self._log.put(log_entry(message, None, self._clock.now()))
+            self.log.put(log_entry(message, None, self.clock.now()))
         except Unavailable as error:
-            self._telemetry.event("message_not_listed", error=str(error), message_id=message.message_id)
+            self.telemetry.event("message_not_listed", error=str(error), message_id=message.message_id)
 
     def _placed(self, project_id: str, message: HubMessage) -> PlacedBody:
-        (placed,) = self._accept.placed(project_id, [message.encode()])
+        (placed,) = self.accept.placed(project_id, [message.encode()])
         return placed
 
 

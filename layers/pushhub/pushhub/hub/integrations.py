@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import NotFound, TryLater
 from pushhub.base.ports import Clock, PushRequest, Sender
+from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.integration import EndpointDescription, Integration, Service
@@ -36,40 +37,26 @@ class IntegrationSettings(Integrations, Mappings, Schedulers, Parameters, Protoc
     """Stored integrations, and the mappings and schedulers made for them."""
 
 
-class HubIntegrations:
-    """Registers endpoints. Methods raise ``NotFound`` for what is not there.
+class HubIntegrations(Component):
+    """Registers endpoints. Methods raise ``NotFound`` for what is not there."""
 
-    Args:
-        calls: Checks where URLs lead, and limits how many descriptions are fetched at a time.
-    """
-
-    def __init__(
-        self,
-        *,
-        settings: IntegrationSettings,
-        config: ProjectStore,
-        calls: StrangerCalls,
-        sender: Sender,
-        credentials: Credentials,
-        clock: Clock,
-    ) -> None:
-        self._credentials = credentials
-        self._settings = settings
-        self._config = config
-        self._calls = calls
-        self._sender = sender
-        self._clock = clock
+    settings: IntegrationSettings
+    config: ProjectStore
+    calls: StrangerCalls  # Checks where URLs lead, and limits how many descriptions are fetched at a time.
+    sender: Sender
+    credentials: Credentials
+    clock: Clock
 
     def integration(self, project_id: str, integration_id: str) -> Integration:
         """An integration."""
-        integration = self._settings.integration(project_id, integration_id)
+        integration = self.settings.integration(project_id, integration_id)
         if integration is None:
             raise NotFound("Integration not found.")
         return integration
 
     def new(self) -> Integration:
         """An integration of which nothing is known yet but a token, for owners who give none."""
-        now = self._clock.now()
+        now = self.clock.now()
         return Integration(
             integration_id=new_object_id(now), name="", url="", token=secrets.token_hex(20), created_at=now
         )
@@ -86,7 +73,7 @@ class HubIntegrations:
             InvalidObject: Its name is taken, or its URL cannot be used.
             TryLater: Too many requests of the project wait for descriptions.
         """
-        if any(each.name == integration.name for each in self._settings.integrations(project_id)):
+        if any(each.name == integration.name for each in self.settings.integrations(project_id)):
             raise InvalidObject({"name": ["has already been taken"]})
         return replace(self._describe(project_id, integration), token=integration.token)
 
@@ -105,17 +92,17 @@ class HubIntegrations:
         """Remove an integration, its mappings, and the schedulers that were made for them."""
         self.integration(project_id, integration_id)
         for mapping in self._mappings(project_id, integration_id):
-            self._settings.delete_mapping(project_id, mapping.mapping_id)
-        for scheduler in self._settings.schedulers(project_id):
+            self.settings.delete_mapping(project_id, mapping.mapping_id)
+        for scheduler in self.settings.schedulers(project_id):
             if scheduler.integration_id == integration_id:
-                self._settings.delete_scheduler(project_id, scheduler.scheduler_id)
-        self._settings.delete_integration(project_id, integration_id)
+                self.settings.delete_scheduler(project_id, scheduler.scheduler_id)
+        self.settings.delete_integration(project_id, integration_id)
         self._schedule_again(project_id)
 
     def _schedule_again(self, project_id: str) -> None:
         """Recreate schedulers that other integrations still need but shared with the deleted one."""
-        enabled = {(each.integration_id, each.name) for each in self._settings.mappings(project_id) if each.enabled}
-        for integration in self._settings.integrations(project_id):
+        enabled = {(each.integration_id, each.name) for each in self.settings.mappings(project_id) if each.enabled}
+        for integration in self.settings.integrations(project_id):
             for service in integration.endpoint.services if integration.endpoint else ():
                 if (integration.integration_id, f"{integration.name}.{service.name}") in enabled:
                     self._schedule(project_id, integration.integration_id, service)
@@ -124,12 +111,12 @@ class HubIntegrations:
         self, project_id: str, integration: Integration, parameters: Iterable[Parameter], enabled: Sequence[str]
     ) -> None:
         """Set an endpoint's parameters, and enable exactly the named services (required ones are always enabled)."""
-        prefix, now = f"{integration.name}.", self._clock.now()
+        prefix, now = f"{integration.name}.", self.clock.now()
         for parameter in parameters:
-            replace_parameter(self._settings, replace(parameter, as_of=now))
+            replace_parameter(self.settings, replace(parameter, as_of=now))
         for mapping in self._mappings(project_id, integration.integration_id):
             wanted = mapping.required or not {mapping.name, mapping.name.removeprefix(prefix)}.isdisjoint(enabled)
-            self._settings.put_mapping(project_id, replace(mapping, enabled=wanted))
+            self.settings.put_mapping(project_id, replace(mapping, enabled=wanted))
         for service in integration.endpoint.services if integration.endpoint else ():
             if service.name in enabled or service.required:
                 self._schedule(project_id, integration.integration_id, service)
@@ -140,14 +127,14 @@ class HubIntegrations:
         for mapping in self._mappings(project_id, integration_id):
             wanted = enabled or mapping.required
             if mapping.enabled != wanted:
-                self._settings.put_mapping(project_id, replace(mapping, enabled=wanted))
+                self.settings.put_mapping(project_id, replace(mapping, enabled=wanted))
 
     def _mappings(self, project_id: str, integration_id: str) -> list[ServiceMapping]:
-        return [each for each in self._settings.mappings(project_id) if each.integration_id == integration_id]
+        return [each for each in self.settings.mappings(project_id) if each.integration_id == integration_id]
 
     def _describe(self, project_id: str, integration: Integration) -> Integration:
-        check_target(integration.url, project_id, config=self._config, calls=self._calls)
-        with self._calls.begun(project_id, within_ms=DESCRIPTION_SECONDS * 1000) as may:
+        check_target(integration.url, project_id, config=self.config, calls=self.calls)
+        with self.calls.begun(project_id, within_ms=DESCRIPTION_SECONDS * 1000) as may:
             if not may:
                 raise TryLater(
                     "Too many integrations of this store are being registered", retry_after_s=DESCRIPTION_SECONDS
@@ -158,24 +145,24 @@ class HubIntegrations:
             endpoint=endpoint if endpoint.services else integration.endpoint,
             errors=endpoint.errors,
         )
-        stored = self._settings.put_integration(project_id, described)
+        stored = self.settings.put_integration(project_id, described)
         for service in stored.endpoint.services if stored.endpoint else ():
             self._map(project_id, stored, service)
         return stored
 
     def _fetch(self, project_id: str, integration: Integration) -> EndpointDescription:
-        answer = self._sender.send(
+        answer = self.sender.send(
             PushRequest(
                 method="GET",
                 url=description_url(integration.url),
                 body=b"",
                 headers={
                     "Accept": "application/json",
-                    "X-Augury-Token": token_of(integration, project_id, self._credentials),
+                    "X-Augury-Token": token_of(integration, project_id, self.credentials),
                 },
                 timeout_s=DESCRIPTION_SECONDS,
                 answer_limit=DESCRIPTION_LIMIT + 1,
-                allowed_targets=allowed_targets(self._config, project_id, Reach.PROJECT),
+                allowed_targets=allowed_targets(self.config, project_id, Reach.PROJECT),
             )
         )
         return read_description(answer)
@@ -193,11 +180,11 @@ class HubIntegrations:
         if stored is not None:
             moved = replace(stored, url=url, token=integration.token, credentials=integration.credentials)
             if moved != stored:
-                self._settings.put_mapping(project_id, moved)
+                self.settings.put_mapping(project_id, moved)
             return
-        now, recommends = self._clock.now(), service.recommends
+        now, recommends = self.clock.now(), service.recommends
         parameters = tuple(parameter_id(project_id, f"{integration.name}.{each}") for each in service.parameters)
-        self._settings.put_mapping(
+        self.settings.put_mapping(
             project_id,
             ServiceMapping(
                 mapping_id=new_object_id(now),
@@ -225,10 +212,10 @@ class HubIntegrations:
         every, messages = service.recommends.every, service.recommends.messages
         if every is None or not messages:
             return
-        if any(each.key == messages[0] for each in self._settings.schedulers(project_id)):
+        if any(each.key == messages[0] for each in self.settings.schedulers(project_id)):
             return
-        now = self._clock.now()
-        self._settings.put_scheduler(
+        now = self.clock.now()
+        self.settings.put_scheduler(
             Scheduler(
                 project=project_id,
                 scheduler_id=new_object_id(now),

@@ -11,6 +11,7 @@ from pushhub.base.errors import MessageNotFound, NotFound, Unavailable
 from pushhub.base.ids import first_message_id, id_before
 from pushhub.base.times import iso_time
 from pushhub.engine.bodies import body_of
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState, TargetStatus, close, opening, resume
 from pushhub.engine.model.keys import MessageKey
 from pushhub.engine.model.work import WorkOrder
@@ -135,32 +136,18 @@ class MessageLog(Entries, Answers, OpenRequests, Notices, Protocol):
     """The parts of the log that are read for a message."""
 
 
-class HubMessages:
-    """Shows and handles messages. Methods raise ``NotFound`` for what is not there.
+class HubMessages(Component):
+    """Shows and handles messages. Methods raise ``NotFound`` for what is not there."""
 
-    Args:
-        messages: Messages and deliveries: the source of truth that the log is derived from.
-        retry_queue: Created only when somebody tries a message now.
-    """
-
-    def __init__(
-        self,
-        *,
-        log: MessageLog,
-        messages: StoredMessages,
-        bodies: BodyStore,
-        retry_queue: Callable[[], WorkQueue],
-        clock: Clock,
-    ) -> None:
-        self._log = log
-        self._messages = messages
-        self._bodies = bodies
-        self._retry_queue = retry_queue
-        self._clock = clock
+    log: MessageLog
+    messages: StoredMessages  # Messages and deliveries: the source of truth that the log is derived from.
+    bodies: BodyStore
+    retry_queue: Callable[[], WorkQueue]  # Created only when somebody tries a message now.
+    clock: Clock
 
     def counts(self, project_id: str) -> dict[str, int]:
         """Messages in each queue and state, as the hub's overview shows them."""
-        counted = {each: self._log.count(project_id, each) for each in Listing}
+        counted = {each: self.log.count(project_id, each) for each in Listing}
         shown = {each.value: counted[each] for each in (Listing.INCOMING, *Listing.of(Location.ACCEPTED))}
         return shown | {"archived": sum(counted[each] for each in Listing.of(Location.ARCHIVED))}
 
@@ -174,15 +161,15 @@ class HubMessages:
 
     def _open(self, project_id: str, entries: Sequence[LoggedMessage]) -> dict[str, OpenRequest]:
         accepted = {each.message_id: each for each in entries if each.location is Location.ACCEPTED}
-        noted, now = self._log.open_requests(project_id, [*accepted]), self._clock.now()
+        noted, now = self.log.open_requests(project_id, [*accepted]), self.clock.now()
         return {each: request for each, request in noted.items() if request.may_be_open(accepted[each], now)}
 
     def _candidates(self, project_id: str, query: Query) -> list[LoggedMessage]:
         if query.message_id is not None:
             message_id = from_object_id(query.message_id)
-            entry = self._log.entry(project_id, message_id) if message_id else None
+            entry = self.log.entry(project_id, message_id) if message_id else None
             return [entry] if entry and entry.listing in query.listings else []
-        return self._log.listed(
+        return self.log.listed(
             project_id,
             query.listings,
             before=None if query.end_at is None else first_message_id(query.end_at),
@@ -193,15 +180,15 @@ class HubMessages:
     def details(self, project_id: str, object_id: str) -> MessageDetails:
         """Everything about a message."""
         entry = self._entry(project_id, object_id)
-        message = self._messages.message(MessageKey(project_id, _uid(entry), entry.message_id))
-        recorded = self._log.last_answer(project_id, entry.message_id)
+        message = self.messages.message(MessageKey(project_id, _uid(entry), entry.message_id))
+        recorded = self.log.last_answer(project_id, entry.message_id)
         return MessageDetails(
             entry=entry,
             content=self._content(message) if message else None,
             recorded=self._whole(recorded) if recorded else None,
             open=self._open(project_id, [entry]).get(entry.message_id),
-            children=self._log.entries(project_id, entry.children),
-            notifications=self._log.notifications_of(project_id, entry.message_id),
+            children=self.log.entries(project_id, entry.children),
+            notifications=self.log.notifications_of(project_id, entry.message_id),
         )
 
     def attempt_now(self, project_id: str, object_id: str) -> None:
@@ -215,10 +202,10 @@ class HubMessages:
         if request is not None:
             since, until = iso_time(request.opened_at), iso_time(request.ends_at)
             raise InvalidObject({"base": [f"It is being attempted since {since}: wait for the answer, or for {until}"]})
-        delivery = self._change(project_id, object_id, lambda delivery: resume(delivery, self._clock.now()))
+        delivery = self._change(project_id, object_id, lambda delivery: resume(delivery, self.clock.now()))
         order = WorkOrder(key=delivery.key, queue=delivery.queue)
         try:
-            self._retry_queue().send([(order, 0)])
+            self.retry_queue().send([(order, 0)])
         except Unavailable:
             return  # it is scheduled, so it is tried within a minute
 
@@ -234,7 +221,7 @@ class HubMessages:
         reason = ARCHIVED_DURING_AN_ATTEMPT if attempted else ARCHIVED_BY_A_PERSON
 
         def archived(delivery: Delivery) -> Delivery:
-            now = self._clock.now()
+            now = self.clock.now()
             closed = close(delivery, DeliveryState.CANCELLED, now)
             return replace(closed, statuses={**closed.statuses, PERSON: TargetStatus(message=reason, last_try_at=now)})
 
@@ -248,7 +235,7 @@ class HubMessages:
         entry = self._entry(project_id, object_id)
 
         def read() -> tuple[Message, Delivery]:
-            found = self._messages.message_with_deliveries(MessageKey(project_id, _uid(entry), entry.message_id))
+            found = self.messages.message_with_deliveries(MessageKey(project_id, _uid(entry), entry.message_id))
             if found is None or entry.mapping_id is None:
                 raise InvalidObject({"base": ["The message is not in the accepted queue"]})
             message, deliveries = found
@@ -257,26 +244,26 @@ class HubMessages:
         def decided(current: tuple[Message, Delivery]) -> tuple[Message, Delivery]:
             message, delivery = current
             if delivery.settled:
-                self._log.put(log_entry(message, delivery, self._clock.now()))
+                self.log.put(log_entry(message, delivery, self.clock.now()))
                 raise InvalidObject({"base": ["The message is not in the accepted queue"]})
             return message, decide(delivery)
 
         message, delivery = read_change_save(
-            read, decided, lambda changed: self._messages.save(changed[1]), doing="changing a delivery under contention"
+            read, decided, lambda changed: self.messages.save(changed[1]), doing="changing a delivery under contention"
         )
-        self._log.put(log_entry(message, delivery, self._clock.now()))
+        self.log.put(log_entry(message, delivery, self.clock.now()))
         return delivery
 
     def _entry(self, project_id: str, object_id: str) -> LoggedMessage:
         message_id = from_object_id(object_id)
-        entry = self._log.entry(project_id, message_id) if message_id else None
+        entry = self.log.entry(project_id, message_id) if message_id else None
         if entry is None:
             raise NotFound("Message not found.")
         return entry
 
     def _content(self, message: Message) -> HubMessage | None:
         try:
-            return HubMessage.decode(body_of(message, self._bodies))
+            return HubMessage.decode(body_of(message, self.bodies))
         except MessageNotFound:
             return None
 
@@ -284,7 +271,7 @@ class HubMessages:
         if recorded.body_ref is None:
             return recorded
         try:
-            body = self._bodies.get(recorded.body_ref)
+            body = self.bodies.get(recorded.body_ref)
         except MessageNotFound:
             return recorded
         return replace(recorded, answer=replace(recorded.answer, body=body))

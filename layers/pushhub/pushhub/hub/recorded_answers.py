@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import MessageNotFound
+from pushhub.engine.component import Component
 from pushhub.hub.model.log import OpenRequest, RecordedAnswer
 from pushhub.hub.ports import Answers, OpenRequests
 from pushhub.hub.wire.answer import ANSWER_LIMIT, unpacked
@@ -36,31 +37,23 @@ class AttemptLog(Answers, OpenRequests, Protocol):
     """Where it is noted."""
 
 
-class RecordedAnswers:
-    """Notes attempts, and records their answers before anything is done about them.
+class RecordedAnswers(Component):
+    """Notes attempts, and records their answers before anything is done about them."""
 
-    Args:
-        bodies: Stores large answers that are not the result.
-        kept_bodies: Stores large answers that are the result.
-    """
-
-    def __init__(self, *, log: AttemptLog, bodies: BodyStore, kept_bodies: BodyStore, clock: Clock) -> None:
-        self._log = log
-        self._bodies = bodies
-        self._kept_bodies = kept_bodies
-        self._clock = clock
+    log: AttemptLog
+    bodies: BodyStore  # Stores large answers that are not the result.
+    kept_bodies: BodyStore  # Stores large answers that are the result.
+    clock: Clock
 
     def note_open(self, order: PushOrder) -> None:
         """An operator must not have a message posted again while its service is working on it."""
-        now = self._clock.now()
+        now = self.clock.now()
         ends_at = now + order.subscriber.timeout_s * 1000 + OPEN_MARGIN_MS
-        self._log.note_open(
-            order.message.project, order.message.message_id, OpenRequest(opened_at=now, ends_at=ends_at)
-        )
+        self.log.note_open(order.message.project, order.message.message_id, OpenRequest(opened_at=now, ends_at=ends_at))
 
     def of(self, order: PushOrder) -> RecordedAnswer | None:
         """What an attempt was answered, if it is already recorded."""
-        return self._log.answer(order.message.project, order.message.message_id, order.attempt)
+        return self.log.answer(order.message.project, order.message.message_id, order.attempt)
 
     def record(self, order: PushOrder, answer: Answer) -> RecordedAnswer:
         """Record the answer to an attempt; returns the one recorded first.
@@ -68,12 +61,12 @@ class RecordedAnswers:
         Raises:
             Unavailable: It may or may not have been recorded; call again.
         """
-        project_id, now = order.message.project, self._clock.now()
+        project_id, now = order.message.project, self.clock.now()
         answer, is_result = _bounded(unpacked(answer))
         ref = None
         if len(answer.body) > INLINE_ANSWER_LIMIT:
-            (ref,) = (self._kept_bodies if is_result else self._bodies).put(project_id, [answer.body], now)
-        return self._log.record(
+            (ref,) = (self.kept_bodies if is_result else self.bodies).put(project_id, [answer.body], now)
+        return self.log.record(
             project_id,
             order.message.message_id,
             RecordedAnswer(
@@ -90,7 +83,7 @@ class RecordedAnswers:
         if recorded.body_ref is None:
             return recorded.answer
         try:
-            return replace(recorded.answer, body=self._bodies.get(recorded.body_ref))
+            return replace(recorded.answer, body=self.bodies.get(recorded.body_ref))
         except MessageNotFound:
             # The attempt was left open for longer than such bodies are kept. The answer is lost, so the service is
             # asked again.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import TooMuchWork
 from pushhub.base.steps import Steps
+from pushhub.engine.component import Component
 from pushhub.hub.model.filters import Matches, PatternTimeout, passes
 from pushhub.hub.model.identifiers import identity_of
 from pushhub.hub.model.message import HubMessage
@@ -59,17 +60,14 @@ class RoutingLog(Entries, CountNotices, Protocol):
     """Records what a message led to, and what its owner is shown."""
 
 
-class HubRouter:
+class HubRouter(Component):
     """Routes incoming messages."""
 
-    def __init__(
-        self, *, settings: RoutingSettings, log: RoutingLog, intake: HubIntake, clock: Clock, matches: Matches
-    ) -> None:
-        self._matches = matches
-        self._settings = settings
-        self._log = log
-        self._intake = intake
-        self._clock = clock
+    settings: RoutingSettings
+    log: RoutingLog
+    intake: HubIntake
+    clock: Clock
+    matches: Matches
 
     def route(self, incoming: Message, body: bytes, *, attempt: int = 1) -> Routed:
         """Make the copies of an incoming message.
@@ -81,19 +79,19 @@ class HubRouter:
             Unavailable: Repeat.
         """
         message = HubMessage.decode(body)
-        self._intake.note_type(incoming.project, message.type)
-        until = self._clock.now() + ROUTING_MS
+        self.intake.note_type(incoming.project, message.type)
+        until = self.clock.now() + ROUTING_MS
         made = self._made_before(incoming) if attempt > 1 else frozenset()
         copies: dict[str, None] = {}
         reasons: list[str] = []
         unfinished = ""
-        for mapping in self._settings.mappings(incoming.project):
+        for mapping in self.settings.mappings(incoming.project):
             if not mapping.wants(message.type):
                 continue
-            if self._clock.now() >= until:
+            if self.clock.now() >= until:
                 unfinished = f"Compared for {ROUTING_MS // 1000} s; the remaining mappings are compared next"
                 break
-            copy_id = self._intake.copy_id(incoming, mapping.mapping_id)
+            copy_id = self.intake.copy_id(incoming, mapping.mapping_id)
             if copy_id not in made:
                 try:
                     reason = self._refusal(incoming, message, mapping)
@@ -104,10 +102,10 @@ class HubRouter:
                 if reason:
                     reasons.append(reason)
                     continue
-                copy_id = self._intake.copy(incoming, message, mapping).message_id
+                copy_id = self.intake.copy(incoming, message, mapping).message_id
             copies[copy_id] = None
         if copies:
-            self._log.add_children(incoming.project, incoming.message_id, list(copies))
+            self.log.add_children(incoming.project, incoming.message_id, list(copies))
         return Routed(
             copies=copies,
             told=unfinished or _told(message.type, len(copies), reasons),
@@ -115,7 +113,7 @@ class HubRouter:
         )
 
     def _made_before(self, incoming: Message) -> Collection[str]:
-        entry = self._log.entry(incoming.project, incoming.message_id)
+        entry = self.log.entry(incoming.project, incoming.message_id)
         return frozenset(entry.children) if entry else frozenset()
 
     def _refusal(self, incoming: Message, message: HubMessage, mapping: ServiceMapping) -> str:
@@ -124,19 +122,19 @@ class HubRouter:
         Filters come first: a message that is filtered out must not use up the identity of one that passes later.
         """
         as_sent, steps = message.as_sent(to_object_id(incoming.message_id)), Steps()
-        if not passes(mapping.filters, as_sent, self._matches, steps):
+        if not passes(mapping.filters, as_sent, self.matches, steps):
             return f"Filtered out by {mapping.name}"
         identity = identity_of(mapping.identifiers, as_sent, steps)
         if identity is None:
             return ""
-        holder = self._settings.claim(incoming.project, mapping.mapping_id, identity, incoming.message_id)
+        holder = self.settings.claim(incoming.project, mapping.mapping_id, identity, incoming.message_id)
         if holder == incoming.message_id:
             return ""
         return f"{mapping.name} already has message {to_object_id(holder)} with the same identifiers"
 
     def _tell(self, incoming: Message, mapping: ServiceMapping, problem: str) -> None:
         subject = f"Not yet sent to {mapping.name}"
-        self._log.count_notification(
+        self.log.count_notification(
             Notice.once(
                 incoming.project,
                 incoming.message_id,
@@ -144,7 +142,7 @@ class HubRouter:
                 subject,
                 description=problem,
                 origin=mapping.name,
-                at=self._clock.now(),
+                at=self.clock.now(),
             )
         )
 

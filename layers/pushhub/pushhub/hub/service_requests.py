@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.credentials import place_of
 from pushhub.base.gates import OPEN
 from pushhub.base.ports import PushRequest
+from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.traces import trace_headers
@@ -26,36 +27,27 @@ if TYPE_CHECKING:
     from pushhub.hub.ports import ReadParameters
 
 
-class ServiceRequests:
+class ServiceRequests(Component):
     """Asks services."""
 
-    def __init__(
-        self,
-        *,
-        config: ProjectStore,
-        settings: ReadParameters,
-        sending: GateSending,
-        signing: Signing,
-        credentials: Credentials,
-    ) -> None:
-        self._config = config
-        self._settings = settings
-        self._sending = sending
-        self._signing = signing
-        self._credentials = credentials
+    config: ProjectStore
+    settings: ReadParameters
+    sending: GateSending
+    signing: Signing
+    credentials: Credentials
 
     def ask(self, order: PushOrder, mapping: ServiceMapping, content: HubMessage, object_id: str) -> Sent:
         """Make one request, to the service or, after it has taken the message for later, to its ``update_url``."""
-        by_id = {each.parameter_id: each for each in self._settings.parameters(order.message.project)}
+        by_id = {each.parameter_id: each for each in self.settings.parameters(order.message.project)}
         parameters = [by_id[each] for each in mapping.parameter_ids if each in by_id]
         project, body = order.message.project, request_body(content, object_id, parameters)
         url = order.delivery.update_url or mapping.url
-        signature = self._signing.signature(
+        signature = self.signing.signature(
             project, mapping.sealed, message_id=object_id, body=body, kind=content.type, url=url
         )
         # A token goes only where its owner sends messages.
         gated = mapping if place_of(url) == place_of(mapping.url) else OPEN
-        sent = self._sending.send(
+        sent = self.sending.send(
             project,
             mapping.mapping_id,
             gated,
@@ -63,13 +55,13 @@ class ServiceRequests:
                 url=url,
                 body=body,
                 headers={
-                    **trace_headers(self._config, order, own=True),
-                    **request_headers(token_of(mapping, project, self._credentials)),
+                    **trace_headers(self.config, order, own=True),
+                    **request_headers(token_of(mapping, project, self.credentials)),
                     **signature.headers,
                 },
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=ANSWER_LIMIT + 1,
-                allowed_targets=allowed_targets(self._config, project, Reach.PROJECT),
+                allowed_targets=allowed_targets(self.config, project, Reach.PROJECT),
             ),
         )
         return replace(sent, proof=replace(sent.proof, schemes=signature.schemes)) if sent.reached else sent

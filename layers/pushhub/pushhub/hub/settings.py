@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import FieldRefused, Invalid, NotFound
 from pushhub.base.gates import KEEP_GATES
+from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
 from pushhub.hub.model.internal_queues import DIALECT
@@ -55,40 +56,26 @@ class OwnersSettings(Mappings, Schedulers, Parameters, Protocol):
     """What a store's owner changes directly."""
 
 
-class HubSettingsOfStore:
-    """Reads and changes settings. Concurrent changes raise ``Conflict``; what is not there, ``NotFound``.
+class HubSettingsOfStore(Component):
+    """Reads and changes settings. Concurrent changes raise ``Conflict``; what is not there, ``NotFound``."""
 
-    Args:
-        gates: Keeps what their services demand; made when the first one is asked for.
-    """
-
-    def __init__(
-        self,
-        *,
-        settings: OwnersSettings,
-        config: ProjectStore,
-        calls: StrangerCalls,
-        signing: Signing,
-        gates: Callable[[], GateSettings],
-        clock: Clock,
-    ) -> None:
-        self._gates = gates
-        self._signing = signing
-        self._settings = settings
-        self._config = config
-        self._calls = calls
-        self._clock = clock
+    settings: OwnersSettings
+    config: ProjectStore
+    calls: StrangerCalls
+    signing: Signing
+    gates: Callable[[], GateSettings]  # Keeps what their services demand; made when the first one is asked for.
+    clock: Clock
 
     def mapping(self, project_id: str, mapping_id: str) -> ServiceMapping:
         """A mapping."""
-        mapping = self._settings.mapping(project_id, mapping_id)
+        mapping = self.settings.mapping(project_id, mapping_id)
         if mapping is None:
             raise NotFound("Mapping not found.")
         return mapping
 
     def new_mapping(self) -> ServiceMapping:
         """A mapping of which nothing is known yet."""
-        now = self._clock.now()
+        now = self.clock.now()
         return ServiceMapping(mapping_id=new_object_id(now), name="", url="", token="", messages=(), created_at=now)
 
     def put_mapping(self, project_id: str, wanted: WantedMapping) -> ServiceMapping:
@@ -98,15 +85,15 @@ class HubSettingsOfStore:
             InvalidObject: The hub may not reach it, or its signatures or gates could not be right.
         """
         mapping = wanted.mapping
-        check_target(mapping.url, project_id, config=self._config, calls=self._calls)
+        check_target(mapping.url, project_id, config=self.config, calls=self.calls)
         try:
-            sealed = self._signing.changed(project_id, mapping.sealed, wanted.signing)
+            sealed = self.signing.changed(project_id, mapping.sealed, wanted.signing)
         except Invalid as error:
             raise InvalidObject({"signing": [error.message]}) from error
         if sealed != mapping.sealed:
-            ends = self._signing.ends(project_id, sealed, protocol=DIALECT, place=("", mapping.mapping_id))
+            ends = self.signing.ends(project_id, sealed, protocol=DIALECT, place=("", mapping.mapping_id))
             mapping = replace(mapping, sealed=sealed, signing_ends=ends)
-        return self._settings.put_mapping(project_id, self._gated(project_id, mapping, wanted.gates))
+        return self.settings.put_mapping(project_id, self._gated(project_id, mapping, wanted.gates))
 
     def delete_mapping(self, project_id: str, mapping_id: str) -> None:
         """Remove a mapping. Its pending messages are archived when they are next processed, and its identities are
@@ -117,14 +104,14 @@ class HubSettingsOfStore:
         """
         if self.mapping(project_id, mapping_id).required:
             raise InvalidObject({"base": ["The mapping is required by its endpoint"]})
-        self._settings.delete_mapping(project_id, mapping_id)
+        self.settings.delete_mapping(project_id, mapping_id)
 
     def _gated(self, project_id: str, mapping: ServiceMapping, change: GateChange) -> ServiceMapping:
         """A mapping with its gates after a change. Who has none, and wants none, pays nothing."""
         if change == KEEP_GATES and not (mapping.oauth or mapping.certificate):
             return mapping
         try:
-            gates = self._gates().changed(
+            gates = self.gates().changed(
                 project_id, mapping, change, protocol=DIALECT, place=("", mapping.mapping_id), url=mapping.url
             )
         except FieldRefused as refused:
@@ -134,14 +121,14 @@ class HubSettingsOfStore:
 
     def scheduler(self, project_id: str, scheduler_id: str) -> Scheduler:
         """A scheduler."""
-        scheduler = self._settings.scheduler(project_id, scheduler_id)
+        scheduler = self.settings.scheduler(project_id, scheduler_id)
         if scheduler is None:
             raise NotFound("Scheduler not found.")
         return scheduler
 
     def new_scheduler(self, project_id: str) -> Scheduler:
         """A scheduler of which nothing is known yet."""
-        now = self._clock.now()
+        now = self.clock.now()
         return Scheduler(
             project=project_id,
             scheduler_id=new_object_id(now),
@@ -160,17 +147,17 @@ class HubSettingsOfStore:
         """
         every = (scheduler.count, scheduler.interval)
         if not before.version or every != (before.count, before.interval):
-            scheduler = replace(scheduler, next_at=self._clock.now() + period_ms(*every))
-        return self._settings.put_scheduler(scheduler)
+            scheduler = replace(scheduler, next_at=self.clock.now() + period_ms(*every))
+        return self.settings.put_scheduler(scheduler)
 
     def delete_scheduler(self, project_id: str, scheduler_id: str) -> None:
         """Remove a scheduler."""
-        if not self._settings.delete_scheduler(project_id, scheduler_id):
+        if not self.settings.delete_scheduler(project_id, scheduler_id):
             raise NotFound("Scheduler not found.")
 
     def parameter(self, project_id: str, parameter_id: str) -> Parameter:
         """A parameter."""
-        found = (each for each in self._settings.parameters(project_id) if each.parameter_id == parameter_id)
+        found = (each for each in self.settings.parameters(project_id) if each.parameter_id == parameter_id)
         parameter = next(found, None)
         if parameter is None:
             raise NotFound("Parameter not found.")
@@ -178,12 +165,12 @@ class HubSettingsOfStore:
 
     def make_parameter(self, parameter: Parameter) -> Parameter:
         """Create a parameter, or set a new value if the name exists."""
-        return set_by_a_person(self._settings, replace(parameter, as_of=self._clock.now()))
+        return set_by_a_person(self.settings, replace(parameter, as_of=self.clock.now()))
 
     def change_parameter(self, parameter: Parameter) -> Parameter:
         """Change a parameter's value or type."""
-        return replace_parameter(self._settings, replace(parameter, as_of=self._clock.now()))
+        return replace_parameter(self.settings, replace(parameter, as_of=self.clock.now()))
 
     def delete_parameter(self, project_id: str, parameter_id: str) -> None:
         """Remove a parameter. Mappings that name it no longer send it."""
-        self._settings.delete_parameter(project_id, self.parameter(project_id, parameter_id).name)
+        self.settings.delete_parameter(project_id, self.parameter(project_id, parameter_id).name)

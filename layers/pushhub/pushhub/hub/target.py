@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.gates import NO_PROOF
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.component import Component
 from pushhub.engine.gate_sending import was_sent
 from pushhub.engine.target import Outcome, PushOrder
 from pushhub.hub.effects import Answered, HubEffects
@@ -32,23 +33,14 @@ MAX_TOLD = 1_000
 """Longest text about the routing of a message, in characters."""
 
 
-class HubTarget:
+class HubTarget(Component):
     """Implements :class:`pushhub.engine.target.Target` for the subscribers of internal queues."""
 
-    def __init__(
-        self,
-        *,
-        requests: ServiceRequests,
-        answers: RecordedAnswers,
-        router: HubRouter,
-        effects: HubEffects,
-        clock: Clock,
-    ) -> None:
-        self._requests = requests
-        self._answers = answers
-        self._router = router
-        self._effects = effects
-        self._clock = clock
+    requests: ServiceRequests
+    answers: RecordedAnswers
+    router: HubRouter
+    effects: HubEffects
+    clock: Clock
 
     dialect = DIALECT
 
@@ -70,15 +62,15 @@ class HubTarget:
         mapping = MAPPING.of(order.subscriber)
         content = HubMessage.decode(order.body)
         object_id = to_object_id(order.message.message_id)
-        recorded, sent = self._answers.of(order), None
+        recorded, sent = self.answers.of(order), None
         if recorded is None:
-            self._answers.note_open(order)
-            sent = self._requests.ask(order, mapping, content, object_id)
-            recorded = self._answers.record(order, sent.answer)
-        answer = self._answers.whole(recorded)
+            self.answers.note_open(order)
+            sent = self.requests.ask(order, mapping, content, object_id)
+            recorded = self.answers.record(order, sent.answer)
+        answer = self.answers.whole(recorded)
         read = read_answer(answer, object_id=object_id, mapping=mapping, polled=recorded.polled)
         reading = paced(read, deferrals=order.delivery.deferrals)
-        self._effects.apply(
+        self.effects.apply(
             Answered(
                 message=order.message,
                 content=content,
@@ -99,13 +91,13 @@ class HubTarget:
         )
 
     def _route(self, order: PushOrder) -> Outcome:
-        started_at = self._clock.now()
-        routed = self._router.route(order.message, order.body, attempt=order.attempt)
+        started_at = self.clock.now()
+        routed = self.router.route(order.message, order.body, attempt=order.attempt)
         answer = Answer(
             status_code=200 if routed.finished else 0,
             error_class="" if routed.finished else "routing",
             message=routed.told[:MAX_TOLD],
             started_at=started_at,
-            finished_at=self._clock.now(),
+            finished_at=self.clock.now(),
         )
         return Outcome(answer=answer, verdict=Verdict.DELIVERED if routed.finished else Verdict.FAILED)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict
+from pushhub.engine.component import Component
 from pushhub.engine.suspension import is_suspended
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.schedule import tick_after
@@ -25,28 +26,15 @@ MARGIN_MS = 10_000
 """Kept free at the end of an invocation."""
 
 
-class HubTicks:
-    """Makes the ticks.
+class HubTicks(Component):
+    """Makes the ticks."""
 
-    Args:
-        projects: Say which stores are suspended; their ticks are left out.
-        intake: Creates the intake for their messages. Called on the first tick only, as most hubs have no schedulers.
-    """
-
-    def __init__(
-        self,
-        *,
-        schedulers: TickingSchedulers,
-        projects: ProjectStore,
-        intake: Callable[[], HubIntake],
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._schedulers = schedulers
-        self._projects = projects
-        self._intake = intake
-        self._clock = clock
-        self._telemetry = telemetry
+    schedulers: TickingSchedulers
+    projects: ProjectStore  # Say which stores are suspended; their ticks are left out.
+    # Creates the intake for their messages. Called on the first tick only, as most hubs have no schedulers.
+    intake: Callable[[], HubIntake]
+    clock: Clock
+    telemetry: Telemetry
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Make every due tick, once each: the message's id is derived from scheduler and time, and only then does the
@@ -62,32 +50,32 @@ class HubTicks:
         """
         made: set[tuple[str, int]] = set()
         while remaining_ms() > MARGIN_MS:
-            now = self._clock.now()
+            now = self.clock.now()
             # The index lags slightly behind the table: a scheduler that has just ticked may still be listed.
             due = [
                 each
-                for each in self._schedulers.due_schedulers(now, BATCH)
+                for each in self.schedulers.due_schedulers(now, BATCH)
                 if (each.scheduler_id, each.next_at) not in made
             ]
             if not due:
                 break
             for scheduler in due:
                 made.add((scheduler.scheduler_id, scheduler.next_at))
-                current = self._schedulers.scheduler(scheduler.project, scheduler.scheduler_id)
+                current = self.schedulers.scheduler(scheduler.project, scheduler.scheduler_id)
                 if current is None or current.next_at > now:
                     continue
-                if not is_suspended(self._projects, current.project):
+                if not is_suspended(self.projects, current.project):
                     self._tick(current)
                 moved = replace(current, next_at=tick_after(current.next_at, current.period_ms, now))
                 try:
-                    self._schedulers.put_scheduler(moved)
+                    self.schedulers.put_scheduler(moved)
                 except Conflict:
                     continue  # it was changed concurrently, or another run made this tick
-        self._telemetry.count("SchedulersTicked", len(made))
+        self.telemetry.count("SchedulersTicked", len(made))
         return len(made)
 
     def _tick(self, scheduler: Scheduler) -> None:
-        self._intake().derive(
+        self.intake().derive(
             scheduler.project,
             HubMessage(type=scheduler.key, payload={}, origin="scheduler"),
             cause=f"tick/{scheduler.scheduler_id}/{scheduler.next_at}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.hub.model.log import log_entry
 
 if TYPE_CHECKING:
@@ -13,14 +14,13 @@ if TYPE_CHECKING:
     from pushhub.hub.ports import WriteEntries
 
 
-class HubWatch:
+class HubWatch(Component):
     """Implements :class:`pushhub.engine.ports.Watcher`."""
 
-    def __init__(self, *, log: WriteEntries, clock: Clock) -> None:
-        self._log = log
-        self._clock = clock
+    log: WriteEntries
+    clock: Clock
 
     def seen(self, message: Message, delivery: Delivery) -> None:
         """Write the entry of a message. A delivery with an older or the same version changes nothing."""
         if delivery.version > 0:
-            self._log.put(log_entry(message, delivery, self._clock.now()))
+            self.log.put(log_entry(message, delivery, self.clock.now()))

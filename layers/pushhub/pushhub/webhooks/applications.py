@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.conflicts import until_saved
+from pushhub.engine.component import Component
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.ids import Kind, new_id
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP, queue_of
@@ -28,15 +29,14 @@ def found_application(store: ReadApplications, project_id: str, name: str) -> Ap
     return application
 
 
-class WebhooksApplications:
+class WebhooksApplications(Component):
     """The applications of projects. Methods raise ``NotFound`` for what is not there, and ``Refused`` (409) for a uid
     that is taken.
     """
 
-    def __init__(self, *, store: Applications, notes: ChangeNotes, clock: Clock) -> None:
-        self._store = store
-        self._notes = notes
-        self._clock = clock
+    store: Applications
+    notes: ChangeNotes
+    clock: Clock
 
     def create(
         self, project_id: str, given: ApplicationFields, *, get_if_exists: bool = False
@@ -50,13 +50,13 @@ class WebhooksApplications:
             The application, and whether it was made now.
         """
         if get_if_exists and given.uid is not None:
-            there = self._store.application(project_id, given.uid)
+            there = self.store.application(project_id, given.uid)
             if there is not None:
                 return there, False
         try:
             return self.make(project_id, given), True
         except UidTaken:
-            there = self._store.application(project_id, given.uid or "") if get_if_exists else None
+            there = self.store.application(project_id, given.uid or "") if get_if_exists else None
             if there is None:
                 raise _taken() from None
             return there, False
@@ -67,7 +67,7 @@ class WebhooksApplications:
         Raises:
             UidTaken: Another application has its uid.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         made = Application(
             project=project_id,
             app_id=new_id(Kind.APPLICATION, now),
@@ -75,25 +75,25 @@ class WebhooksApplications:
             created_at=now,
             updated_at=now,
         )
-        return self._store.put_application(made, None)
+        return self.store.put_application(made, None)
 
     def page(self, project_id: str, window: Window) -> Page[Application]:
         """A page of the project's applications."""
-        found = self._store.applications(project_id, span_of(window, above=OPERATIONAL_APP))
+        found = self.store.applications(project_id, span_of(window, above=OPERATIONAL_APP))
         return page_of(found, window, lambda each: each.app_id)
 
     def find(self, project_id: str, name: str) -> Application | None:
         """The application with an id or uid, or None."""
-        return self._store.application(project_id, name) if NAME.fullmatch(name) else None
+        return self.store.application(project_id, name) if NAME.fullmatch(name) else None
 
     def next_after(self, project_id: str, app_id: str) -> str | None:
         """The id of the project's first application whose id is greater, or None."""
-        found = next(self._store.applications(project_id, Span(above=app_id)), None)
+        found = next(self.store.applications(project_id, Span(above=app_id)), None)
         return found.app_id if found else None
 
     def application(self, project_id: str, name: str) -> Application:
         """The application with an id or uid."""
-        return found_application(self._store, project_id, name)
+        return found_application(self.store, project_id, name)
 
     def named_or_brought(
         self, project_id: str, name: str, brought: Callable[[str], ApplicationFields] | None
@@ -103,13 +103,13 @@ class WebhooksApplications:
         Args:
             brought: Reads what it is to be created with, given that name; None for nothing.
         """
-        there = self._store.application(project_id, name) if NAME.fullmatch(name) else None
+        there = self.store.application(project_id, name) if NAME.fullmatch(name) else None
         if there is not None or brought is None:
-            return there or found_application(self._store, project_id, name)
+            return there or found_application(self.store, project_id, name)
         try:
             return self.make(project_id, brought(name))
         except UidTaken:
-            return found_application(self._store, project_id, name)
+            return found_application(self.store, project_id, name)
 
     def replace(self, project_id: str, name: str, given: ApplicationFields) -> tuple[Application, bool]:
         """Replace all fields of an application, or create it with them.
@@ -132,8 +132,8 @@ class WebhooksApplications:
     def delete(self, project_id: str, name: str) -> Application:
         """Delete an application; its messages are no longer delivered."""
         application = self.application(project_id, name)
-        self._notes.note(project_id, queue_of(application.app_id))
-        if not self._store.delete_application(application):
+        self.notes.note(project_id, queue_of(application.app_id))
+        if not self.store.delete_application(application):
             raise not_found()
         return application
 
@@ -143,10 +143,10 @@ class WebhooksApplications:
 
         def once() -> Application:
             before = self.application(project_id, app_id)
-            after = replace(before, fields=change(before.fields), updated_at=self._clock.now())
-            self._notes.note(project_id, queue_of(app_id))
+            after = replace(before, fields=change(before.fields), updated_at=self.clock.now())
+            self.notes.note(project_id, queue_of(app_id))
             try:
-                return self._store.put_application(after, before)
+                return self.store.put_application(after, before)
             except UidTaken:
                 raise _taken() from None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
@@ -108,37 +109,26 @@ def status_of(delivery: Delivery) -> MessageStatus:
     return MessageStatus.FAIL if delivery.due_at is None else MessageStatus.SENDING
 
 
-class WebhooksAttempts:
+class WebhooksAttempts(Component):
     """What happened to messages. Applications, endpoints and messages are named by the hub's id or the owner's own.
 
     Methods raise ``NotFound`` for what is not there.
     """
 
-    def __init__(
-        self,
-        *,
-        applications: ReadApplications,
-        endpoints: Endpoints,
-        messages: WebhooksMessages,
-        log: MessageLog,
-        attempts: AttemptLog,
-        deliveries: MessageStore,
-        clock: Clock,
-    ) -> None:
-        self._applications = applications
-        self._endpoints = endpoints
-        self._messages = messages
-        self._log = log
-        self._attempts = attempts
-        self._deliveries = deliveries
-        self._clock = clock
+    applications: ReadApplications
+    endpoints: Endpoints
+    messages: WebhooksMessages
+    log: MessageLog
+    attempts: AttemptLog
+    deliveries: MessageStore
+    clock: Clock
 
     def of_endpoint(
         self, project_id: str, app: str, name: str, window: Window, query: AttemptQuery
     ) -> Page[LoggedAttempt]:
         """Attempts at an endpoint."""
-        endpoint = found_endpoint(self._endpoints, self._application(project_id, app), name)
-        found = self._attempts.attempts(project_id, endpoint.endpoint_id, _attempt_span(window))
+        endpoint = found_endpoint(self.endpoints, self._application(project_id, app), name)
+        found = self.attempts.attempts(project_id, endpoint.endpoint_id, _attempt_span(window))
         return page_of(found, window, lambda each: each.attempt_id, query.wants)
 
     def of_message(
@@ -153,15 +143,15 @@ class WebhooksAttempts:
     ) -> Page[LoggedAttempt]:
         """Attempts for a message, at one endpoint or at all of them."""
         application = self._application(project_id, app)
-        message = self._messages.of(application, name)
-        only = found_endpoint(self._endpoints, application, endpoint).endpoint_id if endpoint else None
+        message = self.messages.of(application, name)
+        only = found_endpoint(self.endpoints, application, endpoint).endpoint_id if endpoint else None
         made = [each for each in self._made_for(message, only) if query.wants(each)]
         found = taken(made, lambda each: each.attempt_id, _attempt_span(window))
         return page_of(found, window, lambda each: each.attempt_id)
 
     def attempt(self, project_id: str, app: str, name: str, attempt: str) -> LoggedAttempt:
         """One attempt for a message."""
-        message = self._messages.message(project_id, app, name)
+        message = self.messages.message(project_id, app, name)
         for each in self._made_for(message, None):
             if each.attempt_id == attempt:
                 return each
@@ -169,7 +159,7 @@ class WebhooksAttempts:
 
     def expunge(self, project_id: str, app: str, name: str, attempt: str) -> None:
         """Erase what is kept of the answer to an attempt."""
-        self._attempts.change_attempt(replace(self.attempt(project_id, app, name, attempt), response="EXPUNGED"))
+        self.attempts.change_attempt(replace(self.attempt(project_id, app, name, attempt), response="EXPUNGED"))
 
     def messages_of(
         self,
@@ -181,8 +171,8 @@ class WebhooksAttempts:
     ) -> Page[AttemptedMessage]:
         """The messages that an endpoint was sent."""
         application = self._application(project_id, app)
-        endpoint = found_endpoint(self._endpoints, application, name)
-        listed = self._log.messages(project_id, application.app_id, engine_span(window))
+        endpoint = found_endpoint(self.endpoints, application, name)
+        listed = self.log.messages(project_id, application.app_id, engine_span(window))
         page = page_of(
             self._sent(listed, endpoint.endpoint_id, query),
             window,
@@ -194,7 +184,7 @@ class WebhooksAttempts:
     def destinations(self, project_id: str, app: str, name: str, window: Window) -> Page[Destination]:
         """The endpoints that a message was sent to, including deleted ones."""
         application = self._application(project_id, app)
-        message = self._messages.of(application, name)
+        message = self.messages.of(application, name)
         made = [each for each in self._deliveries_of(message) if each.attempts]
         found = taken(made, lambda each: each.subscriber_id, span_of(window))
         shown = (each for each in map(self._destination, found) if each is not None)
@@ -206,22 +196,22 @@ class WebhooksAttempts:
         Raises:
             Refused: The period is too long or in the future (400).
         """
-        now = self._clock.now()
-        endpoint = found_endpoint(self._endpoints, self._application(project_id, app), name)
+        now = self.clock.now()
+        endpoint = found_endpoint(self.endpoints, self._application(project_id, app), name)
         end = now if until is None else until
         start = end - MAX_STATS_MS if since is None else since
         if end > now + _STATS_MARGIN_MS or not 0 <= end - start <= MAX_STATS_MS + _STATS_MARGIN_MS:
             raise Refused(400, "invalid_range", "The range must be at most 28 days and must not end in the future")
         span = Span(above=first_id(Kind.ATTEMPT, start), below=first_id(Kind.ATTEMPT, end + 4))
-        counted = islice(self._attempts.attempts(project_id, endpoint.endpoint_id, span), MOST_COUNTED)
+        counted = islice(self.attempts.attempts(project_id, endpoint.endpoint_id, span), MOST_COUNTED)
         results = [each.success for each in counted]
         return Stats(success=sum(results), fail=len(results) - sum(results))
 
     def _application(self, project_id: str, app: str) -> Application:
-        return found_application(self._applications, project_id, app)
+        return found_application(self.applications, project_id, app)
 
     def _deliveries_of(self, message: ListedMessage) -> Sequence[Delivery]:
-        found = self._deliveries.message_with_deliveries(message.key)
+        found = self.deliveries.message_with_deliveries(message.key)
         return found[1] if found else ()
 
     def _made_for(self, message: ListedMessage, only: str | None) -> Iterator[LoggedAttempt]:
@@ -253,7 +243,7 @@ class WebhooksAttempts:
 
     def _made_between(self, delivery: Delivery, first_at: int, last_at: int) -> list[LoggedAttempt]:
         span = Span(above=first_id(Kind.ATTEMPT, first_at), below=first_id(Kind.ATTEMPT, last_at + 4))
-        found = self._attempts.attempts(delivery.project, delivery.subscriber_id, span, engine_id=delivery.message_id)
+        found = self.attempts.attempts(delivery.project, delivery.subscriber_id, span, engine_id=delivery.message_id)
         return list(found)
 
     def _sent(
@@ -262,7 +252,7 @@ class WebhooksAttempts:
         """The matching messages out of some, each with its status at an endpoint it was sent to."""
         while group := list(islice(messages, _AT_A_TIME)):
             wanted = [each for each in group if query.messages.wants(*_chosen_by(each))]
-            stored = self._deliveries.deliveries([each.delivery_key(endpoint_id) for each in wanted])
+            stored = self.deliveries.deliveries([each.delivery_key(endpoint_id) for each in wanted])
             for each in group:
                 delivery = stored.get(each.delivery_key(endpoint_id))
                 if delivery is None or not delivery.attempts or query.status not in (None, status_of(delivery)):
@@ -273,8 +263,8 @@ class WebhooksAttempts:
 
     def _destination(self, delivery: Delivery) -> Destination | None:
         project_id, app_id = delivery.project, app_of(delivery.queue_uid)
-        endpoint = self._endpoints.endpoint(project_id, app_id, delivery.subscriber_id)
-        endpoint = endpoint or self._endpoints.deleted_endpoint(project_id, app_id, delivery.subscriber_id)
+        endpoint = self.endpoints.endpoint(project_id, app_id, delivery.subscriber_id)
+        endpoint = endpoint or self.endpoints.deleted_endpoint(project_id, app_id, delivery.subscriber_id)
         if endpoint is None or delivery.last is None:
             return None
         taken_by_it = status_of(delivery) is MessageStatus.SUCCESS

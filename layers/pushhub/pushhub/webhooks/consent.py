@@ -18,6 +18,7 @@ from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Invalid
 from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.component import Component
 from pushhub.engine.model.message import Message
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import Outcome, PushOrder
@@ -62,14 +63,13 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
 
 
-class Questions:
+class Questions(Component):
     """Posts questions."""
 
-    def __init__(self, *, accept: Accept, messages: MessageSink, vault: Vault, clock: Clock) -> None:
-        self._accept = accept
-        self._messages = messages
-        self._vault = vault
-        self._clock = clock
+    accept: Accept
+    messages: MessageSink
+    vault: Vault
+    clock: Clock
 
     def ask(self, endpoint: Endpoint, *, callback: bool) -> OpenQuestion:
         """Post the question for an endpoint that is about to be stored, with the question that is returned.
@@ -78,12 +78,12 @@ class Questions:
             endpoint: The endpoint; its URL is read again when it is asked.
             callback: Whether it may consent later, with a URL that it is given.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         secret = secrets.token_urlsafe(32)
         digest = digest_of(secret)
         question = {"app": endpoint.app_id, "endpoint": endpoint.endpoint_id, "digest": digest}
         if callback:
-            sealed = self._vault.seal(endpoint.project, secret.encode())
+            sealed = self.vault.seal(endpoint.project, secret.encode())
             question["secret"] = base64.b64encode(sealed).decode()
         body = json.dumps(question, separators=(",", ":")).encode()
 
@@ -104,7 +104,7 @@ class Questions:
                 for each in ids
             ]
 
-        self._accept.new(self._messages, 1, lambda ids: make(tuple(ids)))
+        self.accept.new(self.messages, 1, lambda ids: make(tuple(ids)))
         return OpenQuestion(digest=digest, until=now + OPEN_MS)
 
 
@@ -151,27 +151,22 @@ class Changed(Protocol):
         """Send an event with the endpoint after the change."""
 
 
-class Consents:
-    """What endpoints answered to questions, stored with them.
+class Consents(Component):
+    """What endpoints answered to questions, stored with them."""
 
-    Args:
-        changed: Called with the endpoint when it has consented.
-    """
-
-    def __init__(self, *, endpoints: Endpoints, notes: ChangeNotes, changed: Changed, clock: Clock) -> None:
-        self._endpoints = endpoints
-        self._notes = notes
-        self._changed = changed
-        self._clock = clock
+    endpoints: Endpoints
+    notes: ChangeNotes
+    changed: Changed  # Called with the endpoint when it has consented.
+    clock: Clock
 
     def asked(self, project_id: str, app_id: str, endpoint_id: str, digest: str) -> Endpoint | None:
         """The endpoint, if a question is still open there."""
-        endpoint = self._endpoints.endpoint(project_id, app_id, endpoint_id)
+        endpoint = self.endpoints.endpoint(project_id, app_id, endpoint_id)
         return endpoint if endpoint is not None and self._is_open(endpoint, digest) else None
 
     def _is_open(self, endpoint: Endpoint, digest: str) -> bool:
         asked = endpoint.question
-        return asked is not None and asked.digest == digest and asked.open_at(self._clock.now())
+        return asked is not None and asked.digest == digest and asked.open_at(self.clock.now())
 
     def store(self, asked: Endpoint, digest: str, reply: Reply, *, final: bool) -> None:
         """Store an answer with the endpoint, unless the question is no longer open there.
@@ -187,7 +182,7 @@ class Consents:
             before = self.asked(asked.project, asked.app_id, asked.endpoint_id, digest)
             if before is None or before.question is None:
                 return None
-            now = self._clock.now()
+            now = self.clock.now()
             question = replace(before.question, rate=reply.rate, problem=reply.problem[:MAX_PROBLEM])
             if reply.given:
                 question = replace(question, answered=True)
@@ -197,37 +192,26 @@ class Consents:
                 return None
             rate = reply.rate if reply.given else before.allowed_rate
             after = replace(before, question=question, allowed_rate=rate, updated_at=now)
-            self._notes.note(after.project, queue_of(after.app_id))
-            return self._endpoints.put_endpoint(after, before)
+            self.notes.note(after.project, queue_of(after.app_id))
+            return self.endpoints.put_endpoint(after, before)
 
         after = until_saved(once, doing="storing an endpoint's consent")
         if after is not None and reply.given:
-            self._changed("endpoint.updated", after)
+            self.changed("endpoint.updated", after)
 
 
-class ConsentTarget:
+class ConsentTarget(Component):
     """Implements :class:`pushhub.engine.target.Target` for questions: asks, and stores the answer with the endpoint."""
 
     dialect = PROTOCOL
 
-    def __init__(
-        self,
-        *,
-        consents: Consents,
-        projects: ProjectStore,
-        sending: GateSending,
-        vault: Vault,
-        credentials: Credentials,
-        base_url: str,
-        clock: Clock,
-    ) -> None:
-        self._consents = consents
-        self._projects = projects
-        self._sending = sending
-        self._vault = vault
-        self._credentials = credentials
-        self._base_url = base_url
-        self._clock = clock
+    consents: Consents
+    projects: ProjectStore
+    sending: GateSending
+    vault: Vault
+    credentials: Credentials
+    base_url: str
+    clock: Clock
 
     def check(self, url: str) -> None:
         """Nothing to do: nobody registers this subscriber."""
@@ -244,26 +228,26 @@ class ConsentTarget:
         """
         question = json.loads(order.body)
         digest = question["digest"]
-        endpoint = self._consents.asked(order.message.project, question["app"], question["endpoint"], digest)
+        endpoint = self.consents.asked(order.message.project, question["app"], question["endpoint"], digest)
         if endpoint is None:
             return self._nothing_to_ask(order)
-        sent = self._sending.send(
+        sent = self.sending.send(
             endpoint.project, endpoint.endpoint_id, endpoint, self._request(order, endpoint, question.get("secret"))
         )
         answer = sent.answer
         if answer.error_class:
             problem = f"The endpoint could not be asked for its consent: {answer.message}"
-            self._consents.store(endpoint, digest, Reply(given=False, problem=problem), final=False)
+            self.consents.store(endpoint, digest, Reply(given=False, problem=problem), final=False)
             return Outcome(answer=answer, verdict=Verdict.FAILED, asked=sent.asked, reached=sent.reached)
-        reply = read_reply(answer, origin_of(self._base_url), callback="secret" in question)
-        self._consents.store(endpoint, digest, reply, final=True)
+        reply = read_reply(answer, origin_of(self.base_url), callback="secret" in question)
+        self.consents.store(endpoint, digest, reply, final=True)
         return Outcome(answer=answer, verdict=Verdict.DELIVERED)
 
     def _nothing_to_ask(self, order: PushOrder) -> Outcome:
         """The outcome for an endpoint that is not waiting for this question, or not yet: it is stored after the
         question is posted.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         early = now - order.message.accepted_at < STORED_MS
         answer = Answer(
             status_code=0 if early else 200,
@@ -275,20 +259,20 @@ class ConsentTarget:
         return Outcome(answer=answer, verdict=Verdict.FAILED if early else Verdict.DELIVERED)
 
     def _request(self, order: PushOrder, endpoint: Endpoint, sealed: str | None) -> PushRequest:
-        headers = {"WebHook-Request-Origin": origin_of(self._base_url)}
+        headers = {"WebHook-Request-Origin": origin_of(self.base_url)}
         if endpoint.fields.throttle_rate is not None:
             headers["WebHook-Request-Rate"] = str(endpoint.fields.throttle_rate * 60)
         if sealed is not None:
-            secret = self._vault.open(endpoint.project, base64.b64decode(sealed)).decode()
-            headers["WebHook-Request-Callback"] = consent_url(self._base_url, endpoint, secret)
+            secret = self.vault.open(endpoint.project, base64.b64decode(sealed)).decode()
+            headers["WebHook-Request-Callback"] = consent_url(self.base_url, endpoint, secret)
         return PushRequest(
             method="OPTIONS",
-            url=opened(endpoint, self._credentials).fields.url,
+            url=opened(endpoint, self.credentials).fields.url,
             body=b"",
             headers=headers,
             timeout_s=order.subscriber.timeout_s,
             answer_limit=0,
-            allowed_targets=allowed_targets(self._projects, endpoint.project, endpoint.reach),
+            allowed_targets=allowed_targets(self.projects, endpoint.project, endpoint.reach),
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.times import iso_time
+from pushhub.engine.component import Component
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.webhooks.queues import CIRCUIT
 
@@ -25,13 +26,12 @@ class FoundOut(Protocol):
         """Send an event, once for each cause. Raises ``Unavailable`` when the caller has to retry."""
 
 
-class WebhooksDisabling:
+class WebhooksDisabling(Component):
     """Implements :class:`pushhub.engine.ports.SubscriberEvents`."""
 
-    def __init__(self, *, endpoints: Endpoints, notes: ChangeNotes, tell: FoundOut) -> None:
-        self._endpoints = endpoints
-        self._notes = notes
-        self._tell = tell
+    endpoints: Endpoints
+    notes: ChangeNotes
+    tell: FoundOut
 
     def happened(self, event: SubscriberEvent) -> None:
         """Warn about an endpoint or disable it; one that is already disabled or deleted is left alone.
@@ -45,7 +45,7 @@ class WebhooksDisabling:
         app_id = event.queue.partition("/")[2]
 
         def once() -> None:
-            endpoint = self._endpoints.endpoint(event.project, app_id, event.subscriber_id)
+            endpoint = self.endpoints.endpoint(event.project, app_id, event.subscriber_id)
             if endpoint is None or endpoint.fields.disabled:
                 return
             if event.kind is SubscriberEventKind.FAILING:
@@ -53,10 +53,10 @@ class WebhooksDisabling:
                 return
             cause = f"endpoint.disabled/{endpoint.endpoint_id}/{endpoint.version}"
             since = iso_time(event.failing_since or event.at)
-            self._tell("endpoint.disabled", endpoint, cause=cause, at=event.at, failSince=since, trigger="automatic")
+            self.tell("endpoint.disabled", endpoint, cause=cause, at=event.at, failSince=since, trigger="automatic")
             fields = replace(endpoint.fields, disabled=True)
-            self._notes.note(endpoint.project, event.queue)
-            self._endpoints.put_endpoint(replace(endpoint, fields=fields, updated_at=event.at), endpoint)
+            self.notes.note(endpoint.project, event.queue)
+            self.endpoints.put_endpoint(replace(endpoint, fields=fields, updated_at=event.at), endpoint)
 
         until_saved(once, doing="disabling an endpoint")
 
@@ -65,7 +65,7 @@ class WebhooksDisabling:
         ends = (
             {} if CIRCUIT.disable_after_s is None else {"disabledAt": iso_time(since + CIRCUIT.disable_after_s * 1000)}
         )
-        self._tell(
+        self.tell(
             "endpoint.failing",
             endpoint,
             cause=event.cause,

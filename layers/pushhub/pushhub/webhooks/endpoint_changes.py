@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict
+from pushhub.engine.component import Component
 from pushhub.webhooks.credentials import opened
 from pushhub.webhooks.model.internal_queues import queue_of
 from pushhub.webhooks.model.refusals import Refused, conflict, not_found
@@ -28,32 +29,16 @@ class Tell(Protocol):
         """Send an event with the endpoint after the change."""
 
 
-class EndpointChanges:
-    """Stores endpoints.
+class EndpointChanges(Component):
+    """Stores endpoints."""
 
-    Args:
-        tell: Called with an event and the changed endpoint.
-        hurry: Called with an endpoint whose limits have changed.
-    """
-
-    def __init__(
-        self,
-        *,
-        store: Endpoints,
-        notes: ChangeNotes,
-        signatures: EndpointSignatures,
-        credentials: Credentials,
-        tell: Tell,
-        hurry: Callable[[Endpoint], None],
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._notes = notes
-        self._signatures = signatures
-        self._credentials = credentials
-        self._tell = tell
-        self._hurry = hurry
-        self._clock = clock
+    store: Endpoints
+    notes: ChangeNotes
+    signatures: EndpointSignatures
+    credentials: Credentials
+    tell: Tell  # Called with an event and the changed endpoint.
+    hurry: Callable[[Endpoint], None]  # Called with an endpoint whose limits have changed.
+    clock: Clock
 
     def create(self, endpoint: Endpoint) -> Endpoint:
         """Store a new endpoint and send its event.
@@ -62,12 +47,12 @@ class EndpointChanges:
             NotFound: There is no such application any more.
         """
         try:
-            stored = self._store.put_endpoint(endpoint, None)
+            stored = self.store.put_endpoint(endpoint, None)
         except UidTaken:
             raise _taken() from None
         except Conflict:
             raise not_found() from None
-        self._tell("endpoint.created", stored)
+        self.tell("endpoint.created", stored)
         return stored
 
     def delete(self, find: Callable[[], Endpoint]) -> Endpoint:
@@ -75,24 +60,24 @@ class EndpointChanges:
 
         def once() -> Endpoint:
             there = find()
-            self._notes.note(there.project, queue_of(there.app_id))
-            self._store.delete_endpoint(there)
+            self.notes.note(there.project, queue_of(there.app_id))
+            self.store.delete_endpoint(there)
             return there
 
         deleted = until_saved(once, doing="deleting an endpoint")
-        self._tell("endpoint.deleted", deleted)
+        self.tell("endpoint.deleted", deleted)
         return deleted
 
     def update(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         """Make a change and send its event; enabling or disabling gets an additional event of its own."""
         after = self.change(there, change)
         if (after.fields.throttle_rate, after.allowed_rate) != (there.fields.throttle_rate, there.allowed_rate):
-            self._hurry(after)
-        self._tell("endpoint.updated", after)
+            self.hurry(after)
+        self.tell("endpoint.updated", after)
         if after.fields.disabled and not there.fields.disabled:
-            self._tell("endpoint.disabled", after, trigger="manual")
+            self.tell("endpoint.disabled", after, trigger="manual")
         if there.fields.disabled and not after.fields.disabled:
-            self._tell("endpoint.enabled", after)
+            self.tell("endpoint.enabled", after)
         return after
 
     def change(self, there: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
@@ -101,15 +86,15 @@ class EndpointChanges:
 
         def once() -> Endpoint:
             nonlocal before
-            current = self._signatures.without_ended(opened(before, self._credentials))
-            after = replace(change(current), updated_at=self._clock.now())
-            self._notes.note(there.project, queue_of(there.app_id))
+            current = self.signatures.without_ended(opened(before, self.credentials))
+            after = replace(change(current), updated_at=self.clock.now())
+            self.notes.note(there.project, queue_of(there.app_id))
             try:
-                return self._store.put_endpoint(after, before)
+                return self.store.put_endpoint(after, before)
             except UidTaken:
                 raise _taken() from None
             except Conflict:
-                fresh = self._store.endpoint(there.project, there.app_id, there.endpoint_id)
+                fresh = self.store.endpoint(there.project, there.app_id, there.endpoint_id)
                 if fresh is None:
                     raise not_found() from None
                 before = fresh

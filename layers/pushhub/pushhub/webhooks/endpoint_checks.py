@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
+from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.target import OUT_OF_REACH
 from pushhub.webhooks.model.refusals import insufficient, unprocessable
@@ -28,26 +29,21 @@ CONSENT = ("body", "cloudEvents", "consent")
 """Where a request says whether an endpoint is asked for its consent."""
 
 
-class EndpointChecks:
-    """Checks what is asked for; what may not be is refused as ``Unprocessable``.
+class EndpointChecks(Component):
+    """Checks what is asked for; what may not be is refused as ``Unprocessable``."""
 
-    Args:
-        targets: Other kinds of subscribers, whose URLs endpoints may have, too.
-    """
-
-    def __init__(self, *, event_types: WebhooksEventTypes, targets: Callable[[], Targets]) -> None:
-        self._event_types = event_types
-        self._targets = targets
+    event_types: WebhooksEventTypes
+    targets: Callable[[], Targets]  # Other kinds of subscribers, whose URLs endpoints may have, too.
 
     def signs(self, url: str) -> bool:
         """Whether requests to a URL are signed."""
-        return self._targets().signs(url)
+        return self.targets().signs(url)
 
     def url_as_shown(self, reach: Reach) -> Callable[[str], str]:
         """How a caller is shown URLs: those out of its reach, which may contain a token, without all but the scheme."""
 
         def shown(url: str) -> str:
-            return url if self._targets().within(reach, url) else f"{url.partition(':')[0]}://hidden"
+            return url if self.targets().within(reach, url) else f"{url.partition(':')[0]}://hidden"
 
         return shown
 
@@ -63,14 +59,14 @@ class EndpointChecks:
             raise unprocessable(f"An endpoint may take at most {MAX_BYTES} bytes", "body", "description")
         if not is_http(given.url):
             try:
-                self._targets().registered(given.url, rights.reach)
+                self.targets().registered(given.url, rights.reach)
             except Invalid as error:
                 raise unprocessable(error.message, "body", "url") from error
-        elif not self._targets().within(rights.reach, given.url):
+        elif not self.targets().within(rights.reach, given.url):
             raise unprocessable(OUT_OF_REACH, "body", "url")
         kept = before.event_types or () if before else ()
         names = [each for each in given.event_types or () if each not in kept]
-        missing = self._event_types.missing(project_id, names, rights.flags) if names else []
+        missing = self.event_types.missing(project_id, names, rights.flags) if names else []
         if missing:
             raise unprocessable(f"The following event types don't exist: {', '.join(missing)}", "body", "eventTypes")
 
@@ -81,14 +77,14 @@ class EndpointChecks:
             Refused: It leads out of the caller's reach (403).
             Unprocessable: The endpoint's consent would no longer be needed, which a portal may not decide.
         """
-        if not self._targets().within(rights.reach, stored.fields.url):
+        if not self.targets().within(rights.reach, stored.fields.url):
             raise insufficient()
         if rights.reach is Reach.PORTAL and stored.fields.asks_consent and not given.asks_consent:
             raise unprocessable("Only a token of the project can switch consent off", *CONSENT)
 
     def headers(self, given: EndpointFields, headers: Mapping[str, str]) -> None:
         """Check that an endpoint with headers has a URL to which they can be sent."""
-        if headers and not self._targets().carries_headers(given.url):
+        if headers and not self.targets().carries_headers(given.url):
             raise unprocessable(
                 "An endpoint with such a url has no headers, as nothing would carry them", "body", "headers"
             )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.signing import KeyRing, SigningKey, TooManyKeys, new_key
 from pushhub.base.times import iso_time
+from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.consent import Questions, allowed_rate, digest_of
@@ -50,34 +51,24 @@ def _find(store: ReadEndpoints, application: Application, name: str) -> Endpoint
     return store.endpoint(application.project, application.app_id, name) if NAME.fullmatch(name) else None
 
 
-class WebhooksEndpoints:
+class WebhooksEndpoints(Component):
     """The endpoints of applications. Applications and endpoints are named by id or uid.
 
     Methods raise ``NotFound`` for what is not there, ``Unprocessable`` for a field that breaks a rule, and ``Refused``
     (409) for a uid that is taken.
     """
 
-    def __init__(
-        self,
-        *,
-        applications: ReadApplications,
-        store: Endpoints,
-        checks: EndpointChecks,
-        changes: EndpointChanges,
-        signatures: EndpointSignatures,
-        credentials: Credentials,
-        questions: Questions,
-        clock: Clock,
-    ) -> None:
-        self._applications = applications
-        self._store = store
-        self._checks = checks
-        self._changes = changes
-        self._signatures = signatures
-        self._credentials = credentials
-        self._questions = questions
-        self._clock = clock
-        self.url_as_shown = checks.url_as_shown
+    applications: ReadApplications
+    store: Endpoints
+    checks: EndpointChecks
+    changes: EndpointChanges
+    signatures: EndpointSignatures
+    credentials: Credentials
+    questions: Questions
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self.url_as_shown = self.checks.url_as_shown
 
     def create(
         self,
@@ -95,15 +86,15 @@ class WebhooksEndpoints:
             NotFound: There is no such application any more.
         """
         given, headers = wanted.fields, wanted.headers
-        self._checks.check(application.project, given, rights)
-        self._checks.consent(rights, application, given, None)
-        self._checks.headers(given, headers)
-        if wanted.key is not None and not self._checks.signs(given.url):
+        self.checks.check(application.project, given, rights)
+        self.checks.consent(rights, application, given, None)
+        self.checks.headers(given, headers)
+        if wanted.key is not None and not self.checks.signs(given.url):
             raise unprocessable("An endpoint with such a url has no signature, so it takes no secret", "body", "secret")
         schemes = signatures()
         if schemes and wanted.key is not None and not any(each.scheme.standard for each in schemes):
             raise unprocessable("None of the signatures uses this secret: each has its own", "body", "secret")
-        now = self._clock.now()
+        now = self.clock.now()
         named = Endpoint(
             project=application.project,
             app_id=application.app_id,
@@ -114,36 +105,36 @@ class WebhooksEndpoints:
             created_at=now,
             updated_at=now,
         )
-        named = self._signatures.changed(replace(named, headers=headers), schemes)
-        made = self._signatures.with_keys(replace(named, question=self._asked(named)), KeyRing(wanted.key or new_key()))
-        return self._changes.create(made)
+        named = self.signatures.changed(replace(named, headers=headers), schemes)
+        made = self.signatures.with_keys(replace(named, question=self._asked(named)), KeyRing(wanted.key or new_key()))
+        return self.changes.create(made)
 
     def page(self, project_id: str, app: str, window: Window) -> Page[Endpoint]:
         """A page of an application's endpoints."""
-        application = found_application(self._applications, project_id, app)
-        found = self._store.endpoints(project_id, application.app_id, span_of(window))
+        application = found_application(self.applications, project_id, app)
+        found = self.store.endpoints(project_id, application.app_id, span_of(window))
         return page_of(found, window, lambda each: each.endpoint_id)
 
     def endpoint(self, project_id: str, app: str, name: str) -> Endpoint:
         """One endpoint."""
-        return found_endpoint(self._store, found_application(self._applications, project_id, app), name)
+        return found_endpoint(self.store, found_application(self.applications, project_id, app), name)
 
     def find(self, application: Application, name: str) -> Endpoint | None:
         """The endpoint of an application with an id or uid, or None."""
-        return _find(self._store, application, name)
+        return _find(self.store, application, name)
 
     def update(self, application: Application, endpoint: Endpoint, wanted: EndpointChange, rights: Rights) -> Endpoint:
         """Change the fields of an endpoint."""
         there = self._opened(endpoint)
         given = wanted.apply(there.fields)
-        self._checks.check(application.project, given, rights, before=there.fields)
+        self.checks.check(application.project, given, rights, before=there.fields)
 
         def changed(stored: Endpoint) -> Endpoint:
             given = wanted.apply(stored.fields)
-            self._checks.may_set(rights, stored, given)
-            self._checks.consent(rights, application, given, stored)
+            self.checks.may_set(rights, stored, given)
+            self.checks.consent(rights, application, given, stored)
             if given.url != stored.fields.url:
-                self._checks.headers(given, stored.headers)
+                self.checks.headers(given, stored.headers)
                 check_fit(replace(stored, fields=given), "url")
             return replace(
                 stored,
@@ -153,12 +144,12 @@ class WebhooksEndpoints:
             )
 
         if wanted.settings.keys().isdisjoint(("url", "cloud_events")):
-            return self._changes.update(there, changed)
+            return self.changes.update(there, changed)
         consented = self._consent(there, given)
-        return self._changes.update(there, lambda stored: consented(stored, changed(stored)))
+        return self.changes.update(there, lambda stored: consented(stored, changed(stored)))
 
     def _opened(self, endpoint: Endpoint) -> Endpoint:
-        return opened(endpoint, self._credentials)
+        return opened(endpoint, self.credentials)
 
     def consent(
         self, project_id: str, app_id: str, endpoint_id: str, secret: str, rate: str | None, *, give: bool = True
@@ -188,18 +179,18 @@ class WebhooksEndpoints:
                 allowed_rate=question.rate if rate is None else allowed,
             )
 
-        return self._changes.update(there, change)
+        return self.changes.update(there, change)
 
     def _question(self, endpoint: Endpoint, secret: str) -> OpenQuestion:
         question = endpoint.question
         right = question is not None and hmac.compare_digest(question.digest, digest_of(secret))
-        if question is None or not right or not question.open_at(self._clock.now()):
+        if question is None or not right or not question.open_at(self.clock.now()):
             raise not_found()
         return question
 
     def delete(self, project_id: str, app: str, name: str) -> Endpoint:
         """Delete an endpoint."""
-        return self._changes.delete(lambda: self.endpoint(project_id, app, name))
+        return self.changes.delete(lambda: self.endpoint(project_id, app, name))
 
     def secret(self, project_id: str, app: str, name: str) -> SigningKey:
         """The current signing key of an endpoint."""
@@ -207,7 +198,7 @@ class WebhooksEndpoints:
 
     def keys(self, endpoint: Endpoint) -> KeyRing:
         """The signing keys of an endpoint."""
-        return self._signatures.keys(endpoint)
+        return self.signatures.keys(endpoint)
 
     def public_keys(self, project_id: str, app_id: str, endpoint_id: str) -> list[bytes]:
         """The public keys that an endpoint's requests are signed with now, the current one first.
@@ -218,9 +209,9 @@ class WebhooksEndpoints:
             app_id: The application's id; its uid is not accepted, as this needs no authentication.
         """
         endpoint = self._by_ids(project_id, app_id, endpoint_id)
-        if not self._signatures.signs_with_keys(endpoint):
+        if not self.signatures.signs_with_keys(endpoint):
             return []
-        return [each.public for each in self.keys(endpoint).live(self._clock.now()) if each.public]
+        return [each.public for each in self.keys(endpoint).live(self.clock.now()) if each.public]
 
     def _by_ids(self, project_id: str, app_id: str, endpoint_id: str) -> Endpoint:
         """An endpoint by its ids only, for callers without a token."""
@@ -228,8 +219,8 @@ class WebhooksEndpoints:
         if not named:
             raise not_found()
         # The endpoints of an application outlive it.
-        found_application(self._applications, project_id, app_id)
-        endpoint = self._store.endpoint(project_id, app_id, endpoint_id)
+        found_application(self.applications, project_id, app_id)
+        endpoint = self.store.endpoint(project_id, app_id, endpoint_id)
         if endpoint is None:
             raise not_found()
         return endpoint
@@ -246,11 +237,11 @@ class WebhooksEndpoints:
         key = rotation.key or new_key()
 
         def change(stored: Endpoint) -> Endpoint:
-            if not self._signatures.signs_with_keys(stored):
+            if not self.signatures.signs_with_keys(stored):
                 raise Refused(
                     400, "own_signatures", "This secret signs nothing: each of the endpoint's signatures has its own"
                 )
-            now = self._clock.now()
+            now = self.clock.now()
             try:
                 ring = self.keys(stored).rotated(key, grace_ms=rotation.grace_s * 1000, now=now)
             except TooManyKeys as error:
@@ -259,13 +250,13 @@ class WebhooksEndpoints:
                     "limit_reached",
                     f"Too many old keys are still valid; the next one expires at {iso_time(error.next_expiry)}",
                 ) from error
-            return self._signatures.with_keys(stored, ring)
+            return self.signatures.with_keys(stored, ring)
 
-        return self._changes.update(self.endpoint(project_id, app, name), change), key
+        return self.changes.update(self.endpoint(project_id, app, name), change), key
 
     def change(self, project_id: str, app: str, name: str, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         """Make a change of an endpoint as it is stored, and opened; it may be made several times until it is saved."""
-        return self._changes.update(self.endpoint(project_id, app, name), change)
+        return self.changes.update(self.endpoint(project_id, app, name), change)
 
     def headers(self, project_id: str, app: str, name: str) -> Mapping[str, str]:
         """The headers of an endpoint."""
@@ -278,11 +269,11 @@ class WebhooksEndpoints:
             headers = wanted.apply(stored.headers)
             changed = replace(stored, headers=headers)
             if wanted.removed is None or set(headers) - set(stored.headers):
-                self._checks.headers(stored.fields, headers)
+                self.checks.headers(stored.fields, headers)
                 check_fit(changed, "headers")
             return changed
 
-        self._changes.change(self.endpoint(project_id, app, name), change)
+        self.changes.change(self.endpoint(project_id, app, name), change)
 
     def _asked(self, endpoint: Endpoint) -> OpenQuestion | None:
         """Have an endpoint asked for its consent, if required; returns the question to store with it."""
@@ -291,7 +282,7 @@ class WebhooksEndpoints:
             return None
         if not is_http(endpoint.fields.url):
             raise unprocessable("Only an HTTP endpoint can be asked for its consent", *CONSENT)
-        return self._questions.ask(endpoint, callback=wanted.callback)
+        return self.questions.ask(endpoint, callback=wanted.callback)
 
     def _consent(self, there: Endpoint, given: EndpointFields) -> Callable[[Endpoint, Endpoint], Endpoint]:
         """Decide whether a change needs the endpoint's consent, and have it asked if it does.

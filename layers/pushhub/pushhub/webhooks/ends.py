@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
+from pushhub.engine.component import Component
 from pushhub.engine.ends import SCHEME_DAYS, Ending, ending_certificate, scheme_digest
 
 if TYPE_CHECKING:
@@ -24,21 +25,20 @@ CERTIFICATE = "endpoint.certificate_ending"
 SIGNATURE = "signature.ending"
 
 
-class EndpointEnds:
+class EndpointEnds(Component):
     """Looks up the endpoints of notes."""
 
-    def __init__(self, *, endpoints: ReadEndpoints, tell: FoundOut) -> None:
-        self._endpoints = endpoints
-        self._tell = tell
+    endpoints: ReadEndpoints
+    tell: FoundOut
 
     def find(self, note: EndNote) -> Iterable[Ending]:
         """See :data:`pushhub.engine.ends.Find`."""
-        endpoint = self._endpoints.endpoint(note.project, note.group, note.subscriber_id)
+        endpoint = self.endpoints.endpoint(note.project, note.group, note.subscriber_id)
         if endpoint is None:
             return []
 
         def tell(certificate: ClientCertificate, days_left: int) -> None:
-            self._tell(
+            self.tell(
                 CERTIFICATE,
                 endpoint,
                 cause=f"{CERTIFICATE}/{endpoint.endpoint_id}/{certificate.digest}/{note.at}",
@@ -51,21 +51,13 @@ class EndpointEnds:
         return ending_certificate(endpoint.certificate, tell)
 
 
-class SignatureEnds:
+class SignatureEnds(Component):
     """Looks up the schemes of notes: of an endpoint, an application, or the project."""
 
-    def __init__(
-        self,
-        *,
-        endpoints: ReadEndpoints,
-        applications: ReadApplications,
-        projects: ProjectStore,
-        operational: Operational,
-    ) -> None:
-        self._endpoints = endpoints
-        self._applications = applications
-        self._projects = projects
-        self._operational = operational
+    endpoints: ReadEndpoints
+    applications: ReadApplications
+    projects: ProjectStore
+    operational: Operational
 
     def find(self, note: EndNote) -> Iterable[Ending]:
         """See :data:`pushhub.engine.ends.Find`."""
@@ -73,7 +65,7 @@ class SignatureEnds:
 
         def ending(scheme: Scheme) -> Ending:
             def tell(days_left: int) -> None:
-                self._operational.announce(
+                self.operational.announce(
                     note.project,
                     SIGNATURE,
                     {
@@ -94,15 +86,15 @@ class SignatureEnds:
     def _stored(self, note: EndNote) -> tuple[dict[str, object], Sequence[Scheme]]:
         """What a note is about, as an event names it, and its schemes."""
         if not note.group:
-            project = self._projects.project(note.project, within_ms=0)
+            project = self.projects.project(note.project, within_ms=0)
             return {"appId": None, "endpointId": None}, project.signatures if project else ()
-        application = self._applications.application(note.project, note.group)
+        application = self.applications.application(note.project, note.group)
         about: dict[str, object] = {"appId": note.group, "appUid": application.uid if application else None}
         if application is None:
             return about, ()
         if not note.subscriber_id:
             return {**about, "endpointId": None}, application.signatures
-        endpoint = self._endpoints.endpoint(note.project, note.group, note.subscriber_id)
+        endpoint = self.endpoints.endpoint(note.project, note.group, note.subscriber_id)
         if endpoint is None:
             return about, ()
         return {**about, "endpointId": endpoint.endpoint_id, "endpointUid": endpoint.uid}, endpoint.signatures

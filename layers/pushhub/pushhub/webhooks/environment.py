@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pushhub.base.times import iso_time
+from pushhub.engine.component import Component
 from pushhub.webhooks.model.page import Page, Window
 from pushhub.webhooks.wire.event_type import WantedEventType, event_type_as_described, event_type_view
 
@@ -55,12 +56,11 @@ def _as_shown(described: Mapping[str, Any]) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in described.items()}
 
 
-class Environments:
+class Environments(Component):
     """Exports and imports a project's configuration."""
 
-    def __init__(self, *, event_types: TypesOfProjects, clock: Clock) -> None:
-        self._event_types = event_types
-        self._clock = clock
+    event_types: TypesOfProjects
+    clock: Clock
 
     def export(self, project_id: str) -> dict[str, object]:
         """All event types with their schemas, including archived ones.
@@ -69,7 +69,7 @@ class Environments:
         """
         return {
             "version": VERSION,
-            "createdAt": iso_time(self._clock.now()),
+            "createdAt": iso_time(self.clock.now()),
             "eventTypes": [event_type_view(each, with_schemas=True) for each in self._all(project_id)],
             "settings": None,
             "connectors": [],
@@ -83,10 +83,10 @@ class Environments:
         """
         given = []
         for name, wanted in event_types:
-            self._event_types.check(name, wanted)
+            self.event_types.check(name, wanted)
             given.append((name, wanted))
         for name, wanted in given:
-            self._event_types.replace(project_id, name, wanted)
+            self.event_types.replace(project_id, name, wanted)
 
     def take_in_openapi(
         self, project_id: str, described: Sequence[Mapping[str, Any]], *, dry: bool, replace_all: bool
@@ -113,22 +113,22 @@ class Environments:
         if dry:
             return [], [_as_shown(each) for each in wanted]
         for each in given:
-            self._event_types.replace(project_id, *each)
+            self.event_types.replace(project_id, *each)
         for name in gone:
-            self._event_types.delete(project_id, name, expunge=False)
+            self.event_types.delete(project_id, name, expunge=False)
         return [*(each["name"] for each in wanted), *gone], None
 
     def _checked(self, described: Mapping[str, Any], stored: EventType | None) -> tuple[str, WantedEventType]:
         """A valid event type with its name; whether its schema is enforced stays as it is."""
         name, wanted = described["name"], event_type_as_described(described, stored.enforcement if stored else None)
-        self._event_types.check(name, wanted)
+        self.event_types.check(name, wanted)
         return name, wanted
 
     def _all(self, project_id: str) -> Iterator[EventType]:
         after: str | None = None
         while True:
             window = Window(limit=_PAGE, after=after)
-            page = self._event_types.page(project_id, window, include_archived=True, flags=None)
+            page = self.event_types.page(project_id, window, include_archived=True, flags=None)
             yield from page.items
             if page.done:
                 return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.cache import ExpiringCache
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import TooMuchWork
+from pushhub.engine.component import Component
 from pushhub.webhooks.model.event_type import OPERATIONAL, Enforcement, EventType
 from pushhub.webhooks.model.json_schema import enforceable, schema_problem
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
@@ -30,15 +31,18 @@ _FLAGS_KEPT_MS = 30_000
 _CAPACITY = 2_000
 
 
-class WebhooksEventTypes:
+class WebhooksEventTypes(Component):
     """The event types of projects. Methods raise ``NotFound`` for what is not there or may not be seen, and
     ``Unprocessable`` for a schema that cannot be used or is too large.
     """
 
-    def __init__(self, *, store: EventTypes, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-        self._flags: ExpiringCache[tuple[str, ...]] = ExpiringCache(clock, ttl_ms=_FLAGS_KEPT_MS, capacity=_CAPACITY)
+    store: EventTypes
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._flags: ExpiringCache[tuple[str, ...]] = ExpiringCache(
+            self.clock, ttl_ms=_FLAGS_KEPT_MS, capacity=_CAPACITY
+        )
 
     def create(self, project_id: str, name: str, wanted: WantedEventType) -> EventType:
         """Make an event type; an archived one of that name is revived with the new description and schemas.
@@ -60,7 +64,7 @@ class WebhooksEventTypes:
         self, project_id: str, window: Window, *, include_archived: bool, flags: frozenset[str] | None
     ) -> Page[EventType]:
         """A page of the project's event types."""
-        found: Iterator[EventType] = self._store.event_types(project_id, span_of(window))
+        found: Iterator[EventType] = self.store.event_types(project_id, span_of(window))
         return page_of(
             found,
             window,
@@ -70,7 +74,7 @@ class WebhooksEventTypes:
 
     def event_type(self, project_id: str, name: str, *, flags: frozenset[str] | None = None) -> EventType:
         """The event type of a name, archived or not."""
-        found = self._store.event_type(project_id, name) if NAME.fullmatch(name) else None
+        found = self.store.event_type(project_id, name) if NAME.fullmatch(name) else None
         if found is None or not found.seen_by(flags):
             raise not_found()
         return found
@@ -108,13 +112,13 @@ class WebhooksEventTypes:
         """Archive an event type, or remove it for good."""
         self.event_type(project_id, name)
         if expunge:
-            self._store.delete_event_type(project_id, name)
+            self.store.delete_event_type(project_id, name)
             return
 
         def change(stored: EventType | None) -> EventType:
             if stored is None:
                 raise not_found()
-            return replace(stored, archived=True, updated_at=self._clock.now())
+            return replace(stored, archived=True, updated_at=self.clock.now())
 
         self._changed(project_id, name, change, None)
 
@@ -122,7 +126,7 @@ class WebhooksEventTypes:
         """The given names that a caller may not choose for an endpoint, because the event type is archived, does not
         exist at all, or has a feature flag that the caller lacks.
         """
-        found = self._store.event_types_named(project_id, [each for each in names if each not in OPERATIONAL])
+        found = self.store.event_types_named(project_id, [each for each in names if each not in OPERATIONAL])
         there = {each.name for each in found if not each.archived and each.seen_by(flags)} | OPERATIONAL.keys()
         return [each for each in names if each not in there]
 
@@ -136,21 +140,21 @@ class WebhooksEventTypes:
         key = (endpoint.project, name)
         remembered = self._flags.get(key)
         if remembered is None:
-            found = self._store.event_type(*key) if NAME.fullmatch(name) else None
+            found = self.store.event_type(*key) if NAME.fullmatch(name) else None
             remembered = found.feature_flags if found else ()
             self._flags.put(key, remembered)
         return remembered
 
     def all(self, project_id: str, most: int) -> list[EventType]:
         """The first event types of a project, by name."""
-        return list(islice(self._store.event_types(project_id, span_of(Window())), most))
+        return list(islice(self.store.event_types(project_id, span_of(Window())), most))
 
     def _new(self, project_id: str, name: str, wanted: WantedEventType) -> EventType:
-        now = self._clock.now()
+        now = self.clock.now()
         return EventType(project=project_id, name=name, created_at=now, updated_at=now, **wanted.settings)
 
     def _with(self, event_type: EventType, wanted: WantedEventType) -> EventType:
-        return replace(event_type, updated_at=self._clock.now(), **wanted.settings)
+        return replace(event_type, updated_at=self.clock.now(), **wanted.settings)
 
     def _changed(
         self,
@@ -161,10 +165,10 @@ class WebhooksEventTypes:
     ) -> EventType:
 
         def once() -> EventType:
-            after = change(self._store.event_type(project_id, name))
+            after = change(self.store.event_type(project_id, name))
             if wanted is not None:
                 _check(after, wanted)
-            return self._store.put_event_type(after)
+            return self.store.put_event_type(after)
 
         return until_saved(once, doing="changing an event type")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pushhub.engine.component import Component
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
 from pushhub.webhooks.model.refusals import Refused
@@ -20,21 +21,13 @@ PING = "svix.ping"
 """An event type that always has an example."""
 
 
-class WebhooksExamples:
+class WebhooksExamples(Component):
     """Sends examples."""
 
-    def __init__(
-        self,
-        *,
-        applications: ReadApplications,
-        endpoints: ReadEndpoints,
-        event_types: WebhooksEventTypes,
-        posting: WebhooksPosting,
-    ) -> None:
-        self._applications = applications
-        self._endpoints = endpoints
-        self._event_types = event_types
-        self._posting = posting
+    applications: ReadApplications
+    endpoints: ReadEndpoints
+    event_types: WebhooksEventTypes
+    posting: WebhooksPosting
 
     def send(self, project_id: str, app: str, endpoint: str, example: Example) -> Posted:
         """Send an example.
@@ -44,17 +37,17 @@ class WebhooksExamples:
             Unprocessable: The payload breaks a rule.
             Refused: The event type has no example (400).
         """
-        application = found_application(self._applications, project_id, app)
-        to = found_endpoint(self._endpoints, application, endpoint)
+        application = found_application(self.applications, project_id, app)
+        to = found_endpoint(self.endpoints, application, endpoint)
         payload = example.payload
         if payload is None:
             payload = self._example(project_id, example.event_type, example.index)
-        return self._posting.send_to(application, to, new_message(example.event_type, payload))
+        return self.posting.send_to(application, to, new_message(example.event_type, payload))
 
     def _example(self, project_id: str, name: str, index: int) -> Any:
         if name == PING:
             return {"success": True}
-        schema = (self._event_types.event_type(project_id, name).schemas or {}).get("1")
+        schema = (self.event_types.event_type(project_id, name).schemas or {}).get("1")
         examples = schema.get("examples", []) if isinstance(schema, dict) else []
         if index >= len(examples):
             raise Refused(400, "invalid_scheme", "The event type has no example")

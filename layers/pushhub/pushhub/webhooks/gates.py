@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import FieldRefused
 from pushhub.base.times import iso_time
+from pushhub.engine.component import Component
 from pushhub.engine.ends import EndNote, next_warning
 from pushhub.engine.gates import check_fitting, grant_of, malformed, read_certificate
 from pushhub.engine.grants import Allowed, read_grant
@@ -36,39 +37,24 @@ class Refusal(Protocol):
         ...
 
 
-class EndpointGates:
+class EndpointGates(Component):
     """What the receivers of endpoints demand. Applications and endpoints are named by id or uid.
 
     Methods raise ``NotFound`` for what is not there, and ``Unprocessable`` for what could not be right.
-
-    Args:
-        refusal: Checks token URLs.
-        within: Whether a caller's reach covers a URL.
     """
 
-    def __init__(
-        self,
-        *,
-        endpoints: WebhooksEndpoints,
-        vault: Vault,
-        projects: ProjectStore,
-        refusal: Refusal,
-        within: Callable[[Reach, str], bool],
-        notes: EndNotes,
-        clock: Clock,
-    ) -> None:
-        self._notes = notes
-        self._clock = clock
-        self._endpoints = endpoints
-        self._vault = vault
-        self._projects = projects
-        self._refusal = refusal
-        self._within = within
+    endpoints: WebhooksEndpoints
+    vault: Vault
+    projects: ProjectStore
+    refusal: Refusal  # Checks token URLs.
+    within: Callable[[Reach, str], bool]  # Whether a caller's reach covers a URL.
+    notes: EndNotes
+    clock: Clock
 
     def oauth(self, project_id: str, app: str, name: str) -> Mapping[str, object] | None:
         """How an endpoint's tokens are obtained, without secrets; None if it has none."""
-        endpoint = self._endpoints.endpoint(project_id, app, name)
-        return grant_view(grant_of(project_id, endpoint, self._vault)) if endpoint.oauth else None
+        endpoint = self.endpoints.endpoint(project_id, app, name)
+        return grant_view(grant_of(project_id, endpoint, self.vault)) if endpoint.oauth else None
 
     def set_oauth(self, project_id: str, app: str, name: str, asked: GrantRequest, rights: Rights) -> None:
         """Say how an endpoint's tokens are obtained."""
@@ -83,7 +69,7 @@ class EndpointGates:
             check_gates(changed)
             return changed
 
-        self._endpoints.change(project_id, app, name, change)
+        self.endpoints.change(project_id, app, name, change)
 
     def remove_oauth(self, project_id: str, app: str, name: str) -> None:
         """Send an endpoint no tokens any more."""
@@ -93,31 +79,31 @@ class EndpointGates:
                 raise not_found()
             return replace(stored, oauth=b"")
 
-        self._endpoints.change(project_id, app, name, change)
+        self.endpoints.change(project_id, app, name, change)
 
     def certificate(self, project_id: str, app: str, name: str) -> Mapping[str, object] | None:
         """The certificate that an endpoint's requests are sent with, as it may be told; None if there is none."""
-        found = self._endpoints.endpoint(project_id, app, name).certificate
+        found = self.endpoints.endpoint(project_id, app, name).certificate
         if found is None:
             return None
         return {"subject": found.subject, "endsAt": iso_time(found.ends_at), "privateCa": found.private_ca}
 
     def set_certificate(self, project_id: str, app: str, name: str, asked: CertificateRequest) -> None:
         """Say with which certificate an endpoint's requests are sent."""
-        there = self._endpoints.endpoint(project_id, app, name)
+        there = self.endpoints.endpoint(project_id, app, name)
         certificate, content = self._read_certificate(asked)
-        sealed = self._vault.seal(project_id, content)
-        at = next_warning(certificate.ends_at, self._clock.now())
+        sealed = self.vault.seal(project_id, content)
+        at = next_warning(certificate.ends_at, self.clock.now())
         if at is not None:
             # Noted first: a note without its certificate tells nothing.
-            self._notes.note_end(EndNote(at, project_id, there.app_id, there.endpoint_id, certificate.digest))
+            self.notes.note_end(EndNote(at, project_id, there.app_id, there.endpoint_id, certificate.digest))
 
         def change(stored: Endpoint) -> Endpoint:
             changed = replace(stored, certificate=certificate, identity=sealed)
             check_gates(changed)
             return changed
 
-        self._endpoints.change(project_id, app, name, change)
+        self.endpoints.change(project_id, app, name, change)
 
     def remove_certificate(self, project_id: str, app: str, name: str) -> None:
         """Send an endpoint no certificate any more."""
@@ -127,31 +113,31 @@ class EndpointGates:
                 raise not_found()
             return replace(stored, certificate=None, identity=b"")
 
-        self._endpoints.change(project_id, app, name, change)
+        self.endpoints.change(project_id, app, name, change)
 
     def _read_certificate(self, asked: CertificateRequest) -> tuple[ClientCertificate, bytes]:
         """What may be told of a certificate, and what is to be sealed."""
         try:
-            return read_certificate(asked, self._clock.now())
+            return read_certificate(asked, self.clock.now())
         except FieldRefused as refused:
             raise unprocessable(refused.text, "body", *refused.place[1:]) from refused
 
     def _read(self, stored: Endpoint, asked: GrantRequest, allowed: Allowed) -> bytes:
-        before = grant_of(stored.project, stored, self._vault) if stored.oauth else None
+        before = grant_of(stored.project, stored, self.vault) if stored.oauth else None
         try:
             grant = read_grant(asked, before, allowed)
         except FieldRefused as refused:
             raise unprocessable(refused.text, "body", *refused.place) from refused
-        return self._vault.seal(stored.project, grant.encode())
+        return self.vault.seal(stored.project, grant.encode())
 
     def _allowed(self, project_id: str, rights: Rights) -> Allowed:
-        targets = allowed_targets(self._projects, project_id, rights.reach)
+        targets = allowed_targets(self.projects, project_id, rights.reach)
         checked: dict[str, str | None] = {}
 
         def refusal(url: str) -> str | None:
             if url not in checked:
-                checked[url] = malformed(url, targets) or self._refusal(project_id, [url], targets)
-            return checked[url] if self._within(rights.reach, url) else OUT_OF_REACH
+                checked[url] = malformed(url, targets) or self.refusal(project_id, [url], targets)
+            return checked[url] if self.within(rights.reach, url) else OUT_OF_REACH
 
         return Allowed(refusal=refusal, reach=rights.reach.value)
 

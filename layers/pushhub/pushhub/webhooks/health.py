@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.engine.model.circuit import Health, SubscriberKey
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.endpoints import found_endpoint
@@ -29,37 +30,27 @@ MOST_TROUBLED = 50
 """Maximum number of endpoints reported, of each kind."""
 
 
-class WebhooksHealth:
+class WebhooksHealth(Component):
     """Reports the health of endpoints. Applications and endpoints are named by id or uid."""
 
-    def __init__(
-        self,
-        *,
-        applications: ReadApplications,
-        endpoints: Endpoints,
-        subscribers: Callable[[], SubscriberStore],
-        keys: Callable[[Endpoint], KeyRing],
-        projects: ProjectStore,
-        clock: Clock,
-    ) -> None:
-        self._projects = projects
-        self._applications = applications
-        self._endpoints = endpoints
-        self._subscribers = subscribers
-        self._keys = keys
-        self._clock = clock
+    applications: ReadApplications
+    endpoints: Endpoints
+    subscribers: Callable[[], SubscriberStore]
+    keys: Callable[[Endpoint], KeyRing]
+    projects: ProjectStore
+    clock: Clock
 
     def checkup(self, project_id: str, app: str, name: str) -> EndpointCheckup:
         """The health of one endpoint."""
-        application = found_application(self._applications, project_id, app)
-        endpoint = found_endpoint(self._endpoints, application, name)
-        health, now, keys = self._known(endpoint), self._clock.now(), self._keys(endpoint)
+        application = found_application(self.applications, project_id, app)
+        endpoint = found_endpoint(self.endpoints, application, name)
+        health, now, keys = self._known(endpoint), self.clock.now(), self.keys(endpoint)
         return EndpointCheckup(
             application=application,
             endpoint=endpoint,
             health=health,
             disables_at=_disables_at(health),
-            waiting=self._subscribers().count_waiting(_key(endpoint), MOST_COUNTED),
+            waiting=self.subscribers().count_waiting(_key(endpoint), MOST_COUNTED),
             old_keys_end=tuple(ends_at for _, ends_at in keys.old if ends_at > now),
             signatures_end={
                 each.header: each.ends_at
@@ -70,9 +61,9 @@ class WebhooksHealth:
 
     def _inherited(self, application: Application, keys: KeyRing) -> Sequence[tuple[Scheme, ...]]:
         """The schemes of an endpoint's application and project; none if its own keys sign as Standard Webhooks only."""
-        if not keys.as_secrets(self._clock.now()):
+        if not keys.as_secrets(self.clock.now()):
             return ()
-        project = self._projects.project(application.project)
+        project = self.projects.project(application.project)
         return (application.signatures, project.signatures if project else ())
 
     def troubled(self, project_id: str) -> list[EndpointHealth]:
@@ -80,15 +71,15 @@ class WebhooksHealth:
 
         At most :data:`MOST_TROUBLED` of each kind.
         """
-        found = {each.endpoint_id: each for each in islice(self._endpoints.disabled(project_id), MOST_TROUBLED)}
-        for key in self._subscribers().looked_after_of(project_id, MOST_TROUBLED):
+        found = {each.endpoint_id: each for each in islice(self.endpoints.disabled(project_id), MOST_TROUBLED)}
+        for key in self.subscribers().looked_after_of(project_id, MOST_TROUBLED):
             protocol, _, app_id = key.queue.partition("/")
             if protocol == PROTOCOL and key.subscriber_id not in found:
-                endpoint = self._endpoints.endpoint(project_id, app_id, key.subscriber_id)
+                endpoint = self.endpoints.endpoint(project_id, app_id, key.subscriber_id)
                 found |= {endpoint.endpoint_id: endpoint} if endpoint else {}
         # The application for operational events has its own routes; a deleted application leaves its endpoints behind.
         names = {each.app_id for each in found.values()} - {OPERATIONAL_APP}
-        owners = {name: self._applications.application(project_id, name) for name in names}
+        owners = {name: self.applications.application(project_id, name) for name in names}
         shown = [self._shown(each, owners.get(each.app_id)) for each in found.values()]
         return [each for each in shown if each and each.troubled]
 
@@ -100,7 +91,7 @@ class WebhooksHealth:
 
     def _known(self, endpoint: Endpoint) -> Health:
         key = _key(endpoint)
-        return self._subscribers().health(key) or Health(key=key)
+        return self.subscribers().health(key) or Health(key=key)
 
 
 def _key(endpoint: Endpoint) -> SubscriberKey:

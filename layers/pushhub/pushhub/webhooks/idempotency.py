@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
+from pushhub.engine.component import Component
 from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy
 
 if TYPE_CHECKING:
@@ -32,20 +33,15 @@ def digest_of(authorization: str, key: str, path: str, pairs: Sequence[tuple[str
     return hashlib.sha256(content).hexdigest()
 
 
-class Repeats:
-    """Answers repeated requests.
+class Repeats(Component):
+    """Answers repeated requests."""
 
-    Args:
-        kept_ms: How long an answer is kept, milliseconds.
-        vault: Creates the encryption for answers that contain a secret, when the first one is stored. A function that
-            only accepts messages has none.
-    """
-
-    def __init__(self, *, keys: IdempotencyKeys, clock: Clock, kept_ms: int, vault: Callable[[], Vault]) -> None:
-        self._keys = keys
-        self._vault = vault
-        self._clock = clock
-        self._kept_ms = kept_ms
+    keys: IdempotencyKeys
+    clock: Clock
+    kept_ms: int  # How long an answer is kept, milliseconds.
+    # Creates the encryption for answers that contain a secret, when the first one is stored. A function that only
+    # accepts messages has none.
+    vault: Callable[[], Vault]
 
     def run(self, project_id: str, digest: str, work: Callable[[], KeptAnswer], *, secret: bool = False) -> KeptAnswer:
         """Execute a request, or return the first answer.
@@ -62,9 +58,9 @@ class Repeats:
         """
         for _ in range(ROUNDS):
             try:
-                kept = self._keys.begin(project_id, digest, now=self._clock.now(), locked_ms=LOCKED_MS)
+                kept = self.keys.begin(project_id, digest, now=self.clock.now(), locked_ms=LOCKED_MS)
             except KeyBusy:
-                self._clock.sleep(POLL_S)
+                self.clock.sleep(POLL_S)
                 continue
             return self._opened(project_id, kept, secret) if kept else self._first(project_id, digest, work, secret)
         raise Unavailable("waiting for a request with the same idempotency key")
@@ -72,39 +68,39 @@ class Repeats:
     def _opened(self, project_id: str, kept: KeptAnswer, secret: bool) -> KeptAnswer:
         if not secret:
             return kept
-        return replace(kept, body=self._vault().open(project_id, base64.b64decode(kept.body)).decode())
+        return replace(kept, body=self.vault().open(project_id, base64.b64decode(kept.body)).decode())
 
     def _sealed(self, project_id: str, answer: KeptAnswer, secret: bool) -> KeptAnswer:
         if not secret:
             return answer
-        return replace(answer, body=base64.b64encode(self._vault().seal(project_id, answer.body.encode())).decode())
+        return replace(answer, body=base64.b64encode(self.vault().seal(project_id, answer.body.encode())).decode())
 
     def _first(self, project_id: str, digest: str, work: Callable[[], KeptAnswer], secret: bool) -> KeptAnswer:
         try:
             answer = work()
         except Exception:
-            self._keys.release(project_id, digest)
+            self.keys.release(project_id, digest)
             raise
         if 200 <= answer.status < 300 and len(answer.body) <= LARGEST_KEPT:
             kept = self._sealed(project_id, answer, secret)
-            self._keys.keep(project_id, digest, kept, until=self._clock.now() + self._kept_ms)
+            self.keys.keep(project_id, digest, kept, until=self.clock.now() + self.kept_ms)
         else:
-            self._keys.release(project_id, digest)
+            self.keys.release(project_id, digest)
         return answer
 
     def message(self, project_id: str, digest: str, message_id: str) -> str:
         """The engine's id of the message that a request makes: the given one, or that of the first request with the
         key.
         """
-        now = self._clock.now()
-        return self._keys.note_id(project_id, digest, message_id, now=now, until=now + self._kept_ms)
+        now = self.clock.now()
+        return self.keys.note_id(project_id, digest, message_id, now=now, until=now + self.kept_ms)
 
     def task(self, project_id: str, digest: str, task_id: str) -> str:
         """The id of the task that a request starts: the given one, or that of the first request with the key."""
-        now = self._clock.now()
+        now = self.clock.now()
         # Whole answers were kept for these requests before, under the digest itself.
-        return self._keys.note_id(project_id, f"task-{digest}", task_id, now=now, until=now + self._kept_ms)
+        return self.keys.note_id(project_id, f"task-{digest}", task_id, now=now, until=now + self.kept_ms)
 
     def release(self, project_id: str, digest: str) -> None:
         """Allow a refused request to be made again."""
-        self._keys.release(project_id, digest)
+        self.keys.release(project_id, digest)

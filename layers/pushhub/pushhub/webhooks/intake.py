@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import time_of_message_id
+from pushhub.engine.component import Component
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.web.json import Verbatim
 from pushhub.webhooks.model.internal_queues import queue_of, queue_uid
@@ -43,28 +44,18 @@ class Posted:
     payload: Verbatim | None
 
 
-class WebhooksIntake:
-    """Accepts messages into applications.
+class WebhooksIntake(Component):
+    """Accepts messages into applications."""
 
-    Args:
-        first_orders: Sends the first orders of eager applications; made when a producer posts to one.
-    """
+    accept: AcceptBodies
+    messages: MessageStore
+    log: MessageLog
+    search_fields: WebhooksFields
+    # Sends the first orders of eager applications; made when a producer posts to one.
+    first_orders: Callable[[], FirstOrders]
 
-    def __init__(
-        self,
-        *,
-        accept: AcceptBodies,
-        messages: MessageStore,
-        log: MessageLog,
-        search_fields: WebhooksFields,
-        first_orders: Callable[[], FirstOrders],
-    ) -> None:
-        self._accept = accept
-        self._messages = messages
-        self._log = log
-        self._search_fields = search_fields
-        self._first_orders = first_orders
-        self.next_id = accept.next_id
+    def __post_init__(self) -> None:
+        self.next_id = self.accept.next_id
 
     def posted(
         self,
@@ -82,22 +73,22 @@ class WebhooksIntake:
         Raises:
             Unavailable: The message may or may not have been accepted; call again.
         """
-        [placed] = self._accept.placed(application.project, [new.body])
+        [placed] = self.accept.placed(application.project, [new.body])
         due_at = due_at_of(new, engine_id)
         message = webhook_message(application, new, engine_id, placed, owed=owed, due_at=due_at)
         if hurried is not None:
-            [message] = self._first_orders().marked([message], hurried)
+            [message] = self.first_orders().marked([message], hurried)
         payload: Verbatim | None = Verbatim(new.payload_text)
-        self._search_fields.add(application, message, new.body)
+        self.search_fields.add(application, message, new.body)
         try:
-            self._messages.accept([message])
+            self.messages.accept([message])
         except Conflict:
-            stored = self._messages.message(message.key)
+            stored = self.messages.message(message.key)
             if stored is None:
                 raise Unavailable("storing a message") from None
             message, payload, hurried = stored, None, None
         if hurried is not None:
-            self._first_orders().send([message])
+            self.first_orders().send([message])
         return Posted(message=self._listed(message), payload=payload)
 
     def once(self, application: Application, new: NewWebhook, owed: tuple[str, ...], *, cause: str, at: int) -> None:
@@ -110,17 +101,17 @@ class WebhooksIntake:
         Raises:
             Unavailable: The message may or may not have been accepted; call again.
         """
-        [placed] = self._accept.placed(application.project, [new.body])
+        [placed] = self.accept.placed(application.project, [new.body])
 
         def make(engine_id: str) -> Message:
             return replace(webhook_message(application, new, engine_id, placed, owed=owed, due_at=at), cause=cause)
 
-        message, _ = self._accept.once(self._messages, make, cause=cause, at=at)
+        message, _ = self.accept.once(self.messages, make, cause=cause, at=at)
         self._listed(message)
 
     def _listed(self, message: Message) -> ListedMessage:
         listed = ListedMessage.of(message)
-        self._log.list_message(listed)
+        self.log.list_message(listed)
         return listed
 
 

@@ -12,6 +12,7 @@ from pushhub.base.errors import MessageNotFound, NotFound
 from pushhub.base.ids import first_message_id, id_before
 from pushhub.base.steps import MOST_STEPS, Steps
 from pushhub.engine.bodies import body_of
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import DeliveryState, close, opening
 from pushhub.engine.model.work import WorkOrder
 from pushhub.webhooks.applications import found_application
@@ -73,38 +74,25 @@ def engine_span(window: Window) -> Span:
     return span_of(replace(window, after=after), above=above, below=below)
 
 
-class WebhooksMessages:
+class WebhooksMessages(Component):
     """The messages of applications. They are named by the hub's id or the producer's own.
 
     Methods raise ``NotFound`` for what is not there.
-
-    Args:
-        retry_queue: Returns the retry queue when it is needed; a function that accepts messages has none.
     """
 
-    def __init__(
-        self,
-        *,
-        applications: ReadApplications,
-        log: MessageLog,
-        messages: MessageStore,
-        bodies: BodyStore,
-        search_fields: WebhooksFields,
-        retry_queue: Callable[[], WorkQueue],
-        clock: Clock,
-    ) -> None:
-        self._applications = applications
-        self._log = log
-        self._messages = messages
-        self._bodies = bodies
-        self._search_fields = search_fields
-        self._retry_queue = retry_queue
-        self._clock = clock
+    applications: ReadApplications
+    log: MessageLog
+    messages: MessageStore
+    bodies: BodyStore
+    search_fields: WebhooksFields
+    # Returns the retry queue when it is needed; a function that accepts messages has none.
+    retry_queue: Callable[[], WorkQueue]
+    clock: Clock
 
     def page(self, project_id: str, app: str, window: Window, query: MessageQuery) -> Page[ListedMessage]:
         """A page of an application's messages."""
-        application = found_application(self._applications, project_id, app)
-        found = self._log.messages(project_id, application.app_id, engine_span(window))
+        application = found_application(self.applications, project_id, app)
+        found = self.log.messages(project_id, application.app_id, engine_span(window))
         return page_of(
             found,
             window,
@@ -114,21 +102,21 @@ class WebhooksMessages:
 
     def message(self, project_id: str, app: str, name: str) -> ListedMessage:
         """One message."""
-        return self.of(found_application(self._applications, project_id, app), name)
+        return self.of(found_application(self.applications, project_id, app), name)
 
     def of(self, application: Application, name: str) -> ListedMessage:
         """One message of an application."""
         engine = engine_id(name)
         if engine is None and NAME.fullmatch(name):
-            engine = self._log.message_of_event(application.project, application.app_id, name)
-        found = self._log.listed(application.project, application.app_id, engine) if engine else None
+            engine = self.log.message_of_event(application.project, application.app_id, name)
+        found = self.log.listed(application.project, application.app_id, engine) if engine else None
         if found is None:
             raise not_found()
         return found
 
     def redaction(self, project_id: str, app: str) -> Redaction:
         """What is redacted when an application's payloads are shown."""
-        return found_application(self._applications, project_id, app).fields.redaction
+        return found_application(self.applications, project_id, app).fields.redaction
 
     def payload(
         self, message: ListedMessage, redaction: Redaction, steps: Steps | None = None
@@ -143,9 +131,9 @@ class WebhooksMessages:
         if redaction.payload and steps.left <= 0:
             return TOO_COSTLY
         content: bytes | None = None
-        if message.has_payload(self._clock.now()):
+        if message.has_payload(self.clock.now()):
             try:
-                content = body_of(self.stored(message), self._bodies)
+                content = body_of(self.stored(message), self.bodies)
             except (Gone, MessageNotFound):
                 content = None
         part = steps.part()
@@ -160,20 +148,20 @@ class WebhooksMessages:
             Gone: Its bytes are gone.
         """
         stored = None
-        if message.has_payload(self._clock.now()):
-            stored = self._messages.message(message.key)
+        if message.has_payload(self.clock.now()):
+            stored = self.messages.message(message.key)
         if stored is None:
             raise Gone
         return stored
 
     def expunge(self, project_id: str, app: str, name: str) -> None:
         """Erase the bytes of a message; it is no longer attempted, but stays listed."""
-        application = found_application(self._applications, project_id, app)
+        application = found_application(self.applications, project_id, app)
         self._expunge(application, self.of(application, name))
 
     def expunge_all(self, project_id: str, app: str, names: Sequence[str]) -> dict[str, bool]:
         """Erase the bytes of several messages. Returns whether each had any, by its id or its producer's own."""
-        application = found_application(self._applications, project_id, app)
+        application = found_application(self.applications, project_id, app)
         return {name: self._expunge_if_there(application, name) for name in names}
 
     def _expunge_if_there(self, application: Application, name: str) -> bool:
@@ -182,14 +170,14 @@ class WebhooksMessages:
         except NotFound:
             return False
         self._expunge(application, found)
-        return found.has_payload(self._clock.now())
+        return found.has_payload(self.clock.now())
 
     def _expunge(self, application: Application, message: ListedMessage) -> None:
         """The list is updated first: from then on the bytes are never shown, even if the other steps have to be
         repeated.
         """
-        self._log.list_message(replace(message, expunged=True))
-        found = self._messages.message_with_deliveries(message.key)
+        self.log.list_message(replace(message, expunged=True))
+        found = self.messages.message_with_deliveries(message.key)
         if found is None:
             return
         stored, deliveries = found
@@ -201,17 +189,17 @@ class WebhooksMessages:
             orders = [
                 WorkOrder(key=each, queue=stored.queue) for each in map(stored.delivery_key, stored.subscriber_ids)
             ]
-            self._retry_queue().send([(order, 0) for order in orders])
+            self.retry_queue().send([(order, 0) for order in orders])
         if stored.body_ref is not None:
-            self._bodies.erase(stored.body_ref)
-        self._messages.delete(stored)
+            self.bodies.erase(stored.body_ref)
+        self.messages.delete(stored)
 
     def _unindex(self, application: Application, message: Message) -> None:
         """Nobody finds it any more by what it said. Where no field is named, its body is not read for this."""
         if not application.fields.search_fields:
             return
         with suppress(MessageNotFound):
-            self._search_fields.remove(application, message, body_of(message, self._bodies))
+            self.search_fields.remove(application, message, body_of(message, self.bodies))
 
     def _cancel(self, message: Message, subscriber_id: str) -> None:
         """End a delivery: its next attempt may be queued together with the bytes, so the message would not be looked up
@@ -219,10 +207,10 @@ class WebhooksMessages:
         """
 
         def once() -> None:
-            delivery = self._messages.delivery(message.delivery_key(subscriber_id)) or opening(message, subscriber_id)
+            delivery = self.messages.delivery(message.delivery_key(subscriber_id)) or opening(message, subscriber_id)
             if delivery.settled and delivery.asked_at is None:
                 return
             ended = delivery.state if delivery.settled else DeliveryState.CANCELLED
-            self._messages.save(close(delivery, ended, self._clock.now(), "expunged"))
+            self.messages.save(close(delivery, ended, self.clock.now(), "expunged"))
 
         until_saved(once, doing="cancelling a delivery")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Conflict, HubError, Unavailable
 from pushhub.base.times import iso_time
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.endpoint import Endpoint, wants
@@ -52,12 +53,11 @@ class ToldCounts(Protocol):
         """Count one more; returns how many there have been in that minute (minutes since 1970)."""
 
 
-class Saying:
+class Saying(Component):
     """Posts the hub's own messages."""
 
-    def __init__(self, *, intake: WebhooksIntake, endpoints: ReadEndpoints) -> None:
-        self._intake = intake
-        self._endpoints = endpoints
+    intake: WebhooksIntake
+    endpoints: ReadEndpoints
 
     def say(
         self, application: Application, event_type: str, payload: Mapping[str, object], cause: str, at: int
@@ -67,7 +67,7 @@ class Saying:
         Raises:
             Unavailable: The message may or may not have been posted; call again.
         """
-        found = self._endpoints.endpoints(application.project, application.app_id, Span())
+        found = self.endpoints.endpoints(application.project, application.app_id, Span())
         owed = tuple(each.endpoint_id for each in found if wants(each, event_type, (), type_flags=()))
         if not owed:
             return
@@ -80,27 +80,24 @@ class Saying:
             retention_ms=KEPT_MS,
             application=None,
         )
-        self._intake.once(application, new, owed, cause=cause, at=at)
+        self.intake.once(application, new, owed, cause=cause, at=at)
 
 
-class Operational:
+class Operational(Component):
     """Sends operational events to projects."""
 
-    def __init__(
-        self, *, applications: Applications, say: Say, counts: ToldCounts, clock: Clock, telemetry: Telemetry
-    ) -> None:
-        self._applications = applications
-        self._say = say
-        self._counts = counts
-        self._clock = clock
-        self._telemetry = telemetry
+    applications: Applications
+    say: Say
+    counts: ToldCounts
+    clock: Clock
+    telemetry: Telemetry
 
     def ensure(self, project_id: str) -> Application:
         """The application that sends a project's operational events; created on first use."""
-        found = self._applications.application(project_id, OPERATIONAL_APP)
+        found = self.applications.application(project_id, OPERATIONAL_APP)
         if found is not None:
             return found
-        now = self._clock.now()
+        now = self.clock.now()
         made = Application(
             project=project_id,
             app_id=OPERATIONAL_APP,
@@ -109,8 +106,8 @@ class Operational:
             updated_at=now,
         )
         with suppress(Conflict):  # created concurrently
-            return self._applications.put_application(made, None)
-        found = self._applications.application(project_id, OPERATIONAL_APP)
+            return self.applications.put_application(made, None)
+        found = self.applications.application(project_id, OPERATIONAL_APP)
         if found is None:
             raise Unavailable("making the application of operational webhooks")
         return found
@@ -145,9 +142,9 @@ class Operational:
         Raises:
             Unavailable: The event may not have been sent; report it again.
         """
-        operational = self._applications.application(endpoint.project, OPERATIONAL_APP)
+        operational = self.applications.application(endpoint.project, OPERATIONAL_APP)
         if operational is not None and endpoint.app_id != OPERATIONAL_APP:
-            self._say(operational, event, {"type": event, "data": self._about(endpoint, more)}, cause, at)
+            self.say(operational, event, {"type": event, "data": self._about(endpoint, more)}, cause, at)
 
     def announce(self, project_id: str, event: str, data: Mapping[str, object], *, cause: str, at: int) -> None:
         """Send an event about something of a project. Idempotent per cause.
@@ -158,12 +155,12 @@ class Operational:
         Raises:
             Unavailable: The event may not have been sent; announce it again.
         """
-        operational = self._applications.application(project_id, OPERATIONAL_APP)
+        operational = self.applications.application(project_id, OPERATIONAL_APP)
         if operational is not None:
-            self._say(operational, event, {"type": event, "data": data}, cause, at)
+            self.say(operational, event, {"type": event, "data": data}, cause, at)
 
     def _about(self, endpoint: Endpoint, more: Mapping[str, object]) -> Mapping[str, object]:
-        application = self._applications.application(endpoint.project, endpoint.app_id)
+        application = self.applications.application(endpoint.project, endpoint.app_id)
         return {
             "appId": endpoint.app_id,
             "appUid": application.uid if application else None,
@@ -193,13 +190,13 @@ class Operational:
         if event is None or last is None or message.queue in (queue_of(OPERATIONAL_APP), CONSENT_QUEUE):
             return
         app_id = message.queue.partition("/")[2]
-        operational = self._applications.application(message.project, OPERATIONAL_APP)
-        application = self._applications.application(message.project, app_id) if operational else None
+        operational = self.applications.application(message.project, OPERATIONAL_APP)
+        application = self.applications.application(message.project, app_id) if operational else None
         if operational is None or application is None:
             return
-        minute = self._clock.now() // 60_000
-        if self._counts.count(message.project, f"{event}/{delivery.subscriber_id}", minute) > MOST_A_MINUTE:
-            self._telemetry.count("OperationalEventsWithheld")
+        minute = self.clock.now() // 60_000
+        if self.counts.count(message.project, f"{event}/{delivery.subscriber_id}", minute) > MOST_A_MINUTE:
+            self.telemetry.count("OperationalEventsWithheld")
             return
         data = {
             "appId": application.app_id,
@@ -210,16 +207,16 @@ class Operational:
             "lastAttempt": _attempt(message, delivery.subscriber_id, last),
         }
         payload = {"type": event, "data": data}
-        self._say(operational, event, payload, f"{event}/{delivery.delivery_id}", last.finished_at)
+        self.say(operational, event, payload, f"{event}/{delivery.delivery_id}", last.finished_at)
 
     def _try(self, project_id: str, event: str, data: Callable[[], Mapping[str, object]], cause: str, at: int) -> None:
         try:
-            operational = self._applications.application(project_id, OPERATIONAL_APP)
+            operational = self.applications.application(project_id, OPERATIONAL_APP)
             if operational is not None:
-                self._say(operational, event, {"type": event, "data": data()}, cause, at)
+                self.say(operational, event, {"type": event, "data": data()}, cause, at)
         except HubError as error:
-            self._telemetry.count("OperationalEventsLost")
-            self._telemetry.event("operational_event_lost", project=project_id, event=event, error=str(error))
+            self.telemetry.count("OperationalEventsLost")
+            self.telemetry.event("operational_event_lost", project=project_id, event=event, error=str(error))
 
 
 def _told_of(delivery: Delivery) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pushhub.base.cache import ExpiringCache
+from pushhub.engine.component import Component
 from pushhub.webhooks.model.event_type import Enforcement, EventType
 from pushhub.webhooks.model.json_schema import violation
 from pushhub.webhooks.model.refusals import unprocessable
@@ -20,13 +21,17 @@ _CAPACITY = 2_000
 """Event types that are cached."""
 
 
-class PayloadCheck:
+class PayloadCheck(Component):
     """Knows event types as they were at most half a minute ago."""
 
-    def __init__(self, *, event_types: EventTypes, telemetry: Telemetry, clock: Clock) -> None:
-        self._event_types = event_types
-        self._telemetry = telemetry
-        self._known: ExpiringCache[tuple[EventType | None]] = ExpiringCache(clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY)
+    event_types: EventTypes
+    telemetry: Telemetry
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._known: ExpiringCache[tuple[EventType | None]] = ExpiringCache(
+            self.clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY
+        )
 
     def check(self, project_id: str, new: NewWebhook) -> None:
         """Refuse, as ``Unprocessable``, a payload that does not match its event type's schema, if that is enforced."""
@@ -40,8 +45,8 @@ class PayloadCheck:
             raise unprocessable(
                 f"The payload does not match the schema of {event_type.name}: {wrong}", "body", "payload"
             )
-        self._telemetry.count("PayloadsUnexpected")
-        self._telemetry.event("payload_not_as_described", project=project_id, event_type=event_type.name)
+        self.telemetry.count("PayloadsUnexpected")
+        self.telemetry.event("payload_not_as_described", project=project_id, event_type=event_type.name)
 
     def flags(self, project_id: str, name: str) -> Sequence[str]:
         """The feature flags of an event type; none of an unknown one."""
@@ -51,6 +56,6 @@ class PayloadCheck:
     def _event_type(self, project_id: str, name: str) -> EventType | None:
         remembered = self._known.get((project_id, name))
         if remembered is None:
-            remembered = (self._event_types.event_type(project_id, name),)
+            remembered = (self.event_types.event_type(project_id, name),)
             self._known.put((project_id, name), remembered)
         return remembered[0]

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.ids import first_message_id, id_before
+from pushhub.engine.component import Component
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.listing import SETTLED_MS
 from pushhub.webhooks.model.endpoint import wants
@@ -70,31 +71,19 @@ class Choice:
     channel: str = ""
 
 
-class WebhooksPoller:
+class WebhooksPoller(Component):
     """Reads messages for pollers. Methods raise ``NotFound`` where there is no such application, or no poller or
     consumer can have the name, and ``Unprocessable`` for an iterator that is none.
-
-    Args:
-        endpoints: Finds endpoints: a poller named like an endpoint reads the messages that the endpoint selects.
-        flags_for: See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
     """
 
-    def __init__(
-        self,
-        *,
-        applications: ReadApplications,
-        endpoints: ReadEndpoints,
-        log: MessageLog,
-        places: Places,
-        flags_for: Callable[[Endpoint, str], Sequence[str]],
-        clock: Clock,
-    ) -> None:
-        self._flags_for = flags_for
-        self._applications = applications
-        self._endpoints = endpoints
-        self._log = log
-        self._places = places
-        self._clock = clock
+    applications: ReadApplications
+    # Finds endpoints: a poller named like an endpoint reads the messages that the endpoint selects.
+    endpoints: ReadEndpoints
+    log: MessageLog
+    places: Places
+    # See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
+    flags_for: Callable[[Endpoint, str], Sequence[str]]
+    clock: Clock
 
     def poll(
         self, project_id: str, app: str, sink: str, choice: Choice, *, iterator: str = "", after: int | None = None
@@ -113,11 +102,11 @@ class WebhooksPoller:
         """
         application = self._application(project_id, app, sink, consumer)
         name = f"{sink}/{consumer}"
-        kept = iterator or self._places.place(project_id, application.app_id, name)
+        kept = iterator or self.places.place(project_id, application.app_id, name)
         start = _place(kept) if kept else None
         if iterator or not kept:
             kept = iterator or self._now()
-            self._places.put_place(project_id, application.app_id, name, kept)
+            self.places.put_place(project_id, application.app_id, name, kept)
         if start is None:
             return Polled(messages=(), iterator=kept, done=False)
         return self._read(application, sink, choice, start)
@@ -126,22 +115,22 @@ class WebhooksPoller:
         """Move a consumer's place to a point in time; returns the iterator for it."""
         application = self._application(project_id, app, sink, consumer)
         place = message_id(id_before(after))
-        self._places.put_place(project_id, application.app_id, f"{sink}/{consumer}", place)
+        self.places.put_place(project_id, application.app_id, f"{sink}/{consumer}", place)
         return place
 
     def _application(self, project_id: str, app: str, *names: str) -> Application:
-        application = found_application(self._applications, project_id, app)
+        application = found_application(self.applications, project_id, app)
         if not all(map(NAME.fullmatch, names)):
             raise not_found()
         return application
 
     def _now(self) -> str:
-        return message_id(id_before(self._clock.now() - SETTLED_MS))
+        return message_id(id_before(self.clock.now() - SETTLED_MS))
 
     def _read(self, application: Application, sink: str, choice: Choice, start: str) -> Polled:
         project_id, app_id = application.project, application.app_id
-        endpoint = self._endpoints.endpoint(project_id, app_id, sink)
-        span = Span(above=start, below=first_message_id(self._clock.now() - SETTLED_MS))
+        endpoint = self.endpoints.endpoint(project_id, app_id, sink)
+        span = Span(above=start, below=first_message_id(self.clock.now() - SETTLED_MS))
         chosen: list[ListedMessage] = []
         last, looked = start, 0
         for place, each in islice(self._in_order(project_id, app_id, span), MOST_LOOKED):
@@ -159,17 +148,17 @@ class WebhooksPoller:
                 endpoint,
                 fields.event_type,
                 fields.channels,
-                type_flags=self._flags_for(endpoint, fields.event_type),
+                type_flags=self.flags_for(endpoint, fields.event_type),
             ):
                 chosen.append(each)
         return Polled(messages=chosen, iterator=message_id(last), done=looked < MOST_LOOKED)
 
     def _in_order(self, project_id: str, app_id: str, span: Span) -> Iterator[tuple[str, ListedMessage | None]]:
         """Messages at their places; late ones appear at a later place as well."""
-        listed = ((each.engine_id, each) for each in self._log.messages(project_id, app_id, span))
+        listed = ((each.engine_id, each) for each in self.log.messages(project_id, app_id, span))
         late = (
-            (place, self._log.listed(project_id, app_id, engine))
-            for place, engine in self._log.late(project_id, app_id, span)
+            (place, self.log.listed(project_id, app_id, engine))
+            for place, engine in self.log.late(project_id, app_id, span)
         )
         both: Iterator[tuple[str, ListedMessage | None]] = heapq.merge(listed, late, key=lambda each: each[0])
         return both

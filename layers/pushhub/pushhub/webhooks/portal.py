@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.ids import is_project_id
+from pushhub.engine.component import Component
 from pushhub.webhooks.model.ids import Kind, is_id
 from pushhub.webhooks.model.portal import PortalAccess, named_by, portal_token
 from pushhub.webhooks.model.portal_frame import PortalFrame
@@ -66,20 +67,19 @@ class Opened:
     frame: str
 
 
-class Portal:
+class Portal(Component):
     """Creates, finds and revokes tokens."""
 
-    def __init__(self, *, tokens: PortalTokens, frames: PortalFrames, clock: Clock) -> None:
-        self._tokens = tokens
-        self._frames = frames
-        self._clock = clock
+    tokens: PortalTokens
+    frames: PortalFrames
+    clock: Clock
 
     def open(self, application: Application, ask: PortalAsk) -> Opened:
         """Create a token. It is returned only this once; the hub keeps its digest."""
-        now = self._clock.now()
+        now = self.clock.now()
         frame = self._frame_for(application)
         token = portal_token(application.project, application.app_id, secrets.token_urlsafe(_SECRET_BYTES))
-        self._tokens.put_access(
+        self.tokens.put_access(
             PortalAccess(
                 project=application.project,
                 app_id=application.app_id,
@@ -96,16 +96,16 @@ class Portal:
 
     def origins(self, project_id: str, app_id: str = "") -> tuple[str, ...]:
         """The origins that may show an application's portal; with an empty id, those for the project's others."""
-        return self._frames.frame(PortalFrame(project=project_id, app_id=app_id)).origins
+        return self.frames.frame(PortalFrame(project=project_id, app_id=app_id)).origins
 
     def set_origins(self, project_id: str, app_id: str, origins: tuple[str, ...]) -> None:
         """Replace the origins of an application, or with an empty id those of the project's other applications."""
-        self._frames.put_frame(PortalFrame(project=project_id, app_id=app_id, origins=origins))
+        self.frames.put_frame(PortalFrame(project=project_id, app_id=app_id, origins=origins))
 
     def _frame_for(self, application: Application) -> str:
         """The public id of the application's own frame, else of the project's; empty if there is neither."""
         for app_id in (application.app_id, ""):
-            frame = self._frames.frame(PortalFrame(project=application.project, app_id=app_id))
+            frame = self.frames.frame(PortalFrame(project=application.project, app_id=app_id))
             if frame.origins:
                 return frame.name
         return ""
@@ -118,14 +118,14 @@ class Portal:
         named = named_by(token)
         if named is None or not is_project_id(named[0]) or not is_id(Kind.APPLICATION, named[1]):
             return None
-        access = self._tokens.access(*named, _digest(token))
-        return access if access and access.expires_at > self._clock.now() else None
+        access = self.tokens.access(*named, _digest(token))
+        return access if access and access.expires_at > self.clock.now() else None
 
     def close(self, token: str) -> None:
         """Revoke one token."""
         access = self.find(token)
         if access:
-            self._tokens.remove_accesses([access])
+            self.tokens.remove_accesses([access])
 
     def expire(self, application: Application, *, grace_s: int = 0, sessions: Sequence[str] | None = None) -> None:
         """End all tokens of an application, or those of some sessions.
@@ -134,15 +134,15 @@ class Portal:
             grace_s: Seconds they remain valid; no token's lifetime is extended.
             sessions: Only tokens of these sessions; None for all.
         """
-        ends_at = self._clock.now() + grace_s * 1000
-        found = self._tokens.accesses(application.project, application.app_id)
+        ends_at = self.clock.now() + grace_s * 1000
+        found = self.tokens.accesses(application.project, application.app_id)
         chosen = [each for each in found if sessions is None or each.session in sessions]
         if grace_s == 0:
-            self._tokens.remove_accesses(chosen)
+            self.tokens.remove_accesses(chosen)
             return
         for each in chosen:
             if each.expires_at > ends_at:
-                self._tokens.shorten_access(replace(each, expires_at=ends_at))
+                self.tokens.shorten_access(replace(each, expires_at=ends_at))
 
 
 def _digest(token: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.webhooks.intake import Posted, due_at_of
 from pushhub.webhooks.model.message import LISTED_MS
 from pushhub.webhooks.model.refusals import conflict, not_found
@@ -22,31 +23,16 @@ if TYPE_CHECKING:
     from pushhub.webhooks.wire.message import NewWebhook
 
 
-class WebhooksPosting:
-    """Accepts messages of producers.
+class WebhooksPosting(Component):
+    """Accepts messages of producers."""
 
-    Args:
-        quotas: Bounds what producers post; made when one does.
-    """
-
-    def __init__(
-        self,
-        *,
-        applications: WebhooksApplications,
-        payloads: PayloadCheck,
-        recipients: Recipients,
-        intake: WebhooksIntake,
-        log: MessageLog,
-        repeats: Repeats,
-        quotas: Callable[[], Quotas],
-    ) -> None:
-        self._applications = applications
-        self._payloads = payloads
-        self._recipients = recipients
-        self._intake = intake
-        self._log = log
-        self._repeats = repeats
-        self._quotas = quotas
+    applications: WebhooksApplications
+    payloads: PayloadCheck
+    recipients: Recipients
+    intake: WebhooksIntake
+    log: MessageLog
+    repeats: Repeats
+    quotas: Callable[[], Quotas]  # Bounds what producers post; made when one does.
 
     def post(self, project_id: str, app: str, new: NewWebhook, *, digest: str = "") -> Posted:
         """Accept a message.
@@ -61,34 +47,34 @@ class WebhooksPosting:
             QuotaExceeded: The project posts more than it may.
             Unavailable: The message may or may not have been accepted; post again.
         """
-        self._payloads.check(project_id, new)
-        self._quotas().take(project_id, 1)
+        self.payloads.check(project_id, new)
+        self.quotas().take(project_id, 1)
         application = self._application(project_id, app, new.application)
-        own = self._intake.next_id()
-        first = self._repeats.message(project_id, digest, own) if digest else own
+        own = self.intake.next_id()
+        first = self.repeats.message(project_id, digest, own) if digest else own
         if first != own:
-            listed = self._log.listed(project_id, application.app_id, first)
+            listed = self.log.listed(project_id, application.app_id, first)
             if listed is not None:
                 # Complete whatever the first request left unfinished.
-                self._log.list_message(listed)
+                self.log.list_message(listed)
                 return Posted(message=listed, payload=None)
-        owed = self._recipients.owed(application, new)
+        owed = self.recipients.owed(application, new)
         self._claim_event(application, new, first, digest)
         # A request that repeats another may run beside it, and either would send the orders.
         hurries = application.fields.eager and first == own
-        hurried = self._recipients.subscribers(application, owed) if hurries else None
-        return self._intake.posted(application, new, first, owed, hurried)
+        hurried = self.recipients.subscribers(application, owed) if hurries else None
+        return self.intake.posted(application, new, first, owed, hurried)
 
     def send_to(self, application: Application, endpoint: Endpoint, new: NewWebhook) -> Posted:
         """Accept a message for a single endpoint, regardless of its filters."""
-        engine_id, owed = self._intake.next_id(), (endpoint.endpoint_id,) if endpoint.active else ()
+        engine_id, owed = self.intake.next_id(), (endpoint.endpoint_id,) if endpoint.active else ()
         self._claim_event(application, new, engine_id, "")
-        return self._intake.posted(application, new, engine_id, owed)
+        return self.intake.posted(application, new, engine_id, owed)
 
     def wanted(self, project_id: str, app: str, event_type: str, channels: Sequence[str]) -> bool:
         """Whether any endpoint would get a message of an event type and channels."""
-        application = self._applications.application(project_id, app)
-        return self._recipients.any_wants(application, event_type, channels)
+        application = self.applications.application(project_id, app)
+        return self.recipients.any_wants(application, event_type, channels)
 
     def _claim_event(self, application: Application, new: NewWebhook, engine_id: str, digest: str) -> None:
         """Claim the producer's own id of a message, if it has one.
@@ -101,15 +87,15 @@ class WebhooksPosting:
             return
         due_at = due_at_of(new, engine_id)
         until = max(due_at + new.retention_ms, due_at + LISTED_MS)
-        if self._log.claim_event(project_id, application.app_id, event_id, engine_id, until=until) == engine_id:
+        if self.log.claim_event(project_id, application.app_id, event_id, engine_id, until=until) == engine_id:
             return
         if digest:
-            self._repeats.release(project_id, digest)
+            self.repeats.release(project_id, digest)
         raise conflict("A message with that event id already exists")
 
     def _application(self, project_id: str, app: str, given: Callable[[str], ApplicationFields] | None) -> Application:
         """The application in the path; if there is none, it is created from the message's ``application``."""
-        there = self._applications.find(project_id, app)
+        there = self.applications.find(project_id, app)
         if there is None and given is None:
             raise not_found("Application")
-        return there or self._applications.named_or_brought(project_id, app, given)
+        return there or self.applications.named_or_brought(project_id, app, given)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.engine.copies import Changes, Copies
 from pushhub.engine.model.answer_rules import STANDARD_RULES
 from pushhub.engine.model.backoff import SCHEDULES
@@ -80,16 +81,17 @@ def subscriber_of(endpoint: Endpoint, application: Application) -> Subscriber:
     )
 
 
-class WebhooksQueues:
+class WebhooksQueues(Component):
     """Implements :class:`pushhub.engine.ports.AttemptQueues` for the internal queues."""
 
-    def __init__(
-        self, *, applications: ReadApplications, endpoints: ReadEndpoints, changes: Changes, clock: Clock
-    ) -> None:
-        self._applications = applications
-        self._endpoints = endpoints
-        self._known: Copies[Application] = Copies(changes, clock)
-        self._read: Copies[Endpoint] = Copies(changes, clock)
+    applications: ReadApplications
+    endpoints: ReadEndpoints
+    changes: Changes
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._known: Copies[Application] = Copies(self.changes, self.clock)
+        self._read: Copies[Endpoint] = Copies(self.changes, self.clock)
 
     def queue(self, project_id: str, name: str, *, since: int | None = None) -> Queue | None:
         """The queue, or None when its application was deleted."""
@@ -98,11 +100,11 @@ class WebhooksQueues:
         app_id = name.partition("/")[2]
 
         def read() -> Application | None:
-            return self._applications.application(project_id, app_id)
+            return self.applications.application(project_id, app_id)
 
         def find(endpoint_id: str) -> Endpoint | None:
             def read() -> Endpoint | None:
-                return self._endpoints.endpoint(project_id, app_id, endpoint_id)
+                return self.endpoints.endpoint(project_id, app_id, endpoint_id)
 
             return read() if since is None else self._read.find(project_id, name, read, since=since, key=endpoint_id)
 

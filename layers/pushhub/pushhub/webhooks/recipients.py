@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.cache import ExpiringCache
 from pushhub.base.errors import TooMuchWork
 from pushhub.base.steps import MOST_STEPS, Steps
+from pushhub.engine.component import Component
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import unprocessable
@@ -29,20 +30,16 @@ _CAPACITY = 2_000
 """Lists of endpoints that are cached; each is validated by its application's count of changes."""
 
 
-class Recipients:
-    """Finds the endpoints that want a message.
+class Recipients(Component):
+    """Finds the endpoints that want a message."""
 
-    Args:
-        type_flags: The feature flags of a project's event type, by its name.
-    """
+    endpoints: ReadEndpoints
+    type_flags: Callable[[str, str], Sequence[str]]  # The feature flags of a project's event type, by its name.
+    clock: Clock
 
-    def __init__(
-        self, *, endpoints: ReadEndpoints, type_flags: Callable[[str, str], Sequence[str]], clock: Clock
-    ) -> None:
-        self._endpoints = endpoints
-        self._type_flags = type_flags
+    def __post_init__(self) -> None:
         self._known: ExpiringCache[tuple[int, Sequence[Endpoint]]] = ExpiringCache(
-            clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY
+            self.clock, ttl_ms=_KEPT_MS, capacity=_CAPACITY
         )
 
     def owed(self, application: Application, new: NewWebhook) -> tuple[str, ...]:
@@ -52,7 +49,7 @@ class Recipients:
             Unprocessable: Their filters take too many steps.
         """
         fields, steps = new.fields, Steps(FILTER_STEPS)
-        type_flags = self._type_flags(application.project, fields.event_type)
+        type_flags = self.type_flags(application.project, fields.event_type)
         try:
             return tuple(
                 each.endpoint_id
@@ -66,7 +63,7 @@ class Recipients:
 
     def any_wants(self, application: Application, event_type: str, channels: Sequence[str]) -> bool:
         """Whether any endpoint would get a message of an event type and channels."""
-        type_flags = self._type_flags(application.project, event_type)
+        type_flags = self.type_flags(application.project, event_type)
         return any(wants(each, event_type, channels, type_flags=type_flags) for each in self._of(application))
 
     def subscribers(self, application: Application, owed: Sequence[str]) -> list[Subscriber]:
@@ -80,6 +77,6 @@ class Recipients:
         remembered = self._known.get(key)
         if remembered is not None and remembered[0] == application.endpoints:
             return remembered[1]
-        found = list(self._endpoints.endpoints(*key, Span()))
+        found = list(self.endpoints.endpoints(*key, Span()))
         self._known.put(key, (application.endpoints, found))
         return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Forbidden
 from pushhub.base.ids import first_message_id, id_before
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.webhooks.model.endpoint import Endpoint, wants
 from pushhub.webhooks.model.event_type import seen_with
@@ -74,22 +75,24 @@ class StoredMessages(Protocol):
         """
 
 
-class EngineTries:
+class EngineTries(Component):
     """Implements :class:`Tries` with the engine."""
 
-    def __init__(self, *, messages: StoredMessages, deliveries: Deliveries, resend: Resend) -> None:
-        self._messages = messages
-        self._deliveries = deliveries
-        self.ask = resend.ask
-        self.add = resend.add
+    messages: StoredMessages
+    deliveries: Deliveries
+    resend: Resend
+
+    def __post_init__(self) -> None:
+        self.ask = self.resend.ask
+        self.add = self.resend.add
 
     def delivery(self, message: ListedMessage, endpoint_id: str) -> tuple[Message, Delivery | None] | None:
         """A listed message as the engine stores it, with its delivery to an endpoint; None when it is gone."""
         try:
-            stored = self._messages.stored(message)
+            stored = self.messages.stored(message)
         except Gone:
             return None
-        return stored, self._deliveries.delivery(stored.delivery_key(endpoint_id))
+        return stored, self.deliveries.delivery(stored.delivery_key(endpoint_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,46 +145,34 @@ def _standing(delivery: Delivery | None) -> int | None:
     return _FAIL if delivery.settled else _SENDING
 
 
-class Replay:
-    """Resends messages, or sends those that were never sent.
+class Replay(Component):
+    """Resends messages, or sends those that were never sent."""
 
-    Args:
-        flags_for: See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
-    """
-
-    def __init__(
-        self,
-        *,
-        endpoints: ReadEndpoints,
-        log: MessagesInOrder,
-        tries: Tries,
-        flags_for: Callable[[Endpoint, str], Sequence[str]],
-        clock: Clock,
-    ) -> None:
-        self._flags_for = flags_for
-        self._endpoints = endpoints
-        self._log = log
-        self._tries = tries
-        self._clock = clock
+    endpoints: ReadEndpoints
+    log: MessagesInOrder
+    tries: Tries
+    # See :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.flags_for`.
+    flags_for: Callable[[Endpoint, str], Sequence[str]]
+    clock: Clock
 
     def step(self, task: Task) -> Task:
         """Process the next messages. An attempt requested by an earlier, interrupted step is not requested again."""
-        now = self._clock.now()
-        endpoint = self._endpoints.endpoint(task.project, task.app_id, task.endpoint_id)
+        now = self.clock.now()
+        endpoint = self.endpoints.endpoint(task.project, task.app_id, task.endpoint_id)
         if endpoint is None or not endpoint.active:
             why = "The endpoint is deleted" if endpoint is None else "The endpoint is disabled"
             return task.ended(TaskStatus.FAILED, now, detail=why)
         allowed = allowance(task, now)
         if allowed == 0:
             return task
-        part = _part(self._log, task, task.app_id, BATCH if allowed is None else min(BATCH, allowed))
+        part = _part(self.log, task, task.app_id, BATCH if allowed is None else min(BATCH, allowed))
         sent = sum(self._sent(task, endpoint, each) for each in part.messages)
         return _advanced(task, part, now, sent)
 
     def _sent(self, task: Task, endpoint: Endpoint, logged: ListedMessage) -> bool:
         if not is_chosen(task.ask, logged):
             return False
-        found = self._tries.delivery(logged, endpoint.endpoint_id)
+        found = self.tries.delivery(logged, endpoint.endpoint_id)
         if found is None:
             return False
         message, delivery = found
@@ -189,7 +180,7 @@ class Replay:
             return False
         if not task.ask.dry_run and (not _is_done(task, delivery) or _may_lack_its_order(task, delivery)):
             try:
-                send = self._tries.add if task.kind is TaskKind.REPLAY_MISSING else self._tries.ask
+                send = self.tries.add if task.kind is TaskKind.REPLAY_MISSING else self.tries.ask
                 send(message, endpoint.endpoint_id)
             except Forbidden:
                 return False
@@ -211,7 +202,7 @@ class Replay:
                 endpoint,
                 logged.fields.event_type,
                 logged.fields.channels,
-                type_flags=self._flags_for(endpoint, logged.fields.event_type),
+                type_flags=self.flags_for(endpoint, logged.fields.event_type),
             )
             and (delivery is None or _is_done(task, delivery))
         )
@@ -223,7 +214,7 @@ class Replay:
         if _was_owed(message, endpoint) or delivery is not None:
             return True
         asked_by = replace(endpoint, flags=task.ask.flags)
-        return seen_with(task.ask.flags, self._flags_for(asked_by, logged.fields.event_type))
+        return seen_with(task.ask.flags, self.flags_for(asked_by, logged.fields.event_type))
 
 
 def _was_owed(message: Message, endpoint: Endpoint) -> bool:
@@ -248,55 +239,46 @@ def _may_lack_its_order(task: Task, delivery: Delivery | None) -> bool:
     return delivery.due_at >= task.created_at - CLOCKS_MS
 
 
-class Erasing:
-    """Erases the contents of all messages of an application.
+class Erasing(Component):
+    """Erases the contents of all messages of an application."""
 
-    Args:
-        expunge: Erases the content of one, by project, application and id.
-    """
-
-    def __init__(self, *, log: MessagesInOrder, expunge: Callable[[str, str, str], object], clock: Clock) -> None:
-        self._log = log
-        self._expunge = expunge
-        self._clock = clock
+    log: MessagesInOrder
+    expunge: Callable[[str, str, str], object]  # Erases the content of one, by project, application and id.
+    clock: Clock
 
     def step(self, task: Task) -> Task:
         """Erase the next ones. Safe to repeat."""
-        part = _part(self._log, task, task.app_id, BATCH)
+        part = _part(self.log, task, task.app_id, BATCH)
         for each in part.messages:
-            self._expunge(task.project, task.app_id, each.message_id)
-        return _advanced(task, part, self._clock.now(), len(part.messages))
+            self.expunge(task.project, task.app_id, each.message_id)
+        return _advanced(task, part, self.clock.now(), len(part.messages))
 
 
 COUNTED = 500
 """Messages counted per step."""
 
 
-class Counting:
-    """Counts messages by application, or by event type.
+class Counting(Component):
+    """Counts messages by application, or by event type."""
 
-    Args:
-        next_app: The id of a project's first application whose id is greater than one given, or None.
-    """
-
-    def __init__(self, *, next_app: Callable[[str, str], str | None], log: MessagesInOrder, clock: Clock) -> None:
-        self._next_app = next_app
-        self._log = log
-        self._clock = clock
+    # The id of a project's first application whose id is greater than one given, or None.
+    next_app: Callable[[str, str], str | None]
+    log: MessagesInOrder
+    clock: Clock
 
     def step(self, task: Task) -> Task:
         """Count the next messages of one application, or go on to the next one.
 
         The cursor is ``application`` or ``application/message``.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         app_id, inside, message_id = task.cursor.partition("/")
         if not inside:
             following = self._following(task, app_id)
             if following is None:
                 return task.ended(TaskStatus.FINISHED, now)
             app_id = following
-        part = _part(self._log, replace(task, cursor=message_id), app_id, COUNTED)
+        part = _part(self.log, replace(task, cursor=message_id), app_id, COUNTED)
         counted = _counted(task.result, task.kind, app_id, part.messages)
         looked = task.looked + len(part.messages)
         cursor = app_id if part.last else f"{app_id}/{part.messages[-1].engine_id}"
@@ -305,7 +287,7 @@ class Counting:
     def _following(self, task: Task, app_id: str) -> str | None:
         if not task.ask.apps:
             # The hidden application of operational webhooks has the lowest id of all, and is not the project's own.
-            return self._next_app(task.project, max(app_id, OPERATIONAL_APP))
+            return self.next_app(task.project, max(app_id, OPERATIONAL_APP))
         return next((each for each in sorted(task.ask.apps) if each > app_id), None)
 
 

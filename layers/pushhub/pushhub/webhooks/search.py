@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import opening
 from pushhub.engine.model.search import Found, IndexEntry, index_entries
 from pushhub.webhooks.model.internal_queues import app_of
@@ -47,26 +48,23 @@ class WebhooksFields:
             self._index().remove(entries)
 
 
-class WebhooksFinder:
+class WebhooksFinder(Component):
     """Implements :class:`pushhub.engine.ports.Finder` for messages of applications."""
 
-    def __init__(
-        self, *, applications: ReadApplications, log: MessageLog, messages: MessageStore, now: Callable[[], int]
-    ) -> None:
-        self._applications = applications
-        self._log = log
-        self._messages = messages
-        self._now = now
+    applications: ReadApplications
+    log: MessageLog
+    messages: MessageStore
+    now: Callable[[], int]
 
     def found(self, entry: IndexEntry) -> Found | None:
         """The message, unless its payload is erased or gone, or the field is withheld now."""
-        application = self._applications.application(entry.project, app_of(entry.queue_uid))
+        application = self.applications.application(entry.project, app_of(entry.queue_uid))
         if application is None or application.fields.redaction.covers(entry.field):
             return None
-        listed = self._log.listed(entry.project, application.app_id, entry.message_id)
-        if listed is None or not listed.has_payload(self._now()):
+        listed = self.log.listed(entry.project, application.app_id, entry.message_id)
+        if listed is None or not listed.has_payload(self.now()):
             return None
-        stored = self._messages.message_with_deliveries(listed.key)
+        stored = self.messages.message_with_deliveries(listed.key)
         if stored is None:
             return None
         message, made = stored

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.conflicts import until_saved
+from pushhub.engine.component import Component
 from pushhub.engine.copies import PROJECT
 from pushhub.engine.ends import EndNote, scheme_note
 from pushhub.webhooks.applications import found_application
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 STANDARD: Mapping[str, Any] = {"preset": "standard-webhooks"}
 
 
-class SignatureDefaults:
+class SignatureDefaults(Component):
     """Shows and sets how endpoints are signed: each by itself, by application, and by project.
 
     Methods raise ``NotFound`` for what is not there.
@@ -35,84 +36,73 @@ class SignatureDefaults:
     Applications and endpoints are named by id or uid.
     """
 
-    def __init__(
-        self,
-        *,
-        applications: Applications,
-        endpoints: WebhooksEndpoints,
-        signatures: EndpointSignatures,
-        projects: ProjectStore,
-        notes: ChangeNotes,
-        note_end: Callable[[EndNote], None],
-        clock: Clock,
-    ) -> None:
-        self._applications = applications
-        self._endpoints = endpoints
-        self._signatures = signatures
-        self._projects = projects
-        self._notes = notes
-        self._note_end = note_end
-        self._clock = clock
+    applications: Applications
+    endpoints: WebhooksEndpoints
+    signatures: EndpointSignatures
+    projects: ProjectStore
+    notes: ChangeNotes
+    note_end: Callable[[EndNote], None]
+    clock: Clock
 
     def of_endpoint(self, project_id: str, app: str, name: str) -> Mapping[str, Any]:
         """The schemes that sign an endpoint's requests, as shown to their owner, and whose they are."""
-        return self._shown(self._endpoints.endpoint(project_id, app, name))
+        return self._shown(self.endpoints.endpoint(project_id, app, name))
 
     def set_of_endpoint(
         self, project_id: str, app: str, name: str, wanted: Sequence[WantedSignature]
     ) -> Mapping[str, Any]:
         """Replace the schemes that sign an endpoint's requests; returns them as shown to their owner."""
         return self._shown(
-            self._endpoints.change(project_id, app, name, lambda stored: self._signatures.changed(stored, wanted))
+            self.endpoints.change(project_id, app, name, lambda stored: self.signatures.changed(stored, wanted))
         )
 
     def _shown(self, endpoint: Endpoint) -> Mapping[str, Any]:
         if endpoint.signatures:
-            return {FIELD: self._signatures.view(endpoint)}
-        application = self._applications.application(endpoint.project, endpoint.app_id)
+            return {FIELD: self.signatures.view(endpoint)}
+        application = self.applications.application(endpoint.project, endpoint.app_id)
         of_application, of_project = application.signatures if application else (), self._of(endpoint.project)
-        now = self._clock.now()
+        now = self.clock.now()
         schemes = endpoint.signed_by(of_application, of_project)
-        if not schemes or not self._signatures.keys(endpoint).as_secrets(now):
+        if not schemes or not self.signatures.keys(endpoint).as_secrets(now):
             return {FIELD: [STANDARD]}
         return {FIELD: schemes_view(schemes, now), "inheritedFrom": "application" if of_application else "project"}
 
     def of_application(self, project_id: str, app: str) -> Mapping[str, Any]:
         """The schemes that an application's endpoints inherit."""
-        schemes = found_application(self._applications, project_id, app).signatures
-        return {FIELD: schemes_view(schemes, self._clock.now())}
+        schemes = found_application(self.applications, project_id, app).signatures
+        return {FIELD: schemes_view(schemes, self.clock.now())}
 
     def set_of_application(self, project_id: str, app: str, schemes: tuple[Scheme, ...]) -> Mapping[str, Any]:
         """Replace the schemes that an application's endpoints inherit; none for those of the project."""
-        app_id = found_application(self._applications, project_id, app).app_id
+        app_id = found_application(self.applications, project_id, app).app_id
         self._note(project_id, app_id, schemes)
 
         def once() -> None:
-            before = found_application(self._applications, project_id, app_id)
-            after = replace(before, signatures=schemes, updated_at=self._clock.now())
-            self._notes.note(project_id, queue_of(app_id))
-            self._applications.put_application(after, before)
+            before = found_application(self.applications, project_id, app_id)
+            after = replace(before, signatures=schemes, updated_at=self.clock.now())
+            self.notes.note(project_id, queue_of(app_id))
+            self.applications.put_application(after, before)
 
         until_saved(once, doing="changing an application")
-        return {FIELD: schemes_view(schemes, self._clock.now())}
+        return {FIELD: schemes_view(schemes, self.clock.now())}
 
     def of_project(self, project_id: str) -> Mapping[str, Any]:
         """The schemes that receivers of a project inherit: endpoints, subscribers of queues and services of stores."""
-        return {FIELD: schemes_view(self._of(project_id), self._clock.now())}
+        return {FIELD: schemes_view(self._of(project_id), self.clock.now())}
 
     def set_of_project(self, project_id: str, schemes: tuple[Scheme, ...]) -> Mapping[str, Any]:
         """Replace the schemes that receivers of a project inherit; none for Standard Webhooks."""
         self._note(project_id, "", schemes)
-        self._notes.note(project_id, PROJECT)
-        self._projects.sign_project(project_id, schemes)
-        return {FIELD: schemes_view(schemes, self._clock.now())}
+        self.notes.note(project_id, PROJECT)
+        self.projects.sign_project(project_id, schemes)
+        return {FIELD: schemes_view(schemes, self.clock.now())}
 
     def _of(self, project_id: str) -> tuple[Scheme, ...]:
-        project = self._projects.project(project_id, within_ms=0)
+        project = self.projects.project(project_id, within_ms=0)
         return project.signatures if project else ()
 
     def _note(self, project_id: str, app_id: str, schemes: Sequence[Scheme]) -> None:
         for scheme in schemes:
-            note = scheme_note((project_id, app_id, ""), scheme.header, scheme.ends_at, self._clock.now())
+            note = scheme_note((project_id, app_id, ""), scheme.header, scheme.ends_at, self.clock.now())
             if note is not None:
-                self._note_end(note)
+                self.note_end(note)

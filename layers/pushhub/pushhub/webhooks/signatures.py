@@ -19,6 +19,7 @@ from pushhub.base.signature_schemes import (
 )
 from pushhub.base.signing import KeyRing
 from pushhub.egress.url import InvalidTarget, wire_url
+from pushhub.engine.component import Component
 from pushhub.engine.ends import EndNote, scheme_note
 from pushhub.web.signatures import by_header, renewed
 from pushhub.webhooks.model.refusals import unprocessable
@@ -38,31 +39,26 @@ def rings_of(endpoint: Endpoint, vault: Vault) -> list[SecretRing | None]:
     return decode_rings(vault.open(endpoint.project, endpoint.scheme_secrets))
 
 
-class EndpointSignatures:
-    """What signs the requests of endpoints.
+class EndpointSignatures(Component):
+    """What signs the requests of endpoints."""
 
-    Args:
-        note_end: Keeps a note of what is to be told of a scheme's end.
-    """
-
-    def __init__(self, *, vault: Vault, note_end: Callable[[EndNote], None], clock: Clock) -> None:
-        self._vault = vault
-        self._note_end = note_end
-        self._clock = clock
+    vault: Vault
+    note_end: Callable[[EndNote], None]  # Keeps a note of what is to be told of a scheme's end.
+    clock: Clock
 
     def keys(self, endpoint: Endpoint) -> KeyRing:
         """An endpoint's own keys."""
-        return KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
+        return KeyRing.decode(self.vault.open(endpoint.project, endpoint.sealed))
 
     def with_keys(self, endpoint: Endpoint, keys: KeyRing) -> Endpoint:
         """An endpoint with other keys of its own."""
-        return replace(endpoint, sealed=self._vault.seal(endpoint.project, keys.encode()))
+        return replace(endpoint, sealed=self.vault.seal(endpoint.project, keys.encode()))
 
     def signs_with_keys(self, endpoint: Endpoint) -> bool:
         """Whether an endpoint's own keys sign its requests: as Standard Webhooks or, without schemes of its own, as its
         application or project says.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         return not endpoint.signatures or any(each.standard and each.signs_at(now) for each in endpoint.signatures)
 
     def secret(self, endpoint: Endpoint) -> str:
@@ -71,18 +67,18 @@ class EndpointSignatures:
         """
         if self.signs_with_keys(endpoint):
             return self.keys(endpoint).current.shown
-        now = self._clock.now()
-        pairs = zip(endpoint.signatures, rings_of(endpoint, self._vault), strict=True)
+        now = self.clock.now()
+        pairs = zip(endpoint.signatures, rings_of(endpoint, self.vault), strict=True)
         return next(ring.current for scheme, ring in pairs if ring is not None and scheme.signs_at(now))
 
     def without_ended(self, endpoint: Endpoint) -> Endpoint:
         """An endpoint without the schemes that have ended, and their secrets."""
-        now = self._clock.now()
+        now = self.clock.now()
         if all(each.signs_at(now) for each in endpoint.signatures):
             return endpoint
         pairs = [
             (scheme, ring)
-            for scheme, ring in zip(endpoint.signatures, rings_of(endpoint, self._vault), strict=True)
+            for scheme, ring in zip(endpoint.signatures, rings_of(endpoint, self.vault), strict=True)
             if scheme.signs_at(now)
         ]
         return self._with(endpoint, [scheme for scheme, _ in pairs], [ring for _, ring in pairs])
@@ -103,8 +99,8 @@ class EndpointSignatures:
         """
         if not wanted:
             return replace(endpoint, signatures=(), scheme_secrets=b"")
-        now = self._clock.now()
-        stored = by_header(endpoint.signatures, rings_of(endpoint, self._vault))
+        now = self.clock.now()
+        stored = by_header(endpoint.signatures, rings_of(endpoint, self.vault))
         try:
             rings = renewed(wanted, stored, now)
         except FieldRefused as refused:
@@ -115,16 +111,16 @@ class EndpointSignatures:
             place = (endpoint.project, endpoint.app_id, endpoint.endpoint_id)
             note = scheme_note(place, scheme.header, scheme.ends_at, now)
             if note is not None:
-                self._note_end(note)
+                self.note_end(note)
         return changed
 
     def _with(self, endpoint: Endpoint, schemes: Sequence[Scheme], rings: Sequence[SecretRing | None]) -> Endpoint:
-        secrets = self._vault.seal(endpoint.project, encode_rings(rings)) if any(rings) else b""
+        secrets = self.vault.seal(endpoint.project, encode_rings(rings)) if any(rings) else b""
         return replace(endpoint, signatures=tuple(schemes), scheme_secrets=secrets)
 
     def view(self, endpoint: Endpoint) -> list[Mapping[str, Any]]:
         """The schemes of an endpoint's own as its owner is shown them, without secrets."""
-        now, rings = self._clock.now(), rings_of(endpoint, self._vault)
+        now, rings = self.clock.now(), rings_of(endpoint, self.vault)
         pairs = zip(endpoint.signatures, rings, strict=True)
         return [secret_scheme_view(scheme, ring, now) for scheme, ring in pairs if scheme.signs_at(now)]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.signature_schemes import STANDARD, Unsigned
 from pushhub.base.signing import KeyRing, signatures
+from pushhub.engine.component import Component
 from pushhub.webhooks.consent import origin_of
 from pushhub.webhooks.model.cloud_events import STRUCTURED_TYPE, CloudEvent, Mode
 from pushhub.webhooks.model.ids import message_id
@@ -52,18 +53,13 @@ class SignedRequest:
     schemes: tuple[str, ...]
 
 
-class SignedRequests:
-    """Makes requests to endpoints.
+class SignedRequests(Component):
+    """Makes requests to endpoints."""
 
-    Args:
-        projects: For the signatures that a project hands down.
-    """
-
-    def __init__(self, *, projects: ProjectStore, vault: Vault, base_url: str, clock: Clock) -> None:
-        self._projects = projects
-        self._vault = vault
-        self._base_url = base_url
-        self._clock = clock
+    projects: ProjectStore  # For the signatures that a project hands down.
+    vault: Vault
+    base_url: str
+    clock: Clock
 
     def of(self, order: PushOrder, endpoint: Endpoint, trace: Trace | None) -> SignedRequest:
         """The request for an attempt.
@@ -83,14 +79,14 @@ class SignedRequests:
             return _Content(body=order.body, content_type=content_type)
         event = CloudEvent(
             identifier=message_id(order.message.message_id),
-            source=f"{self._base_url}/api/v1/app/{endpoint.app_id}",
+            source=f"{self.base_url}/api/v1/app/{endpoint.app_id}",
             type=fields.event_type,
             time=order.message.accepted_at,
             content_type=content_type,
             data=order.body,
             trace=order.message.trace if traced else None,
         )
-        origin = {"WebHook-Request-Origin": origin_of(self._base_url)} if wanted.consent else {}
+        origin = {"WebHook-Request-Origin": origin_of(self.base_url)} if wanted.consent else {}
         if wanted.mode is Mode.BINARY:
             return _Content(body=order.body, content_type=content_type, headers={**event.headers, **origin})
         return _Content(body=event.structured, content_type=STRUCTURED_TYPE, headers=origin)
@@ -99,16 +95,16 @@ class SignedRequests:
         self, order: PushOrder, endpoint: Endpoint, content: _Content, trace: Trace | None
     ) -> tuple[str, dict[str, str], tuple[str, ...]]:
         """The URL to call, all headers, with signatures of this moment, and the names of the schemes."""
-        now = self._clock.now()
+        now = self.clock.now()
         identifier = message_id(order.message.message_id)
         schemes = self._schemes(order, endpoint)
         keys, own = None, []
         if not endpoint.signatures or any(each.standard for each in schemes):
-            keys = KeyRing.decode(self._vault.open(endpoint.project, endpoint.sealed))
+            keys = KeyRing.decode(self.vault.open(endpoint.project, endpoint.sealed))
         if schemes:
             from pushhub.webhooks.signatures import secrets_of  # noqa: PLC0415 (only those who have schemes pay)
 
-            own = secrets_of(endpoint, schemes, keys, self._vault, now)
+            own = secrets_of(endpoint, schemes, keys, self.vault, now)
         standard = not own or any(each.standard and each.signs_at(now) for each in schemes)
         signature = signatures(keys.live(now), identifier, now // 1000, content.body) if standard and keys else None
         headers = request_headers(
@@ -144,7 +140,7 @@ class SignedRequests:
 
     def _schemes(self, order: PushOrder, endpoint: Endpoint) -> tuple[Scheme, ...]:
         """The schemes that sign an endpoint's requests; none for Standard Webhooks alone."""
-        project = self._projects.project(endpoint.project)
+        project = self.projects.project(endpoint.project)
         return endpoint.signed_by(
             APPLICATION.of(order.subscriber).signatures,
             project.signatures if project else (),

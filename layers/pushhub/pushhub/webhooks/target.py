@@ -11,6 +11,7 @@ from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, PushRequest, Telemetry
 from pushhub.base.verdict import Answer, Verdict
+from pushhub.engine.component import Component
 from pushhub.engine.model.queue import Subscriber
 from pushhub.engine.projects import allowed_targets
 from pushhub.engine.target import OUT_OF_REACH, Outcome, PushOrder, Targets
@@ -32,33 +33,17 @@ if TYPE_CHECKING:
     from pushhub.webhooks.signed_requests import SignedRequest, SignedRequests
 
 
-class WebhookTarget:
-    """Implements :class:`pushhub.engine.target.Target` for endpoints of applications.
+class WebhookTarget(Component):
+    """Implements :class:`pushhub.engine.target.Target` for endpoints of applications."""
 
-    Args:
-        targets: Other kinds of subscribers, for endpoints whose URL is one of theirs.
-    """
-
-    def __init__(
-        self,
-        *,
-        projects: ProjectStore,
-        credentials: Credentials,
-        requests: SignedRequests,
-        attempts: AttemptGroups,
-        sending: GateSending,
-        targets: Callable[[], Targets],
-        clock: Clock,
-        telemetry: Telemetry,
-    ) -> None:
-        self._projects = projects
-        self._credentials = credentials
-        self._requests = requests
-        self._attempts = attempts
-        self._sending = sending
-        self._targets = targets
-        self._clock = clock
-        self._telemetry = telemetry
+    projects: ProjectStore
+    credentials: Credentials
+    requests: SignedRequests
+    attempts: AttemptGroups
+    sending: GateSending
+    targets: Callable[[], Targets]  # Other kinds of subscribers, for endpoints whose URL is one of theirs.
+    clock: Clock
+    telemetry: Telemetry
 
     dialect = PROTOCOL
 
@@ -75,13 +60,13 @@ class WebhookTarget:
         Raises:
             Unavailable: Nothing was sent because of a fault of ours.
         """
-        endpoint = opened(ENDPOINT.of(order.subscriber), self._credentials)
+        endpoint = opened(ENDPOINT.of(order.subscriber), self.credentials)
         fields = MessageFields.of(order.message)
-        trace = passed_on(self._projects, order, own=False)
-        request = self._requests.of(order, endpoint, trace)
-        self._attempts.begin(endpoint.endpoint_id)
+        trace = passed_on(self.projects, order, own=False)
+        request = self.requests.of(order, endpoint, trace)
+        self.attempts.begin(endpoint.endpoint_id)
         try:
-            if not self._targets().within(endpoint.reach, endpoint.fields.url):
+            if not self.targets().within(endpoint.reach, endpoint.fields.url):
                 outcome = self._refused()
             elif is_http(endpoint.fields.url):
                 outcome = self._post(order, endpoint, request)
@@ -90,13 +75,13 @@ class WebhookTarget:
             else:
                 outcome = self._hand_over(order, endpoint, request, trace)
         except BaseException:
-            self._attempts.give_up(endpoint.endpoint_id)
+            self.attempts.give_up(endpoint.endpoint_id)
             raise
         self._log(order, endpoint, fields, outcome)
         return outcome
 
     def _post(self, order: PushOrder, endpoint: Endpoint, request: SignedRequest) -> Outcome:
-        sent = self._sending.send(
+        sent = self.sending.send(
             endpoint.project,
             endpoint.endpoint_id,
             endpoint,
@@ -106,7 +91,7 @@ class WebhookTarget:
                 headers=request.headers,
                 timeout_s=order.subscriber.timeout_s,
                 answer_limit=KEPT_BYTES,
-                allowed_targets=allowed_targets(self._projects, order.message.project, endpoint.reach),
+                allowed_targets=allowed_targets(self.projects, order.message.project, endpoint.reach),
             ),
         )
         taken = not sent.answer.error_class and 200 <= sent.answer.status_code < 300
@@ -118,7 +103,7 @@ class WebhookTarget:
 
         It can be retried: a token of the project confirms the URL by setting it.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         answer = Answer(
             status_code=0, message=OUT_OF_REACH, error_class="refused_by_guard", started_at=now, finished_at=now
         )
@@ -137,7 +122,7 @@ class WebhookTarget:
         )
         message = replace(order.message, headers=signed, trace=trace)
         handed = replace(order, subscriber=subscriber, message=message, body=request.body)
-        return self._targets().of(endpoint.fields.url).deliver(handed)
+        return self.targets().of(endpoint.fields.url).deliver(handed)
 
     def _log(self, order: PushOrder, endpoint: Endpoint, fields: MessageFields, outcome: Outcome) -> None:
         """Log an attempt.
@@ -167,10 +152,10 @@ class WebhookTarget:
             proof=outcome.proof,
         )
         try:
-            self._attempts.log(attempt)
+            self.attempts.log(attempt)
         except Unavailable as error:
-            self._telemetry.count("AttemptsUnlogged")
-            self._telemetry.event("attempt_not_logged", error=str(error), endpoint=endpoint.endpoint_id)
+            self.telemetry.count("AttemptsUnlogged")
+            self.telemetry.event("attempt_not_logged", error=str(error), endpoint=endpoint.endpoint_id)
 
     @staticmethod
     def _kept_of(order: PushOrder, answer: Answer) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, HubError, Unavailable
+from pushhub.engine.component import Component
 from pushhub.webhooks.model.ids import Kind, first_id, is_id, new_id
 from pushhub.webhooks.model.page import Page, Span, Window, page_of, span_of
 from pushhub.webhooks.model.refusals import Refused, not_found
@@ -90,32 +91,17 @@ class Worker(Protocol):
         """
 
 
-class Tasks:
-    """The tasks of projects. Methods raise ``NotFound`` for what is not there.
+class Tasks(Component):
+    """The tasks of projects. Methods raise ``NotFound`` for what is not there."""
 
-    Args:
-        note_id: Notes which task a request makes, by project, digest of the request, and a new id; returns the id that
-            was noted first.
-        workers: The workers by kind; created when first needed.
-        ended: Called with each task that ended.
-    """
-
-    def __init__(
-        self,
-        *,
-        store: TaskStore,
-        runs: TaskRuns,
-        note_id: Callable[[str, str, str], str],
-        workers: Mapping[TaskKind, Callable[[], Worker]],
-        ended: Callable[[Task], None],
-        clock: Clock,
-    ) -> None:
-        self._store = store
-        self._runs = runs
-        self._note_id = note_id
-        self._workers = workers
-        self._ended = ended
-        self._clock = clock
+    store: TaskStore
+    runs: TaskRuns
+    # Notes which task a request makes, by project, digest of the request, and a new id; returns the id that was noted
+    # first.
+    note_id: Callable[[str, str, str], str]
+    workers: Mapping[TaskKind, Callable[[], Worker]]  # The workers by kind; created when first needed.
+    ended: Callable[[Task], None]  # Called with each task that ended.
+    clock: Clock
 
     def begin(
         self,
@@ -132,10 +118,10 @@ class Tasks:
         Args:
             digest: Identifies repetitions of the request; empty without an idempotency key.
         """
-        now = self._clock.now()
+        now = self.clock.now()
         task_id = new_id(Kind.TASK, now)
         if digest:
-            task_id = self._note_id(project_id, digest, task_id)
+            task_id = self.note_id(project_id, digest, task_id)
         task = Task(
             project=project_id,
             task_id=task_id,
@@ -147,22 +133,22 @@ class Tasks:
             updated_at=now,
         )
         try:
-            self._store.put_task(task)
+            self.store.put_task(task)
         except Conflict:
-            stored = self._store.task(project_id, task_id)
+            stored = self.store.task(project_id, task_id)
             if stored is None:
                 raise Unavailable("storing a task") from None
             return replace(task, kind=stored.kind, created_at=stored.created_at, updated_at=stored.created_at)
         # It is stored, so it will certainly be done, only later. A run that has the turn looks for tasks again after it
         # has given the turn back: sixty requests are not sixty runs.
         with suppress(Unavailable):
-            if not self._store.has_turn(project_id, now=self._clock.now()):
-                self._runs.start(project_id)
+            if not self.store.has_turn(project_id, now=self.clock.now()):
+                self.runs.start(project_id)
         return task
 
     def task(self, project_id: str, task_id: str) -> Task:
         """A task."""
-        found = self._store.task(project_id, task_id) if is_id(Kind.TASK, task_id) else None
+        found = self.store.task(project_id, task_id) if is_id(Kind.TASK, task_id) else None
         if found is None:
             raise not_found()
         return found
@@ -174,8 +160,8 @@ class Tasks:
             kind: Only tasks of this kind; empty for all.
             status: Only tasks with this status; empty for all.
         """
-        span = span_of(window, above=first_id(Kind.TASK, self._clock.now() - KEPT_MS))
-        found = self._store.tasks(project_id, span)
+        span = span_of(window, above=first_id(Kind.TASK, self.clock.now() - KEPT_MS))
+        found = self.store.tasks(project_id, span)
         return page_of(
             found,
             window,
@@ -195,10 +181,10 @@ class Tasks:
             task = self.task(project_id, task_id)
             if task.status is not TaskStatus.RUNNING:
                 raise Refused(409, "conflict", f"The task is {task.status} already")
-            return self._store.put_task(task.ended(TaskStatus.FAILED, self._clock.now(), canceled=True))
+            return self.store.put_task(task.ended(TaskStatus.FAILED, self.clock.now(), canceled=True))
 
         ended = until_saved(once, doing="cancelling a task")
-        self._ended(ended)
+        self.ended(ended)
         return ended
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
@@ -208,11 +194,11 @@ class Tasks:
             Unavailable: The next minute continues.
         """
         started = 0
-        for project_id in self._store.projects_with_tasks():
+        for project_id in self.store.projects_with_tasks():
             if remaining_ms() <= MARGIN_MS:
                 break
             with suppress(Unavailable):
-                self._runs.start(project_id)
+                self.runs.start(project_id)
                 started += 1
         return started
 
@@ -226,19 +212,19 @@ class Tasks:
         """
         settled: set[str] = set()
         while remaining_ms() > MARGIN_MS and self._workable(project_id, settled):
-            now = self._clock.now()
+            now = self.clock.now()
             until = now + remaining_ms()
-            if not self._store.take_turn(project_id, now=now, until=until):
+            if not self.store.take_turn(project_id, now=now, until=until):
                 break
             try:
                 self._work_off(project_id, settled, remaining_ms)
             finally:
-                self._store.give_turn_back(project_id, until)
+                self.store.give_turn_back(project_id, until)
             # Somebody else's run, for a task stored meanwhile, may have seen the turn taken: look again.
         return len(settled)
 
     def _workable(self, project_id: str, settled: set[str]) -> list[Task]:
-        return [each for each in self._store.running_tasks(project_id) if each.task_id not in settled]
+        return [each for each in self.store.running_tasks(project_id) if each.task_id not in settled]
 
     def _work_off(self, project_id: str, settled: set[str], remaining_ms: Callable[[], int]) -> None:
         """Do slices of the tasks that are not settled, and add to these."""
@@ -251,24 +237,24 @@ class Tasks:
                 # A task that cannot continue now does not block the others; the next run continues it.
                 settles = True
                 with suppress(HubError):
-                    settles = self._work(task, self._clock.now() + min(SLICE_MS, share))
+                    settles = self._work(task, self.clock.now() + min(SLICE_MS, share))
                 if settles:
                     settled.add(task.task_id)
 
     def _work(self, task: Task, until: int) -> bool:
         """Do parts of a task until it ends, has to wait, or time is up; returns whether it has ended or has to wait."""
-        worker = self._workers[task.kind]()
+        worker = self.workers[task.kind]()
         while True:
             after = worker.step(task)
             if after == task:
                 return True
             try:
-                task = self._store.put_task(after)
+                task = self.store.put_task(after)
             except Conflict:
                 # Its owner ended it, or a run whose time was up still had it: what is stored counts.
                 return False
             if task.status is not TaskStatus.RUNNING:
-                self._ended(task)
+                self.ended(task)
                 return True
-            if self._clock.now() >= until:
+            if self.clock.now() >= until:
                 return False
