@@ -18,7 +18,7 @@ WIDEST = 8
 
 LINES = {
     "layers/pushhub/pushhub": 68_460,
-    "cli": 8_130,
+    "cli": 8_120,
     "functions": 250,
     "glue_jobs": 9_300,
     "local": 8_620,
