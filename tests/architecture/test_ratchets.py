@@ -22,8 +22,8 @@ LINES = {
     "functions": 250,
     "glue_jobs": 9_300,
     "local": 8_620,
-    "simulation": 16_360,
-    "bench": 5_920,
+    "simulation": 16_350,
+    "bench": 5_900,
 }
 """Most lines of Python by folder."""
 
