@@ -9,8 +9,10 @@ Nothing here knows MiniStack; :mod:`local.emulator_process` has its queues ask.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Sequence
+from contextvars import ContextVar
 from enum import Enum, auto
 from typing import Any
 
@@ -35,27 +37,33 @@ class For(Enum):
     """Somebody who asks for them, such as a run with threads to spare."""
 
 
+TAKEN_FOR = ContextVar("TAKEN_FOR", default=For.CALLER)
+"""For what messages are taken now."""
+
+
 def owner(message: Message) -> str:
     """Whose a message is: its group's, whose name may have a part of the owner's after a dot; empty for no group."""
     return str(message.get("group_id") or "").partition(".")[0]
 
 
-def in_turn(messages: Sequence[Message], taken_for: For, now: float) -> list[Message]:
+def in_turn(messages: Sequence[Message], taken_for: For, now: float, most: int = 10) -> list[Message]:
     """The messages that may be taken now, those to be taken first at the start.
 
     Args:
         messages: All of a queue, in flight or not.
         taken_for: What for.
         now: The time, in seconds.
+        most: How many at the most.
     """
-    in_flight = Counter(owner(each) for each in messages if each.get("receive_count") and each["visible_at"] > now)
-    due = sorted((each for each in messages if each["visible_at"] <= now), key=lambda each: in_flight[owner(each)])
+    in_flight = Counter(owner(each) for each in messages if each["visible_at"] > now and each.get("receive_count"))
+    due = [each for each in messages if each["visible_at"] <= now]
     if taken_for is For.CALLER:
-        return [
+        due = [
             each for each in due if not owner(each) or in_flight[owner(each)] or each.get("sent_at", 0) + LEFT_S <= now
         ]
-    if taken_for is For.SPARE_RUN:
-        return [each for each in due if not in_flight[owner(each)]]
-    if due and not in_flight[owner(due[0])]:
-        return [each for each in due if in_flight[owner(each)] <= MANY]
-    return due
+    elif taken_for is For.SPARE_RUN:
+        due = [each for each in due if not in_flight[owner(each)]]
+    first = heapq.nsmallest(most, due, key=lambda each: in_flight[owner(each)])
+    if taken_for is For.RUN and first and not in_flight[owner(first[0])]:
+        return [each for each in first if in_flight[owner(each)] <= MANY]
+    return first

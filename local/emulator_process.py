@@ -15,16 +15,15 @@ or delay accepted messages, and for some that clients would notice:
   way, gives the messages of the others back to their queues, and saves; then it may be ended.
 * MiniStack answers that an object is stored in S3 when it could not be written to the disk. Here that is a failure.
 * MiniStack hands out a queue's messages in their order. AWS has fair queues: :mod:`local.emulator_groups`.
-* MiniStack hands out messages on two threads, and the same one on both: :mod:`local.emulator_queues`.
 * MiniStack answers OPTIONS with 403 where an API has no CORS configuration; AWS hands it to the route, where the hub
   answers browsers itself.
-* MiniStack hands work to functions from one thread that waits for them: :mod:`local.emulator_sources`.
+* MiniStack hands work to functions from one thread that waits for them, and a message that a request takes meanwhile a
+  second time: :mod:`local.emulator_sources`.
 * MiniStack reads a WebSocket client's next frame when the function is through with the one before:
   :mod:`local.emulator_frames`.
-* MiniStack waits 50 ms for a log line after each run of a function that has written none, with the answer in its hands:
-  :mod:`local.emulator_workers`.
 * MiniStack is served by hypercorn, which takes as much CPU as all of its own work: :mod:`local.emulator_server`.
-* MiniStack starts an interpreter for each process of a function: :mod:`local.emulator_forks`.
+* MiniStack starts an interpreter for each process of a function, and waits for log lines that do not come after each
+  run: :mod:`local.emulator_functions`.
 * MiniStack answers calls one after the other, so one project's would stand behind another's backlog:
   :mod:`local.emulator_calls`.
 """
@@ -45,22 +44,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ministack import app  # type: ignore[import-not-found]
-from ministack.core import lambda_runtime, persistence  # type: ignore[import-not-found]
-from ministack.services import apigateway, dynamodb, lambda_svc, s3, scheduler, sqs  # type: ignore[import-not-found]
+from ministack.core import persistence  # type: ignore[import-not-found]
+from ministack.services import dynamodb, eventbridge, s3  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
     from local.emulator_calls import let_calls_of_backlogs_give_way
-    from local.emulator_forks import fork_functions
     from local.emulator_frames import Frames, Turns
-    from local.emulator_groups import SPARE_RUNS, For, in_turn, owner
+    from local.emulator_functions import run_functions, runs_in_progress
     from local.emulator_journal import keep_journal
-    from local.emulator_queues import take_turns_at_queues
     from local.emulator_server import serve_by_uvicorn
     from local.emulator_shortcuts import take_shortcuts
     from local.emulator_snapshots import EVERY_S, NotSaved, Snapshots
-    from local.emulator_sources import answer_long_polls_at_once, hand_out_at_once
+    from local.emulator_sources import Queues, Source, take_over
     from local.emulator_turns import OWNERS
-    from local.emulator_workers import ask_directly, share_code, take_turns
     from local.journal import SYNC_S, Journal
 else:
 
@@ -74,33 +70,29 @@ else:
         spec.loader.exec_module(module)
         return module
 
-    Journal, SYNC_S = _sibling("journal").Journal, sys.modules["pushhub_journal"].SYNC_S
-    keep_journal = _sibling("emulator_journal").keep_journal
     _sibling("snapshots")
+    _journal = _sibling("journal")
+    Journal, SYNC_S = _journal.Journal, _journal.SYNC_S
     OWNERS = _sibling("emulator_turns").OWNERS
+    keep_journal = _sibling("emulator_journal").keep_journal
     let_calls_of_backlogs_give_way = _sibling("emulator_calls").let_calls_of_backlogs_give_way
     _frames = _sibling("emulator_frames")
     Frames, Turns = _frames.Frames, _frames.Turns
     _snapshots = _sibling("emulator_snapshots")
     EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
     _sibling("emulator_lanes")
-    _groups = _sibling("emulator_groups")
-    SPARE_RUNS, For, in_turn, owner = _groups.SPARE_RUNS, _groups.For, _groups.in_turn, _groups.owner
-    take_turns_at_queues = _sibling("emulator_queues").take_turns_at_queues
+    _sibling("emulator_groups")
     _sources = _sibling("emulator_sources")
-    answer_long_polls_at_once, hand_out_at_once = _sources.answer_long_polls_at_once, _sources.hand_out_at_once
-    _workers = _sibling("emulator_workers")
-    ask_directly, share_code, take_turns = _workers.ask_directly, _workers.share_code, _workers.take_turns
-    fork_functions = _sibling("emulator_forks").fork_functions
+    Queues, Source, take_over = _sources.Queues, _sources.Source, _sources.take_over
+    _functions = _sibling("emulator_functions")
+    run_functions, runs_in_progress = _functions.run_functions, _functions.runs_in_progress
     serve_by_uvicorn = _sibling("emulator_server").serve_by_uvicorn
     take_shortcuts = _sibling("emulator_shortcuts").take_shortcuts
 
 STREAMS = "pushhub_streams"
 """Key of the streams in DynamoDB's saved state."""
-
-_draining = threading.Event()
-_batches: dict[int, list[dict[str, Any]]] = {}
-"""SQS messages with a function now, by the identity of their batch."""
+REQUESTS = "/_aws/execute-api/"
+"""What paths of requests to APIs begin with; the API's id, its stage and the client's own path follow."""
 
 
 def keep_streams() -> None:
@@ -140,117 +132,6 @@ def stream_insertions() -> None:
     dynamodb._partiql_insert = insert_and_tell
 
 
-_taken = threading.local()
-"""What the messages are taken for that this thread takes now."""
-
-
-def hand_out_fairly() -> None:
-    """Hand out messages of standard queues as AWS's fair queues do: nobody stands behind another one's backlog."""
-    collect, limit, hand_out = sqs._collect_msgs, lambda_svc._sqs_esm_concurrency, sqs._receive_messages_for_esm
-
-    def collect_fairly(queue: dict[str, Any], most: int, *rest: Any) -> Any:
-        if not queue["is_fifo"]:
-            taken_for = getattr(_taken, "taken_for", For.CALLER)
-            queue = {**queue, "messages": in_turn(queue["messages"], taken_for, time.time())}
-        return collect(queue, most, *rest)
-
-    def hand_out_for_run(*queue: Any) -> Any:
-        _taken.taken_for = For.SPARE_RUN if _taken.spare else For.RUN
-        try:
-            return hand_out(*queue)
-        finally:
-            _taken.taken_for = For.CALLER
-
-    def limit_with_spare_runs(mapping: dict[str, Any], *about: Any) -> int:
-        allowed: int = limit(mapping, *about)
-        # It is asked before each run.
-        _taken.spare = lambda_svc._esm_inflight.get(mapping["UUID"], 0) >= allowed > 1
-        return allowed + SPARE_RUNS * (allowed > 1)
-
-    sqs._collect_msgs, lambda_svc._sqs_esm_concurrency = collect_fairly, limit_with_spare_runs
-    sqs._receive_messages_for_esm = hand_out_for_run
-
-
-def hand_on_preflights() -> None:
-    """Let an API without a CORS configuration answer OPTIONS itself, as on AWS."""
-    execute = apigateway._handle_execute_in_scope
-
-    async def handle(api_id: str, stage: str, path: str, method: str, *rest: Any, **more: Any) -> Any:
-        if method == "OPTIONS" and not (apigateway._apis.get(api_id) or {}).get("corsConfiguration"):
-            # It looks for the very word. The hub reads methods in any case.
-            method = "options"
-        return await execute(api_id, stage, path, method, *rest, **more)
-
-    apigateway._handle_execute_in_scope = handle
-
-
-def read_frames_at_once() -> None:
-    """Let frames be read while the function is at work, and acknowledgements that wait be handed on together."""
-    handle = apigateway.handle_websocket
-    turns = Turns()
-
-    async def handle_frames(scope: Any, receive: Any, send: Any, *api: Any, **more: Any) -> None:
-        frames = Frames(receive, turns)
-        try:
-            await handle(scope, frames.next, send, *api, **more)
-        finally:
-            await frames.end()
-
-    apigateway.handle_websocket = handle_frames
-
-
-def let_backlogs_of_requests_give_way() -> None:
-    """Let requests of those who have runs in progress go to processes of lower priority."""
-    invoke = apigateway._invoke_lambda_proxy
-
-    async def invoke_for_owner(integration: dict[str, Any], *request: Any, **more: Any) -> Any:
-        _, _, path, _, headers, *_ = request
-        _, *parts = path.split("/", 4)
-        project = parts[2] if parts[:2] == ["3", "projects"] and len(parts) > 2 else ""
-        with OWNERS.run(integration["integrationUri"], {project or headers.get("authorization", "")} - {""}):
-            return await invoke(integration, *request, **more)
-
-    apigateway._invoke_lambda_proxy = invoke_for_owner
-
-
-def pause_work_when_draining() -> None:
-    """Let every source of work look empty once draining has begun, and know which SQS messages are with a function."""
-    hand_out_at_once(_draining.is_set)
-    tick = scheduler._tick_schedules
-    scheduler._tick_schedules = lambda: False if _draining.is_set() else tick()
-    run = lambda_svc._run_sqs_batch
-
-    def run_sqs_batch(esm: Any, function: Any, event: Any, batch: list[dict[str, Any]], *queue: Any) -> None:
-        owners = set(map(owner, batch))
-        _batches[id(batch)] = batch
-        try:
-            with OWNERS.run(esm["FunctionName"], owners - {""}):
-                run(esm, function, event, batch, *queue)
-        finally:
-            _batches.pop(id(batch), None)
-
-    lambda_svc._run_sqs_batch = run_sqs_batch
-
-
-async def drain() -> None:
-    """Hand no more work to functions, wait for those under way, and give the messages of the others back."""
-    _draining.set()
-    deadline = time.monotonic() + float(os.environ.get("PUSHHUB_DRAIN_SECONDS", "10"))
-    quiet_since = time.monotonic()
-    # A poll that began just before may still be about to take a batch: quiet must last a moment.
-    while time.monotonic() < min(deadline, quiet_since + 0.2):
-        if _batches or lambda_runtime.workers_in_use():
-            quiet_since = time.monotonic()
-        await asyncio.sleep(0.02)
-
-
-def give_back() -> None:
-    """Make the SQS messages that are with functions now visible again."""
-    for batch in list(_batches.values()):
-        for message in batch:
-            message["visible_at"] = time.time()
-
-
 def keep_objects_or_fail() -> None:
     """Let S3 refuse an object that could not be written to the disk, instead of only saying so in its log."""
     persist = s3._persist_object
@@ -272,7 +153,55 @@ def keep_objects_or_fail() -> None:
     s3._persist_object = persist_object
 
 
-def serve_own_routes(taken: Snapshots) -> None:
+async def drain(queues: Queues, streams: Source) -> None:
+    """Hand no more work to functions, and wait for those under way."""
+    queues.paused = streams.paused = True
+    deadline = time.monotonic() + float(os.environ.get("PUSHHUB_DRAIN_SECONDS", "10"))
+    quiet_since = time.monotonic()
+    # What has just ended may be about to begin something else: quiet must last a moment.
+    while time.monotonic() < min(deadline, quiet_since + 0.2):
+        if queues.has_runs or runs_in_progress():
+            quiet_since = time.monotonic()
+        await asyncio.sleep(0.02)
+
+
+def serve_requests_as_aws() -> None:
+    """Change how clients of the hub's APIs are served, before MiniStack serves them.
+
+    An API without a CORS configuration, as the hub's, answers OPTIONS itself. Requests of those who have runs in
+    progress go to processes of lower priority. Frames of WebSockets are read while the function is at work, and
+    acknowledgements that wait are handed on together.
+    """
+    inner, turns = app.app, Turns()
+
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            frames = Frames(receive, turns)
+            try:
+                await inner(scope, frames.next, send)
+            finally:
+                await frames.end()
+        elif scope["type"] == "http" and scope["path"].startswith(REQUESTS):
+            if scope["method"] == "OPTIONS":
+                # MiniStack looks for the very word. The hub reads methods in any case.
+                scope = {**scope, "method": "options"}
+            with OWNERS.run("requests", _owner_of_request(scope)):
+                await inner(scope, receive, send)
+        else:
+            await inner(scope, receive, send)
+
+    app.app = serve
+
+
+def _owner_of_request(scope: Any) -> set[str]:
+    """The project in the path; if there is none, the client's token."""
+    _, _, *path = scope["path"].removeprefix(REQUESTS).split("/")
+    if path[:2] == ["3", "projects"] and len(path) > 2:
+        return {path[2]} - {""}
+    return {value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"}
+
+
+def serve_own_routes(taken: Snapshots, queues: Queues, streams: Source) -> None:
     """Answer ``/_pushhub/snapshot`` and ``/_pushhub/stop`` besides what MiniStack answers."""
     inner = app.app
 
@@ -284,10 +213,10 @@ def serve_own_routes(taken: Snapshots) -> None:
             case ("POST", "/_pushhub/snapshot"):
                 status = await _status_of(taken.take())
             case ("POST", "/_pushhub/stop"):
-                await drain()
+                await drain(queues, streams)
                 status = await _status_of(taken.take_final())
                 if status != 200:
-                    _draining.clear()
+                    queues.paused = streams.paused = False
             case _:
                 await inner(scope, receive, send)
                 return
@@ -307,6 +236,19 @@ async def _status_of(saving: Awaitable[None]) -> int:
     return 200
 
 
+def begin_when_loaded(taken: Snapshots, queues: Queues, streams: Source) -> None:
+    """Go on where the emulator was, once MiniStack has loaded its state and before its own clocks begin."""
+    start = eventbridge.start_scheduler
+    tasks: list[asyncio.Task[None]] = []
+
+    def begin() -> None:
+        taken.loaded()
+        tasks.extend(asyncio.get_running_loop().create_task(each.run()) for each in (queues, streams))
+        start()
+
+    eventbridge.start_scheduler = begin
+
+
 def _keep_syncing(journal: Journal) -> None:
     while True:
         time.sleep(SYNC_S)
@@ -315,30 +257,23 @@ def _keep_syncing(journal: Journal) -> None:
 
 def main() -> None:
     """Run the emulator until it is told to stop."""
-    keep_streams()
-    keep_objects_or_fail()
-    ask_directly()
-    share_code()
-    take_turns()
-    fork_functions()
-    take_shortcuts()
-    stream_insertions()
-    hand_out_fairly()
-    hand_on_preflights()
-    read_frames_at_once()
-    let_backlogs_of_requests_give_way()
-    answer_long_polls_at_once()
-    pause_work_when_draining()
     every_s = float(os.environ.get("PUSHHUB_SNAPSHOT_SECONDS", EVERY_S))
     root = Path(persistence.STATE_DIR)
-    journal = Journal(root, persistence._json_default)
+    keep_streams()
+    keep_objects_or_fail()
+    run_functions()
+    take_shortcuts()
+    stream_insertions()
+    queues, streams = take_over()
+    journal = Journal(root)
     keep_journal(journal)
-    # After what else stands for a queue's actions, so that a turn is for all of it.
-    take_turns_at_queues()
     threading.Thread(target=_keep_syncing, args=[journal], daemon=True, name="pushhub-journal").start()
-    taken = Snapshots(root, every_s, journal, give_back)
-    app._load_persisted_state, app.save_all = taken.load, taken.save_all
-    serve_own_routes(taken)
+    taken = Snapshots(root, every_s, journal, queues.give_back)
+    taken.load()
+    app.save_all = taken.save_all
+    begin_when_loaded(taken, queues, streams)
+    serve_requests_as_aws()
+    serve_own_routes(taken, queues, streams)
     app.app = let_calls_of_backlogs_give_way(app.app)
     serve_by_uvicorn()
     # Each snapshot is a fork of a process with threads, on purpose; the child uses none of what they hold.

@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import copy
 import gc
-import importlib
 import json
 import logging
 import os
@@ -21,9 +20,10 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ministack import app  # type: ignore[import-not-found]
@@ -73,6 +73,8 @@ class Snapshots:
         self._saving = 0
         self._waiting = ThreadPoolExecutor(1, thread_name_prefix="pushhub-snapshot")
         self._tasks: set[asyncio.Task[None]] = set()
+        self._found: snapshots.Snapshot | None = None
+        self._blobs = lambda_svc.CODE_BLOB_DIR
         self.ended = False
         self._state: dict[str, Any] = {}
 
@@ -84,27 +86,30 @@ class Snapshots:
         return {**({"failed": self._noted.failed} if self._noted.failed else {}), **self._state}
 
     def load(self) -> None:
-        """Load the newest that is whole, and take more from now on. Called when the emulator's loop has begun to run.
+        """Let MiniStack load the newest that is whole. Called before it is started."""
+        self._found = snapshots.newest(self._root)
+        if self._found != snapshots.latest(self._root):
+            _log.error("the newest is damaged; loading %s", self._found.folder.name if self._found else "none")
+        if self._found:
+            persistence.STATE_DIR = lambda_svc.CODE_BLOB_DIR = str(self._found.folder)
+            self._state = {"taken_at": self._found.taken_at, "size": self._found.size}
+
+    def loaded(self) -> None:
+        """Make again what changed since, and take more from now on. Called when the emulator's loop has begun to run.
 
         Raises:
-            OSError: It cannot be read, or the beginning of this run cannot be noted.
+            SystemExit: A change cannot be read, or the beginning of this run cannot be noted.
         """
-        found = snapshots.newest(self._root)
-        if found != snapshots.latest(self._root):
-            _log.error("the newest snapshot is damaged; loading %s", found.folder.name if found else "none")
-        blobs = lambda_svc.CODE_BLOB_DIR
-        if found:
-            persistence.STATE_DIR = lambda_svc.CODE_BLOB_DIR = str(found.folder)
-            self._state = {"taken_at": found.taken_at, "size": found.size}
-            for key, module_name in app._state_map.items():
-                data = persistence.load_state(key)
-                if data:
-                    importlib.import_module(f"ministack.services.{module_name}").load_persisted_state(data)
-            made = make_again(journal.changes(self._root, found.journal))
-            if made:
-                _log.warning("%d changes made again that came after %s", made, found.folder.name)
-        lambda_svc.CODE_BLOB_DIR = blobs
-        snapshots.begin(self._root, found)
+        lambda_svc.CODE_BLOB_DIR = self._blobs
+        try:
+            if self._found:
+                made = make_again(journal.changes(self._root, self._found.journal))
+                if made:
+                    _log.warning("%d changes made again that came after %s", made, self._found.folder.name)
+            snapshots.begin(self._root, self._found)
+        except OSError as error:
+            # MiniStack would go on without.
+            raise SystemExit(f"the state cannot be read: {error}") from error
         self._noted.begin()
         task = asyncio.get_running_loop().create_task(self._keep_taking())
         self._tasks.add(task)
@@ -188,15 +193,7 @@ class Snapshots:
             # The child's memory is the copy.
             copy.deepcopy = lambda value, memo=None: value  # type: ignore  # noqa: ARG005
             self._before_saving()
-            blobs = Path(lambda_svc.CODE_BLOB_DIR)
-            saved = snapshots.save(
-                self._root,
-                _states(),
-                taken_at=time.time(),
-                final=final,
-                journal=number,
-                files=_generated(lambda: sorted(blobs.glob("*.zip"))),
-            )
+            saved = snapshots.save(self._root, _write, taken_at=time.time(), final=final, journal=number)
             outcome = {"taken_at": saved.taken_at, "size": saved.size}
         except OSError as error:
             outcome = {"reason": f"{error.strerror or error}: {self._root}"}
@@ -208,22 +205,29 @@ class Snapshots:
             os._exit(0)
 
 
-def _generated(paths: Callable[[], list[Path]]) -> Iterator[Path]:
-    """Files that are looked for when they are asked for."""
-    yield from paths()
+def _write(folder: Path) -> None:
+    """Let MiniStack save its services to a folder, and link the functions' code, which it keeps in files.
 
-
-def _states() -> Iterator[tuple[str, bytes]]:
-    """Name and content of each service's file, as MiniStack loads them.
-
-    MiniStack writes piece by piece with ``json.dump``; unlike that, ``json.dumps`` works in C, which takes a fraction
-    of the time.
+    Raises:
+        OSError: Something could not be saved. MiniStack would go on without it.
     """
-    for name, get_state in app._build_persistence_save_dict().items():
-        state = get_state()
-        if state is not None:
-            content = {"__ministack_format__": persistence._state_format_version(name), "payload": state}
-            yield f"{name}.json", json.dumps(content, default=persistence._json_default).encode()
+
+    def fail(text: str, *about: object) -> None:
+        raise OSError(text % about)
+
+    blobs = Path(lambda_svc.CODE_BLOB_DIR)
+    persistence.STATE_DIR = str(folder)
+    persistence.logger = SimpleNamespace(info=_ignore, debug=_ignore, error=fail)
+    # json.dump writes piece by piece; json.dumps works in C, which takes a fraction of the time.
+    dump = lambda value, file, default: file.write(json.dumps(value, default=default))  # noqa: E731
+    persistence.json = SimpleNamespace(dump=dump)
+    persistence.save_all(app._build_persistence_save_dict())
+    for each in blobs.glob("*.zip"):
+        os.link(each, folder / each.name)
+
+
+def _ignore(*_: object) -> None:
+    pass
 
 
 def _outcome(child: int, pipe: int) -> dict[str, Any]:

@@ -1,33 +1,39 @@
-"""How the emulator's functions get work from queues and streams. Runs in the emulator's process.
+"""How the emulator's functions get work from queues and streams. Runs in the emulator's process, on its loop.
 
 MiniStack has one thread that looks at every mapping in turn, runs functions for streams itself and meanwhile looks at
-nothing else, and sleeps 50 ms where it found nothing. On AWS mappings know nothing of each other. Here queues and
-streams have a thread each, which sleeps until there is work; each batch is run on a thread of its own, and those of a
-stream as AWS runs them (:mod:`local.emulator_lanes`): so many side by side as ``ParallelizationFactor`` says, apart by
-partition key, and after ``MaximumBatchingWindowInSeconds``.
+nothing else, and sleeps 50 ms where it found nothing; what it hands out to functions, requests on the loop hand out
+too. On AWS mappings know nothing of each other, and a message is handed out once. Here queues and streams have a task
+each, which asks the services as a client does and sleeps until there is work. Messages are handed out fairly
+(:mod:`local.emulator_groups`), and batches of a stream are run as AWS runs them (:mod:`local.emulator_lanes`): so many
+side by side as ``ParallelizationFactor`` says, apart by partition key, and after ``MaximumBatchingWindowInSeconds``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sys
-import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from ministack.core import concurrency  # type: ignore[import-not-found]
 from ministack.services import dynamodb, lambda_svc, sqs  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
+    from local.emulator_groups import SPARE_RUNS, TAKEN_FOR, For, in_turn, owner
+    from local.emulator_journal import at_once
     from local.emulator_lanes import Batch, Lanes
     from local.emulator_turns import OWNERS
 else:
     # Put there by the emulator's process, which has no package "local".
-    _lanes = sys.modules["pushhub_emulator_lanes"]
+    _groups, _lanes = sys.modules["pushhub_emulator_groups"], sys.modules["pushhub_emulator_lanes"]
+    SPARE_RUNS, TAKEN_FOR, For = _groups.SPARE_RUNS, _groups.TAKEN_FOR, _groups.For
+    in_turn, owner = _groups.in_turn, _groups.owner
+    at_once = sys.modules["pushhub_emulator_journal"].at_once
     Batch, Lanes = _lanes.Batch, _lanes.Lanes
     OWNERS = sys.modules["pushhub_emulator_turns"].OWNERS
 
@@ -42,248 +48,309 @@ TOGETHER_S = 0.05
 same moment by different runs, would otherwise be tried side by side, a few milliseconds apart."""
 READ = 10_000
 """Records read at a time."""
+RUNS = 5
+"""Runs of a queue's mapping side by side, if it has no ``MaximumConcurrency``."""
+PAUSE_S = 1.0
+"""How long after a run that failed no other one of its queue's mapping begins."""
 _log = logging.getLogger("pushhub.sources")
 
-_all_mappings = lambda_svc._iter_all_esms
-
-Mapping = tuple[str, str, dict[str, Any]]
-"""Account, region and record of an event source mapping."""
+Mapping = dict[str, Any]
+"""An event source mapping, as Lambda lists it."""
 
 
-class Queues:
-    """Hands out messages of queues, from a thread of its own.
-
-    Args:
-        paused: Says whether nothing may be handed out now.
-    """
-
-    def __init__(self, paused: Callable[[], bool]) -> None:
-        self._paused = paused
-        self._next = 0.0
-
-    def run(self) -> None:
-        """Go on for as long as the process lives."""
-        while True:
-            concurrency.esm_wake.clear()
-            try:
-                found = not self._paused() and lambda_svc._poll_sqs()
-            except Exception:  # noqa: BLE001 (told below; all other work waits for this thread)
-                _log.exception("queues cannot be read")
-                found = False
-            if not found:
-                concurrency.esm_wake.wait(min(LOOK_S, max(0.001, self._next - time.time())))
-
-    def worth_a_look(self) -> Iterator[Mapping]:
-        """Mappings whose queue has a message to hand out. MiniStack looks closely at each that it is given."""
-        now = time.time()
-        self._next = now + LOOK_S
-        for account, region, mapping in _all_mappings():
-            queue = _queue(account, region, mapping)
-            if queue is None:
-                continue
-            earliest = min((each["visible_at"] for each in list(queue["messages"])), default=None)
-            if earliest is None:
-                continue
-            if earliest <= now:
-                yield account, region, mapping
-            else:
-                self._next = min(self._next, earliest + TOGETHER_S)
+class RunFailed(Exception):
+    """A function's run has failed; the text says how."""
 
 
-@dataclass
-class _Reader:
-    """One mapping's way through a stream.
+class Arrivals:
+    """Wakes those who wait for something to come. What comes is told from any thread."""
 
-    Attributes:
-        mapping: Its record.
-        scope: Account and region.
-        function: What it runs.
-        lanes: How far it is.
-    """
+    def __init__(self) -> None:
+        self._waiting: set[asyncio.Future[None]] = set()
 
-    mapping: dict[str, Any]
-    scope: tuple[str, str]
-    function: dict[str, Any]
-    lanes: Lanes
+    def set(self) -> None:
+        """Something has come."""
+        for each in list(self._waiting):
+            each.get_loop().call_soon_threadsafe(_done, each)
 
-    def note(self) -> None:
-        """Note where a restart goes on."""
-        lambda_svc._dynamodb_stream_positions.set_scoped(*self.scope, self.mapping["UUID"], self.lanes.checkpoint)
+    async def wait(self, seconds: float) -> bool:
+        """Wait until something comes, or for some seconds; whether something came."""
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiting)
+        try:
+            return bool((await asyncio.wait({waiting}, timeout=seconds))[0])
+        finally:
+            self._waiting.discard(waiting)
 
 
-class Streams:
-    """Hands out records of table streams, from a thread of its own.
+def _done(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
+
+
+class Source:
+    """Hands out work of one kind.
 
     Args:
-        paused: Says whether nothing may be handed out now.
+        kind: Part of the ARN of what it comes from.
+        arrivals: Tell of new work.
     """
 
-    def __init__(self, paused: Callable[[], bool]) -> None:
-        self.wake = threading.Event()
-        self._paused = paused
-        self._readers: dict[str, _Reader] = {}
-        self._turn = threading.Lock()
+    def __init__(self, kind: str, arrivals: Arrivals) -> None:
+        self._kind = kind
+        self._arrivals = arrivals
+        self._mappings: list[Mapping] = []
+        self._listed_at = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.paused = False
 
-    def run(self) -> None:
+    async def run(self) -> None:
         """Go on for as long as the process lives."""
         while True:
-            self.wake.clear()
             due = time.time() + LOOK_S
             try:
-                if not self._paused():
-                    due = min([due, *self._look()])
-            except Exception:  # noqa: BLE001 (told below; all other work waits for this thread)
-                _log.exception("streams cannot be read")
-            self.wake.wait(max(0.001, due - time.time()))
+                for mapping in [] if self.paused else self._listed():
+                    due = min([due, *self._look(mapping)])
+            except Exception:  # noqa: BLE001 (told below; all other work waits for this task)
+                _log.exception("%s cannot be read", self._kind)
+            await self._arrivals.wait(max(0.001, due - time.time()))
 
-    def _look(self) -> Iterator[float]:
-        """Run what is ready; when each mapping is due next."""
-        mappings = [each for each in _all_mappings() if ":dynamodb:" in each[2].get("EventSourceArn", "")]
-        known = {mapping["UUID"] for _, _, mapping in mappings}
-        with self._turn:
-            self._readers = {uuid: reader for uuid, reader in self._readers.items() if uuid in known}
-        for account, region, mapping in mappings:
-            if self._has_nothing(account, region, mapping):
-                continue
-            function, _ = lambda_svc._effective_func_record_for_qualifier(
-                lambda_svc._functions.get_scoped(account, region, mapping["FunctionName"]), mapping.get("Qualifier")
-            )
-            name = _table(mapping)
-            table = dynamodb._tables.get_scoped(account, region, name)
-            read = table is not None and table.get("LatestStreamArn") == mapping["EventSourceArn"]
-            if function is None or not read or not mapping.get("Enabled", True):
-                continue
-            with self._turn:
-                reader = self._read(account, region, mapping, name, function)
-                ready = reader.lanes.ready(time.time())
-                due = reader.lanes.next_due()
-            for batch in ready:
-                concurrency.spawn_background(self._run, reader, batch, thread_name="pushhub-stream")
-            if due is not None:
-                yield due
+    def _look(self, mapping: Mapping) -> Iterator[float]:
+        """Begin the runs that are due; when to look again, if that is known."""
+        raise NotImplementedError
 
-    def _has_nothing(self, account: str, region: str, mapping: dict[str, Any]) -> bool:
-        """Whether there is nothing to do for a mapping: each write to any table makes all of them be looked at."""
-        with self._turn:
-            reader = self._readers.get(mapping["UUID"])
-            end = dynamodb.stream_end_position(_table(mapping), account_id=account, region=region)
-            return reader is not None and reader.lanes.is_idle and reader.lanes.position == end
+    def _listed(self) -> list[Mapping]:
+        now = time.time()
+        if self._listed_at + LOOK_S <= now:
+            path, most = "/2015-03-31/event-source-mappings", {"MaxItems": ["1000"]}
+            listed = json.loads(at_once(lambda_svc.handle_request("GET", path, {}, b"", most))[2])
+            self._mappings = [
+                each
+                for each in listed["EventSourceMappings"]
+                if self._kind in each["EventSourceArn"] and each["State"] == "Enabled"
+            ]
+            self._listed_at = now
+        return self._mappings
 
-    def _read(
-        self, account: str, region: str, mapping: dict[str, Any], table: str, function: dict[str, Any]
-    ) -> _Reader:
-        """The mapping's reader, with what is new in its stream."""
-        scope = {"account_id": account, "region": region}
-        start = dynamodb.stream_start_position(table, **scope)
-        reader = self._readers.get(mapping["UUID"])
-        if reader is None:
-            position = lambda_svc._dynamodb_stream_positions.get_scoped(account, region, mapping["UUID"])
-            if position is None:
-                latest = mapping.get("StartingPosition", "LATEST") != "TRIM_HORIZON"
-                position = dynamodb.stream_end_position(table, **scope) if latest else start
-            lanes = Lanes(
-                position,
+    def _begin(self, run: Any) -> None:
+        task = asyncio.get_running_loop().create_task(run)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _run_function(mapping: Mapping, records: list[Any], owners: set[str], *, urgent: bool = True) -> Any:
+    """What a function returns.
+
+    Raises:
+        RunFailed: It has failed, or could not be run.
+    """
+    arn = mapping["FunctionArn"]
+    with OWNERS.run(arn, owners, urgent=urgent):
+        status, headers, body = await lambda_svc.handle_request(
+            "POST",
+            f"/2015-03-31/functions/{quote(arn, safe='')}/invocations",
+            {},
+            json.dumps({"Records": records}).encode(),
+            {},
+        )
+    if status != 200 or "X-Amz-Function-Error" in headers:
+        raise RunFailed(f"{arn}: {bytes(body).decode(errors='replace')[:2000]}")
+    return json.loads(body)
+
+
+def _ask_queue(action: str, queue: str, **more: Any) -> dict[str, Any]:
+    """What a queue answers to a request that waits for nothing."""
+    body = json.dumps({"QueueUrl": queue, **more}).encode()
+    status, _, answer = at_once(sqs.handle_request("POST", "/", {"x-amz-target": f"AmazonSQS.{action}"}, body, {}))
+    told: dict[str, Any] = json.loads(answer) if answer else {}
+    # One that is deleted has a mapping for a moment.
+    return told if status == 200 else {}
+
+
+class Queues(Source):
+    """Hands out messages of queues."""
+
+    def __init__(self, arrivals: Arrivals) -> None:
+        super().__init__(":sqs:", arrivals)
+        self._running: Counter[str] = Counter()
+        self._not_before: dict[str, float] = {}
+        self._in_hand: dict[int, tuple[str, list[dict[str, Any]]]] = {}
+        self._next: dict[str, float] = {}
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether messages are with a function now."""
+        return bool(self._in_hand)
+
+    def give_back(self) -> None:
+        """Make the messages that are with functions now visible again."""
+        for queue, messages in list(self._in_hand.values()):
+            entries = [
+                {"Id": str(number), "ReceiptHandle": each["ReceiptHandle"], "VisibilityTimeout": 0}
+                for number, each in enumerate(messages)
+            ]
+            _ask_queue("ChangeMessageVisibilityBatch", queue, Entries=entries)
+
+    def collected_fairly(self, collect: Callable[..., Any]) -> Callable[..., Any]:
+        """What stands for a part of a receive: standard queues hand out messages as AWS's fair queues do.
+
+        Args:
+            collect: That part, which takes the queue, how many messages, and for how long to hide them.
+        """
+
+        def collect_fairly(queue: dict[str, Any], most: int, *hidden_s: Any) -> Any:
+            now = time.time()
+            fair = {} if queue["is_fifo"] else {"messages": in_turn(queue["messages"], TAKEN_FOR.get(), now, most)}
+            taken = collect({**queue, **fair}, most, *hidden_s)
+            if TAKEN_FOR.get() is not For.CALLER and not taken:
+                later = (each["visible_at"] for each in queue["messages"] if each["visible_at"] > now)
+                self._next[queue["name"]] = min(later, default=now + LOOK_S)
+            return taken
+
+        return collect_fairly
+
+    def _look(self, mapping: Mapping) -> Iterator[float]:
+        uuid, queue = mapping["UUID"], mapping["EventSourceArn"].rpartition(":")[2]
+        limit = (mapping.get("ScalingConfig") or {}).get("MaximumConcurrency") or RUNS
+        # In one run at a time, messages of a group keep their order.
+        limit, spare = (1, 0) if queue.endswith(".fifo") else (limit, SPARE_RUNS * (limit > 1))
+        if self._not_before.get(uuid, 0.0) > time.time():
+            yield self._not_before[uuid]
+            return
+        while self._running[uuid] < limit + spare:
+            token = TAKEN_FOR.set(For.RUN if self._running[uuid] < limit else For.SPARE_RUN)
+            try:
+                messages = _ask_queue(
+                    "ReceiveMessage",
+                    queue,
+                    MaxNumberOfMessages=min(10, mapping["BatchSize"]),
+                    WaitTimeSeconds=0,
+                    AttributeNames=["All"],
+                    MessageAttributeNames=["All"],
+                ).get("Messages", [])
+            finally:
+                TAKEN_FOR.reset(token)
+            if not messages:
+                yield self._next.get(queue, time.time() + LOOK_S) + TOGETHER_S
+                return
+            self._running[uuid] += 1
+            self._in_hand[id(messages)] = queue, messages
+            self._begin(self._run(mapping, queue, messages))
+
+    async def _run(self, mapping: Mapping, queue: str, messages: list[dict[str, Any]]) -> None:
+        uuid = mapping["UUID"]
+        records = [_record(mapping, each) for each in messages]
+        owners = {owner({"group_id": each["attributes"].get("MessageGroupId")}) for each in records}
+        try:
+            wanted = lambda_svc._apply_filter_criteria(records, mapping)
+            answer = await _run_function(mapping, wanted, owners - {""}) if wanted else None
+            failed = set()
+            if "ReportBatchItemFailures" in mapping.get("FunctionResponseTypes", []) and isinstance(answer, dict):
+                failed = {each["itemIdentifier"] for each in answer.get("batchItemFailures") or []}
+            done = [
+                {"Id": str(number), "ReceiptHandle": each["ReceiptHandle"]}
+                for number, each in enumerate(messages)
+                if each["MessageId"] not in failed
+            ]
+            if done:
+                _ask_queue("DeleteMessageBatch", queue, Entries=done)
+        except RunFailed as error:
+            self._not_before[uuid] = time.time() + PAUSE_S
+            _log.warning("%s", error)
+        finally:
+            self._running[uuid] -= 1
+            del self._in_hand[id(messages)]
+            self._arrivals.set()
+
+
+def _record(mapping: Mapping, message: dict[str, Any]) -> dict[str, Any]:
+    """A message as functions get it."""
+    arn = mapping["EventSourceArn"]
+    return {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": message.get("Attributes", {}),
+        "messageAttributes": {
+            name: {key[0].lower() + key[1:]: each for key, each in about.items()}
+            for name, about in message.get("MessageAttributes", {}).items()
+        },
+        "md5OfBody": message["MD5OfBody"],
+        "eventSource": "aws:sqs",
+        "eventSourceARN": arn,
+        "awsRegion": arn.split(":")[3],
+    }
+
+
+class Streams(Source):
+    """Hands out records of table streams."""
+
+    def __init__(self, arrivals: Arrivals) -> None:
+        super().__init__(":dynamodb:", arrivals)
+        self._lanes: dict[str, Lanes] = {}
+
+    def _look(self, mapping: Mapping) -> Iterator[float]:
+        uuid, table = mapping["UUID"], mapping["EventSourceArn"].split("/")[1]
+        start, end = dynamodb.stream_start_position(table), dynamodb.stream_end_position(table)
+        lanes = self._lanes.get(uuid)
+        if lanes is None:
+            # Lambda notes where a new mapping begins.
+            lanes = self._lanes[uuid] = Lanes(
+                _positions().get(uuid, start),
                 lanes=mapping.get("ParallelizationFactor") or 1,
                 batch_size=mapping.get("BatchSize") or 100,
                 window_s=min(WINDOW_S, mapping.get("MaximumBatchingWindowInSeconds") or 0),
             )
-            reader = self._readers[mapping["UUID"]] = _Reader(mapping, (account, region), function, lanes)
-        reader.function, lanes = function, reader.lanes
         lanes.position = max(lanes.position, start)
-        records = dynamodb.stream_records_since(table, lanes.position, READ, **scope)
-        wanted = {id(each) for each in lambda_svc._apply_filter_criteria(records, mapping)}
-        lanes.read([each if id(each) in wanted else None for each in records], time.time())
-        reader.note()
-        return reader
+        if lanes.position < end:
+            records = dynamodb.stream_records_since(table, lanes.position, READ)
+            wanted = {id(each) for each in lambda_svc._apply_filter_criteria(records, mapping)}
+            lanes.read([each if id(each) in wanted else None for each in records], time.time())
+            _positions()[uuid] = lanes.checkpoint
+        if not lanes.is_idle:
+            for batch in lanes.ready(time.time()):
+                self._begin(self._run(mapping, lanes, batch))
+            due = lanes.next_due()
+            if due is not None:
+                yield due
 
-    def _run(self, reader: _Reader, batch: Batch) -> None:
-        """Run one batch."""
-        name, failed = reader.mapping["FunctionName"], True
+    async def _run(self, mapping: Mapping, lanes: Lanes, batch: Batch) -> None:
         # Nobody waits for what waits for more.
-        urgent = not reader.mapping.get("MaximumBatchingWindowInSeconds")
+        urgent = not mapping.get("MaximumBatchingWindowInSeconds")
+        done = False
         try:
-            with OWNERS.run(name, batch.owners, urgent=urgent):
-                result = lambda_svc._execute_function(reader.function, {"Records": batch.records})
-            failed = bool(result.get("error"))
-            if failed:
-                _log.warning("%s failed: %s\n%s", name, result.get("body"), result.get("log", ""))
-            elif result.get("log"):
-                _log.info("%s:\n%s", name, result["log"])
+            await _run_function(mapping, batch.records, batch.owners, urgent=urgent)
+            done = True
+        except RunFailed as error:
+            _log.warning("%s", error)
         finally:
-            reader.mapping["LastProcessingResult"] = "FAILED" if failed else f"OK - {len(batch.records)} records"
-            with self._turn:
-                reader.lanes.through(batch, time.time(), done=not failed)
-                if self._readers.get(reader.mapping["UUID"]) is reader:
-                    reader.note()
-            self.wake.set()
+            lanes.through(batch, time.time(), done=done)
+            _positions()[mapping["UUID"]] = lanes.checkpoint
+            self._arrivals.set()
 
 
-def hand_out_at_once(paused: Callable[[], bool]) -> None:
-    """Let queues and streams be looked at as soon as they have something.
+def _positions() -> Any:
+    """How far each mapping is in its stream, which is saved with the functions."""
+    return lambda_svc._dynamodb_stream_positions
 
-    Args:
-        paused: Says whether nothing may be handed out now.
+
+def take_over() -> tuple[Queues, Streams]:
+    """Let queues and streams be handed out here, and let a long poll end as soon as a message comes: MiniStack looks
+    ten times a second.
+
+    Returns:
+        What is to be run on the emulator's loop.
     """
-    queues, streams = Queues(paused), Streams(paused)
-
-    def run() -> None:
-        threading.Thread(target=streams.run, daemon=True, name="pushhub-streams").start()
-        queues.run()
-
-    lambda_svc._poll_loop = run
-    lambda_svc._iter_all_esms = queues.worth_a_look
+    sent, written = Arrivals(), Arrivals()
+    queues, streams = Queues(sent), Streams(written)
     # What is written to a table concerns the streams alone.
-    dynamodb.esm_wake = streams.wake
+    sqs.esm_wake, dynamodb.esm_wake = sent, written
+    lambda_svc._poll_loop = lambda: None
+    sqs._collect_msgs = queues.collected_fairly(sqs._collect_msgs)
 
+    async def sleep(seconds: float) -> None:
+        if await sent.wait(seconds):
+            await asyncio.sleep(HANDED_OUT_S)
 
-def _table(mapping: dict[str, Any]) -> str:
-    """Name of the table whose stream a mapping reads."""
-    name: str = mapping["EventSourceArn"].split("/stream/")[0].rpartition("/")[2]
-    return name
-
-
-class Arrivals:
-    """Wakes those who wait for a message: the thread that hands them out, and long polls."""
-
-    def __init__(self) -> None:
-        self._polls: set[asyncio.Future[None]] = set()
-
-    def set(self) -> None:
-        """A message has come. May be called from any thread."""
-        concurrency.esm_wake.set()
-        for poll in list(self._polls):
-            poll.get_loop().call_soon_threadsafe(_done, poll)
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait until a message comes, or for some seconds."""
-        poll = asyncio.get_running_loop().create_future()
-        self._polls.add(poll)
-        try:
-            done, _ = await asyncio.wait({poll}, timeout=seconds)
-            if done:
-                await asyncio.sleep(HANDED_OUT_S)
-        finally:
-            self._polls.discard(poll)
-
-
-def _done(poll: asyncio.Future[None]) -> None:
-    if not poll.done():
-        poll.set_result(None)
-
-
-def answer_long_polls_at_once() -> None:
-    """Let a long poll of a queue end as soon as a message comes. MiniStack looks ten times a second."""
-    arrivals = Arrivals()
-    sqs.esm_wake = arrivals
-    sqs.asyncio = SimpleNamespace(**{**vars(asyncio), "sleep": arrivals.sleep})
-
-
-def _queue(account: str, region: str, mapping: dict[str, Any]) -> dict[str, Any] | None:
-    """The queue of a mapping, if it has one."""
-    arn = mapping.get("EventSourceArn", "")
-    name = arn.rpartition(":")[2]
-    url = sqs._queue_name_to_url.get_scoped(account, region, name) if ":sqs:" in arn else None
-    queue: dict[str, Any] | None = sqs._queues.get_scoped(
-        account, region, url or sqs._queue_url_for_account(account, name)
-    )
-    return queue
+    sqs.asyncio = SimpleNamespace(**{**vars(asyncio), "sleep": sleep})
+    return queues, streams

@@ -16,7 +16,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +34,15 @@ class Journal:
 
     Args:
         root: Folder of the journal's files, which are those of the snapshots too.
-        default: Writes values that JSON does not know.
     """
 
-    def __init__(self, root: Path, default: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         self.turn = threading.RLock()
         """Held while something is changed and noted, so nothing is changed but not yet noted while others hold it."""
         self.failed = ""
         """Why changes are not noted any more; empty while they are."""
         self._root = root
-        self._encode = json.JSONEncoder(separators=(",", ":"), default=default).encode
+        self._encode = json.JSONEncoder(separators=(",", ":")).encode
         self._file: int | None = None
         self._ended: list[int] = []
         self._number = 0

@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,24 +47,15 @@ class Snapshot:
     journal: int
 
 
-def save(
-    root: Path,
-    contents: Iterable[tuple[str, bytes]],
-    *,
-    taken_at: float,
-    final: bool,
-    journal: int = 0,
-    files: Iterable[Path] = (),
-) -> Snapshot:
+def save(root: Path, write: Callable[[Path], None], *, taken_at: float, final: bool, journal: int = 0) -> Snapshot:
     """Write a snapshot.
 
     Args:
         root: Folder of all snapshots.
-        contents: Name and content of each file. It is read once.
+        write: Puts its files in a folder.
         taken_at: Seconds since the epoch.
         final: Whether the emulator stops now.
         journal: Number of the journal's file that begins now.
-        files: Finished files on the same disk that belong to it; they are linked, not copied. Read after ``contents``.
 
     Raises:
         OSError: It could not be written. The snapshots before it are as they were.
@@ -75,7 +66,9 @@ def save(
     number = max((_number(each) for each in root.glob(f"{_PREFIX}*")), default=0) + 1
     folder = root / f"{_UNFINISHED}{number}"
     try:
-        size = _write(folder, contents, files, {"taken_at": taken_at, "final": final, "journal": journal})
+        folder.mkdir()
+        write(folder)
+        size = _finish(folder, {"taken_at": taken_at, "final": final, "journal": journal})
         finished = root / f"{_PREFIX}{number:010}"
         folder.rename(finished)
         _to_disk(root)
@@ -127,27 +120,17 @@ def ended_in_order(root: Path) -> bool:
     return snapshot is not None and snapshot.final and snapshot.folder.name != began
 
 
-def _write(folder: Path, contents: Iterable[tuple[str, bytes]], files: Iterable[Path], about: dict[str, object]) -> int:
-    folder.mkdir()
+def _finish(folder: Path, about: dict[str, object]) -> int:
+    """Bring the files in a folder to the disk, with a manifest; their size."""
     listed: dict[str, dict[str, int | str]] = {}
-    size = 0
-    for name, content in contents:
-        with (folder / name).open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        listed[name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        size += len(content)
-    for path in files:
+    for path in sorted(folder.iterdir()):
         content = path.read_bytes()
-        os.link(path, folder / path.name)
-        _to_disk(folder / path.name)
+        _to_disk(path)
         listed[path.name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        size += len(content)
-    with (folder / _MANIFEST).open("w") as file:
-        file.write(json.dumps({**about, "size": size, "files": listed}))
-        file.flush()
-        os.fsync(file.fileno())
+    size = sum(int(each["size"]) for each in listed.values())
+    manifest = folder / _MANIFEST
+    manifest.write_text(json.dumps({**about, "size": size, "files": listed}))
+    _to_disk(manifest)
     _to_disk(folder)
     return size
 

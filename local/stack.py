@@ -166,23 +166,20 @@ def kill_function_workers(place: Place, function: str, number: signal.Signals = 
     Returns:
         How many there were.
     """
-    program = f"{place.temporary}/ministack-lambda-{function}-"
+    sign = f"{place.temporary}/function-{function}-"
     signalled = 0
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):
-                if _runs(entry, program):
+                if _runs(entry, sign):
                     os.kill(int(entry.name), number)
                     signalled += 1
     return signalled
 
 
-def _runs(process: Path, program: str) -> bool:
-    """Whether a process runs a program: its command line names it or, if it was forked, it holds it open."""
-    command = (process / "cmdline").read_bytes()
-    if b"fork_server.py" in command:
-        return any(str(each.readlink()).startswith(program) for each in (process / "fd").iterdir())
-    return program.encode() in command
+def _runs(process: Path, sign: str) -> bool:
+    """Whether a process is one of a function's, each of which holds a file open that says so."""
+    return any(str(each.readlink()).startswith(sign) for each in (process / "fd").iterdir())
 
 
 def is_up(place: Place) -> bool:

@@ -18,12 +18,12 @@ WIDEST = 8
 
 LINES = {
     "layers/pushhub/pushhub": 68_460,
-    "cli": 8_120,
+    "cli": 8_130,
     "functions": 250,
     "glue_jobs": 9_300,
     "local": 8_620,
-    "simulation": 16_350,
-    "bench": 5_900,
+    "simulation": 16_360,
+    "bench": 5_920,
 }
 """Most lines of Python by folder."""
 

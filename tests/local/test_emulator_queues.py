@@ -1,71 +1,76 @@
-"""The emulator hands a message out once, and what is deleted stays so, however many ask at the same moment."""
+"""The emulator hands a message out once, to whoever asks first, and what is deleted stays so."""
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
-from local.place import REPOSITORY, Place
+from local.aws import Aws
+from local.place import Place
+from local.processes import wait_until
 
-MESSAGES = 3_000
+from local import emulator
 
-IN_THE_EMULATOR = """
-import asyncio, importlib.util, json, sys, threading
-spec = importlib.util.spec_from_file_location("emulator_process", sys.argv[1])
-process = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(process)
-from ministack.services import sqs
-sys.setswitchinterval(0.0005)
-process.hand_out_fairly()
-if sys.argv[3] == "in turn":
-    process.take_turns_at_queues()
-url = sqs._act_create_queue({"QueueName": "q", "Attributes": {"VisibilityTimeout": "3600"}}, "")["QueueUrl"]
-def call(action, entries):
-    does = sqs._HANDLERS[action]
-    return does({"QueueUrl": url, "Entries": [{"Id": str(n), **each} for n, each in enumerate(entries)]}, url)
-for start in range(0, int(sys.argv[2]), 10):
-    call("SendMessageBatch", [{"MessageBody": str(start + n)} for n in range(10)])
-taken = []
-def for_runs():
-    process._taken.spare = False
-    while batch := sqs._receive_messages_for_esm(url, 10):
-        taken.extend(each["body"] for each in batch)
-        sqs._delete_messages_for_esm(url, {each["receipt_handle"] for each in batch})
-async def for_callers():
-    asked = {"QueueUrl": url, "MaxNumberOfMessages": 10}
-    while batch := (await sqs._HANDLERS["ReceiveMessage"](asked, url)).get("Messages"):
-        taken.extend(each["Body"] for each in batch)
-        call("DeleteMessageBatch", [{"ReceiptHandle": each["ReceiptHandle"]} for each in batch])
-threads = [threading.Thread(target=for_runs), threading.Thread(target=lambda: asyncio.run(for_callers()))]
-for each in threads:
-    each.start()
-for each in threads:
-    each.join()
-print(json.dumps([taken, len(sqs._get_q(url)["messages"])]))
+MESSAGES = 600
+
+HANDLER = """
+import json, os
+def handler(event, context):
+    for each in event["Records"]:
+        with open(os.environ["SEEN"], "a") as file:
+            file.write(each["body"] + "\\n")
+    return {"batchItemFailures": []}
 """
 
 
-def taken_by_both(how: str) -> tuple[list[int], int]:
-    """Numbers of the messages that a function's runs and a caller took from a queue side by side, each of them until
-    there were none, and how many are left in it.
-    """
-    arguments = [str(REPOSITORY / "local" / "emulator_process.py"), str(MESSAGES), how]
-    said = subprocess.run(
-        [Place.from_environment().emulator_python, "-P", "-c", IN_THE_EMULATOR, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
+def test_a_message_is_handed_out_once_to_runs_and_callers_that_ask_at_the_same_time(place: Place) -> None:
+    # Given a queue with messages, and a function that is run for them
+    emulator.start(place)
+    aws = Aws(place.aws_endpoint_url)
+    seen = place.home / "seen"
+    code = io.BytesIO()
+    with zipfile.ZipFile(code, "w") as archive:
+        archive.writestr("code_of_it.py", HANDLER)
+    url = aws.sqs().create_queue(QueueName="shared", Attributes={"VisibilityTimeout": "3600"})["QueueUrl"]
+    aws.functions().create_function(
+        FunctionName="takes",
+        Runtime="python3.11",
+        Role="arn:aws:iam::000000000000:role/none",
+        Handler="code_of_it.handler",
+        Code={"ZipFile": code.getvalue()},
+        Environment={"Variables": {"SEEN": str(seen)}},
     )
-    taken, left = json.loads(said.stdout.splitlines()[-1])
-    return sorted(map(int, taken)), left
+    for start in range(0, MESSAGES, 10):
+        entries = [{"Id": str(number), "MessageBody": str(start + number)} for number in range(10)]
+        aws.sqs().send_message_batch(QueueUrl=url, Entries=entries)  # type: ignore[arg-type]
+    arn = aws.sqs().get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
+    def take() -> list[str]:
+        """What a caller gets that asks until there is nothing."""
+        client, taken = Aws(place.aws_endpoint_url).sqs(), []
+        for _ in range(MESSAGES):
+            messages = client.receive_message(QueueUrl=url, MaxNumberOfMessages=2).get("Messages", [])
+            for each in messages:
+                client.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
+            taken += [each["Body"] for each in messages]
+            if not messages:
+                break
+        return taken
 
-def test_a_message_is_handed_out_once_to_runs_and_callers_that_ask_at_the_same_time() -> None:
-    assert taken_by_both("in turn") == ([*range(MESSAGES)], 0)
+    def waiting() -> int:
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        return sum(map(int, aws.sqs().get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"].values()))  # type: ignore[arg-type]
 
-
-def test_without_turns_messages_are_handed_out_twice() -> None:
-    # If MiniStack has come to do this itself, there is nothing left to do here.
-    taken, _ = taken_by_both("as MiniStack does")
-    assert len(taken) > MESSAGES
+    # When it and four callers take them side by side
+    aws.functions().create_event_source_mapping(
+        FunctionName="takes", EventSourceArn=arn, BatchSize=10, FunctionResponseTypes=["ReportBatchItemFailures"]
+    )
+    with ThreadPoolExecutor(4) as pool:
+        taken = [body for bodies in pool.map(lambda _: take(), range(4)) for body in bodies]
+    assert wait_until(lambda: waiting() == 0, 60)
+    # Then each came once, to one of them, and both had some
+    by_runs = seen.read_text().split()
+    assert taken
+    assert sorted(map(int, taken + by_runs)) == [*range(MESSAGES)], json.dumps([len(taken), len(by_runs)])

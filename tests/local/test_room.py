@@ -89,7 +89,10 @@ def test_with_room_posts_are_handed_on(tmp_path: Path) -> None:
 
 def test_the_larger_the_state_the_more_room_is_needed(tmp_path: Path) -> None:
     # Given a state of a megabyte
-    snapshots.save(tmp_path / "emulator", [("a.json", b"x" * 1_000_000)], taken_at=1.0, final=False)
+    def write(folder: Path) -> None:
+        (folder / "a.json").write_bytes(b"x" * 1_000_000)
+
+    snapshots.save(tmp_path / "emulator", write, taken_at=1.0, final=False)
     # Then there must be room for it twice
     assert not Disk(FLOOR_BYTES + 1_999_999).room(tmp_path).left()
     assert Disk(FLOOR_BYTES + 2_000_000).room(tmp_path).left()

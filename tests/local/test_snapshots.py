@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,20 @@ def content(snapshot: snapshots.Snapshot | None) -> dict[str, bytes]:
     return {each.name: each.read_bytes() for each in snapshot.folder.iterdir() if each.name != "manifest.json"}
 
 
+def writing(files: Iterable[tuple[str, bytes]], *links: Path) -> Callable[[Path], None]:
+    """What puts files and links in a folder."""
+
+    def write(folder: Path) -> None:
+        for name, content in files:
+            (folder / name).write_bytes(content)
+        for each in links:
+            os.link(each, folder / each.name)
+
+    return write
+
+
 def save(root: Path, files: list[tuple[str, bytes]], *, at: float = 1.0, final: bool = False) -> snapshots.Snapshot:
-    return snapshots.save(root, files, taken_at=at, final=final)
+    return snapshots.save(root, writing(files), taken_at=at, final=final)
 
 
 def test_what_was_saved_is_found_and_two_are_kept(tmp_path: Path) -> None:
@@ -75,7 +87,7 @@ def test_a_failure_at_any_step_leaves_the_snapshot_before_it(
     with monkeypatch.context() as patched:
         made = failing_at(call, name, patched, error)
         with pytest.raises(type(error)):
-            snapshots.save(root, SECOND, taken_at=2.0, final=True, files=[code])
+            snapshots.save(root, writing(SECOND, code), taken_at=2.0, final=True)
         assert made() == call
     # Then the one before it is the newest, and nothing else is left
     renamed = (name, call) == ("fsync", 6)
@@ -93,7 +105,7 @@ def test_contents_that_cannot_be_made_leave_the_snapshot_before_it(tmp_path: Pat
 
     # When the next one is saved
     with pytest.raises(RuntimeError):
-        snapshots.save(tmp_path, contents(), taken_at=2.0, final=True)
+        snapshots.save(tmp_path, writing(contents()), taken_at=2.0, final=True)
     # Then the first stands
     assert content(snapshots.newest(tmp_path)) == dict(FIRST)
 
@@ -135,7 +147,7 @@ def test_finished_files_belong_to_a_snapshot_and_outlive_their_removal(tmp_path:
     code = tmp_path / "code.zip"
     code.write_bytes(b"code")
     # When it is made part of a snapshot, and removed
-    snapshots.save(tmp_path / "root", FIRST, taken_at=1.0, final=False, files=[code])
+    snapshots.save(tmp_path / "root", writing(FIRST, code), taken_at=1.0, final=False)
     code.unlink()
     # Then the snapshot has it
     assert content(snapshots.newest(tmp_path / "root"))["code.zip"] == b"code"

@@ -1,4 +1,4 @@
-"""The process that Python functions' processes are forked from, with what they import already imported.
+"""A process that runs a Python function, and the one that such processes are forked from. Standard library only.
 
 An execution environment's start is half a second of CPU, nearly all of it for importing boto3 and the layer and for
 reading boto3's models. On a machine's few cores that second is taken from those who wait for messages. Here a process
@@ -6,12 +6,14 @@ imports what environments with the same layers were seen to import, and each fur
 starts where importing ends, and shares that memory. What AWS promises stays true: an environment has its own variables,
 arguments and pipes, and it alone runs the function's own code, its module and what that makes.
 
-Nothing of a function is ever run here, and only one thread: a fork of several is not safe. When an import has started
-a thread, this process ends (:data:`UNFIT`), and environments are started as before.
+Nothing of a function is ever run in that process, and only one thread: a fork of several is not safe. When an import
+has started a thread, it ends (:data:`UNFIT`), and environments are started without it.
 
-Run by :mod:`local.emulator_forks` under the emulator's interpreter: ``python -P fork_server.py SOCKET LAYER...``. A
-request is one message, JSON with the descriptors of the environment's pipes; so is the answer, with one of the process.
-It ends when the process at the other end of the socket ends.
+Run by :mod:`local.emulator_functions` under the emulator's interpreter. ``python -P function_process.py SOCKET
+LAYER...`` forks: a request is one message, JSON with the descriptors of the environment's pipes; so is the answer, with
+one of the process. It ends when the process at the other end of the socket ends. ``python -P function_process.py`` is
+an environment: on its standard input come the function and then its runs, a line of JSON each, and each is answered by
+a line on its standard output, with the end of its log marked on its standard error.
 """
 
 from __future__ import annotations
@@ -22,34 +24,37 @@ import json
 import os
 import select
 import signal
+import site
 import socket
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 MESSAGE = 1 << 17
 """Bytes of the largest request or report. An environment's variables are 4 KB at most."""
+END_OF_LOG = b"\x00pushhub: end of the log\n"
+"""Written behind the log of a run."""
 UNFIT = 3
 """How this process ends when it cannot be forked from."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """An environment to be started.
+    """An environment to be forked.
 
     Attributes:
-        program: The script of MiniStack that runs a function.
         folder: Its working directory: the function's code.
         variables: Its whole environment.
         niceness: What its priority is lower by.
         pipes: Descriptors for its standard input, output and error.
     """
 
-    program: str
     folder: str
     variables: dict[str, str]
     niceness: int
@@ -160,12 +165,8 @@ class Server:
                 os.close(each)
         return not child
 
-    def become(self, request: Request) -> dict[str, Any]:
-        """Make this process the environment.
-
-        Returns:
-            The names its program starts with.
-        """
+    def become(self, request: Request) -> Environment:
+        """Make this process the environment."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for each in (self._requests, self._reports, self._ended, self._end):
@@ -176,21 +177,14 @@ class Server:
         os.environ.clear()
         os.environ.update(request.variables)
         os.chdir(request.folder)
-        # Held open to tell others which function this is: the command line is the server's. See local.stack.
-        os.open(request.program, os.O_RDONLY)
         os.nice(request.niceness)
         # A function that brings a module of its own must get that one.
         own = {each.name.partition(".")[0] for each in Path(request.folder).iterdir()}
         if own & {each.partition(".")[0] for each in sys.modules}:
-            os.execve(sys.executable, [sys.executable, request.program], request.variables)  # noqa: S606
-        sys.stdin = os.fdopen(0, encoding="utf-8")
-        sys.stdout = os.fdopen(1, "w", encoding="utf-8")
-        sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
-        sys.argv = [request.program]
-        sys.path[:] = [str(Path(request.program).parent), *self._path]
+            os.execve(sys.executable, [sys.executable, "-P", __file__], request.variables)  # noqa: S606
+        sys.path[:] = self._path
         time.tzset()
-        begins, ran = self._hooks(request.folder)
-        return {"__name__": "__main__", "__file__": request.program, "pushhub_begins": begins, "pushhub_ran": ran}
+        return Environment(*self._hooks(request.folder))
 
     def _hooks(self, folder: str) -> tuple[Callable[[], None], Callable[[], None]]:
         """What the environment calls before it imports the function's module, and after each run.
@@ -247,13 +241,97 @@ def _hand_out(data: dict[str, Any], read: list[str]) -> None:
     loader.load_file = load_file
 
 
+class Context(SimpleNamespace):
+    """What a handler is told about its run, besides the event."""
+
+    identity = None
+    client_context = None
+
+
+class Environment:
+    """Runs a function until its standard input ends.
+
+    Args:
+        begins: Called before the function's module is imported.
+        ran: Called after each run.
+    """
+
+    def __init__(self, begins: Callable[[], None] = lambda: None, ran: Callable[[], None] = lambda: None) -> None:
+        self._begins = begins
+        self._ran = ran
+        self._requests = os.fdopen(os.dup(0), encoding="utf-8")
+        self._answers = os.dup(1)
+        # What the function prints is its log, and cannot be taken for an answer.
+        os.dup2(2, 1)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+        sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+        sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+
+    def serve(self) -> None:
+        """Import the function, and run it for each request."""
+        function = json.loads(self._requests.readline())
+        # Held open: whose name it has can be seen from outside.
+        os.open(function["sign"], os.O_RDONLY | os.O_CREAT)
+        Path(function["sign"]).unlink()
+        sys.argv = [f"{function['about']['function_name']}/{function['about']['log_stream_name']}"]
+        try:
+            handler = self._imported(function)
+        except Exception as error:  # noqa: BLE001 (told to whoever waits)
+            self._answer(_failed(error))
+            return
+        self._answer(json.dumps({"status": "ready"}))
+        for line in self._requests:
+            run = json.loads(line)
+            os.environ.pop("_X_AMZN_TRACE_ID", None)
+            if run["trace_id"]:
+                os.environ["_X_AMZN_TRACE_ID"] = run["trace_id"]
+            ends_at = time.time() + function["timeout_s"]
+            context = Context(
+                **function["about"],
+                invoked_function_arn=run["arn"],
+                aws_request_id=run["request_id"],
+                get_remaining_time_in_millis=lambda until=ends_at: max(0, int((until - time.time()) * 1000)),
+            )
+            try:
+                answer = json.dumps({"status": "ok", "result": handler(run["event"], context)})
+            except Exception as error:  # noqa: BLE001 (told to whoever waits)
+                answer = _failed(error)
+            self._answer(answer)
+            self._ran()
+
+    def _imported(self, function: dict[str, Any]) -> Callable[[Any, Any], Any]:
+        """The function's handler."""
+        for layer in function["layers"]:
+            sys.path[:0] = [layer, f"{layer}/python"]
+            for packages in Path(layer, "python", "lib").glob("python*/site-packages"):
+                site.addsitedir(str(packages))
+        sys.path.insert(0, function["folder"])
+        self._begins()
+        module, name = function["handler"].rsplit(".", 1)
+        handler: Callable[[Any, Any], Any] = getattr(importlib.import_module(module.replace("/", ".")), name)
+        return handler
+
+    def _answer(self, answer: str) -> None:
+        rest = memoryview(answer.encode() + b"\n")
+        while rest:
+            rest = rest[os.write(self._answers, rest) :]
+        os.write(2, END_OF_LOG)
+
+
+def _failed(error: Exception) -> str:
+    return json.dumps({"status": "error", "error": str(error), "trace": traceback.format_exc()})
+
+
 def main() -> None:
-    """Serve; in an environment's process run its program as the last thing, so that it ends as any program does."""
+    """Serve; in an environment's process run its function."""
+    if len(sys.argv) == 1:
+        Environment().serve()
+        return
     server = Server(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
     request = server.serve()
     if request is not None:
-        names = server.become(request)
-        exec(compile(Path(request.program).read_text(), request.program, "exec"), names)  # noqa: S102
+        server.become(request).serve()
 
 
 if __name__ == "__main__":
