@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
-from pushhub.ironmq.model.records import record_of_pull
+from pushhub.ironmq.model.records import PullItem, record_of_pull
 
 ACCEPTED = 1_795_000_000_123
 DAY = 86_400_000
@@ -26,22 +26,13 @@ MESSAGE = Message(
 )
 
 
-@dataclass(frozen=True)
-class Item:
-    message: Message
-    reserved_count: int = 0
-    reservation_id: str | None = None
-    reserved_until: int = 0
-    leaving: str | None = None
-    entry: str = ""
-    placed_at: int | None = None
-
-
-WAITING = Item(MESSAGE)
+WAITING = PullItem(message=MESSAGE)
 HELD = replace(WAITING, reserved_count=1, reservation_id="r1", reserved_until=ACCEPTED + 60_000)
 
 
-def the_pull_record(before: Item | None, after: Item | None, changed_at: int = ACCEPTED + 1_000) -> DeliveryRecord:
+def the_pull_record(
+    before: PullItem | None, after: PullItem | None, changed_at: int = ACCEPTED + 1_000
+) -> DeliveryRecord:
     record = record_of_pull(before, after, changed_at)
     assert record is not None
     return record
@@ -67,7 +58,7 @@ def test_a_dead_letter_starts_with_the_reservations_it_had() -> None:
     ids=["reserve", "touch", "release"],
 )
 def test_reserving_touching_and_releasing(
-    before: Item, after: Item, expected: tuple[str, str, int, str | None]
+    before: PullItem, after: PullItem, expected: tuple[str, str, int, str | None]
 ) -> None:
     record = the_pull_record(before, after)
     kind, state, count, due_at = expected
@@ -87,7 +78,7 @@ def test_reserving_touching_and_releasing(
     ],
     ids=["by its consumer", "to the dead letters", "out of time", "while free", "after its reservation ended"],
 )
-def test_how_a_message_left_its_queue(last: Item, removed_at: int, kind: RecordKind) -> None:
+def test_how_a_message_left_its_queue(last: PullItem, removed_at: int, kind: RecordKind) -> None:
     record = the_pull_record(last, None, removed_at)
     assert (record.kind, record.state) == (kind, kind.value)
 

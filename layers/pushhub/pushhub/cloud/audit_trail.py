@@ -5,15 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from botocore.exceptions import ClientError
-
-from pushhub.base.errors import Unavailable
-from pushhub.cloud.calls import aws_call
-
-if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
+from pushhub.cloud.bucket import BucketStore
 
 ROOT: Final = "audit"
 UNKNOWN: Final = "unknown"
@@ -30,12 +24,8 @@ def folder_of(project: str) -> str:
     return f"{ROOT}/project={project if _PROJECT.fullmatch(project) else UNKNOWN}/"
 
 
-class S3AuditTrail:
+class S3AuditTrail(BucketStore):
     """Keeps and reads entries."""
-
-    def __init__(self, client: S3Client, bucket: str) -> None:
-        self._client = client
-        self._bucket = bucket
 
     def append(self, project: str, at: str, name: str, entry: Mapping[str, Any]) -> None:
         """Keep an entry.
@@ -48,27 +38,16 @@ class S3AuditTrail:
             Unavailable: It may not have been kept.
         """
         key = f"{folder_of(project)}dt={at[:10]}/{at}-{name}.json"
-        try:
-            with aws_call("s3:PutObject"):
-                self._client.put_object(
-                    Bucket=self._bucket,
-                    Key=key,
-                    Body=json.dumps(entry, separators=(",", ":")).encode(),
-                    ContentType="application/json",
-                    IfNoneMatch="*",
-                )
-        except Unavailable as error:
-            # The answer to an earlier try was lost.
-            cause = error.__cause__
-            if not (isinstance(cause, ClientError) and cause.response["Error"]["Code"] == "PreconditionFailed"):
-                raise
+        # If it is there, the answer to an earlier try was lost.
+        self._bucket.put_once(key, json.dumps(entry, separators=(",", ":")).encode(), "application/json")
 
     def newest(self, project: str, after: str, most: int) -> tuple[list[dict[str, Any]], str]:
         """See :meth:`pushhub.web.audit.Trail.newest`."""
         found: list[tuple[str, list[str]]] = []
         for folder in self._days(folder_of(project), after):
             by_change: dict[str, list[str]] = {}
-            for key in self._keys(folder):
+            for listed in self._bucket.listed(folder):
+                key = listed["Key"]
                 by_change.setdefault(key.rpartition("/")[2].rpartition("-")[0], []).append(key)
             # By name, that asked comes before how it ended.
             found += [each for each in sorted(by_change.items(), reverse=True) if not after or each[0] < after]
@@ -79,27 +58,12 @@ class S3AuditTrail:
 
     def _days(self, folder: str, after: str) -> Iterator[str]:
         """The folders of a project's days, from that of a change on backwards."""
-        pages = self._pages(Prefix=folder, Delimiter="/")
+        pages = self._bucket.pages(folder, Delimiter="/")
         days = [each["Prefix"] for page in pages for each in page.get("CommonPrefixes", [])]
         yield from sorted((each for each in days if not after or each[-11:-1] <= after[:10]), reverse=True)
 
-    def _keys(self, folder: str) -> Iterator[str]:
-        for page in self._pages(Prefix=folder):
-            yield from (each["Key"] for each in page.get("Contents", []))
-
-    def _pages(self, **query: str) -> Iterator[Any]:
-        pages = iter(self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, **query))  # type: ignore[arg-type]
-        while True:
-            with aws_call("s3:ListObjectsV2"):
-                page = next(pages, None)
-            if page is None:
-                return
-            yield page
-
     def _entry(self, key: str) -> dict[str, Any]:
-        with aws_call("s3:GetObject"):
-            content = self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
-        entry: dict[str, Any] = json.loads(content)
+        entry: dict[str, Any] = json.loads(self._bucket.get(key))
         return entry
 
     def read(self, project: str, since: str, until: str) -> Iterator[dict[str, Any]]:
@@ -110,8 +74,7 @@ class S3AuditTrail:
             until: Likewise; the last entry's is before it.
         """
         folder = folder_of(project)
-        for page in self._pages(Prefix=f"{folder}dt=", StartAfter=f"{folder}dt={since[:10]}/{since}"):
-            for each in page.get("Contents", []):
-                if each["Key"].rpartition("/")[2] >= until:
-                    return
-                yield self._entry(each["Key"])
+        for each in self._bucket.listed(f"{folder}dt=", StartAfter=f"{folder}dt={since[:10]}/{since}"):
+            if each["Key"].rpartition("/")[2] >= until:
+                return
+            yield self._entry(each["Key"])

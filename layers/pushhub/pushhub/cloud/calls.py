@@ -53,6 +53,12 @@ def aws_call(operation: str) -> Iterator[None]:
         raise Unavailable(operation, type(error).__name__) from error
 
 
+def code_of(unavailable: Unavailable) -> str:
+    """What AWS calls the error of a call; empty if it did not answer."""
+    cause = unavailable.__cause__
+    return str(cause.response.get("Error", {}).get("Code", "")) if isinstance(cause, ClientError) else ""
+
+
 def pause(clock: Clock, round_number: int) -> None:
     """Wait before the next round: doubling from 50 ms, half of it jitter.
 

@@ -183,7 +183,6 @@ class AwsEnginePorts:
 
     @cached_property
     def sender(self) -> Sender:
-        """Makes guarded requests."""
         from pushhub.egress.sender import GuardedSender
 
         return GuardedSender(now=self.clock.now, allowed_targets=self._allowed_targets, threads=CONNECTIONS)
@@ -201,7 +200,6 @@ class AwsEnginePorts:
 
     @cached_property
     def vault(self) -> Vault:
-        """Encrypts what opens something, with KMS."""
         from pushhub.cloud.vault import KmsVault
 
         return KmsVault(self.clients.of("kms"), self.settings[VAULT_KEY], self.clock)
@@ -228,7 +226,6 @@ class AwsEnginePorts:
 
     @cached_property
     def config(self) -> ConfigStore:
-        """Projects, tokens and queues, on DynamoDB."""
         from pushhub.engine.store.dynamodb_config import DynamoDBConfigStore
 
         return DynamoDBConfigStore(*self.table(CONFIG_TABLE), self._sealed)
@@ -245,7 +242,6 @@ class AwsEnginePorts:
 
     @cached_property
     def messages(self) -> MessageStore:
-        """Messages of push queues and their deliveries, on DynamoDB."""
         from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 
         return DynamoDBMessageStore(
@@ -256,35 +252,30 @@ class AwsEnginePorts:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """Waits that are too long for a queue, on DynamoDB."""
         from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 
         return DynamoDBSchedule(*self.table(SCHEDULE_TABLE))
 
     @cached_property
     def search_index(self) -> SearchIndex:
-        """Messages by the values of their fields, on DynamoDB in the table of the schedule."""
         from pushhub.engine.store.dynamodb_search import DynamoDBSearchIndex
 
         return DynamoDBSearchIndex(*self.table(SCHEDULE_TABLE))
 
     @property
     def shard_runs(self) -> ShardRuns:
-        """Starts runs of this function, each for one shard of the schedule, on Lambda."""
         from pushhub.engine.store.lambda_runs import LambdaRuns
 
         return LambdaRuns(self.clients)
 
     @cached_property
     def subscribers(self) -> SubscriberStore:
-        """State of subscribers, and their backlogs, on DynamoDB."""
         from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 
         return DynamoDBSubscribers(*self.table(SCHEDULE_TABLE))
 
     @cached_property
     def token_store(self) -> TokenStore:
-        """Tokens of subscribers behind OAuth, on DynamoDB in the table of the schedule."""
         from pushhub.engine.store.dynamodb_tokens import DynamoDBTokens
 
         return DynamoDBTokens(*self.table(SCHEDULE_TABLE))
@@ -299,28 +290,24 @@ class AwsEnginePorts:
 
     @cached_property
     def calls(self) -> Waits:
-        """Requests that call strangers, on DynamoDB in the configuration table."""
         from pushhub.engine.store.dynamodb_waits import DynamoDBWaits
 
         return DynamoDBWaits(*self.table(CONFIG_TABLE), kind="CALL", places=MOST_CALLS)
 
     @cached_property
     def activity(self) -> ActivityStore:
-        """Activity by project and hour, on DynamoDB."""
         from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
 
         return DynamoDBActivity(*self.table(SCHEDULE_TABLE))
 
     @cached_property
     def attempt_counts(self) -> AttemptCountStore:
-        """Outcomes of attempts, by subscriber and hour, on DynamoDB."""
         from pushhub.engine.store.dynamodb_attempt_counts import DynamoDBAttemptCounts
 
         return DynamoDBAttemptCounts(*self.table(SCHEDULE_TABLE))
 
     @cached_property
     def bodies(self) -> BodyStore:
-        """Claim-checked bodies, on S3."""
         from pushhub.engine.store.s3_bodies import S3BodyStore
 
         return S3BodyStore(self.clients.of("s3"), self.settings[BODIES_BUCKET])
@@ -362,14 +349,12 @@ class AwsEnginePorts:
 
     @cached_property
     def records(self) -> RecordStore:
-        """Delivery records, on S3."""
         from pushhub.engine.store.s3_records import S3RecordStore
 
         return S3RecordStore(self.clients.of("s3"), self.settings[RECORDS_BUCKET])
 
     @cached_property
     def pulses(self) -> PulseStore:
-        """Pulses through the streams of tables, on DynamoDB."""
         from pushhub.engine.store.dynamodb_pulses import DynamoDBPulses
 
         tables = self.settings[PULSED_TABLES]
@@ -377,7 +362,6 @@ class AwsEnginePorts:
 
     @cached_property
     def reports(self) -> ReportStore:
-        """Delivery reports, on S3."""
         from pushhub.engine.store.s3_reports import S3Reports
 
         return S3Reports(self.clients.of("s3"), self.settings[RECORDS_BUCKET])
@@ -401,7 +385,6 @@ class AwsEnginePorts:
 
     @cached_property
     def past_searches(self) -> PastSearchStore:
-        """Whose such searches are, on DynamoDB in the table of the schedule."""
         from pushhub.engine.store.dynamodb_past import DynamoDBPastSearches
 
         return DynamoDBPastSearches(*self.table(SCHEDULE_TABLE))
@@ -423,7 +406,6 @@ class AwsEnginePorts:
         return self.settings[CROWDED_QUEUES]
 
     def queue_level(self, queue: str) -> QueueLevel:
-        """Says how full a queue is."""
         from pushhub.engine.store.sqs_levels import queue_level
 
         return queue_level(self.clients.of("sqs"), queue)
@@ -442,7 +424,6 @@ class Engine:
 
     @cached_property
     def accept(self) -> Accept:
-        """The single entry point for messages."""
         from pushhub.engine.accept import Accept
 
         return Accept(self._ids)
@@ -461,7 +442,6 @@ class Engine:
 
     @cached_property
     def first_orders(self) -> FirstOrders:
-        """Sends the first orders of eager messages."""
         from pushhub.engine.first_orders import FirstOrders
 
         ports = self.ports
@@ -469,7 +449,6 @@ class Engine:
 
     @cached_property
     def quotas(self) -> Quotas:
-        """Bounds what producers post."""
         from pushhub.engine.quotas import Quotas
 
         ports = self.ports
@@ -483,7 +462,6 @@ class Engine:
 
     @cached_property
     def change_notes(self) -> ChangeNotes:
-        """Notes owners' changes before they are made."""
         from pushhub.engine.copies import ChangeNotes
 
         return ChangeNotes(self.ports.config, self.ports.clock)
@@ -497,21 +475,18 @@ class Engine:
 
     @cached_property
     def targets(self) -> Targets:
-        """All kinds of subscribers."""
         from pushhub.engine.target import Targets
 
         return Targets(offer for protocol in self.protocols for offer in protocol.targets)
 
     @cached_property
     def stranger_calls(self) -> StrangerCalls:
-        """Limits calls to strangers from requests."""
         from pushhub.engine.stranger_calls import StrangerCalls
 
         return StrangerCalls(waits=self.ports.calls, check_url=self.ports.check_url, clock=self.ports.clock)
 
     @cached_property
     def signing(self) -> Signing:
-        """Signs for subscribers."""
         from pushhub.engine.signing import Signing
 
         ports = self.ports
@@ -519,7 +494,6 @@ class Engine:
 
     @cached_property
     def tokens(self) -> Tokens:
-        """Obtains tokens for subscribers behind OAuth."""
         from pushhub.engine.oauth import Tokens
 
         ports = self.ports
@@ -533,7 +507,6 @@ class Engine:
 
     @cached_property
     def gate_sending(self) -> GateSending:
-        """Sends to subscribers that may have gates."""
         from pushhub.engine.gate_sending import GateSending
 
         ports = self.ports
@@ -547,7 +520,6 @@ class Engine:
 
     @cached_property
     def gate_settings(self) -> GateSettings:
-        """Changes gates of queues' subscribers and stores' services."""
         from pushhub.engine.gates import GateSettings
 
         ports = self.ports
@@ -562,7 +534,6 @@ class Engine:
 
     @cached_property
     def credentials(self) -> Credentials:
-        """Seals and opens what opens something."""
         from pushhub.engine.credentials import Credentials
 
         return Credentials(vault=lambda: self.ports.vault, clock=self.ports.clock)
@@ -660,7 +631,6 @@ class Engine:
 
     @cached_property
     def past_searches(self) -> PastSearches:
-        """Searches of the past."""
         from pushhub.engine.past import PastSearches
 
         made = [each.own_ids for each in self.protocols if each.own_ids]
@@ -691,7 +661,6 @@ class Engine:
 
     @cached_property
     def callers(self) -> Callers:
-        """Calls for the turns of lines that nobody works off."""
         from pushhub.engine.turns import Callers
 
         ports = self.ports
@@ -699,14 +668,12 @@ class Engine:
 
     @cached_property
     def pulses(self) -> SendPulses:
-        """Sends pulses through the streams of tables, each minute."""
         from pushhub.engine.pulses import SendPulses
 
         return SendPulses(store=self.ports.pulses, clock=self.ports.clock, telemetry=self.ports.telemetry)
 
     @cached_property
     def recover(self) -> Recover:
-        """Handles circuits that are not closed, each minute."""
         from pushhub.engine.circuits import Recover
         from pushhub.engine.suspension import is_suspended
 
@@ -764,7 +731,6 @@ class Engine:
 
     @cached_property
     def dispatch(self) -> Dispatch:
-        """Queues the deliveries of stored messages."""
         from pushhub.engine.dispatch import Dispatch
 
         ports = self.ports
@@ -790,7 +756,6 @@ class Engine:
 
     @cached_property
     def wake(self) -> Wake:
-        """Wakes deliveries that are due."""
         from pushhub.engine.wake import Wake
 
         ports = self.ports
@@ -805,7 +770,6 @@ class Engine:
 
     @cached_property
     def queue_levels(self) -> LookAtQueues:
-        """Looks at queues that should be empty, or nearly."""
         from pushhub.engine.queue_levels import LookAtQueues
 
         ports = self.ports
@@ -819,14 +783,12 @@ class Engine:
 
     @cached_property
     def resend(self) -> Resend:
-        """Has deliveries tried at a person's request."""
         from pushhub.engine.resend import Resend
 
         return Resend(deliveries=self.ports.messages, retry_queue=self.ports.retry_queue, clock=self.ports.clock)
 
     @cached_property
     def sweep(self) -> Sweep:
-        """Requeues lost work."""
         from pushhub.engine.sweep import Sweep
 
         ports = self.ports

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pushhub.engine.target import Targets
     from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.check_alerts import AlertPost
+    from pushhub.ironmq.model.project_alert import AlertSettings
     from pushhub.ironmq.ports import AlertStore
-    from pushhub.ironmq.wire.project_alerts import AlertSettings
 
 MOST_ALERTS = 20
 """Maximum number of alerts of a project: each is looked at every minute."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pushhub.ironmq.alert_counts import AlertCounts
     from pushhub.ironmq.alerts import Alerts
     from pushhub.ironmq.api.call import IronCall
-    from pushhub.ironmq.api.past import SearchesPast
+    from pushhub.ironmq.api.past import PastUseCases
     from pushhub.ironmq.api.use_cases import IronUseCases
     from pushhub.ironmq.check_alerts import AlertPost, CheckAlerts, OwnQueues
     from pushhub.ironmq.error_queue import ErrorQueuePost
@@ -56,7 +56,6 @@ class AwsIronmqPorts:
 
     @cached_property
     def pull(self) -> PullStore:
-        """Messages of pull queues, on DynamoDB."""
         from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
 
         return DynamoDBPullStore(*self._aws.table(PULL_TABLE))
@@ -75,14 +74,12 @@ class AwsIronmqPorts:
 
     @cached_property
     def alerts(self) -> AlertStore:
-        """Alerts of projects, on DynamoDB in the configuration table."""
         from pushhub.ironmq.store.dynamodb_alerts import DynamoDBAlerts
 
         return DynamoDBAlerts(*self._aws.table(CONFIG_TABLE))
 
     @cached_property
     def waits(self) -> Waits:
-        """Requests that wait for messages, on DynamoDB in the configuration table."""
         from pushhub.engine.store.dynamodb_waits import DynamoDBWaits
 
         return DynamoDBWaits(*self._aws.table(CONFIG_TABLE), kind="WAIT", places=self._aws.settings[LONG_POLLS])
@@ -105,14 +102,12 @@ class Ironmq:
 
     @staticmethod
     def routes() -> Sequence[Route[Any, Any]]:
-        """Every route of the queue API."""
         from pushhub.ironmq.api.api import ROUTES
 
         return ROUTES
 
     @staticmethod
     def description() -> ApiDescription:
-        """Describes the queue API."""
         from pushhub.ironmq.api.description import DESCRIPTION
 
         return DESCRIPTION
@@ -124,7 +119,6 @@ class Ironmq:
 
     @cached_property
     def protocol(self) -> WireProtocol:
-        """IronMQ's contributions to the engine."""
         return WireProtocol(
             name="ironmq",
             targets=(
@@ -147,7 +141,6 @@ class Ironmq:
 
     @cached_property
     def post(self) -> Post:
-        """Posts messages of producers."""
         from pushhub.ironmq.post import Post
 
         return Post(
@@ -158,7 +151,6 @@ class Ironmq:
 
     @cached_property
     def intake(self) -> QueueIntake:
-        """Accepts messages into queues."""
         from pushhub.ironmq.intake import QueueIntake
 
         outside = self._outside
@@ -238,7 +230,6 @@ class Ironmq:
 
     @cached_property
     def project_alerts(self) -> ProjectAlerts:
-        """Alerts of projects."""
         from pushhub.ironmq.project_alerts import ProjectAlerts
 
         outside = self._outside
@@ -255,7 +246,6 @@ class Ironmq:
 
     @cached_property
     def ends(self) -> Ends:
-        """Tells of the ends of subscribers' certificates and signature schemes."""
         from pushhub.engine.ends import Ends
         from pushhub.ironmq.ends import SubscriberEnds
 
@@ -277,7 +267,6 @@ class Ironmq:
 
     @cached_property
     def check_alerts(self) -> CheckAlerts:
-        """Looks at all alerts of projects, each minute."""
         from pushhub.ironmq.check_alerts import CheckAlerts, OldestWaiting
 
         outside = self._outside
@@ -297,7 +286,6 @@ class Ironmq:
 
     @cached_property
     def error_queue_post(self) -> ErrorQueuePost:
-        """Posts to error queues."""
         from pushhub.ironmq.error_queue import ErrorQueuePost
 
         outside = self._outside
@@ -312,7 +300,6 @@ class Ironmq:
 
     @cached_property
     def api(self) -> Api[IronUseCases, IronCall]:
-        """The queue API."""
         from pushhub.ironmq.api.api import ROUTES
 
         return self._api(ROUTES)
@@ -404,7 +391,6 @@ class Ironmq:
 
     @cached_property
     def span_settings(self) -> SpanSettings:
-        """Where projects export spans to."""
         from pushhub.ironmq.span_settings import SpanSettings
 
         outside = self._outside
@@ -417,7 +403,7 @@ class Ironmq:
         )
 
     @cached_property
-    def past_api(self) -> Api[SearchesPast, IronCall]:
+    def past_api(self) -> Api[PastUseCases, IronCall]:
         """The part of the queue API that searches the past."""
         from pushhub.ironmq.api.dialect import IronDialect
         from pushhub.ironmq.api.past import ROUTES, PastUseCases
@@ -428,21 +414,18 @@ class Ironmq:
 
     @cached_property
     def activity(self) -> ProjectActivity:
-        """Activity of projects."""
         from pushhub.engine.activity import ProjectActivity
 
         return ProjectActivity(store=self._outside.activity, clock=self._outside.clock)
 
     @cached_property
     def report(self) -> ProjectReport:
-        """The projects' parts of the delivery report."""
         from pushhub.engine.report import ProjectReport
 
         return ProjectReport(store=self._outside.reports)
 
     @cached_property
     def history(self) -> SubscriberHistory:
-        """Recent failures of subscribers."""
         from pushhub.engine.subscriber_history import SubscriberHistory
 
         outside = self._outside

@@ -84,42 +84,36 @@ class AwsNotificationsPorts:
 
     @cached_property
     def topics(self) -> TopicStore:
-        """Topics, on DynamoDB."""
         from pushhub.notifications.store.dynamodb_topics import DynamoDBTopicStore
 
         return DynamoDBTopicStore(*self._table)
 
     @cached_property
     def backlogs(self) -> BacklogStore:
-        """Backlogs of subscribers, on DynamoDB."""
         from pushhub.notifications.store.dynamodb_backlogs import DynamoDBBacklogStore
 
         return DynamoDBBacklogStore(*self._table)
 
     @cached_property
     def connections(self) -> ConnectionStore:
-        """Connections of consumers, on DynamoDB."""
         from pushhub.notifications.store.dynamodb_backlogs import DynamoDBConnectionStore
 
         return DynamoDBConnectionStore(*self._table)
 
     @cached_property
     def subscriptions(self) -> SubscriptionStore:
-        """Rules of subscriptions, on DynamoDB."""
         from pushhub.notifications.store.dynamodb_subscriptions import DynamoDBSubscriptionStore
 
         return DynamoDBSubscriptionStore(*self._table)
 
     @cached_property
     def requests(self) -> RequestStore:
-        """Publish requests that may be repeated, on DynamoDB."""
         from pushhub.notifications.store.dynamodb_requests import DynamoDBRequestStore
 
         return DynamoDBRequestStore(*self._table)
 
     @cached_property
     def sockets(self) -> Sockets:
-        """The gateway's connections."""
         from pushhub.notifications.store.websocket_management import ApiGatewaySockets
 
         url = self._aws.settings[WEBSOCKET_MANAGEMENT_URL]
@@ -128,7 +122,6 @@ class AwsNotificationsPorts:
 
     @cached_property
     def wakes(self) -> WakeQueue:
-        """The queue of wake-ups, on SQS."""
         from pushhub.notifications.store.sqs_wakes import SqsWakeQueue
 
         return SqsWakeQueue(self._aws.clients.of("sqs"), self._aws.settings[NOTIFY_QUEUE_URL], self._aws.clock)
@@ -144,7 +137,6 @@ class AwsNotificationsPorts:
 
     @cached_property
     def retention(self) -> Retention:
-        """Limits on the size and age of backlogs."""
         from pushhub.notifications.log import Retention
 
         return Retention(
@@ -169,14 +161,12 @@ class Notifications:
 
     @staticmethod
     def routes() -> Sequence[Route[Any, Any]]:
-        """Every route of the REST API."""
         from pushhub.notifications.api.api import ROUTES
 
         return ROUTES
 
     @staticmethod
     def description() -> ApiDescription:
-        """The REST API's descriptions for the OpenAPI document."""
         from pushhub.notifications.api.description import DESCRIPTION
 
         return DESCRIPTION
@@ -188,7 +178,6 @@ class Notifications:
 
     @cached_property
     def protocol(self) -> WireProtocol:
-        """Notifications' contributions to the engine."""
         return WireProtocol(
             name="notifications",
             targets=(TargetOffer(("notification2",), self._topic_target, Scope.PROJECT, headers=False),),
@@ -199,7 +188,6 @@ class Notifications:
 
     @cached_property
     def waker(self) -> Waker:
-        """Wakes the sender."""
         from pushhub.notifications.waker import Waker
 
         return Waker(backlogs=self.ports.backlogs, queue=self.ports.wakes, clock=self._outside.clock)
@@ -213,7 +201,6 @@ class Notifications:
 
     @cached_property
     def log(self) -> TopicLog:
-        """Appends to topics."""
         from pushhub.notifications.log import TopicLog
 
         ports = self.ports
@@ -235,7 +222,6 @@ class Notifications:
 
     @cached_property
     def consumers(self) -> Consumers:
-        """The life of connections."""
         from pushhub.notifications.consumers import Consumers
         from pushhub.notifications.wire.frames import AckIds
 
@@ -253,7 +239,6 @@ class Notifications:
 
     @cached_property
     def sender(self) -> NotificationSender:
-        """Sends the notifications of one subscriber."""
         from pushhub.notifications.sender import NotificationSender
         from pushhub.notifications.wire.frames import AckIds
 
@@ -271,7 +256,6 @@ class Notifications:
 
     @cached_property
     def sender_batch(self) -> SenderBatch:
-        """Sends notifications."""
         from concurrent.futures import ThreadPoolExecutor
 
         from pushhub.notifications.batch import SenderBatch
@@ -283,7 +267,6 @@ class Notifications:
 
     @cached_property
     def idle_connections(self) -> IdleConnections:
-        """Closes idle connections."""
         from pushhub.notifications.idle import IdleConnections
 
         ports, outside = self.ports, self._outside
@@ -299,7 +282,6 @@ class Notifications:
 
     @cached_property
     def subscribers(self) -> NotificationSubscribers:
-        """Subscribers and their tokens."""
         from pushhub.notifications.subscribers import NotificationSubscribers
 
         ports = self.ports
@@ -313,7 +295,6 @@ class Notifications:
 
     @cached_property
     def subscriptions(self) -> NotificationSubscriptions:
-        """Rules of subscriptions."""
         from pushhub.notifications.subscriptions import NotificationSubscriptions
 
         return NotificationSubscriptions(
@@ -322,7 +303,6 @@ class Notifications:
 
     @cached_property
     def waiting(self) -> NotificationsWaiting:
-        """Tells what waits for subscribers."""
         from pushhub.notifications.waiting import NotificationsWaiting
 
         ports = self.ports
@@ -332,7 +312,6 @@ class Notifications:
 
     @cached_property
     def publishing(self) -> NotificationPublish:
-        """Publishes notifications."""
         from pushhub.notifications.publish import NotificationPublish
 
         return NotificationPublish(
@@ -357,7 +336,6 @@ class Notifications:
 
     @cached_property
     def api(self) -> Api[NotificationsUseCases, NotificationsCall]:
-        """The REST API."""
         from pushhub.notifications.api.api import ROUTES
         from pushhub.notifications.api.dialect import NotificationsDialect
         from pushhub.notifications.api.use_cases import NotificationsUseCases

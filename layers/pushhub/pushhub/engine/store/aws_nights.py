@@ -9,18 +9,17 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from pushhub.base.errors import Unavailable
 from pushhub.base.times import epoch_ms, iso_time
-from pushhub.cloud.calls import aws_call
+from pushhub.cloud.bucket import Bucket
+from pushhub.cloud.calls import aws_call, code_of
 from pushhub.cloud.table import Table, number, text
 from pushhub.engine.model.delivery import SETTLED
 from pushhub.engine.model.record import LINK, PULSE
 from pushhub.engine.nights import Held, Night, Proved, Recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from concurrent.futures import Executor
 
     from mypy_boto3_s3 import S3Client
@@ -58,7 +57,8 @@ class AwsNights:
         self, clients: Clients, bucket: str, tables: Sequence[str], *, clock: Clock, executor: Executor
     ) -> None:
         self._s3: S3Client = clients.of("s3")
-        self._bucket = bucket
+        self._name = bucket
+        self._bucket = Bucket(self._s3, bucket)
         self._tables = {each: Table(clients.of("dynamodb"), each, clock) for each in tables}
         self._clock = clock
         self._executor = executor
@@ -70,7 +70,7 @@ class AwsNights:
     def decide(self, night: Night) -> None:
         with aws_call("s3:PutObject"):
             self._s3.put_object(
-                Bucket=self._bucket,
+                Bucket=self._name,
                 Key=DECIDED,
                 Body=json.dumps(asdict(night)).encode(),
                 ContentType="application/json",
@@ -98,22 +98,24 @@ class AwsNights:
 
     def _carried(self) -> int | None:
         """Records in the newest state of open deliveries; None if there is no state."""
-        names = [each["Key"] for each in self._listed("curated/open/", below=False)]
+        names = [each["Key"] for each in self._bucket.listed("curated/open/", Delimiter="/")]
         states = sorted(each for each in names if each.endswith(".json"))
         state = self._json(states[-1]) if states else None
         return None if state is None else int(state["rows"])
 
     def aside(self) -> int:
-        return sum(1 for _ in self._listed("records/quarantine/"))
+        return sum(1 for _ in self._bucket.listed("records/quarantine/"))
 
     def touched(self, since: int) -> bool:
-        return any(_at(each) >= since for place in ("settled/", "records/erased/") for each in self._listed(place))
+        return any(
+            _at(each) >= since for place in ("settled/", "records/erased/") for each in self._bucket.listed(place)
+        )
 
     def recorded(self, since: int) -> Recorded:
         keys: list[str] = []
         for hour in range((since - LATE_MS) // 3_600_000, self._clock.now() // 3_600_000 + 1):
             at = iso_time(hour * 3_600_000)
-            found = self._listed(f"records/dt={at[:10]}/hour={at[11:13]}/")
+            found = self._bucket.listed(f"records/dt={at[:10]}/hour={at[11:13]}/")
             keys += [each["Key"] for each in found if _at(each) >= since]
             if len(keys) > MOST_OBJECTS:
                 return Recorded(pulses={}, others=True)
@@ -129,8 +131,7 @@ class AwsNights:
 
     def _lines(self, key: str) -> list[Mapping[str, Any]]:
         """The lines of an object. What cannot be read is a record like any other, which the report looks at."""
-        with aws_call("s3:GetObject"):
-            content = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        content = self._bucket.get(key)
         try:
             lines = [json.loads(each) for each in gzip.decompress(content).decode().splitlines()]
             count = int(key.removesuffix(".json.gz").rpartition("-")[2])
@@ -157,25 +158,10 @@ class AwsNights:
                 pulses[name] |= {int(each["accepted_at"]["N"]) for each in items}
         return Held(pulses=pulses, messages=False)
 
-    def _listed(self, prefix: str, *, below: bool = True) -> Iterator[Any]:
-        """Objects below a prefix; with ``below`` off, only those that are in that folder itself."""
-        more: dict[str, Any] = {} if below else {"Delimiter": "/"}
-        while True:
-            with aws_call("s3:ListObjectsV2"):
-                page = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=prefix, **more)
-            yield from page.get("Contents", [])
-            if not page.get("IsTruncated"):
-                return
-            more["ContinuationToken"] = page["NextContinuationToken"]
-
     def _json(self, key: str) -> dict[str, Any] | None:
-        try:
-            with aws_call("s3:GetObject"):
-                content = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
-        except Unavailable as unavailable:
-            if _code(unavailable) == "NoSuchKey":
-                return None
-            raise
+        content = self._bucket.find(key)
+        if content is None:
+            return None
         found: dict[str, Any] = json.loads(content)
         return found
 
@@ -197,7 +183,7 @@ class GlueRuns:
             with aws_call("glue:StartJobRun"):
                 self._clients.of("glue").start_job_run(JobName=self._job)
         except Unavailable as unavailable:
-            if _code(unavailable) == "ConcurrentRunsExceededException":
+            if code_of(unavailable) == "ConcurrentRunsExceededException":
                 return False
             raise
         return True
@@ -219,8 +205,3 @@ def _at(listed: Any) -> int:
     """When an object was written, epoch milliseconds."""
     written: datetime = listed["LastModified"]
     return round(written.timestamp() * 1000)
-
-
-def _code(unavailable: Unavailable) -> str:
-    cause = unavailable.__cause__
-    return str(cause.response.get("Error", {}).get("Code")) if isinstance(cause, ClientError) else ""

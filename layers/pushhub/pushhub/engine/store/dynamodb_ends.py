@@ -37,11 +37,9 @@ class DynamoDBEndNotes(TableStore):
         self._pk = partition
 
     def note_end(self, note: EndNote) -> None:
-        """See the port."""
         self._table.put(self._key(note))
 
     def due_ends(self, now: int) -> Iterator[EndNote]:
-        """See the port."""
         found = self._table.items(
             KeyConditionExpression="pk = :pk AND sk < :now",
             ExpressionAttributeValues={":pk": text(self._pk), ":now": text(f"{now + 1:015d}")},
@@ -52,7 +50,6 @@ class DynamoDBEndNotes(TableStore):
             yield EndNote(int(at), project, unquote(group), subscriber_id, digest)
 
     def forget_end(self, note: EndNote) -> None:
-        """See the port."""
         self._table.delete(self._key(note))
 
     def _key(self, note: EndNote) -> Item:

@@ -140,7 +140,7 @@ class DynamoDBSubscribers(TableStore):
         self._table.put(_tended_key(key) | {"added_at": number(now)} | self._time_to_live())
 
     def tended(self) -> Iterator[tuple[FlowKey, int]]:
-        """See the port. Reads lazily."""
+        """Reads lazily."""
         for shard in range(LISTS):
             items = self._table.items(
                 KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(f"LINES#{shard}")}
@@ -161,7 +161,7 @@ class DynamoDBSubscribers(TableStore):
         self._table.put(_list_key(key) | {"queue": text(key.queue)} | self._time_to_live())
 
     def looked_after(self) -> Iterator[SubscriberKey]:
-        """See the port. Reads lazily."""
+        """Reads lazily."""
         for shard in range(LISTS):
             yield from self._listed_in(shard)
 
@@ -195,7 +195,7 @@ class DynamoDBSubscribers(TableStore):
         )
 
     def waiting(self, key: SubscriberKey, limit: int) -> list[Waiting]:
-        """See the port. Consistent."""
+        """Consistent."""
         shards = (self._waiting_in(key, shard, limit) for shard in range(SHARDS))
         return list(islice(heapq.merge(*shards, key=lambda each: each.place.partition("/")[2]), limit))
 
@@ -261,7 +261,7 @@ class DynamoDBSubscribers(TableStore):
             self._table.put(place | {"ttl": number(rounded // 1000)})
 
     def slow(self, now: int, limit: int) -> dict[tuple[str, str, str], int]:
-        """See the port. One page of one partition: a note per slow subscriber and ten minutes is not much."""
+        """One page of one partition: a note per slow subscriber and ten minutes is not much."""
         items = self._table.items(
             KeyConditionExpression="pk = :pk AND sk > :now",
             ExpressionAttributeValues={":pk": text("SLOW"), ":now": text(f"{now:015d}")},

@@ -20,12 +20,10 @@ class DynamoDBTokens(TableStore):
     """Implements :class:`pushhub.engine.oauth.TokenStore`."""
 
     def token_state(self, owner: TokenOwner) -> TokenState | None:
-        """See the port."""
         item = self._table.get(_key(owner))
         return _decode(item, owner) if item else None
 
     def save_token_state(self, state: TokenState) -> None:
-        """See the port."""
         ends = max(self._clock.now(), state.usable_until, state.ask_at, state.claimed_until, state.useless_until)
         item = _key(state.owner) | {
             "revision": text(state.revision),

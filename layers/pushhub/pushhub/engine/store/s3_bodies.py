@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
 from pushhub.base.errors import MessageNotFound, Unavailable
-from pushhub.cloud.calls import aws_call
+from pushhub.cloud.calls import aws_call, code_of
 from pushhub.engine.model.message import BodyRef
 
 if TYPE_CHECKING:
@@ -82,7 +80,7 @@ class S3BodyStore:
             except Unavailable as unavailable:
                 if _is_missing(unavailable):
                     return
-                if _code(unavailable) not in _OVERTAKEN:
+                if code_of(unavailable) not in _OVERTAKEN:
                     raise
                 continue
             return
@@ -97,9 +95,4 @@ def _erased(length: int) -> bytes:
 
 
 def _is_missing(unavailable: Unavailable) -> bool:
-    return _code(unavailable) == "NoSuchKey"
-
-
-def _code(unavailable: Unavailable) -> str:
-    cause = unavailable.__cause__
-    return str(cause.response.get("Error", {}).get("Code", "")) if isinstance(cause, ClientError) else ""
+    return code_of(unavailable) == "NoSuchKey"

@@ -7,10 +7,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from pushhub.base.errors import Invalid, NotFound, Unavailable
-from pushhub.cloud.calls import aws_call
+from pushhub.base.errors import Invalid, NotFound
+from pushhub.cloud.bucket import BucketStore
 from pushhub.engine.model.past import PastPage, PastState, event
 
 if TYPE_CHECKING:
@@ -50,14 +48,13 @@ class NoPastRecords:
         return PastPage(state=PastState.FAILED)
 
 
-class S3PastRecords:
+class S3PastRecords(BucketStore):
     """Implements :class:`pushhub.engine.ports.PastRecords`. Nothing runs between two looks: each goes on where the one
     before ended, the newest hours first.
     """
 
     def __init__(self, client: S3Client, bucket: str, clock: Clock) -> None:
-        self._client = client
-        self._bucket = bucket
+        super().__init__(client, bucket)
         self._clock = clock
 
     def check(self) -> None:
@@ -93,27 +90,11 @@ class S3PastRecords:
     def _objects(self, hour: str, after: str) -> Iterator[tuple[str, bytes]]:
         """Name and content of an hour's objects, in the order of their names."""
         prefix = f"records/dt={hour[:10]}/hour={hour[11:13]}/"
-        start: dict[str, Any] = {"StartAfter": prefix + after}
-        while True:
-            with aws_call("s3:ListObjectsV2"):
-                page = self._client.list_objects_v2(Bucket=self._bucket, Prefix=prefix, **start)
-            for each in page.get("Contents", []):
-                key = each["Key"]
-                if key.endswith(".json.gz") and (content := self._read(key)) is not None:
-                    yield key.removeprefix(prefix), content
-            if not page.get("IsTruncated"):
-                return
-            start = {"ContinuationToken": page["NextContinuationToken"]}
-
-    def _read(self, key: str) -> bytes | None:
-        try:
-            with aws_call("s3:GetObject"):
-                return self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
-        except Unavailable as unavailable:
-            cause = unavailable.__cause__
-            if isinstance(cause, ClientError) and cause.response.get("Error", {}).get("Code") == "NoSuchKey":
-                return None  # expired meanwhile
-            raise
+        for each in self._bucket.listed(prefix, StartAfter=prefix + after):
+            key = each["Key"]
+            # One that is gone has expired meanwhile.
+            if key.endswith(".json.gz") and (content := self._bucket.find(key)) is not None:
+                yield key.removeprefix(prefix), content
 
 
 def _position(after: str | None, newest: str) -> tuple[str, str, int]:

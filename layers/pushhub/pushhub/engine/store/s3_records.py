@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from pushhub.base.errors import Unavailable
-from pushhub.cloud.calls import aws_call
+from pushhub.cloud.bucket import BucketStore
 from pushhub.engine.model.pulse import names_the_hour_before
 from pushhub.engine.model.record import LINK, NO_RECORDS, SCHEMA_VERSION
 
@@ -28,12 +27,8 @@ _PAGES = 10
 """Of a listing, a thousand objects each: how many objects of an hour are named at most."""
 
 
-class S3Records:
+class S3Records(BucketStore):
     """Reads delivery records back."""
-
-    def __init__(self, client: S3Client, bucket: str) -> None:
-        self._client = client
-        self._bucket = bucket
 
     def read(self, since: str) -> Iterator[Mapping[str, Any]]:
         """The fields of every record from a day (``2026-11-21``) onwards, object by object.
@@ -41,22 +36,12 @@ class S3Records:
         Raises:
             ValueError: An object is corrupt.
         """
-        start: dict[str, Any] = {}
-        while True:
-            with aws_call("s3:ListObjectsV2"):
-                page = self._client.list_objects_v2(
-                    Bucket=self._bucket, Prefix="records/dt=", StartAfter=f"records/dt={since}", **start
-                )
-            for each in page.get("Contents", []):
-                if each["Key"].endswith(".json.gz"):
-                    yield from self._lines(each["Key"])
-            if not page.get("IsTruncated"):
-                return
-            start = {"ContinuationToken": page["NextContinuationToken"]}
+        for each in self._bucket.listed("records/dt=", StartAfter=f"records/dt={since}"):
+            if each["Key"].endswith(".json.gz"):
+                yield from self._lines(each["Key"])
 
     def _lines(self, key: str) -> Iterator[Mapping[str, Any]]:
-        with aws_call("s3:GetObject"):
-            content = self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        content = self._bucket.get(key)
         try:
             lines = map(json.loads, gzip.decompress(content).decode().splitlines())
             yield from (each for each in lines if each.get("kind") not in NO_RECORDS)
@@ -64,12 +49,11 @@ class S3Records:
             raise ValueError(f"{key}: {error!r}") from error
 
 
-class S3RecordStore:
+class S3RecordStore(BucketStore):
     """Implements :class:`pushhub.engine.ports.RecordStore`."""
 
     def __init__(self, client: S3Client, bucket: str) -> None:
-        self._client = client
-        self._bucket = bucket
+        super().__init__(client, bucket)
         self._before: str | None = None
 
     def write(self, records: Sequence[DeliveryRecord | Pulse], *, table: str, first: str, last: str) -> bool:
@@ -83,42 +67,23 @@ class S3RecordStore:
         fields += [_link(each, at=str(fields[0]["at"])) for each in dict.fromkeys(named)]
         lines = "".join(_line(each) + "\n" for each in fields)
         # A timestamp in the gzip header would change the bytes on each run.
-        written = self._put_once(key, gzip.compress(lines.encode(), mtime=0), "application/gzip")
+        written = self._bucket.put_once(key, gzip.compress(lines.encode(), mtime=0), "application/gzip")
         self._before = key
         return written
 
     def quarantine(self, stream_record: Mapping[str, object], *, error: str, table: str, sequence: str) -> None:
         content = _line({"error": error, "record": stream_record})
-        self._put_once(f"records/quarantine/{table}-{sequence}.json", content.encode(), "application/json")
+        self._bucket.put_once(f"records/quarantine/{table}-{sequence}.json", content.encode(), "application/json")
 
     def _listed(self, prefix: str) -> list[str]:
         """The objects that are there; those up to where it failed, as nothing that is recorded may depend on it."""
         found: list[str] = []
-        start: dict[str, Any] = {}
         try:
-            for _ in range(_PAGES):
-                with aws_call("s3:ListObjectsV2"):
-                    page = self._client.list_objects_v2(Bucket=self._bucket, Prefix=prefix, **start)
+            for page in islice(self._bucket.pages(prefix), _PAGES):
                 found += [each["Key"] for each in page.get("Contents", [])]
-                if not page.get("IsTruncated"):
-                    break
-                start = {"ContinuationToken": page["NextContinuationToken"]}
         except Unavailable:
             return found
         return found
-
-    def _put_once(self, key: str, body: bytes, content_type: str) -> bool:
-        """Write an object unless it exists; returns whether it was written now."""
-        try:
-            with aws_call("s3:PutObject"):
-                self._client.put_object(
-                    Bucket=self._bucket, Key=key, Body=body, ContentType=content_type, IfNoneMatch="*"
-                )
-        except Unavailable as unavailable:
-            if _is_there(unavailable):
-                return False
-            raise
-        return True
 
 
 def _link(key: str, *, at: str) -> dict[str, object]:
@@ -129,8 +94,3 @@ def _link(key: str, *, at: str) -> dict[str, object]:
 
 def _line(fields: Mapping[str, object]) -> str:
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False, default=str)
-
-
-def _is_there(unavailable: Unavailable) -> bool:
-    cause = unavailable.__cause__
-    return isinstance(cause, ClientError) and cause.response.get("Error", {}).get("Code") == "PreconditionFailed"

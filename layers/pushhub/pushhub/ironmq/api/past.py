@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pushhub.ironmq.wire.past import parse_past, parse_past_cursor, render_past, render_started
 from pushhub.web.api import Body, Function, Route
@@ -18,34 +18,26 @@ if TYPE_CHECKING:
 PAST = "/3/projects/{project}/past"
 
 
-class SearchesPast(Protocol):
-    """What the handlers of these routes call."""
-
-    @property
-    def past(self) -> Callable[[], PastSearches]:
-        """Makes the use case."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastUseCases:
-    """Implements :class:`SearchesPast` for the function that serves nothing else."""
+    """What the handlers of these routes call."""
 
     past: Callable[[], PastSearches]
 
 
-def _start(hub: SearchesPast, call: IronCall) -> Response:
+def _start(hub: PastUseCases, call: IronCall) -> Response:
     past = hub.past()
     query = parse_past(call.project, call.fields, past.now())
     return Response(status=202, body=render_started(past.start(query), query))
 
 
-def _look(hub: SearchesPast, call: IronCall) -> Response:
+def _look(hub: PastUseCases, call: IronCall) -> Response:
     past = hub.past()
     page = past.look(call.project, call.names["search"], parse_past_cursor(call.request.query))
     return Response(status=200, body=render_past(page, past.shown))
 
 
-ROUTES: tuple[Route[SearchesPast, IronCall], ...] = (
+ROUTES: tuple[Route[PastUseCases, IronCall], ...] = (
     Route(
         "POST",
         PAST,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pushhub.ironmq.api.past import PastUseCases
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pushhub.engine.activity import ProjectActivity
-    from pushhub.engine.past import PastSearches
     from pushhub.engine.report import ProjectReport
     from pushhub.engine.subscriber_history import SubscriberHistory
     from pushhub.ironmq.acknowledge import Acknowledge
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IronUseCases:
+class IronUseCases(PastUseCases):
     """The use cases of IronMQ. Those that producers never need are made on first use."""
 
     queues: Queues
@@ -42,5 +43,4 @@ class IronUseCases:
     report: Callable[[], ProjectReport]
     history: Callable[[], SubscriberHistory]
     alerts: Callable[[], ProjectAlerts]
-    past: Callable[[], PastSearches]
     spans: Callable[[], SpanSettings]

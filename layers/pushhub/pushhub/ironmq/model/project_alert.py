@@ -141,22 +141,17 @@ class AlertState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectAlert:
-    """An alert of a project.
+class AlertSettings:
+    """What an owner sets.
 
     Attributes:
-        alert_id: 12 hex characters.
         threshold: The value from which it fires.
         minutes: The window of the measures that count something.
         queue: The queue it watches; empty for the whole project, or for a subscriber that is named by its id.
         subscriber: The subscriber it watches: by name with a queue, by id without; empty for all.
         url: Where notifications go.
-        state: What is known of it.
-        version: Incremented by each write.
     """
 
-    project: str
-    alert_id: str
     name: str
     measure: Measure
     threshold: int
@@ -165,6 +160,20 @@ class ProjectAlert:
     subscriber: str = ""
     url: str
     format: Format
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectAlert(AlertSettings):
+    """An alert of a project.
+
+    Attributes:
+        alert_id: 12 hex characters.
+        state: What is known of it.
+        version: Incremented by each write.
+    """
+
+    project: str
+    alert_id: str
     created_at: int
     state: AlertState = field(default_factory=AlertState)
     version: int = 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pushhub.base.times import iso_time
 from pushhub.engine.model.delivery import DeliveryState
@@ -17,36 +17,26 @@ PULL_SUBSCRIBER = "line"
 """Stands for the subscriber in the delivery ids of pull queues."""
 
 
-class PullItem(Protocol):
-    """A message in a pull queue, as stored."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullItem:
+    """A message in a pull queue, as stored.
 
-    @property
-    def message(self) -> Message:
-        """The message."""
+    Attributes:
+        reserved_count: Times it was reserved or touched, whether or not a consumer received it.
+        reservation_id: Id of the current reservation; None when it is free.
+        reserved_until: End of that reservation, epoch milliseconds.
+        leaving: Why it is about to be removed, if that was noted first (``exhausted``).
+        entry: Distinguishes its stay in the queue from others under the same id; empty if there cannot be another.
+        placed_at: When it was last reserved, touched or released, epoch milliseconds.
+    """
 
-    @property
-    def reserved_count(self) -> int:
-        """Times it was reserved or touched, whether or not a consumer received it."""
-
-    @property
-    def reservation_id(self) -> str | None:
-        """Id of the current reservation; None when it is free."""
-
-    @property
-    def reserved_until(self) -> int:
-        """End of that reservation, epoch milliseconds."""
-
-    @property
-    def leaving(self) -> str | None:
-        """Why it is about to be removed, if that was noted first (``exhausted``)."""
-
-    @property
-    def entry(self) -> str:
-        """Distinguishes its stay in the queue from others under the same id; empty if there cannot be another."""
-
-    @property
-    def placed_at(self) -> int | None:
-        """When it was last reserved, touched or released, epoch milliseconds."""
+    message: Message
+    reserved_count: int = 0
+    reservation_id: str | None = None
+    reserved_until: int = 0
+    leaving: str | None = None
+    entry: str = ""
+    placed_at: int | None = None
 
 
 def record_of_pull(before: PullItem | None, after: PullItem | None, changed_at: int) -> DeliveryRecord | None:

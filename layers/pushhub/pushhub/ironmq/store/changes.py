@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pushhub.cloud.table import numbers
-from pushhub.ironmq.model.records import record_of_pull
+from pushhub.ironmq.model.records import PullItem, record_of_pull
 from pushhub.ironmq.store._pull_items import MESSAGE, decode_pull_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pushhub.cloud.table import Item
-    from pushhub.engine.model.message import Message
     from pushhub.engine.model.record import DeliveryRecord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Item:
-    """Implements :class:`pushhub.ironmq.model.records.PullItem`."""
-
-    message: Message
-    reserved_count: int
-    reservation_id: str | None
-    reserved_until: int
-    leaving: str | None
-    entry: str
-    placed_at: int | None
 
 
 def record_of_pull_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | None:
@@ -47,11 +32,11 @@ def record_of_pull_change(stream_record: Mapping[str, Any]) -> DeliveryRecord | 
     return record_of_pull(_item(stream.get("OldImage")), _item(stream.get("NewImage")), changed_at)
 
 
-def _item(image: Item | None) -> _Item | None:
+def _item(image: Item | None) -> PullItem | None:
     if not image:
         return None
     stored = decode_pull_message(image)
-    return _Item(
+    return PullItem(
         message=stored.message,
         reserved_count=stored.reserved_count + stored.unseen,
         reservation_id=stored.reservation_id,

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from pushhub.base.credentials import user_of
 from pushhub.base.errors import Invalid
 from pushhub.base.times import end_in_words, iso_time
-from pushhub.ironmq.model.project_alert import Format, Happened, Measure
+from pushhub.ironmq.model.project_alert import AlertSettings, Format, Happened, Measure
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.web.gates import certificate_view
 from pushhub.web.json import integer, section, text
@@ -28,25 +28,6 @@ DEFAULT_MINUTES, MIN_MINUTES, MAX_MINUTES = 15, 5, 60
 MAX_THRESHOLD = {Measure.FAILURE_RATE: 100, Measure.GIVEN_UP: 1_000_000, Measure.OLDEST_WAITING: 2_592_000}
 
 _Choice = TypeVar("_Choice", Measure, Format)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlertSettings:
-    """What an owner sets; see :class:`pushhub.ironmq.model.project_alert.ProjectAlert`.
-
-    Attributes:
-        subscriber: Which subscriber; empty for all.
-        url: Where notifications go.
-    """
-
-    name: str
-    measure: Measure
-    threshold: int
-    minutes: int
-    queue: str
-    subscriber: str
-    url: str
-    format: Format
 
 
 def parse_alert(fields: Mapping[str, Any]) -> AlertSettings:
