@@ -88,39 +88,21 @@ class HttpTarget(Component):
         )
 
 
-class IronMqQueueTarget:
-    """Pushes to a queue: of this project, of another project here, or of another hub (through its webhook).
-
-    Args:
-        intake: Posts to queues of this hub.
-        projects: For the project's allowed targets.
-        tokens: Checks other projects' tokens.
-        sender: Reaches other hubs.
-        base_url: Public base URL of this hub; a URL that names it is served without HTTP.
-        clock: Timestamps of attempts that need no HTTP.
-        signing: Signs for subscribers that have keys.
-    """
+class IronMqQueueTarget(Component):
+    """Pushes to a queue: of this project, of another project here, or of another hub (through its webhook)."""
 
     dialect = DIALECT
 
-    def __init__(
-        self,
-        *,
-        intake: QueueIntake,
-        projects: ProjectStore,
-        tokens: TokenStore,
-        sender: Sender,
-        base_url: str,
-        clock: Clock,
-        signing: Signing,
-    ) -> None:
-        self._signing = signing
-        self._intake = intake
-        self._projects = projects
-        self._tokens = tokens
-        self._sender = sender
-        self._own_host = urlsplit(base_url).netloc.lower()
-        self._clock = clock
+    intake: QueueIntake  # Posts to queues of this hub.
+    projects: ProjectStore  # For the project's allowed targets.
+    tokens: TokenStore  # Checks other projects' tokens.
+    sender: Sender  # Reaches other hubs.
+    base_url: str  # Public base URL of this hub; a URL that names it is served without HTTP.
+    clock: Clock  # Timestamps of attempts that need no HTTP.
+    signing: Signing
+
+    def __post_init__(self) -> None:
+        self._own_host = urlsplit(self.base_url).netloc.lower()
 
     def check(self, url: str) -> None:
         """Requires a valid queue name."""
@@ -138,21 +120,21 @@ class IronMqQueueTarget:
     def deliver(self, order: PushOrder) -> Outcome:
         """Post the body to the target queue."""
         target = parse_ironmq_url(order.subscriber.url)
-        started = self._clock.now()
+        started = self.clock.now()
         refusal: tuple[int, str] | None
         if order.message.hops >= MAX_HOPS:
             refusal = 508, f"Message has passed {MAX_HOPS} queues; taken for a loop"
         elif order.allowance < 1:
             refusal = 508, "One message has led to as many messages as allowed; taken for a loop"
         elif target.host is not None and target.host.lower() != self._own_host:
-            return _outcome(order, self._sender.send(self._webhook(order, target, target.host)))
+            return _outcome(order, self.sender.send(self._webhook(order, target, target.host)))
         else:
             refusal = self._post_here(order, target.project, target.token, target.queue)
         answer = Answer(
             status_code=200 if refusal is None else refusal[0],
             message="OK" if refusal is None else refusal[1],
             started_at=started,
-            finished_at=self._clock.now(),
+            finished_at=self.clock.now(),
             bytes_out=len(order.body),
         )
         return _outcome(order, answer)
@@ -168,32 +150,32 @@ class IronMqQueueTarget:
             body=order.body,
             headers={
                 **headers,
-                **trace_headers(self._projects, order, own=True),
+                **trace_headers(self.projects, order, own=True),
                 "Authorization": f"OAuth {target.token}",
                 "Content-Type": "application/octet-stream",
                 **trail_headers(order.message, order.allowance),
             },
             timeout_s=order.subscriber.timeout_s,
             answer_limit=4096,
-            allowed_targets=allowed_targets(self._projects, order.queue.project, Reach.PROJECT),
+            allowed_targets=allowed_targets(self.projects, order.queue.project, Reach.PROJECT),
         )
 
     def _kept_headers(self, order: PushOrder) -> Mapping[str, str]:
         """The headers that the message keeps in the target queue, which passes them on to its own subscribers; they
         include signature headers.
         """
-        return layered(order.message.headers, _signature(self._signing, order).headers)
+        return layered(order.message.headers, _signature(self.signing, order).headers)
 
     def _post_here(
         self, order: PushOrder, project: str | None, token: str | None, queue: str
     ) -> tuple[int, str] | None:
         """Post to a queue of this hub; returns (status code, reason) when that is refused."""
-        if project is not None and not self._tokens.has_token(project, token_hash(token or "")):
+        if project is not None and not self.tokens.has_token(project, token_hash(token or "")):
             return 401, "Invalid project/token combination"
-        if project is not None and is_suspended(self._projects, project):
+        if project is not None and is_suspended(self.projects, project):
             return 403, ProjectSuspended().message
         try:
-            self._intake.post_caused(
+            self.intake.post_caused(
                 project or order.queue.project,
                 queue,
                 NewMessage(
@@ -201,7 +183,7 @@ class IronMqQueueTarget:
                     headers=self._kept_headers(order),
                     hops=order.message.hops + 1,
                     descendants=order.allowance - 1,
-                    trace=passed_on(self._projects, order, own=True),
+                    trace=passed_on(self.projects, order, own=True),
                 ),
                 cause=_cause(order),
                 at=order.message.accepted_at,

@@ -95,6 +95,8 @@ _PERCENTILES = {
     for percent in PERCENTS
 }
 
+_PERCENTILES_SHOWN = {"p50_ms": 64, "p95_ms": 170, "p99_ms": 178}
+
 _SUBSCRIBER_FIELDS: dict[str, Schema] = {
     "name": text("Its name in a message's statuses.", maxLength=MAX_NAME_BYTES),
     "url": text(
@@ -815,14 +817,10 @@ DESCRIPTION = ApiDescription(
                         "failed": 1,
                         "given_up": 0,
                         "average_ms": 87,
-                        "p50_ms": 64,
-                        "p95_ms": 170,
-                        "p99_ms": 178,
+                        **_PERCENTILES_SHOWN,
                     }
                 ],
-                "p50_ms": 64,
-                "p95_ms": 170,
-                "p99_ms": 178,
+                **_PERCENTILES_SHOWN,
                 "complete": True,
             },
         ),
@@ -908,14 +906,10 @@ DESCRIPTION = ApiDescription(
                         "delivered": 4,
                         "failed": 2,
                         "given_up": 1,
-                        "p50_ms": 64,
-                        "p95_ms": 170,
-                        "p99_ms": 178,
+                        **_PERCENTILES_SHOWN,
                     }
                 ],
-                "p50_ms": 64,
-                "p95_ms": 170,
-                "p99_ms": 178,
+                **_PERCENTILES_SHOWN,
             },
         ),
         "ironmq.simulate_policy": Described(
