@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from .arguments import Arguments, BadInput
@@ -126,18 +126,27 @@ def prove(
     # Judged up to the end of what was asked for, whether records came until then or not; later records that are there
     # already may say more.
     last = max(arguments.date_to, last_day or arguments.date_to)
-    as_of = min(arguments.now, datetime.combine(last + timedelta(days=1), datetime.min.time(), UTC))
+    as_of = min(arguments.now, _midnight(last + timedelta(days=1)))
+    run = _Run(
+        spark=spark,
+        arguments=arguments,
+        layout=layout,
+        steps=steps,
+        client=client,
+        history=history,
+        first=first,
+        since=start.since,
+        as_of=as_of,
+    )
     with steps("Rebuilding deliveries"):
-        rebuilt = _rebuild(history, arguments, as_of, layout, start.since)
+        rebuilt = run.rebuilt()
         if rebuilt.counted["repeated"] or rebuilt.counted["repeated_elsewhere"]:
             rows = delivery_rows(history) if rebuilt.counted["repeated_elsewhere"] else rebuilt.all
-            intakes, changed = _without_duplicates(spark, _read(spark, layout, first), rows, layout, intakes)
+            intakes, changed = _without_duplicates(spark, read_records(spark, layout, first), rows, layout, intakes)
             if changed:
-                history = _history(spark, layout, start, first)
-                rebuilt = _rebuild(history, arguments, as_of, layout, start.since)
-    tables = _in_tables(
-        spark, history, rebuilt, arguments, layout, steps, client, first=first, since=start.since, as_of=as_of
-    )
+                run = replace(run, history=_history(spark, layout, start, first))
+                rebuilt = run.rebuilt()
+    history, tables = run.history, run.in_tables(rebuilt)
     sighted = tables.sighted
     with steps("Proving conservation"):
         judged = with_standing(rebuilt.all, as_of, arguments.grace, settled, sighted)
@@ -151,9 +160,7 @@ def prove(
         if rebuilt.counted["suspicious"]:
             suspects = kept(suspicious(judged), f"{layout.work}/suspects")
             found = found.unionByName(delivery_findings(history, suspects))
-        until = _until(arguments, as_of)
-        unheard = _unheard(spark, history, intakes, tables.comparison, arguments, layout, first=first, until=until)
-        found = reduce(DataFrame.unionByName, (found, *tables.findings, unheard))
+        found = reduce(DataFrame.unionByName, (found, *tables.findings, run.unheard(intakes, tables.comparison)))
         # Few rows of much work: gathered by a shuffle of their own, so that the work before it is not one task's.
         findings = kept(without_settled(found, settled).repartition(1), f"{layout.work}/findings")
         set_aside = len(listed(f"{arguments.input}/quarantine"))
@@ -189,30 +196,6 @@ def prove(
     )
 
 
-def _seen(  # noqa: PLR0917 (all of what a run is about)
-    spark: SparkSession,
-    rebuilt: _Rebuilt,
-    arguments: Arguments,
-    layout: Layout,
-    client: Callable[[], Any],
-    as_of: datetime,
-) -> Sightings | None:
-    """How the messages table has what is open; None if there is nothing to look up."""
-    if not rebuilt.counted["open"] or "messages" not in arguments.tables:
-        return None
-    return look_up(
-        spark,
-        with_standing(rebuilt.all, as_of, arguments.grace),
-        client(),
-        arguments.tables["messages"],
-        count=rebuilt.counted["open"],
-        layout=layout,
-        as_of=as_of,
-        now=arguments.now,
-        grace=arguments.grace,
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _InTables:
     """What the tables say.
@@ -228,124 +211,151 @@ class _InTables:
     comparison: Comparison | None
 
 
-def _in_tables(  # noqa: PLR0917 (all of what a run is about)
-    spark: SparkSession,
-    history: DataFrame,
-    rebuilt: _Rebuilt,
-    arguments: Arguments,
-    layout: Layout,
-    steps: Steps,
-    client: Callable[[], Any],
-    *,
-    first: date,
-    since: date,
-    as_of: datetime,
-) -> _InTables:
-    """Look open deliveries up, and compare what the tables hold."""
-    until = _until(arguments, as_of)
-    with steps("Looking up open deliveries"):
-        seen = _seen(spark, rebuilt, arguments, layout, client, as_of)
-    with steps("Comparing with the tables"):
-        comparison = _compared(spark, history, arguments, layout, client, first=first, since=since, until=until)
-        ends = _ends(spark, rebuilt, comparison, arguments, layout, since=since, until=until, as_of=as_of)
-    looked_up = [each for each in (seen, ends) if each]
-    sighted = reduce(DataFrame.unionByName, (each.rows for each in looked_up)) if looked_up else None
-    return _InTables(sighted=sighted, findings=[each.findings for each in looked_up], comparison=comparison)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What a run is about.
 
-
-def _until(arguments: Arguments, as_of: datetime) -> datetime:
-    """Records of what happened on the report's days before this time should be there."""
-    end = datetime.combine(arguments.date_to + timedelta(days=1), datetime.min.time(), UTC)
-    return min(as_of, end) - arguments.grace
-
-
-def _compared(
-    spark: SparkSession,
-    history: DataFrame,
-    arguments: Arguments,
-    layout: Layout,
-    client: Callable[[], Any],
-    *,
-    first: date,
-    since: date,
-    until: datetime,
-) -> Comparison | None:
-    """What the tables hold; None if there are none to compare with."""
-    if not arguments.tables:
-        return None
-    return compared(
-        spark,
-        history,
-        client(),
-        arguments.tables,
-        layout=layout,
-        date_from=first,
-        since=min(since, first),
-        until=until,
-    )
-
-
-def _ends(
-    spark: SparkSession,
-    rebuilt: _Rebuilt,
-    comparison: Comparison | None,
-    arguments: Arguments,
-    layout: Layout,
-    *,
-    since: date,
-    until: datetime,
-    as_of: datetime,
-) -> LostEnds | None:
-    """Which pulled messages have left their table without a record; None if there is nothing to compare."""
-    if comparison is None or comparison.held is None or "lines" not in arguments.tables:
-        return None
-    if not rebuilt.counted["pulled"]:
-        return None
-    return lost_ends(
-        spark,
-        with_standing(rebuilt.all, as_of, arguments.grace),
-        comparison.held,
-        layout=layout,
-        since=datetime.combine(min(since, arguments.date_from), datetime.min.time(), UTC),
-        until=until,
-        as_of=as_of,
-        now=arguments.now,
-        grace=arguments.grace,
-    )
-
-
-def _unheard(  # noqa: PLR0917 (all of what a run is about)
-    spark: SparkSession,
-    history: DataFrame,
-    intakes: Sequence[DayIntake],
-    comparison: Comparison | None,
-    arguments: Arguments,
-    layout: Layout,
-    *,
-    first: date,
-    until: datetime,
-) -> DataFrame:
-    """What the tables hold and no record tells of, streams without pulses, objects that others name and that are not
-    there, and silences among records.
+    Attributes:
+        history: All records that it judges by.
+        first: The first day whose records are read.
+        since: Deliveries accepted from this day on are judged.
+        as_of: When.
     """
-    records = history.where(F.col("dt") >= F.lit(arguments.date_from))
-    lost = small_table(spark, [], FINDING)
-    vouched = False
-    if comparison:
-        lost = kept(comparison.findings.repartition(1), f"{layout.work}/not_recorded")
-        vouched = {"messages", "lines", "topics"} <= arguments.tables.keys() and lost.isEmpty()
-    silent = gaps(
-        recorded_pulses(each for intake in intakes for ids in intake.pulses.values() for each in ids),
-        comparison.pulses if comparison else None,
-        # Of nights that were missed, too: no other run judges these days.
-        since=datetime.combine(first, datetime.min.time(), UTC),
-        until=until,
-        now=arguments.now,
-        before=lambda: _pulsed_before(layout, first),
-    )
-    missing = missing_objects(arguments.input, intakes, until=until, kept_since=_kept_since(arguments))
-    found = lost.unionByName(pulse_findings(spark, silent)).unionByName(link_findings(spark, missing))
-    return found.unionByName(silence_findings(spark, records, until, compared=vouched))
+
+    spark: SparkSession
+    arguments: Arguments
+    layout: Layout
+    steps: Steps
+    client: Callable[[], Any]
+    history: DataFrame
+    first: date
+    since: date
+    as_of: datetime
+
+    @property
+    def until(self) -> datetime:
+        """Records of what happened on the report's days before this time should be there."""
+        return min(self.as_of, _midnight(self.arguments.date_to + timedelta(days=1))) - self.arguments.grace
+
+    def in_tables(self, rebuilt: _Rebuilt) -> _InTables:
+        """Look open deliveries up, and compare what the tables hold."""
+        with self.steps("Looking up open deliveries"):
+            seen = self._seen(rebuilt)
+        with self.steps("Comparing with the tables"):
+            comparison = self._compared()
+            ends = self._ends(rebuilt, comparison)
+        looked_up = [each for each in (seen, ends) if each]
+        sighted = reduce(DataFrame.unionByName, (each.rows for each in looked_up)) if looked_up else None
+        return _InTables(sighted=sighted, findings=[each.findings for each in looked_up], comparison=comparison)
+
+    def _seen(self, rebuilt: _Rebuilt) -> Sightings | None:
+        """How the messages table has what is open; None if there is nothing to look up."""
+        arguments = self.arguments
+        if not rebuilt.counted["open"] or "messages" not in arguments.tables:
+            return None
+        return look_up(
+            self.spark,
+            with_standing(rebuilt.all, self.as_of, arguments.grace),
+            self.client(),
+            arguments.tables["messages"],
+            count=rebuilt.counted["open"],
+            layout=self.layout,
+            as_of=self.as_of,
+            now=arguments.now,
+            grace=arguments.grace,
+        )
+
+    def _compared(self) -> Comparison | None:
+        """What the tables hold; None if there are none to compare with."""
+        if not self.arguments.tables:
+            return None
+        return compared(
+            self.spark,
+            self.history,
+            self.client(),
+            self.arguments.tables,
+            layout=self.layout,
+            date_from=self.first,
+            since=min(self.since, self.first),
+            until=self.until,
+        )
+
+    def _ends(self, rebuilt: _Rebuilt, comparison: Comparison | None) -> LostEnds | None:
+        """Which pulled messages have left their table without a record; None if there is nothing to compare."""
+        arguments = self.arguments
+        if comparison is None or comparison.held is None or "lines" not in arguments.tables:
+            return None
+        if not rebuilt.counted["pulled"]:
+            return None
+        return lost_ends(
+            self.spark,
+            with_standing(rebuilt.all, self.as_of, arguments.grace),
+            comparison.held,
+            layout=self.layout,
+            since=_midnight(min(self.since, arguments.date_from)),
+            until=self.until,
+            as_of=self.as_of,
+            now=arguments.now,
+            grace=arguments.grace,
+        )
+
+    def unheard(self, intakes: Sequence[DayIntake], comparison: Comparison | None) -> DataFrame:
+        """What the tables hold and no record tells of, streams without pulses, objects that others name and that are
+        not there, and silences among records.
+        """
+        arguments, spark, until = self.arguments, self.spark, self.until
+        records = self.history.where(F.col("dt") >= F.lit(arguments.date_from))
+        lost = small_table(spark, [], FINDING)
+        vouched = False
+        if comparison:
+            lost = kept(comparison.findings.repartition(1), f"{self.layout.work}/not_recorded")
+            vouched = {"messages", "lines", "topics"} <= arguments.tables.keys() and lost.isEmpty()
+        silent = gaps(
+            recorded_pulses(each for intake in intakes for ids in intake.pulses.values() for each in ids),
+            comparison.pulses if comparison else None,
+            # Of nights that were missed, too: no other run judges these days.
+            since=_midnight(self.first),
+            until=until,
+            now=arguments.now,
+            before=lambda: _pulsed_before(self.layout, self.first),
+        )
+        missing = missing_objects(arguments.input, intakes, until=until, kept_since=_kept_since(arguments))
+        found = lost.unionByName(pulse_findings(spark, silent)).unionByName(link_findings(spark, missing))
+        return found.unionByName(silence_findings(spark, records, until, compared=vouched))
+
+    def rebuilt(self) -> _Rebuilt:
+        """The deliveries accepted on the report's days, and those carried to them; both lie in the work folder."""
+        arguments = self.arguments
+        begin, from_then = (F.lit(_midnight(day)) for day in (self.since, arguments.date_from))
+        accepted = F.col("accepted_at")
+        rows = with_standing(delivery_rows(self.history.where(accepted >= from_then)), self.as_of, arguments.grace)
+        rows = rows.withColumn("dt", F.to_date("accepted_at"))
+        in_report = F.col("dt") <= F.lit(arguments.date_to)
+        seen = Observation("deliveries")
+        conditions = {
+            "open": is_open(),
+            "pulled": F.col("pull") & ~F.col("state").isin(*SETTLED),
+            "suspicious": is_suspicious(),
+            "overdue": is_overdue(),
+            "repeated": is_repeated(),
+        }
+        in_days = {name: in_report & when for name, when in conditions.items()}
+        in_days["repeated_elsewhere"] = ~in_report & is_repeated()
+        watched = rows.observe(seen, *(F.count(F.when(when, 1)).alias(name) for name, when in in_days.items()))
+        lives = kept(watched.where(in_report).select(*DELIVERY.fieldNames(), "dt"), f"{self.layout.work}/deliveries")
+        counted = Counter(dict(seen.get))
+        carried = small_table(self.spark, [], DELIVERY)
+        if self.since < arguments.date_from:
+            earlier = delivery_rows(self.history.where((accepted >= begin) & (accepted < from_then)))
+            carried = kept(earlier, f"{self.layout.work}/carried")
+            standing = with_standing(carried, self.as_of, arguments.grace)
+            sums = standing.agg(*(F.count(F.when(when, 1)).alias(name) for name, when in conditions.items())).first()
+            counted.update(sums.asDict() if sums else {})
+        return _Rebuilt(lives, carried, counted)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, datetime.min.time(), UTC)
 
 
 def _pulsed_before(layout: Layout, first: date) -> Set[str]:
@@ -385,53 +395,8 @@ class _Rebuilt:
 
 def _history(spark: SparkSession, layout: Layout, start: Carried, first: date) -> DataFrame:
     """All records that a run judges by: those of open deliveries, and of every day since."""
-    records = _read(spark, layout, first)
+    records = read_records(spark, layout, first)
     return records if start.state is None else records.unionByName(state_records(spark, layout, start.state))
-
-
-def _read(spark: SparkSession, layout: Layout, first: date) -> DataFrame:
-    return read_records(spark, layout, first)
-
-
-def _is_pulled_open() -> Column:
-    """Whether a delivery is a message of a pull queue that has not ended according to its records."""
-    return F.col("pull") & ~F.col("state").isin(*SETTLED)
-
-
-def _rebuild(records: DataFrame, arguments: Arguments, as_of: datetime, layout: Layout, since: date) -> _Rebuilt:
-    """The deliveries accepted on the report's days, and those carried to them; both lie in the work folder."""
-    begin, from_then = (F.lit(datetime.combine(day, datetime.min.time(), UTC)) for day in (since, arguments.date_from))
-    accepted = F.col("accepted_at")
-    rows = with_standing(delivery_rows(records.where(accepted >= from_then)), as_of, arguments.grace)
-    rows = rows.withColumn("dt", F.to_date("accepted_at"))
-    in_report = F.col("dt") <= F.lit(arguments.date_to)
-    seen = Observation("deliveries")
-    conditions = {
-        "open": in_report & is_open(),
-        "pulled": in_report & _is_pulled_open(),
-        "suspicious": in_report & is_suspicious(),
-        "overdue": in_report & is_overdue(),
-        "repeated": in_report & is_repeated(),
-        "repeated_elsewhere": ~in_report & is_repeated(),
-    }
-    watched = rows.observe(seen, *(F.count(F.when(when, 1)).alias(name) for name, when in conditions.items()))
-    lives = kept(watched.where(in_report).select(*DELIVERY.fieldNames(), "dt"), f"{layout.work}/deliveries")
-    counted = Counter(dict(seen.get))
-    carried = small_table(records.sparkSession, [], DELIVERY)
-    if since < arguments.date_from:
-        earlier = delivery_rows(records.where((accepted >= begin) & (accepted < from_then)))
-        carried = kept(earlier, f"{layout.work}/carried")
-        standing = with_standing(carried, as_of, arguments.grace)
-        there = {
-            "open": is_open(),
-            "pulled": _is_pulled_open(),
-            "suspicious": is_suspicious(),
-            "overdue": is_overdue(),
-            "repeated": is_repeated(),
-        }
-        sums = standing.agg(*(F.count(F.when(when, 1)).alias(name) for name, when in there.items())).first()
-        counted.update(sums.asDict() if sums else {})
-    return _Rebuilt(lives, carried, counted)
 
 
 def _keep(  # noqa: PLR0917 (the tables, and where they go)
