@@ -77,8 +77,6 @@ def sync(client: S3Client, bucket: str, folder: Path) -> tuple[int, int]:
     again, as the deletion of a project does.
 
     Args:
-        client: S3 client.
-        bucket: The records bucket.
         folder: Where to; holds ``dt=...`` afterwards.
 
     Returns:
@@ -118,11 +116,6 @@ def _marks(file: Path) -> tuple[int, int] | None:
 def publish(client: S3Client, bucket: str, folder: Path) -> int:
     """Put the newest report where Glue leaves it, so that the stack's console shows it to its projects: what is JSON,
     and the page.
-
-    Args:
-        client: S3 client.
-        bucket: The records bucket.
-        folder: Of all reports.
 
     Returns:
         How many objects were put; none when there is no report.

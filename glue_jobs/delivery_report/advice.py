@@ -80,12 +80,7 @@ class Outcome:
 
 
 class History:
-    """What a queue's subscribers went through.
-
-    Args:
-        subscribers: The attempts of each.
-        now: The present setting.
-    """
+    """What a queue's subscribers went through."""
 
     def __init__(self, subscribers: Sequence[Evidence], now: Setting) -> None:
         self._subscribers = [Subscriber(each) for each in subscribers]
@@ -97,12 +92,7 @@ class History:
         self._recovered = self.failures - self.lost
 
     def outcomes(self, setting: Setting, assumption: Assumption = Assumption.LIKELIEST) -> list[Outcome]:
-        """The outcome of a setting with 0, 1, 2 ... retries, up to its own number.
-
-        Args:
-            setting: The setting.
-            assumption: About what is not known.
-        """
+        """The outcome of a setting with 0, 1, 2 ... retries, up to its own number."""
         of = [each.replayed(setting, assumption) for each in self._subscribers]
         together = of[0]
         for each in of[1:]:
@@ -110,12 +100,7 @@ class History:
         return [self._outcome(together, number) for number in range(len(together.tries))]
 
     def outcome(self, setting: Setting, assumption: Assumption = Assumption.LIKELIEST) -> Outcome:
-        """The outcome of a setting.
-
-        Args:
-            setting: The setting.
-            assumption: About what is not known.
-        """
+        """The outcome of a setting."""
         return self.outcomes(setting, assumption)[-1]
 
     def understood(self) -> bool:
@@ -143,7 +128,6 @@ class Suggestion:
     """A setting that would have served better.
 
     Attributes:
-        setting: The setting.
         tries_saved: Tries that it would have saved, negative those it would have cost.
         deliveries_saved: Deliveries that would have succeeded besides, negative those that would not.
     """
@@ -158,9 +142,6 @@ def suggested(history: History) -> Suggestion | None:
 
     A delivery is worth :data:`WORTH` tries; those that recover today must not wait much longer. Giving up sooner is not
     suggested where an outage cost deliveries.
-
-    Args:
-        history: Of the queue.
     """
     if not history.understood():
         return None
@@ -251,8 +232,6 @@ def advice(queue: Mapping[str, Any], subscribers: Sequence[Evidence], usd_per_tr
 
     Args:
         queue: Its ``project``, ``queue``, ``dialect``, ``given_up`` and what :func:`setting_in_use` needs.
-        subscribers: The attempts of its subscribers.
-        usd_per_try: What a try costs.
     """
     now = setting_in_use(queue["dialect"], queue)
     if now is None or not subscribers:

@@ -59,8 +59,6 @@ def anomalies(
     Args:
         slots: See :func:`.rhythm.slots_of`.
         hours: See :func:`.cells.hourly`, with the days of the baseline.
-        since: Begin of the report.
-        until: End of the time covered.
         holidays: Days on which nobody has to come. Those that a project or the hub keeps together are found without.
     """
     second = F.unix_timestamp
@@ -89,8 +87,6 @@ def told_of(subscribers: Iterable[Whole], since: datetime, until: datetime, holi
 
     Args:
         subscribers: All that keep holidays together.
-        since: Begin of the report.
-        until: End of the time covered.
         holidays: See :func:`anomalies`.
     """
     judged = list(_judges(since, until)(subscribers))

@@ -53,7 +53,6 @@ class State:
     """What is known of open deliveries at the end of a day.
 
     Attributes:
-        day: The day.
         since: Deliveries accepted from this day on are known.
         fingerprint: Digest of all its inputs.
         lost: Days on which an earlier state was lost, and with it the deliveries that were open then.
@@ -100,12 +99,7 @@ class Carried:
 
 
 def carried_to(layout: Layout, date_from: date) -> Carried:
-    """What is carried over to a report.
-
-    Args:
-        layout: Where it is stored.
-        date_from: The report's first day.
-    """
+    """What is carried over to a report."""
     days = _days(layout)
     spoiled: list[date] = []
     readable: list[State] = []
@@ -149,9 +143,6 @@ def advance(
     Args:
         history: Records of the state before and of all days since, with their ``dt``.
         carried: What this run started from.
-        layout: Where to.
-        date_from: The report's first day.
-        as_of: When deliveries were judged.
         raw: A digest of the objects of each day since.
         named: ``project``, ``queue``, ``delivery_id`` of what a finding names.
         settled: Whether a person has settled a delivery.
@@ -206,8 +197,6 @@ def without_rows(spark: SparkSession, layout: Layout, unwanted: Column) -> None:
     A run that is killed leaves each state as it was or as it is to be.
 
     Args:
-        spark: Session.
-        layout: Where they are.
         unwanted: Whether a row is to go.
     """
     for day in _days(layout):

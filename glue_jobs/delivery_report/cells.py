@@ -62,11 +62,7 @@ Kept by day, so that later runs compare with days long past without reading thei
 
 
 def attempt_cells(records: DataFrame) -> DataFrame:
-    """The cells of attempts and polls.
-
-    Args:
-        records: Delivery records.
-    """
+    """The cells of attempts and polls."""
     made = F.col("kind").isin("attempt", "poll")
     return (
         records.where(made)
@@ -125,7 +121,6 @@ def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
     Args:
         cells: See :func:`attempt_cells`; or coarser ones, in which outcomes are columns.
-        keys: Columns to group by.
     """
     return rolled_up(
         cells,

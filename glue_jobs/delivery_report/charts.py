@@ -113,7 +113,6 @@ def percentiles_by_hour(rows: Rows, names: Sequence[str], title: str) -> str:
     Args:
         rows: ``hour`` and the percentiles in milliseconds.
         names: Their columns, rising.
-        title: The chart's name for people who cannot see it.
     """
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(HALF)
@@ -233,10 +232,7 @@ def shares(rows: Rows, *, value: str, colour: str, title: str, money: bool = Fal
     """Horizontal bars with their numbers.
 
     Args:
-        rows: ``label`` and the value.
         value: Column of the value.
-        colour: Of the bars.
-        title: The chart's name for people who cannot see it.
         money: Numbers are dollars.
     """
     with mpl.rc_context({**_STYLE, "axes.grid": False}):

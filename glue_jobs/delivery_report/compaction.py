@@ -94,10 +94,7 @@ def compact(spark: SparkSession, records: str, layout: Layout, days: Sequence[da
     Days are processed concurrently, each with as few tasks as it will have files, so nothing is shuffled.
 
     Args:
-        spark: Session.
         records: Folder that holds ``dt=...``.
-        layout: Where to write.
-        days: Which days.
 
     Returns:
         The days that have raw objects, or had some once, in order.
@@ -166,7 +163,6 @@ def left_by_erasures(records: str, day: date) -> dict[str, int]:
 
     Args:
         records: Folder that holds ``dt=...``.
-        day: The day.
     """
     text = read_text(f"{records}/erased/dt={day}.json")
     return {str(name): int(count) for name, count in json.loads(text).items()} if text else {}
@@ -179,8 +175,6 @@ def replace_without_duplicates(
 
     Args:
         records: Of the day, without ``dt``.
-        layout: Where it is stored.
-        day: The day.
         manifest: As it was before.
         duplicates: ``sources`` and ``records``.
 

@@ -139,7 +139,6 @@ def verdicts(balanced: DataFrame, findings: DataFrame) -> DataFrame:
 
     Args:
         balanced: See :func:`balance`.
-        findings: What is wrong.
     """
     sums = [F.sum(name).alias(name) for name in ("messages", "owed", *STANDINGS, "unexpected")]
     unbalanced = F.sum((~F.col("balanced")).cast("long")).alias("unbalanced_hours")
@@ -265,7 +264,6 @@ def object_findings(spark: SparkSession, intakes: Iterable[DayIntake]) -> DataFr
     other's records, days that had to be made anew because what was kept of them was spoiled.
 
     Args:
-        spark: Session.
         intakes: See :func:`.compaction.compact`.
     """
     found: list[dict[str, str]] = []
@@ -305,7 +303,6 @@ def state_findings(
     """What is wrong with the states that are carried from night to night.
 
     Args:
-        spark: Session.
         lost: Days at which the state of open deliveries was lost.
         spoiled: Days whose state could not be used.
         settled: Losses that a person has settled.
@@ -376,7 +373,6 @@ def silence_findings(spark: SparkSession, records: DataFrame, until: datetime, *
     protocol, as a customer may pause.
 
     Args:
-        spark: Session.
         records: Records of the report's days.
         until: Records of events before this time should be there.
         compared: Whether the tables hold nothing unrecorded: then silence is news, but not a loss.

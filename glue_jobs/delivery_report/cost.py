@@ -69,11 +69,7 @@ def bill(usage: DataFrame) -> DataFrame:
 
 
 def usd_per_try(spark: SparkSession) -> float:
-    """What one more try of a small message costs.
-
-    Args:
-        spark: Session.
-    """
+    """What one more try of a small message costs."""
     one = {**dict.fromkeys(_USED, 0), "attempts": 1, "retries": 1, "changes": 1, "busy_ms": TRY_MS}
     columns = StructType([StructField("project", StringType()), *(StructField(name, LongType()) for name in _USED)])
     row = bill(small_table(spark, [{"project": "", **one}], columns)).agg(F.sum("usd").alias("usd")).first()

@@ -35,7 +35,6 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: C
 
     Args:
         table: Rows of these days, with their ``dt``.
-        root: Folder of the table.
         days: Which days; one without rows is gone afterwards.
         erased: Those whose former files hold what was erased since: these go at once.
 
@@ -64,8 +63,6 @@ def write_beside(table: DataFrame, root: str, day: date) -> list[str]:
 
     Args:
         table: The rows, without ``dt``.
-        root: Folder of the table.
-        day: The day.
 
     Returns:
         The URIs of the new files.
@@ -79,8 +76,6 @@ def name_files(root: str, day: date, files: Sequence[str]) -> None:
     """Make these files the day, in one step.
 
     Args:
-        root: Folder of the table.
-        day: The day.
         files: Their URIs; without any, the day is gone.
     """
     if files:
@@ -93,8 +88,6 @@ def remove_others(root: str, day: date, files: Iterable[str]) -> set[str]:
     """Remove all other files of a day.
 
     Args:
-        root: Folder of the table.
-        day: The day.
         files: The URIs of those that stay.
 
     Returns:
@@ -112,10 +105,7 @@ def read_replaced(
     """Days of a table, as their lists have them; empty when none was written yet.
 
     Args:
-        spark: Session.
-        root: Folder of the table.
         schema: Its columns, without ``dt``.
-        date_from: First day.
         date_to: Last day, None for all later ones.
     """
     days = [day for day in listed_days(root) if date_from <= day and (date_to is None or day <= date_to)]
@@ -126,10 +116,7 @@ def read_files(spark: SparkSession, root: str, schema: StructType, files: Sequen
     """Files of a table, with their ``dt``, whether they are named or not.
 
     Args:
-        spark: Session.
-        root: Folder of the table.
         schema: Its columns, without ``dt``.
-        files: Their URIs.
     """
     whole = StructType([*schema.fields, StructField("dt", DateType())])
     if not files:
@@ -138,11 +125,7 @@ def read_files(spark: SparkSession, root: str, schema: StructType, files: Sequen
 
 
 def listed_days(root: str) -> list[date]:
-    """The days that have a list, in order.
-
-    Args:
-        root: Folder of the table.
-    """
+    """The days that have a list, in order."""
     found = (name.split("/", 1)[0] for name in listed(_lists(root)))
     return sorted(date.fromisoformat(each.removeprefix("dt=")) for each in found if each.startswith("dt="))
 
@@ -151,10 +134,6 @@ def named_files(root: str, day: date) -> list[str]:
     """The files that are a day of a table, by their URIs.
 
     They are looked for below ``root`` even if the list was written elsewhere, so a copy of a table can be read.
-
-    Args:
-        root: Folder of the table.
-        day: The day.
     """
     listed_then = (read_text(_list_of(root, day)) or "").splitlines()
     return [f"{_folder(root, day)}/{each.rpartition('/')[2]}" for each in listed_then]
@@ -164,7 +143,6 @@ def forget_days(root: str, before: date) -> None:
     """Take away the lists of days that are about to expire, so that no query looks for files that are gone.
 
     Args:
-        root: Folder of the table.
         before: The first day that is kept.
     """
     for day in listed_days(root):
@@ -173,11 +151,7 @@ def forget_days(root: str, before: date) -> None:
 
 
 def adopt(root: str) -> None:
-    """Make lists for days that were kept before there were any; done once, before anything is written.
-
-    Args:
-        root: Folder of the table.
-    """
+    """Make lists for days that were kept before there were any; done once, before anything is written."""
     done = f"{_lists(root)}/{_ADOPTED}"
     if read_text(done) is None:
         found: dict[str, list[str]] = {}

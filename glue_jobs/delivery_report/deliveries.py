@@ -103,9 +103,6 @@ def delivery_events(records: DataFrame) -> DataFrame:
 
     Adds ``rank`` (order within a delivery), ``step`` (a number of which none may be missing) and ``owed``; ``at`` and
     the rest stay.
-
-    Args:
-        records: Delivery records.
     """
     accepted = F.col("kind") == "accepted"
     nobody = F.array(F.concat("message_id", F.lit(".-")))
@@ -133,11 +130,7 @@ def delivery_events(records: DataFrame) -> DataFrame:
 
 
 def delivery_rows(records: DataFrame) -> DataFrame:
-    """One row per delivery, as :data:`DELIVERY` describes it.
-
-    Args:
-        records: Delivery records.
-    """
+    """One row per delivery, as :data:`DELIVERY` describes it."""
     accepted, kind, state = F.col("accepted"), F.col("kind"), F.col("state")
     asked = kind.isin("attempt", "poll")
     # An attempt never settles as acknowledged: its acknowledgement came first and has a record of its own.

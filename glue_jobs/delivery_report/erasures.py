@@ -32,7 +32,6 @@ def take_out_erased(spark: SparkSession, records: str, layout: Layout) -> None:
     """Take the rows of projects that were erased since the last run out of what former runs have left.
 
     Args:
-        spark: Session.
         records: Folder that holds ``dt=...`` and ``erased``.
         layout: Where the tables are.
 

@@ -26,7 +26,6 @@ def entries(
     :data:`.ledger.ENTRY` describes it.
 
     Args:
-        client: DynamoDB client.
         tables: Their names by ``messages``, ``lines`` and ``topics``.
         since: From then on.
         until: Before then.

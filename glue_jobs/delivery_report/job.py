@@ -64,7 +64,6 @@ def run(spark: SparkSession, arguments: Arguments, steps: Steps | None = None) -
 
     Args:
         spark: See :func:`.session.open_session`.
-        arguments: What to do.
         steps: Told of progress; the log when left out.
 
     Raises:

@@ -618,8 +618,6 @@ def excused(begin: int, end: int, holidays: set[int]) -> bool:
     """Whether what did not come from one second to another (since 1970) did not because of holidays.
 
     Args:
-        begin: When it began.
-        end: When it ended.
         holidays: Days since 1970 (UTC). A holiday may begin half a day earlier or later, by where it is kept.
     """
     day = DAY * HOUR_S

@@ -100,9 +100,6 @@ def compared(
     """Compare records with what the tables hold.
 
     Args:
-        spark: Session.
-        records: Delivery records.
-        client: DynamoDB client.
         tables: See :func:`entries`.
         layout: Where to keep what was read.
         date_from: Messages accepted from this day on are looked for.
@@ -134,7 +131,6 @@ def unrecorded_findings(ledger: DataFrame, records: DataFrame, date_from: date) 
 
     Args:
         ledger: See :func:`read_tables`.
-        records: Delivery records.
         date_from: First day of the ledger.
     """
     notification = F.col("dialect") == "notifications"

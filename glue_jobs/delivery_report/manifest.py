@@ -100,7 +100,6 @@ def files_of(folder: str, files: Iterable[str]) -> dict[str, Stored]:
 
     Args:
         folder: Of the day.
-        files: Their URIs.
     """
     names = {file.rpartition("/")[2] for file in files}
     return {name: stored for name, stored in listed(folder, digests=True).items() if name in names}

@@ -31,11 +31,7 @@ _SHOWN: Final = 25
 
 
 class Places:
-    """Where on the page a project, a queue or a subscriber has its row, so that every other mention can lead there.
-
-    Args:
-        results: What the run found.
-    """
+    """Where on the page a project, a queue or a subscriber has its row, so that every other mention can lead there."""
 
     def __init__(self, results: Results) -> None:
         rows = results.rows
@@ -63,11 +59,7 @@ class Places:
 
 
 def render(results: Results) -> str:
-    """The page.
-
-    Args:
-        results: What the run found.
-    """
+    """The page."""
     contents = (
         ("today", "The last day", _last_day),
         ("conservation", "Is everything accounted for?", _conservation),
@@ -120,7 +112,6 @@ def _picture(title: str, draw: Callable[[Any], str]) -> str:
     """A chart, or the note that it is missing.
 
     Args:
-        title: What it is called.
         draw: Makes it, given :mod:`.charts`.
     """
 
@@ -614,7 +605,6 @@ def _table(
     one that starts with ``text:`` has room for sentences.
 
     Args:
-        rows: Its rows.
         columns: What each column makes of a row.
         total: How many rows there are in all.
         shown: How many are shown.

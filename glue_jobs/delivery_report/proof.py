@@ -94,10 +94,6 @@ def prove(
     and hold them against what was owed.
 
     Args:
-        spark: Session.
-        arguments: What to do.
-        layout: Where to write.
-        steps: Told of progress.
         client: Makes the DynamoDB client that tables are read with.
 
     Raises:

@@ -63,7 +63,6 @@ def lost_ends(
     """Compare the ends of pulled messages with the table.
 
     Args:
-        spark: Session.
         judged: :func:`.conservation.with_standing` of deliveries.
         ledger: What the tables hold, see :func:`.ledger.read_tables`.
         layout: Where to keep what was found gone.
@@ -71,7 +70,6 @@ def lost_ends(
         until: And before then.
         as_of: Records of events before this time should be there, but for the grace.
         now: When the tables were read.
-        grace: How late a record may be.
     """
     accepted = F.col("accepted_at")
     within = (accepted >= F.lit(since)) & (accepted < F.lit(until))

@@ -184,7 +184,6 @@ class Subscriber:
 
         Args:
             policy: The policy; its number of attempts is the largest that is replayed.
-            assumption: About what is not known.
         """
         line, poison = self._timelines[assumption]
         at, left, weights = self._ended_at.copy(), np.ones(len(self._ended_at)), self._weights
@@ -302,9 +301,6 @@ def poison_shares(evidence: Evidence) -> tuple[Floats, NDArray[np.bool_]]:
     Those that succeeded in the end are none. The others fail for one of two reasons; how likely it is that they were
     merely unlucky follows from how others did around each of their attempts. An attempt tells something new only if
     another delivery succeeded since the one before: failures of one outage are one piece of evidence.
-
-    Args:
-        evidence: Of a subscriber.
     """
     lives = evidence.lives
     never = ~np.array([each.won for each in lives])

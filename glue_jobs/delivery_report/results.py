@@ -51,7 +51,6 @@ class Results:
     """A finished report.
 
     Attributes:
-        arguments: What was asked for.
         as_of: When deliveries were judged.
         verdict: The conservation row: ``conserved``, ``sentence`` and the sums behind it.
         rows: The first rows of each table by name.
@@ -79,9 +78,6 @@ class Results:
         """Write the page for people, and what names the newest report.
 
         Whatever becomes of the page, the verdict stands and can be found.
-
-        Args:
-            render: Makes the page.
         """
         try:
             html = render(self)
@@ -118,10 +114,6 @@ def write_results(
     """Write every table, the verdict and the summary.
 
     Args:
-        spark: Session.
-        made: Tables by name.
-        layout: Where to.
-        arguments: What was asked for.
         proof: What is wrong, and what was read.
     """
     with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as side_by_side:

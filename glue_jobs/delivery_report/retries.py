@@ -159,7 +159,6 @@ def failed_at_first(records: DataFrame, since: datetime, until: datetime) -> Dat
     tries that persons asked for; unicast, whose tries go around; order, in which a message waits for another.
 
     Args:
-        records: Delivery records.
         since: Only messages accepted from then on, so that every try is known.
         until: The replay ends then.
     """
@@ -210,11 +209,7 @@ def failed_at_first(records: DataFrame, since: datetime, until: datetime) -> Dat
 
 
 def settings_seen(records: DataFrame) -> DataFrame:
-    """What the failed tries of each queue show about its settings, see :func:`.advice.setting_in_use`.
-
-    Args:
-        records: Delivery records.
-    """
+    """What the failed tries of each queue show about its settings, see :func:`.advice.setting_in_use`."""
     wait = F.col("wait_after_ms")
     return (
         records.where(_is_try() & (F.col("verdict") == "failed"))
@@ -234,7 +229,6 @@ def advised(lives: DataFrame, records: DataFrame) -> DataFrame:
 
     Args:
         lives: See :func:`failed_at_first`, kept.
-        records: Delivery records.
     """
     spark = records.sparkSession
     by_subscriber = lives.groupBy(*QUEUE, "subscriber_id").agg(

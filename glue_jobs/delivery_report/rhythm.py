@@ -29,9 +29,6 @@ def slots_of(records: DataFrame) -> DataFrame:
     how many ``failed``.
 
     The retries of a delivery that fails are left out: they would count one failure many times.
-
-    Args:
-        records: Delivery records.
     """
     begin = F.floor(F.unix_timestamp("at") / SLOT_S) * SLOT_S
     return (

@@ -91,11 +91,7 @@ class Open:
     """A delivery that is looked up, as its records have it.
 
     Attributes:
-        project: Owner.
-        queue: Name of the queue.
         queue_uid: Its generation.
-        message_id: The message.
-        delivery_id: The delivery.
         hour: Of its acceptance, ISO 8601.
         version: Of the last record; 0 when there is only the acceptance.
         expires_ms: When its message expires, epoch milliseconds.
@@ -158,11 +154,8 @@ def sight_of(known: Open, items: Mapping[Key, Item], *, as_of: datetime, now: da
     """How the table has a delivery.
 
     Args:
-        known: The delivery.
-        items: What was read.
         as_of: Records of events before this time, less the grace, should be there.
         now: When the table was read.
-        grace: How late a record may be.
     """
     item = items.get(known.key)
     version = int(item["version"]["N"]) if item else 0
@@ -188,10 +181,7 @@ def read_items(
     """What the table holds under some keys.
 
     Args:
-        client: DynamoDB client.
-        table: Its name.
         keys: Different from each other, at most :data:`PER_READ`.
-        pause: Waits for some seconds.
 
     Raises:
         ClientError: The table could not be read.
@@ -241,15 +231,9 @@ def look_up(
     """Look all open deliveries up.
 
     Args:
-        spark: Session.
         judged: :func:`.conservation.with_standing` of deliveries.
-        client: DynamoDB client.
-        table: Name of the messages table.
         count: How many of them are open, about.
         layout: Where to keep what was found.
-        as_of: When deliveries are judged.
-        now: What time it is.
-        grace: How late a record may be.
     """
     folder = f"{layout.work}/sightings"
     remove(folder)

@@ -42,7 +42,6 @@ class Sources:
     own (:func:`.cells.is_own`), unless said otherwise.
 
     Attributes:
-        records: Delivery records.
         cells: :func:`.cells.attempt_cells` of them.
         attempt_levels: :func:`.cells.attempt_levels` of these.
         hours: :func:`.cells.hourly`, with the days of the baseline.
@@ -55,7 +54,6 @@ class Sources:
         sickest: :func:`sickest` of these attempts, kept: what is drawn and listed of them must be the same ones.
         try_cells: :func:`.retries.try_cells` of the deliveries that are pushed.
         advice: :func:`.retries.advised` of the records.
-        findings: What is wrong.
         since: Begin of the report's first day.
         until: End of what it tells of: of its last day, or when it was made.
         holidays: Days on which nobody has to come.
@@ -85,7 +83,6 @@ class Table:
     """A table of the report.
 
     Attributes:
-        rows: What it holds.
         order: The order its rows are kept in.
         totals: Sums over all rows that are asked for besides, by name.
         large: Whether making it is worth more than one task.
@@ -104,8 +101,6 @@ def at_level(levels: DataFrame, name: str, *keys: str) -> DataFrame:
 
     Args:
         levels: See :func:`.cells.attempt_levels` and :func:`.traffic.fate_levels`.
-        name: Of the grouping.
-        keys: Its keys.
     """
     others = {"level", "project", "queue", "subscriber_id", "hour", "day"} - set(keys)
     return levels.where(F.col("level") == name).drop(*others)

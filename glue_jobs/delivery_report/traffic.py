@@ -83,7 +83,6 @@ def fates(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
     Args:
         cells: See :func:`fate_cells`; or coarser ones, in which states are columns.
-        keys: Columns to group by.
     """
     return rolled_up(cells, keys, sums=fate_sums(cells), count="n", largest=LARGEST, wanted=PERCENTILES)
 

@@ -20,7 +20,7 @@ LINES = {
     "layers/pushhub/pushhub": 68_250,
     "cli": 8_130,
     "functions": 250,
-    "glue_jobs": 9_300,
+    "glue_jobs": 8_990,
     "local": 7_950,
     "simulation": 16_360,
     "bench": 5_920,
