@@ -194,8 +194,10 @@ def serve_requests_as_aws() -> None:
 
 
 def _owner_of_request(scope: Any) -> set[str]:
-    """The project in the path; if there is none, the client's token."""
-    _, _, *path = scope["path"].removeprefix(REQUESTS).split("/")
+    """The project in the path; if there is none, the client's token. What functions send to connections is nobody's."""
+    path = scope["path"].removeprefix(REQUESTS).split("/")[2:]
+    if path[:1] == ["@connections"]:
+        return set()
     if path[:2] == ["3", "projects"] and len(path) > 2:
         return {path[2]} - {""}
     return {value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"}
