@@ -15,6 +15,7 @@ from tests.cloud import aws_services as aws
 from tests.cloud.aws_services import Intercepted, fails
 from tests.contract.samples import NOW, POLICY, PROJECT, QUEUE_UID, answer, first, full_message, message, order, tried
 from tests.fakes import FakeClock
+from tests.simulation import simulated_services
 
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.ids import MessageIds
@@ -62,7 +63,7 @@ class Bench:
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    with aws.dynamodb() as client:
+    with simulated_services.dynamodb() as client:
         yield Bench(client)
 
 

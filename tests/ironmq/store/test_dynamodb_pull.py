@@ -66,7 +66,7 @@ class Bench:
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    with aws.dynamodb() as client:
+    with simulated_services.dynamodb() as client:
         yield Bench(client)
 
 
