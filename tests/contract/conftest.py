@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from cli.holdings import NOBODY, owner
 from tests.cloud import aws_services as aws
+from tests.contract.both import both
 from tests.contract.mortal import Mortal
 from tests.contract.samples import OTHER_PROJECT, PROJECT
 from tests.fakes import FakeBodyStore, FakeClock, FakeConfigStore, FakeMessageStore, FakePullStore, FakeSchedule
@@ -24,15 +25,10 @@ from tests.notifications.store import aws_notifications
 from tests.notifications.world import PROJECT as TENANT
 
 from pushhub.engine.ports import (
-    ActivityStore,
-    AttemptCountStore,
     BodyStore,
     ConfigStore,
     MessageStore,
-    PastSearchStore,
     Schedule,
-    SearchIndex,
-    SubscriberStore,
 )
 from pushhub.engine.store import dynamodb_schedule
 from pushhub.engine.store.dynamodb_activity import DynamoDBActivity
@@ -44,7 +40,7 @@ from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 from pushhub.engine.store.dynamodb_search import DynamoDBSearchIndex
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
 from pushhub.engine.store.s3_bodies import S3BodyStore
-from pushhub.ironmq.ports import AlertLevelStore, AlertStore, PullStore
+from pushhub.ironmq.ports import PullStore
 from pushhub.ironmq.store.dynamodb_alert_levels import DynamoDBAlertLevels
 from pushhub.ironmq.store.dynamodb_alerts import DynamoDBAlerts
 from pushhub.ironmq.store.dynamodb_pull import DynamoDBPullStore
@@ -136,76 +132,14 @@ def schedule(request: pytest.FixtureRequest, clock: FakeClock, monkeypatch: pyte
         yield DynamoDBSchedule(client, aws.SCHEDULE_TABLE, clock)
 
 
-@pytest.fixture(params=["fake", "dynamodb"])
-def subscriber_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[SubscriberStore]:
-    if request.param == "fake":
-        yield FakeSubscribers()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBSubscribers(client, aws.SCHEDULE_TABLE, clock)
-
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def activity_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[ActivityStore]:
-    if request.param == "fake":
-        yield FakeActivity()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBActivity(client, aws.SCHEDULE_TABLE, clock)
-
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def alert_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AlertStore]:
-    if request.param == "fake":
-        yield FakeAlerts()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBAlerts(client, aws.CONFIG_TABLE, clock)
-
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def alert_level_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AlertLevelStore]:
-    if request.param == "fake":
-        yield FakeAlertLevels()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBAlertLevels(client, aws.PULL_TABLE, clock)
-
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def search_index(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[SearchIndex]:
-    if request.param == "fake":
-        yield FakeSearchIndex()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBSearchIndex(client, aws.SCHEDULE_TABLE, clock)
-
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def past_search_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[PastSearchStore]:
-    if request.param == "fake":
-        yield FakePastSearches()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBPastSearches(client, aws.SCHEDULE_TABLE, clock)
-
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def attempt_count_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[AttemptCountStore]:
-    if request.param == "fake":
-        yield FakeAttemptCounts()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBAttemptCounts(client, aws.SCHEDULE_TABLE, clock)
-
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def pull_store(request: pytest.FixtureRequest, clock: FakeClock) -> Iterator[PullStore]:
-    if request.param == "fake":
-        yield FakePullStore()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBPullStore(client, aws.PULL_TABLE, clock)
+subscriber_store = both(FakeSubscribers, DynamoDBSubscribers, aws.SCHEDULE_TABLE)
+activity_store = both(FakeActivity, DynamoDBActivity, aws.SCHEDULE_TABLE)
+alert_store = both(FakeAlerts, DynamoDBAlerts, aws.CONFIG_TABLE)
+alert_level_store = both(FakeAlertLevels, DynamoDBAlertLevels, aws.PULL_TABLE)
+search_index = both(FakeSearchIndex, DynamoDBSearchIndex, aws.SCHEDULE_TABLE)
+past_search_store = both(FakePastSearches, DynamoDBPastSearches, aws.SCHEDULE_TABLE)
+attempt_count_store = both(FakeAttemptCounts, DynamoDBAttemptCounts, aws.SCHEDULE_TABLE)
+pull_store = both(FakePullStore, DynamoDBPullStore, aws.PULL_TABLE)
 
 
 @dataclass

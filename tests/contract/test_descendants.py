@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from functools import partial
 
-import pytest
 from tests.cloud import aws_services as aws
+from tests.contract.both import both
 from tests.contract.samples import OTHER_PROJECT, PROJECT
-from tests.fakes import FakeClock
 from tests.fakes.descendants import FakeDescendants
 
 from pushhub.engine.ports import Descendants
@@ -17,13 +16,7 @@ from pushhub.engine.store.dynamodb_descendants import DynamoDBDescendants
 MOST = 10
 
 
-@pytest.fixture(params=["fake", "dynamodb"])
-def descendants(request: pytest.FixtureRequest) -> Iterator[Descendants]:
-    if request.param == "fake":
-        yield FakeDescendants(MOST)
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBDescendants(client, aws.HUB_TABLE, FakeClock(), most=MOST)
+descendants = both(lambda: FakeDescendants(MOST), partial(DynamoDBDescendants, most=MOST), aws.HUB_TABLE)
 
 
 def test_there_are_so_many_and_no_more(descendants: Descendants) -> None:

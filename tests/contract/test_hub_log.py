@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
 from tests.cloud import aws_services as aws
+from tests.contract.both import both
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
-from tests.fakes import FakeClock
 from tests.fakes.hub import FakeHubLog
 
 from pushhub.base.ids import MessageIds
@@ -23,13 +21,7 @@ from pushhub.hub.store.dynamodb_log import DynamoDBHubLog
 IDS = [MessageIds(1).next(NOW + number) for number in range(30)]
 
 
-@pytest.fixture(params=["fake", "dynamodb"])
-def log(request: pytest.FixtureRequest) -> Iterator[HubLog]:
-    if request.param == "fake":
-        yield FakeHubLog()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBHubLog(client, aws.HUB_TABLE, FakeClock())
+log = both(FakeHubLog, DynamoDBHubLog, aws.HUB_TABLE)
 
 
 def entry(number: int = 0, **changes: object) -> LoggedMessage:

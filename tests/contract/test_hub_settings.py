@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from tests.cloud import aws_services as aws
+from tests.contract.both import both
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.credentials import credentials
@@ -23,14 +24,7 @@ from pushhub.hub.ports import HubSettings
 from pushhub.hub.store.dynamodb_settings import DynamoDBHubSettings
 from pushhub.hub.tokens import token_of
 
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def settings(request: pytest.FixtureRequest) -> Iterator[HubSettings]:
-    if request.param == "fake":
-        yield FakeHubSettings()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBHubSettings(client, aws.HUB_TABLE, FakeClock(), credentials())
+settings = both(FakeHubSettings, partial(DynamoDBHubSettings, credentials=credentials()), aws.HUB_TABLE)
 
 
 FULL = ServiceMapping(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from tests.cloud import aws_services as aws
+from tests.contract.both import both
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.tokens import FakeEndNotes, FakeTokens
@@ -33,13 +34,7 @@ STATE = TokenState(
 )
 
 
-@pytest.fixture(params=["fake", "dynamodb"])
-def store(request: pytest.FixtureRequest) -> Iterator[TokenStore]:
-    if request.param == "fake":
-        yield FakeTokens()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBTokens(client, aws.SCHEDULE_TABLE, FakeClock())
+store = both(FakeTokens, DynamoDBTokens, aws.SCHEDULE_TABLE)
 
 
 def test_what_is_stored_is_read_by_its_owner_only(store: TokenStore) -> None:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
-import pytest
 from tests.cloud import aws_services as aws
+from tests.contract.both import both
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
-from tests.fakes import FakeClock
 from tests.fakes.waits import FakeWaits
 
 from pushhub.engine.ports import Waits
 from pushhub.engine.store.dynamodb_waits import DynamoDBWaits
 
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def waits(request: pytest.FixtureRequest) -> Iterator[Waits]:
-    """With three places."""
-    if request.param == "fake":
-        yield FakeWaits(3)
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBWaits(client, aws.CONFIG_TABLE, FakeClock(), kind="WAIT", places=3)
+waits = both(lambda: FakeWaits(3), partial(DynamoDBWaits, kind="WAIT", places=3), aws.CONFIG_TABLE)
+"""With three places."""
 
 
 def test_a_project_has_so_many_places_and_each_can_be_taken_again(waits: Waits) -> None:

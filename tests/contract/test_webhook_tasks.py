@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from tests.cloud import aws_services as aws
+from tests.contract.both import both
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.webhook_tasks import FakePortalFrames, FakePortalTokens, FakeTasks, FakeToldCounts
@@ -174,13 +175,7 @@ def test_what_is_told_is_counted_by_project_kind_and_minute(
     assert [counts.count(*each) for each in ((PROJECT, "a", 2), (PROJECT, "b", 1), (OTHER_PROJECT, "a", 1))] == [1] * 3
 
 
-@pytest.fixture(params=["fake", "dynamodb"])
-def frames(request: pytest.FixtureRequest) -> Iterator[PortalFrames]:
-    if request.param == "fake":
-        yield FakePortalFrames()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBPortalFrames(client, aws.WEBHOOKS_TABLE, FakeClock())
+frames = both(FakePortalFrames, DynamoDBPortalFrames, aws.WEBHOOKS_TABLE)
 
 
 def test_a_frame_is_kept_replaced_and_removed(frames: PortalFrames) -> None:

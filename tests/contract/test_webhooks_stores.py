@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
 from tests.cloud import aws_services as aws
+from tests.contract.both import both
 from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT
 from tests.fakes import FakeClock
 from tests.fakes.credentials import FakeVault, credentials
@@ -34,32 +36,9 @@ from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
 from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def settings(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param == "fake":
-        yield FakeWebhooksSettings()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBWebhooksSettings(client, aws.WEBHOOKS_TABLE, FakeClock(), credentials())
-
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def keys(request: pytest.FixtureRequest) -> Iterator[IdempotencyKeys]:
-    if request.param == "fake":
-        yield FakeIdempotencyKeys()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBIdempotencyKeys(client, aws.WEBHOOKS_TABLE, FakeClock())
-
-
-@pytest.fixture(params=["fake", "dynamodb"])
-def logs(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param == "fake":
-        yield FakeWebhooksLogs()
-        return
-    with aws.dynamodb() as client:
-        yield DynamoDBWebhooksLogs(client, aws.WEBHOOKS_TABLE, FakeClock())
+settings = both(FakeWebhooksSettings, partial(DynamoDBWebhooksSettings, credentials=credentials()), aws.WEBHOOKS_TABLE)
+keys = both(FakeIdempotencyKeys, DynamoDBIdempotencyKeys, aws.WEBHOOKS_TABLE)
+logs = both(FakeWebhooksLogs, DynamoDBWebhooksLogs, aws.WEBHOOKS_TABLE)
 
 
 @pytest.fixture(params=["fake", "kms"])

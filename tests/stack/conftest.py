@@ -1,10 +1,11 @@
-"""One stack for all tests in this folder, started when the first of them needs it."""
+"""One stack for all tests in this folder, started when the first of them needs it; others for those that break it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from tests.stack.endpoints import Recorder
 from tests.stack.running import RunningStack
 
 
@@ -14,3 +15,18 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     running = RunningStack.start(tmp_path_factory.mktemp("stack"))
     yield running
     running.discard()
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    """One for the tests of a module alone."""
+    running = RunningStack.start(tmp_path_factory.mktemp("own"))
+    yield running
+    running.discard()
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    """A server for subscribers."""
+    with Recorder() as started:
+        yield started

@@ -32,13 +32,6 @@ VAULTS = ("Control", "Push", "Poll")
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    running = RunningStack.start(tmp_path_factory.mktemp("credentials"))
-    yield running
-    running.discard()
-
-
-@pytest.fixture(scope="module")
 def recorder() -> Iterator[Recorder]:
     with Recorder() as recorder:
         yield recorder

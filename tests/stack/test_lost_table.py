@@ -73,13 +73,6 @@ class Traffic:
             running.result(timeout=90)
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    running = RunningStack.start(tmp_path_factory.mktemp("lost"))
-    yield running
-    running.discard()
-
-
 def out_of_service(own: RunningStack, *, stopped: bool) -> None:
     """The runbook's first and last step: push, poll and wake do not run."""
     functions = own.aws.functions()

@@ -30,13 +30,6 @@ pytestmark = pytest.mark.stack
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    running = RunningStack.start(tmp_path_factory.mktemp("tables"))
-    yield running
-    running.discard()
-
-
-@pytest.fixture(scope="module")
 def endpoint() -> Iterator[Endpoint]:
     with Recorder() as recorder:
         yield recorder.endpoint()

@@ -6,7 +6,6 @@ Subscribers do not notice.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from tests.stack.endpoints import Endpoint, Recorder, slowly
@@ -21,12 +20,6 @@ from pushhub.engine.store.dynamodb_messages import DynamoDBMessageStore
 from pushhub.engine.store.dynamodb_schedule import DynamoDBSchedule
 
 pytestmark = pytest.mark.stack
-
-
-@pytest.fixture
-def recorder() -> Iterator[Recorder]:
-    with Recorder() as started:
-        yield started
 
 
 def orders(stack: RunningStack, queue_name: str, message_id: str) -> list[str]:

@@ -30,13 +30,6 @@ a run has worked on for half a second comes back after a minute, here too.
 """
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    running = RunningStack.start(tmp_path_factory.mktemp("faults"))
-    yield running
-    running.discard()
-
-
 @pytest.fixture
 def hasty(own: RunningStack) -> Iterator[RunningStack]:
     """The stack with queues that notice a crash quickly."""
@@ -49,12 +42,6 @@ def hasty(own: RunningStack) -> Iterator[RunningStack]:
     yield own
     for url, attributes in zip(urls, before, strict=True):
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": attributes["VisibilityTimeout"]})
-
-
-@pytest.fixture
-def recorder() -> Iterator[Recorder]:
-    with Recorder() as started:
-        yield started
 
 
 def test_attempts_under_way_when_the_push_function_is_killed(hasty: RunningStack, recorder: Recorder) -> None:

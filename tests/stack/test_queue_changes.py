@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
@@ -14,12 +14,6 @@ from tests.stack.project import ProjectClient, unique, until
 from tests.stack.running import RunningStack
 
 pytestmark = pytest.mark.stack
-
-
-@pytest.fixture
-def recorder() -> Iterator[Recorder]:
-    with Recorder() as started:
-        yield started
 
 
 def of_long_ago(stack: RunningStack, project: ProjectClient, queue: str) -> None:

@@ -12,7 +12,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -25,13 +24,6 @@ from local import emulator
 from local import stack as local_stack
 
 pytestmark = pytest.mark.stack
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    running = RunningStack.start(tmp_path_factory.mktemp("restart"))
-    yield running
-    running.discard()
 
 
 def test_what_was_stored_and_queued_is_there_after_a_restart(own: RunningStack) -> None:

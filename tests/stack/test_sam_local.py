@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +42,6 @@ context = types.SimpleNamespace(aws_request_id="r", function_name="f", memory_li
                                 function_version="1", get_remaining_time_in_millis=lambda: 600_000)
 print("ANSWER " + json.dumps(handler.handler(json.load(sys.stdin), context)))
 """
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    running = RunningStack.start(tmp_path_factory.mktemp("sam-local"))
-    yield running
-    running.discard()
 
 
 def invoked(own: RunningStack, name: str, event: Any) -> Any:

@@ -4,7 +4,6 @@ is the same task.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -50,12 +49,6 @@ class Organization:
     def task(self, task: str) -> dict[str, Any]:
         """A task as it is now."""
         return self.ask("GET", f"/background-task/{task}")
-
-
-@pytest.fixture
-def recorder() -> Iterator[Recorder]:
-    with Recorder() as started:
-        yield started
 
 
 def test_a_replay_is_done_beside_sixty_tasks_of_another_project(stack: RunningStack, recorder: Recorder) -> None:
