@@ -15,6 +15,7 @@ from tests.cloud import aws_services as aws
 from tests.cloud.aws_services import Intercepted
 from tests.contract.samples import NOW, first, message
 from tests.fakes import FakeClock
+from tests.simulation import simulated_services
 
 from pushhub.base.errors import Conflict
 from pushhub.base.verdict import Verdict
@@ -38,7 +39,7 @@ class Bench:
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    with aws.dynamodb() as client:
+    with simulated_services.dynamodb() as client:
         yield Bench(client)
 
 
