@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +20,6 @@ from local.errors import LocalError, Say
 from local.packages import Package, build_function, build_layer, forget_old
 from local.place import Place
 from local.processes import wait_until
-from local.verification import missing
 from pushhub.base.errors import HubError
 from pushhub.cloud.clock import SystemClock
 from pushhub.egress.guard import AllowedTargets
@@ -31,6 +32,34 @@ SETTLE_SECONDS = 15.0
 WEBSOCKET_API = "feed0002"
 """Id of the WebSocket API, which the emulator reads from its tag in the template."""
 _ARTIFACTS = "pushhub-artifacts"
+
+_API = "AWS::ApiGatewayV2::Api"
+_OF_AN_API = {
+    "AWS::ApiGatewayV2::Route": "get_routes",
+    "AWS::ApiGatewayV2::Integration": "get_integrations",
+    "AWS::ApiGatewayV2::Stage": "get_stages",
+}
+_WORKS: dict[str, Callable[[Aws, str], object]] = {
+    "AWS::Lambda::Function": lambda aws, name: (
+        aws.functions().get_function(FunctionName=name)["Configuration"].get("State") == "Active"
+    ),
+    "AWS::Lambda::EventSourceMapping": lambda aws, uuid: (
+        aws.functions().get_event_source_mapping(UUID=uuid)["State"] == "Enabled"
+    ),
+    "AWS::DynamoDB::Table": lambda aws, name: (
+        aws.dynamodb().describe_table(TableName=name)["Table"]["TableStatus"] == "ACTIVE"
+    ),
+    "AWS::SQS::Queue": lambda aws, url: (
+        aws.sqs().get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"]).get("Attributes")
+    ),
+    "AWS::S3::Bucket": lambda aws, name: aws.s3().head_bucket(Bucket=name),
+    "AWS::Scheduler::Schedule": lambda aws, name: aws.scheduler().get_schedule(Name=name)["State"] == "ENABLED",
+    "AWS::Logs::LogGroup": lambda aws, name: (
+        name in [each["logGroupName"] for each in aws.logs().describe_log_groups(logGroupNamePrefix=name)["logGroups"]]
+    ),
+    "AWS::CloudWatch::Alarm": lambda aws, name: aws.cloudwatch().describe_alarms(AlarmNames=[name])["MetricAlarms"],
+}
+"""Whether the resource of this type with this physical id exists and works. It does not, if the call is refused."""
 
 
 def parameters(place: Place) -> dict[str, str]:
@@ -200,6 +229,47 @@ def _verify(aws: Aws, transformed: dict[str, Any]) -> None:
     # A function that was just updated is not active for a moment.
     if not wait_until(complete, SETTLE_SECONDS, pause=0.2):
         raise LocalError(f"the deployment is not complete: {'; '.join(absent)}; 'make clean' starts anew")
+
+
+def missing(aws: Aws, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What a stack should contain but does not.
+
+    Args:
+        resources: Resources of the template it was made from, by logical id, without those whose condition is false.
+
+    Returns:
+        One text for each thing missing; empty when all is there.
+    """
+    described = aws.cloudformation().describe_stack_resources(StackName=stack)["StackResources"]
+    made = {resource["LogicalResourceId"]: resource for resource in described}
+    problems = []
+    for name, resource in resources.items():
+        if name not in made:
+            # A condition decides in CloudFormation; without one there is no reason to be absent.
+            if "Condition" not in resource:
+                problems.append(f"{name} was not made")
+            continue
+        works = _WORKS.get(resource["Type"])
+        try:
+            broken = works and not works(aws, made[name].get("PhysicalResourceId", ""))
+        except ClientError:
+            broken = True
+        if broken:
+            problems.append(f"{name} ({resource['Type']}) does not exist or is not active")
+    apis = {name: made[name]["PhysicalResourceId"] for name in made if resources[name]["Type"] == _API}
+    problems += [problem for name, api in apis.items() for problem in _missing_of_api(aws, name, str(api), resources)]
+    return problems
+
+
+def _missing_of_api(aws: Aws, name: str, api: str, resources: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    client = aws.apigatewayv2()
+    found = {kind: len(getattr(client, call)(ApiId=api)["Items"]) for kind, call in _OF_AN_API.items()}
+    wanted = Counter(
+        resource["Type"]
+        for resource in resources.values()
+        if resource.get("Properties", {}).get("ApiId") == {"Ref": name}
+    )
+    return [f"{name} has {count} of {wanted[kind]} {kind}" for kind, count in found.items() if count < wanted[kind]]
 
 
 def deployed_on(aws: Aws) -> int | None:

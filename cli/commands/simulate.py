@@ -29,13 +29,12 @@ from pushhub.ironmq.wire.policies import (
 
 from ..answers import Odd, number, section, sections, text
 from ..clone import folder
-from ..durations import Duration, worded
+from ..durations import Duration, OutageWindow, worded
 from ..framework import Command, Group
 from ..hub import HubOptions
 from ..operator import deployment
 from ..pictures import as_svg, sparkline
 from ..terminal import as_json
-from ..windows import OutageWindow
 
 AS_THEY_ARE = {"ignore_unknown_options": True, "help_option_names": []}
 

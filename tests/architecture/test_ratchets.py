@@ -18,12 +18,12 @@ WIDEST = 8
 
 LINES = {
     "layers/pushhub/pushhub": 68_250,
-    "cli": 8_130,
+    "cli": 8_120,
     "functions": 250,
     "glue_jobs": 8_990,
-    "local": 7_950,
-    "simulation": 16_360,
-    "bench": 5_920,
+    "local": 7_940,
+    "simulation": 16_350,
+    "bench": 5_900,
 }
 """Most lines of Python by folder."""
 
