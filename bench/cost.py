@@ -32,7 +32,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,8 @@ KEPT = frozenset({"records", "tables", "gateway", "attempts"})
 """Parts of an account that are not the way of a message."""
 OPTIONAL = frozenset({("tables", "dynamodb_history_gb_month")})
 """What the parameter PointInTimeRecovery takes off."""
+ATTEMPT = '"message":"attempt"'
+"""In the event of an attempt."""
 MESSAGES = 400
 NAMED = "named"
 """The queue whose messages are found by a field."""
@@ -150,26 +152,19 @@ class Hub:
             time.sleep(over_ms / 1000)
         else:
             self.behind_ms -= over_ms
-        attempts, others = _apart(log.getvalue().splitlines())
+        # The events of attempts, which an operator may do without, and all other lines
+        lines = log.getvalue().splitlines()
+        attempts = [each for each in lines if ATTEMPT in each]
         account.add(
             name,
             lambda_request=1,
             lambda_gb_second_arm64=took_ms / 1000 * self.memory_mb[name] / 1024,
-            logs_gb=_ingested_gb(others),
+            logs_gb=_ingested_gb([each for each in lines if ATTEMPT not in each]),
             **self.meter.units,
         )
         if attempts:
             account.add("attempts", logs_gb=_ingested_gb(attempts))
         return answer
-
-
-def _apart(lines: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The events of attempts, which an operator may do without, and all other lines."""
-    of_attempts = ['"message":"attempt"' in each for each in lines]
-    return (
-        [each for each, attempt in zip(lines, of_attempts, strict=True) if attempt],
-        [each for each, attempt in zip(lines, of_attempts, strict=True) if not attempt],
-    )
 
 
 def _ingested_gb(lines: Sequence[str]) -> float:
@@ -337,14 +332,8 @@ def keep(hub: Hub, account: Account) -> None:
 
 def scan(dynamodb: Any) -> list[dict[str, Any]]:
     """Every item of the messages table."""
-    items: list[dict[str, Any]] = []
-    start: dict[str, Any] = {}
-    while True:
-        page = dynamodb.scan(TableName=aws.MESSAGES_TABLE, **start)
-        items += page["Items"]
-        if "LastEvaluatedKey" not in page:
-            return items
-        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    pages = dynamodb.get_paginator(operation_name="scan").paginate(TableName=aws.MESSAGES_TABLE)
+    return [item for page in pages for item in page["Items"]]
 
 
 def set_up(urls: dict[str, str]) -> None:
@@ -460,23 +449,23 @@ def bench() -> Iterator[Bench]:
         project = projects.make("bench").project_id
         token = projects.make_token(project)
         subscribers = (Subscriber(subscriber_id="5ab5c12be500", name="shop", url=f"http://127.0.0.1:{port}/in"),)
-        queue = Queue(
-            project=project,
-            name="orders",
-            uid="a1b2c3d4e5f6",
-            pull_uid="a1b2c3d4e5f7",
-            type=QueueType.MULTICAST,
-            push=PushSettings(subscribers=subscribers),
-            secret="0" * 32,
-            created_at=0,
-        )
-        outside.config.create_queue(queue)
-        named = replace(queue, name=NAMED, uid="b1b2c3d4e5f6", pull_uid="b1b2c3d4e5f7", search_fields=("order.number",))
-        outside.config.create_queue(named)
-        hurried = PushSettings(subscribers=subscribers, eager=True)
-        outside.config.create_queue(
-            replace(queue, name=EAGER, uid="c1b2c3d4e5f6", pull_uid="c1b2c3d4e5f7", push=hurried)
-        )
+        for name, uid, eager, fields in (
+            ("orders", "a", False, ()),
+            (NAMED, "b", False, ("order.number",)),
+            (EAGER, "c", True, ()),
+        ):
+            queue = Queue(
+                project=project,
+                name=name,
+                uid=f"{uid}1b2c3d4e5f6",
+                pull_uid=f"{uid}1b2c3d4e5f7",
+                type=QueueType.MULTICAST,
+                push=PushSettings(subscribers=subscribers, eager=eager),
+                search_fields=fields,
+                secret="0" * 32,
+                created_at=0,
+            )
+            outside.config.create_queue(queue)
         made = Bench(hub, urls, project, token, port)
         run(made.hub, queued(made, 1), urls)  # warms caches
         yield made

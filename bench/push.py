@@ -23,7 +23,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,11 +72,8 @@ def make_queue(local: dict[str, Any], name: str, urls: list[str]) -> Any:
     from pushhub.runtime.hub import start  # noqa: PLC0415 (after the environment is set)
 
     subscribers = [{"name": f"s{number}", "url": url} for number, url in enumerate(urls)]
-    queue = {"queue": {"type": "multicast", "push": {"subscribers": subscribers, "retries": 0, "retries_delay": 3}}}
     hub = Tenant(local["base_url"], local["project_id"], local["token"])
-    with suppress(requests.HTTPError):
-        hub.call("DELETE", f"/{name}")
-    hub.call("PUT", f"/{name}", queue)
+    hub.push_queue(name, urls[0], subscribers=subscribers, retries=0, retries_delay=3)
     stored = start("push").engine.ports.config.queue(local["project_id"], name, fresh=True)
     assert stored is not None
     return stored

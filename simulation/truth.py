@@ -115,12 +115,6 @@ class Truth:
         place = bisect.bisect_right(history, at, key=lambda each: each.at)
         return bool(place) and history[place - 1].asked
 
-    def queue_at(self, name: str, at: int) -> Queue | None:
-        """A queue as it was at a given time (microseconds)."""
-        history = self.queues[name]
-        place = bisect.bisect_right(history, at, key=lambda each: each[0])
-        return history[place - 1][1] if place else None
-
     def records(self) -> Iterator[dict[str, Any]]:
         """Every delivery record in the records bucket, object by object."""
         for (bucket, key), content in self._account.s3.objects.items():

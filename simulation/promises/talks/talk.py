@@ -97,10 +97,6 @@ class Talk:
         self.listen = around.listen
         self.put_off_s = around.put_off_s
 
-    def with_base(self, base: str) -> Talk:
-        """The same client, with more in front of its paths."""
-        return Talk(self._around, self._judgement, base=self._base + base, headers=self._headers)
-
     def with_headers(self, **headers: str) -> Talk:
         """The same client with other headers; underscores stand for hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
