@@ -320,7 +320,7 @@ def _strike(randomness: np.random.Generator, life: Life, event: Happening) -> tu
     # Events do not begin at a slot's start: an outage of five minutes spans two slots.
     start = float(randomness.choice(busy)) + float(randomness.random())
     end = float(SLOTS) if event.for_good else start + lasts
-    slot = np.arange(SLOTS)
+    slot = np.arange(SLOTS, dtype=np.float64)
     part = np.clip(np.minimum(slot + 1, end) - np.maximum(slot, start), 0, 1)
     life.odds = event.odds(life.odds, part, slot - start, lasts)
     life.due = life.due * (1 + event.due * part)

@@ -108,11 +108,11 @@ class Source:
         """Go on for as long as the process lives."""
         while True:
             due = time.time() + LOOK_S
-            try:
-                for mapping in [] if self.paused else self._listed():
+            for mapping in [] if self.paused else self._listed():
+                try:
                     due = min([due, *self._look(mapping)])
-            except Exception:  # noqa: BLE001 (told below; all other work waits for this task)
-                _log.exception("%s cannot be read", self._kind)
+                except Exception:  # noqa: BLE001 (told below; all other work waits for this task)
+                    _log.exception("%s cannot be read", mapping["EventSourceArn"])
             await self._arrivals.wait(max(0.001, due - time.time()))
 
     def _look(self, mapping: Mapping) -> Iterator[float]:

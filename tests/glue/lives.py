@@ -29,9 +29,9 @@ from pushhub.engine.model.delivery import schedule as scheduled
 from pushhub.engine.model.message import Message
 from pushhub.engine.model.record import DeliveryRecord
 from pushhub.engine.model.records import record_of_acceptance, record_of_delivery
-from pushhub.ironmq.model.records import record_of_pull
+from pushhub.ironmq.model.records import PullItem, record_of_pull
 
-__all__ = ["DAY", "HOUR", "MINUTE", "NOON", "Line", "Lives"]
+__all__ = ["DAY", "HOUR", "MINUTE", "NOON", "Lives"]
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
@@ -40,19 +40,6 @@ NOON = 1_795_003_200_000
 """2026-11-18T12:00:00Z."""
 
 POLICY = FixedDelay(retries=2, delay_s=60)
-
-
-@dataclass(frozen=True)
-class Line:
-    """A message in a pull queue, as stored."""
-
-    message: Message
-    reserved_count: int = 0
-    reservation_id: str | None = None
-    reserved_until: int = 0
-    leaving: str | None = None
-    entry: str = ""
-    placed_at: int | None = None
 
 
 @dataclass
@@ -185,7 +172,7 @@ class Lives:
         self.deliveries[after.delivery_id] = after
         return after
 
-    def put(self, at: int = NOON, *, reserved: int = 0, expires_in: int = 7 * DAY, entry: str = "") -> Line:
+    def put(self, at: int = NOON, *, reserved: int = 0, expires_in: int = 7 * DAY, entry: str = "") -> PullItem:
         """Put a message into a pull queue; the hub itself does it with an entry."""
         self.posted += 1
         message = Message(
@@ -199,31 +186,31 @@ class Lives:
             due_at=at,
             expires_at=at + expires_in,
         )
-        return self.lined(None, Line(message, reserved_count=reserved, entry=entry), at)
+        return self.lined(None, PullItem(message=message, reserved_count=reserved, entry=entry), at)
 
-    def put_again(self, line: Line, at: int, entry: str) -> Line:
+    def put_again(self, line: PullItem, at: int, entry: str) -> PullItem:
         """The hub puts a message that was consumed there once more, under the same id."""
         message = replace(line.message, accepted_at=at, due_at=at, expires_at=at + 7 * DAY)
-        return self.lined(None, Line(message, entry=entry), at)
+        return self.lined(None, PullItem(message=message, entry=entry), at)
 
-    def reserve(self, line: Line, at: int) -> Line:
+    def reserve(self, line: PullItem, at: int) -> PullItem:
         """A consumer reserves it for a minute."""
         held = replace(
             line, reserved_count=line.reserved_count + 1, reservation_id=f"r{at}", reserved_until=at + MINUTE
         )
         return self.lined(line, held, at)
 
-    def release(self, line: Line, at: int) -> Line:
+    def release(self, line: PullItem, at: int) -> PullItem:
         """The consumer gives it back."""
         return self.lined(line, replace(line, reservation_id=None, reserved_until=0), at)
 
-    def remove(self, line: Line, at: int, leaving: str | None = None) -> None:
+    def remove(self, line: PullItem, at: int, leaving: str | None = None) -> None:
         """It leaves its queue."""
         record = record_of_pull(replace(line, leaving=leaving), None, at)
         assert record is not None
         self.records.append(record)
 
-    def lined(self, before: Line | None, after: Line, at: int) -> Line:
+    def lined(self, before: PullItem | None, after: PullItem, at: int) -> PullItem:
         """Write a pull queue's item, and the record of that change."""
         record = record_of_pull(before, after, at)
         assert record is not None
