@@ -1,14 +1,11 @@
-"""Runs a part of the tests and notes in build/lanes.txt when it began and ended, and the CPU that it took:
-``.ci/lane.py NAME COMMAND ...``.
+"""Runs a part of the tests and notes in build/lanes.txt when it began and ended: ``.ci/lane.py NAME COMMAND ...``.
 
-What runs on by itself, as a stack does, is not counted. ``LANES_BEGAN`` in the environment says when all of them began,
-in seconds of the epoch.
+``LANES_BEGAN`` in the environment says when all of them began, in seconds of the epoch.
 """
 
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -35,9 +32,7 @@ def run(name: str, command: list[str]) -> int:
     NOTED.parent.mkdir(exist_ok=True)
     with NOTED.open("a") as noted:
         ended = "passed" if status == 0 else "failed"
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        span = f"{began - all_began:5.0f} s to {time.time() - all_began:5.0f} s"
-        noted.write(f"{name:24} {span}, {ended}, {used.ru_utime + used.ru_stime:5.0f} s of CPU\n")
+        noted.write(f"{name:24} {began - all_began:5.0f} s to {time.time() - all_began:5.0f} s, {ended}\n")
     return status if status >= 0 else 128 - status
 
 
