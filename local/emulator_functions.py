@@ -54,8 +54,8 @@ IDLE_S = float(os.environ.get("LAMBDA_WARM_TTL_SECONDS", "300"))
 """How long a process beyond the first of its function is kept without a run."""
 AT_START = ("PYTHON", "LD_", "MALLOC_", "LANG", "LC_")
 """Variables that an interpreter reads when it starts, so that a fork would not notice them."""
-END_OF_LOG = b"\x00pushhub: end of the log\n"
-"""The line that the process writes behind those of a run."""
+END_OF_LOG = "\x00pushhub: end of the log of "
+"""What the line begins with that the process writes behind those of a run; the run's id follows."""
 _log = logging.getLogger("pushhub.functions")
 _unpacking = threading.Lock()
 
@@ -65,15 +65,9 @@ class TooLate(Exception):
 
 
 class Forked:
-    """A forked process, as far as :class:`subprocess.Popen` is used here.
+    """A forked process, known by a descriptor, as far as :class:`subprocess.Popen` is used here."""
 
-    Args:
-        pid: Its id.
-        process: A descriptor of it.
-    """
-
-    def __init__(self, pid: int, process: int) -> None:
-        self.pid = pid
+    def __init__(self, process: int) -> None:
         self._process = process
         weakref.finalize(self, os.close, process)
 
@@ -107,13 +101,13 @@ class Server:
             return None
         try:
             with self._turn:
-                return Forked(*self._ask(request, pipes))
+                return Forked(self._ask(request, pipes))
         except OSError as error:
             _log.warning("nothing to fork from: %s", error)
             return None
 
-    def _ask(self, request: dict[str, Any], pipes: list[int]) -> tuple[int, int]:
-        """A new process's id and descriptor.
+    def _ask(self, request: dict[str, Any], pipes: list[int]) -> int:
+        """A new process's descriptor.
 
         Raises:
             OSError: The process to fork from has ended. The next request starts another, unless it was unfit.
@@ -129,7 +123,7 @@ class Server:
                 )
         try:
             socket.send_fds(self._requests, [json.dumps(request).encode()], pipes)
-            answer, (process,), _, _ = socket.recv_fds(self._requests, 64, 1)
+            _, (process,), _, _ = socket.recv_fds(self._requests, 64, 1)
         except (OSError, ValueError) as error:
             self._requests.close()
             self._requests = None
@@ -140,7 +134,7 @@ class Server:
                 self._process.wait()
             raise OSError("it has ended") from error
         os.set_inheritable(process, False)
-        return int(answer), process
+        return process
 
 
 _servers: dict[tuple[str, ...], Server] = {}
@@ -179,6 +173,7 @@ class Process:
             OSError: It ends.
         """
         sink, source, errors = self._pipes
+        end = f"{END_OF_LOG}{request['request_id']}\n".encode()
         waits = select.poll()
         waits.register(source, select.POLLIN)
         waits.register(errors, select.POLLIN)
@@ -202,7 +197,7 @@ class Process:
                 block = os.read(number, 1 << 20)
                 if number == errors:
                     log += block
-                    logged = log.endswith(END_OF_LOG) or not block
+                    logged = end in log or not block
                     if not block:
                         waits.unregister(errors)
                 elif block:
@@ -281,7 +276,8 @@ class Environment:
         if answer["status"] == "error":
             # What a function that failed has left behind must not come to another run.
             self.kill()
-        text = bytes(log).replace(END_OF_LOG, b"").decode(errors="replace").rstrip("\n")
+        lines = log.decode(errors="replace").splitlines()
+        text = "\n".join(each for each in lines if not each.startswith(END_OF_LOG))
         return {**answer, "log": text, "cold_start": cold}
 
     def kill(self) -> None:
@@ -324,6 +320,7 @@ class Environment:
         process = self._process = Process(handle, ours)
         name = self._config["FunctionName"]
         function = {
+            "request_id": "start",
             "folder": folder,
             "layers": layers,
             "handler": self._config.get("Handler", "index.handler"),

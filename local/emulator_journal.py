@@ -63,9 +63,15 @@ def make_again(changes: Iterable[Change]) -> int:
 
     Returns:
         How many. Those of tables and queues that the snapshot does not have are left out.
+
+    Raises:
+        OSError: They are not noted as here.
     """
     made = 0
-    for at, account, region, target, path, body in changes:
+    for change in changes:
+        if len(change) != 6:
+            raise OSError("an earlier version of Pushhub has noted changes here: start that one once, and 'make down'")
+        at, account, region, target, path, body = change
         service = _services[TABLES if target.startswith(TABLES) else QUEUES]
         # What happened then does not happen now, and functions that saw it before are told the same again.
         service.time = SimpleNamespace(**{**vars(time), "time": lambda at=at: at})

@@ -97,8 +97,7 @@ class Snapshots:
     def loaded(self) -> None:
         """Make again what changed since, and take more from now on. Called when the emulator's loop has begun to run.
 
-        Raises:
-            SystemExit: A change cannot be read, or the beginning of this run cannot be noted.
+        The process ends if a change cannot be read, or the beginning of this run cannot be noted.
         """
         lambda_svc.CODE_BLOB_DIR = self._blobs
         try:
@@ -107,9 +106,10 @@ class Snapshots:
                 if made:
                     _log.warning("%d changes made again that came after %s", made, self._found.folder.name)
             snapshots.begin(self._root, self._found)
-        except OSError as error:
-            # MiniStack would go on without.
-            raise SystemExit(f"the state cannot be read: {error}") from error
+        except Exception as error:  # noqa: BLE001 (MiniStack would go on without)
+            _log.error("the state cannot be read: %s", error)
+            # Nothing may be saved over it.
+            os._exit(1)
         self._noted.begin()
         task = asyncio.get_running_loop().create_task(self._keep_taking())
         self._tasks.add(task)

@@ -38,8 +38,8 @@ from typing import Any
 
 MESSAGE = 1 << 17
 """Bytes of the largest request or report. An environment's variables are 4 KB at most."""
-END_OF_LOG = b"\x00pushhub: end of the log\n"
-"""Written behind the log of a run."""
+END_OF_LOG = "\x00pushhub: end of the log of "
+"""What the line begins with that is written behind the log of a run; the run's id follows."""
 UNFIT = 3
 """How this process ends when it cannot be forked from."""
 
@@ -160,7 +160,7 @@ class Server:
         child = os.fork()
         if child:
             process = os.pidfd_open(child)
-            socket.send_fds(self._requests, [str(child).encode()], [process])
+            socket.send_fds(self._requests, [b"forked"], [process])
             for each in (process, *request.pipes):
                 os.close(each)
         return not child
@@ -278,9 +278,9 @@ class Environment:
         try:
             handler = self._imported(function)
         except Exception as error:  # noqa: BLE001 (told to whoever waits)
-            self._answer(_failed(error))
+            self._answer(function, _failed(error))
             return
-        self._answer(json.dumps({"status": "ready"}))
+        self._answer(function, json.dumps({"status": "ready"}))
         for line in self._requests:
             run = json.loads(line)
             os.environ.pop("_X_AMZN_TRACE_ID", None)
@@ -297,7 +297,7 @@ class Environment:
                 answer = json.dumps({"status": "ok", "result": handler(run["event"], context)})
             except Exception as error:  # noqa: BLE001 (told to whoever waits)
                 answer = _failed(error)
-            self._answer(answer)
+            self._answer(run, answer)
             self._ran()
 
     def _imported(self, function: dict[str, Any]) -> Callable[[Any, Any], Any]:
@@ -312,11 +312,11 @@ class Environment:
         handler: Callable[[Any, Any], Any] = getattr(importlib.import_module(module.replace("/", ".")), name)
         return handler
 
-    def _answer(self, answer: str) -> None:
+    def _answer(self, request: dict[str, Any], answer: str) -> None:
         rest = memoryview(answer.encode() + b"\n")
         while rest:
             rest = rest[os.write(self._answers, rest) :]
-        os.write(2, END_OF_LOG)
+        os.write(2, f"{END_OF_LOG}{request['request_id']}\n".encode())
 
 
 def _failed(error: Exception) -> str:

@@ -18,6 +18,8 @@ import os, boto3, json, time
 queue = boto3.client("sqs")
 def handler(event, context):
     time.sleep(event.get("sleep", 0))
+    if "writes" in event:
+        os.write(1, event["writes"].encode())
     print("first line")
     print("second line")
     if event.get("fail"):
@@ -62,6 +64,18 @@ def test_a_run_answers_with_its_own_log_lines_and_no_others(aws: Aws) -> None:
         answer, lines = run(aws)
         assert answer == {"size": 2, "answer": ""}
         assert lines == ["first line", "second line"]
+
+
+@pytest.mark.parametrize(
+    "writes", ['{"status": "ok", "result": "forged"}', "\x00pushhub: end of the log of ", "no end of a line, é"]
+)
+def test_what_a_function_writes_past_python_is_its_log_and_no_answer(aws: Aws, writes: str) -> None:
+    # When a function writes to its standard output by itself, even what an answer or the end of a log looks like
+    answer, lines = run(aws, writes=f"{writes}\n")
+    # Then it is answered by what it returns, with its lines, and the next run has its own
+    assert answer["answer"] == ""
+    assert lines[-2:] == ["first line", "second line"]
+    assert run(aws)[1] == ["first line", "second line"]
 
 
 def test_events_and_answers_may_be_larger_than_a_pipe_holds(aws: Aws) -> None:
