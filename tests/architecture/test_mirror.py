@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.architecture.test_layers import LAYER, ROOT, imports, name_of, part
+from tests.architecture.test_layers import LAYER, ROOT, imports, part, tree_of
 
 TESTS = ROOT / "tests"
 OF_THE_LAYER = {path.name for path in LAYER.iterdir() if (path / "__init__.py").exists()}
@@ -32,9 +32,7 @@ def folders(path: Path) -> set[str]:
 def rules() -> list[Path]:
     """Modules of pure rules that have functions."""
     found = (path for path in LAYER.rglob("*.py") if part(path.relative_to(LAYER).parts) == "model")
-    return sorted(
-        path for path in found if any(isinstance(each, ast.FunctionDef) for each in ast.parse(path.read_text()).body)
-    )
+    return sorted(path for path in found if any(isinstance(each, ast.FunctionDef) for each in tree_of(path).body))
 
 
 @cache
@@ -66,12 +64,12 @@ def test_tests_named_after_a_module_lie_where_the_module_does(package: str) -> N
         assert there in places.get(path.stem.removeprefix("test_"), {there}), f"{path.relative_to(ROOT)} is elsewhere"
 
 
-@pytest.mark.parametrize("path", rules(), ids=name_of)
-def test_pure_rules_have_tests_of_their_own(path: Path) -> None:
+def test_pure_rules_have_tests_of_their_own() -> None:
     """Given pure rules, then tests of their package call them directly, without the code that uses them.
 
     Shapes (``wire``) are seen through the API, use cases through what they do, stores through the port's contract.
     """
-    package = path.relative_to(LAYER).parts[0]
-    module = ".".join(path.relative_to(LAYER.parent).with_suffix("").parts)
-    assert module in imported_by_tests(package), f"no test in tests/{package} imports {module}"
+    for path in rules():
+        package = path.relative_to(LAYER).parts[0]
+        module = ".".join(path.relative_to(LAYER.parent).with_suffix("").parts)
+        assert module in imported_by_tests(package), f"no test in tests/{package} imports {module}"

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-LAYER = ROOT / "layers" / "pushhub" / "pushhub"
+from tests.architecture.test_layers import LAYER, ROOT, tree_of
 
 WIDEST = 8
 """Most parameters of a constructor."""
@@ -40,7 +39,7 @@ def wide_constructors() -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for path in python_files(LAYER):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef):
                 fields = sum(isinstance(each, ast.AnnAssign) for each in node.body)
                 if "Component" in {ast.unparse(each) for each in node.bases} and fields > WIDEST:
@@ -64,7 +63,7 @@ def test_local_uses_no_more_private_names_of_the_emulator() -> None:
 
 def _private_names(path: Path) -> Iterator[str]:
     """Private attributes of MiniStack's modules and of what is imported from them, as ``module._name``."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     known: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
