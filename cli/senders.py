@@ -388,7 +388,19 @@ def _seconds(duration: object) -> int:
 
 def _matches(pattern: str, topic: str) -> bool:
     """Whether a pattern with asterisks means a topic."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), topic) is not None
+    if "*" not in pattern:
+        return pattern == topic
+    first, *middle, last = pattern.split("*")
+    at, end = len(first), len(topic) - len(last)
+    if not (topic.startswith(first) and topic.endswith(last)) or at > end:
+        return False
+    for each in middle:
+        # The earliest place leaves the most for those that follow.
+        found = topic.find(each, at, end)
+        if found < 0:
+            return False
+        at = found + len(each)
+    return True
 
 
 def _parsed(value: object) -> object:

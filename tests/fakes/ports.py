@@ -25,7 +25,6 @@ from tests.fakes.notification_stores import (
     FakeTopicStore,
 )
 from tests.fakes.past import FakePastRecords, FakePastSearches
-from tests.fakes.patterns import re_matches
 from tests.fakes.pull_store import FakePullStore
 from tests.fakes.schedule import FakeSchedule, FakeShardRuns
 from tests.fakes.search import FakeSearchIndex
@@ -52,7 +51,6 @@ from pushhub.base.ports import Sender
 from pushhub.engine.model.message import DESCENDANTS
 from pushhub.engine.ports import QueueLevel
 from pushhub.engine.wiring import AwsEnginePorts
-from pushhub.hub.model.filters import Matches
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.backlog import WINDOW
 from pushhub.runtime.hub import Pushhub, build
@@ -182,7 +180,6 @@ class FakePorts:
         self.settings = self.schedulers = FakeHubSettings()
         self.log = FakeHubLog()
         self.descendants = FakeDescendants()
-        self.matches: Matches = re_matches
         self.requests = FakeRequestStore()
         self.topics = FakeTopicStore(self.requests)
         self.backlogs = FakeBacklogStore()

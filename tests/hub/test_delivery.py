@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.engine.world import PROJECT
 from tests.fakes import Reply
-from tests.hub.world import ENDLESS, URL, HubWorld
+from tests.hub.world import URL, HubWorld
 
 from pushhub.engine.model.delivery import DeliveryState, resume
 from pushhub.hub.model.filters import Filter, Operator
@@ -113,14 +113,15 @@ def test_a_copy_that_fails_keeps_its_identity() -> None:
     assert len(world.asked) == 1
 
 
-def test_a_pattern_that_nobody_could_run_filters_nothing_out() -> None:
-    # Given a mapping whose pattern takes too long, and another one that wants the same messages
+@pytest.mark.parametrize("value", ["(a{1000}){0,3}b$", "a(?=b)"], ids=["large", "unusable"])
+def test_a_pattern_that_nobody_could_run_filters_nothing_out(value: str) -> None:
+    # Given a mapping whose pattern takes too many steps, and another one that wants the same messages
     world = HubWorld()
-    slow = Filter(path="payload.text", operator=Operator.MATCH, value=ENDLESS)
+    slow = Filter(path="payload.text", operator=Operator.MATCH, value=value)
     mapping = world.map("order:new", name="slow.service", filters=(slow,))
     world.map("order:new", url="https://b.example/x")
     # When a message comes
-    incoming = world.push_message("order:new", text="a" * 60 + "b")
+    incoming = world.push_message("order:new", text="a" * 9_000 + "b")
     world.run(seconds=3600)
     # Then the other one gets it once, the message waits for the first, and the owner gets one notification
     assert [url for url, _ in world.asked] == ["https://b.example/x"]
@@ -154,15 +155,20 @@ def test_filters_that_take_too_many_steps_for_a_message_hold_up_nobody_else() ->
     assert "too many steps" in notification.description
 
 
-def test_routing_goes_on_where_its_time_ended() -> None:
-    # Given many mappings, each of which takes a while to compare
+def test_routing_goes_on_where_its_time_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given many mappings, and a store that takes long to say whether an identity is free
     world = HubWorld()
     for number in range(10):
-        slow = Filter(path="payload.text", operator=Operator.MATCH, value=f"x{{{number}}}")
-        world.map("order:new", url=f"https://{number}.example/x", filters=(slow,))
-    world.slow_patterns_ms = ROUTING_MS // 3
+        world.map("order:new", url=f"https://{number}.example/x", identifiers={"number": "payload.number"})
+    claim = world.settings.claim
+
+    def slowly(*asked: Any) -> str:
+        world.clock.advance(ms=ROUTING_MS // 3)
+        return claim(*asked)
+
+    monkeypatch.setattr(world.settings, "claim", slowly)
     # When a message comes
-    incoming = world.push_message("order:new", text="x" * 20)
+    incoming = world.push_message("order:new", number="R1")
     world.step()
     # Then no run exceeds its time for comparing
     assert len(world.entry(incoming).children) == 3

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tests.engine.world import PROJECT, World
 from tests.fakes import FaultPlan, Reply
-from tests.fakes.patterns import ENDLESS, re_matches
 
 from pushhub.base.ports import PushRequest
 from pushhub.engine.model.message import Message
 from pushhub.hub.intake import HubIntake
-from pushhub.hub.model.filters import Asked
 from pushhub.hub.model.log import LoggedMessage
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import HubMessage
@@ -21,7 +19,7 @@ from pushhub.hub.model.object_ids import from_object_id, new_object_id, to_objec
 from pushhub.hub.ticks import HubTicks
 from pushhub.hub.wiring import Hub
 
-__all__ = ["ENDLESS", "URL", "HubWorld", "Says"]
+__all__ = ["URL", "HubWorld", "Says"]
 
 URL = "https://acme.example/import"
 
@@ -42,11 +40,9 @@ class HubWorld(World):
         self.settings = self.ports.settings
         self.log = self.ports.log
         self.descendants = self.ports.descendants
-        self.slow_patterns_ms = 0
         self.endpoints: dict[str, Says] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.ports.sender = self
-        self.ports.matches = self.matches
 
     @property
     def intake(self) -> HubIntake:
@@ -57,11 +53,6 @@ class HubWorld(World):
     def ticks(self) -> HubTicks:
         """Makes the ticks of schedulers."""
         return self.hub.part(Hub).ticks
-
-    def matches(self, asked: Sequence[Asked]) -> list[list[bool]]:
-        """Runs patterns, each of which takes as long as the test sets."""
-        self.clock.advance(ms=self.slow_patterns_ms * len(asked))
-        return re_matches(asked)
 
     def map(self, *types: str, url: str = URL, says: Says | None = None, **fields: Any) -> ServiceMapping:
         """A mapping of some types to a URL, and what the endpoint there answers (``{"message_id"}`` alone by

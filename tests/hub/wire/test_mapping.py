@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from pushhub.base.patterns import Pattern
 from pushhub.hub.model.filters import Filter, MatchRule, Operator
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
+from pushhub.hub.wire import mapping as mapping_module
 from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.mapping import mapping_view, read_filters, read_mapping
 
@@ -148,12 +150,35 @@ def test_numbers_in_filters_become_text_as_comparisons_need_it() -> None:
     assert read.filters == (Filter(path="a", operator=Operator.GT, value="5", match_rule=MatchRule.ANY),)
 
 
-def test_the_patterns_of_a_mapping_are_bounded_together() -> None:
-    # Given fifty filters, each of which takes Python's engine long to compile
-    costly = {"path": "payload.a", "operator": "match", "value": "(?i)" + "[\0-\uffff]" * 60}
-    fields = Fields({"filters": [costly] * 50})
-    # When they are read, then no more than one or two of them are compiled
+@pytest.mark.parametrize(
+    ("value", "count", "why"),
+    [
+        ("(?i)" + "[\0-\uffff]" * 60, 50, ["have patterns that are longer than 500 characters together"]),
+        ("a" * 501, 1, ["have patterns that are longer than 500 characters together"]),
+        ("a{1000}", 5, ["have patterns of more than 4000 instructions together"]),
+        ("a(?=b)", 2, [f"[{each}] value uses a lookahead, which RE2 does not have" for each in range(2)]),
+    ],
+)
+def test_the_patterns_of_a_mapping_are_checked_one_by_one_and_together(value: str, count: int, why: list[str]) -> None:
+    # Given filters with patterns
+    fields = Fields({"filters": [{"path": "payload.a", "operator": "match", "value": value}] * count})
+    # When they are read, then what is wrong is said
     read_filters(fields)
     with pytest.raises(InvalidObject) as refused:
         fields.check()
-    assert refused.value.errors == {"filters": ["have patterns that are longer than 500 characters together"]}
+    assert refused.value.errors == {"filters": why}
+
+
+def test_unusable_patterns_are_not_compiled_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given fifty patterns, each as long as all may be together, and each too large
+    compiled: list[str] = []
+
+    def counted(text: str) -> Pattern:
+        compiled.append(text)
+        return Pattern(text)
+
+    monkeypatch.setattr(mapping_module, "Pattern", counted)
+    costly = {"path": "payload.a", "operator": "match", "value": r"\pL{1000}" + "x" * 490}
+    # When they are read, then one is compiled
+    read_filters(Fields({"filters": [costly] * 50}))
+    assert len(compiled) == 1

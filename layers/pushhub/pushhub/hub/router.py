@@ -14,10 +14,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from pushhub.base.errors import TooMuchWork
+from pushhub.base.errors import Invalid
 from pushhub.base.steps import Steps
 from pushhub.engine.component import Component
-from pushhub.hub.model.filters import Matches, PatternTimeout, passes
+from pushhub.hub.model.filters import passes
 from pushhub.hub.model.identifiers import identity_of
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.notice import Level, Notice
@@ -67,7 +67,6 @@ class HubRouter(Component):
     log: RoutingLog
     intake: HubIntake
     clock: Clock
-    matches: Matches
 
     def route(self, incoming: Message, body: bytes, *, attempt: int = 1) -> Routed:
         """Make the copies of an incoming message.
@@ -95,7 +94,7 @@ class HubRouter(Component):
             if copy_id not in made:
                 try:
                     reason = self._refusal(incoming, message, mapping)
-                except (PatternTimeout, TooMuchWork) as error:
+                except Invalid as error:
                     self._tell(incoming, mapping, str(error))
                     unfinished = f"{mapping.name}: {error}"
                     continue
@@ -122,7 +121,7 @@ class HubRouter(Component):
         Filters come first: a message that is filtered out must not use up the identity of one that passes later.
         """
         as_sent, steps = message.as_sent(to_object_id(incoming.message_id)), Steps()
-        if not passes(mapping.filters, as_sent, self.matches, steps):
+        if not passes(mapping.filters, as_sent, steps):
             return f"Filtered out by {mapping.name}"
         identity = identity_of(mapping.identifiers, as_sent, steps)
         if identity is None:

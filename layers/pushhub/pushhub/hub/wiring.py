@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pushhub.engine.ends import EndNotes, Ends
     from pushhub.engine.ports import BodyStore, Descendants
     from pushhub.hub.intake import HubIntake
-    from pushhub.hub.model.filters import Matches
     from pushhub.hub.ports import HubLog, HubSettings, TickingSchedulers
     from pushhub.hub.queues import HubQueues
     from pushhub.hub.search import HubFinder
@@ -84,13 +83,6 @@ class AwsHubPorts:
 
         most = self._aws.settings[DESCENDANTS_LIMIT]
         return DynamoDBDescendants(*self._table, most=most)
-
-    @cached_property
-    def matches(self) -> Matches:
-        """Runs the regular expressions of filters, in a separate process."""
-        from pushhub.hub.store.pattern_process import matches
-
-        return matches
 
 
 class Hub:
@@ -286,9 +278,7 @@ class Hub:
             answers=RecordedAnswers(
                 log=log, bodies=outside.bodies, kept_bodies=self.ports.kept_bodies, clock=outside.clock
             ),
-            router=HubRouter(
-                settings=settings, log=log, intake=self.intake, clock=outside.clock, matches=self.ports.matches
-            ),
+            router=HubRouter(settings=settings, log=log, intake=self.intake, clock=outside.clock),
             effects=HubEffects(settings=settings, log=log, intake=self.intake, descendants=self.ports.descendants),
             clock=outside.clock,
         )

@@ -2,44 +2,26 @@
 
 Operators: ``eq neq`` compare as text, ``gt lt`` as floating-point numbers. ``begin contains end`` look for a literal
 substring. ``present`` means not null, not "" and not "null"; ``empty`` is the opposite. ``match`` treats the value as a
-regular expression.
+regular expression (:mod:`pushhub.base.patterns`).
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from pushhub.base.errors import HubError, Invalid
+from pushhub.base.patterns import Pattern
 from pushhub.base.steps import Steps
 from pushhub.hub.model.paths import values_at
 
-MAX_PATTERN = 500
-"""Longest regular expression accepted, in characters."""
+PATTERN_STEPS = 100_000
+"""Steps for all regular expressions of a mapping on one message: 0.1 s of CPU in the worst case."""
 
-Asked = tuple[str, Sequence[str]]
-"""A regular expression, and the texts that it is looked for in."""
-
-Matches = Callable[[Sequence[Asked]], Sequence[Sequence[bool]]]
-"""Says for each of some regular expressions, and each of its texts, whether it is found there. All of them together may
-take only so much time; may raise :class:`PatternTimeout`.
-"""
-
-_FLAGS = re.compile(r"\(\?[aiLmsux]+[:)]")
 _VALUES_PER_STEP = 2
 """Values that are written as JSON for a step."""
-
-
-class PatternTimeout(HubError):
-    """A regular expression took too long, so it is unknown whether the message passes."""
-
-    def __init__(self, pattern: str) -> None:
-        super().__init__(f"The pattern {pattern} took too long")
-        self.pattern = pattern
 
 
 class Operator(StrEnum):
@@ -80,9 +62,9 @@ class Filter:
     value: str = ""
     match_rule: MatchRule = MatchRule.ALL
 
-    def accepts(self, message: dict[str, Any], matches: Matches) -> bool:
+    def accepts(self, message: dict[str, Any]) -> bool:
         """Whether the message matches; see :func:`passes`."""
-        return passes((self,), message, matches)
+        return passes((self,), message)
 
     def values(self, message: dict[str, Any], steps: Steps) -> list[str]:
         """The texts of the values that the path leads to."""
@@ -119,18 +101,17 @@ class Filter:
         return left > right if self.operator is Operator.GT else left < right
 
 
-def passes(filters: Sequence[Filter], message: dict[str, Any], matches: Matches, steps: Steps | None = None) -> bool:
+def passes(filters: Sequence[Filter], message: dict[str, Any], steps: Steps | None = None) -> bool:
     """Whether a message passes every one of the filters.
 
     Args:
         message: The message as sent to services: ``message``, ``message_id``, ``payload`` and so on.
-        matches: Runs the expressions of ``match``, which are untrusted and must not block the hub. It is asked once,
-            and only if everything else passes.
-        steps: Spent by the comparisons; None for a budget of its own.
+        steps: Spent by the comparisons; None for a budget of its own. Regular expressions have :data:`PATTERN_STEPS`
+            besides, and are looked at last.
 
     Raises:
-        PatternTimeout: See there.
         TooMuchWork: The steps are used up.
+        Invalid: A regular expression cannot be used.
     """
     steps = steps or Steps()
     for each in filters:
@@ -138,11 +119,18 @@ def passes(filters: Sequence[Filter], message: dict[str, Any], matches: Matches,
             continue
         if not each.combined([each.fits(text) for text in each.values(message, steps)]):
             return False
-    patterns = [each for each in filters if each.operator is Operator.MATCH]
-    asked = [(each.value, each.values(message, steps)) for each in patterns]
-    if not all(texts for _, texts in asked):
-        return False
-    return not asked or all(each.combined(fits) for each, fits in zip(patterns, matches(asked), strict=True))
+    patterns = [(each, each.values(message, steps)) for each in filters if each.operator is Operator.MATCH]
+    return all(texts for _, texts in patterns) and _all_match(patterns)
+
+
+def _all_match(patterns: Sequence[tuple[Filter, Sequence[str]]]) -> bool:
+    """Whether the regular expressions fit the values."""
+    steps = Steps(PATTERN_STEPS)
+    for each, texts in patterns:
+        pattern = Pattern(each.value)
+        if not each.combined([pattern.found_in(text, steps) for text in texts]):
+            return False
+    return True
 
 
 def counted_text(value: Any, steps: Steps) -> str:
@@ -173,14 +161,3 @@ def text_of(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
-
-
-def check_pattern(pattern: str) -> None:
-    """Raise ``Invalid`` for a pattern that cannot be used in ``match``."""
-    if len(pattern) > MAX_PATTERN:
-        raise Invalid(f"is longer than {MAX_PATTERN} characters")
-    try:
-        # Ignoring case makes some patterns slow to compile, and no difference to whether they can be.
-        re.compile(_FLAGS.sub(lambda flags: flags[0].replace("i", "s"), pattern))
-    except (re.error, OverflowError, RecursionError) as error:
-        raise Invalid("is not a regular expression") from error

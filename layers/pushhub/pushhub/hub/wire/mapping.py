@@ -11,10 +11,11 @@ from typing import Any
 from pushhub.base.credentials import MASK
 from pushhub.base.errors import FieldRefused, Invalid
 from pushhub.base.gates import KEEP_GATES, MTLS, OAUTH, GateChange
+from pushhub.base.patterns import MAX_INSTRUCTIONS, MAX_PATTERN, Pattern
 from pushhub.base.signing import MAX_GRACE_S
 from pushhub.base.signing_change import KEEP, SigningChange
 from pushhub.engine.model.search import HEADER, MAX_FIELD_BYTES, MAX_FIELDS, is_path
-from pushhub.hub.model.filters import MAX_PATTERN, Filter, MatchRule, Operator, check_pattern, text_of
+from pushhub.hub.model.filters import Filter, MatchRule, Operator, text_of
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.message import is_message_type
 from pushhub.hub.model.object_ids import is_object_id
@@ -169,15 +170,30 @@ def _search_fields(fields: Fields, mapping: ServiceMapping) -> tuple[str, ...]:
 def read_filters(fields: Fields, name: str = "filters") -> tuple[Filter, ...]:
     """The filters; errors are recorded in ``fields``."""
     found: list[Filter] = []
+    length = instructions = 0
     for index, given in enumerate(fields.sections(name, most=MAX_FILTERS)):
         try:
-            found.append(_filter(given))
+            each = _filter(given)
+            if each.operator is Operator.MATCH:
+                length += len(each.value)
+                if length > MAX_PATTERN:
+                    fields.error(name, f"have patterns that are longer than {MAX_PATTERN} characters together")
+                    break
+                instructions += _instructions(each.value)
+            found.append(each)
         except Invalid as error:
             fields.error(name, f"[{index}] {error.message}")
-        if sum(len(each.value) for each in found if each.operator is Operator.MATCH) > MAX_PATTERN:
-            fields.error(name, f"have patterns that are longer than {MAX_PATTERN} characters together")
-            break
+    if instructions > MAX_INSTRUCTIONS:
+        fields.error(name, f"have patterns of more than {MAX_INSTRUCTIONS} instructions together")
     return tuple(found)
+
+
+def _instructions(pattern: str) -> int:
+    """The size of a pattern."""
+    try:
+        return Pattern(pattern).instructions
+    except Invalid as error:
+        raise Invalid(f"value {error.message}") from error
 
 
 def _filter(given: dict[str, Any]) -> Filter:
@@ -192,11 +208,6 @@ def _filter(given: dict[str, Any]) -> Filter:
     value = text_of(given.get("value"))
     if len(value) > MAX_VALUE:
         raise Invalid(f"value is longer than {MAX_VALUE} characters")
-    if Operator(operator) is Operator.MATCH:
-        try:
-            check_pattern(value)
-        except Invalid as error:
-            raise Invalid(f"value {error.message}") from error
     return Filter(path=path, operator=Operator(operator), value=value, match_rule=MatchRule(rule))
 
 

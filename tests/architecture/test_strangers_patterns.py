@@ -1,0 +1,105 @@
+"""Regular expressions that are not our own are compiled by RE2 alone (:mod:`pushhub.base.patterns`)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PRODUCT = [path for folder in ("layers/pushhub/pushhub", "functions", "cli") for path in (ROOT / folder).rglob("*.py")]
+ONLY = ROOT / "layers/pushhub/pushhub/base/patterns.py"
+
+OF_PATTERNS = frozenset(
+    {"compile", "search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn", "template"}
+)
+"""Functions of ``re`` whose first argument is a pattern."""
+
+
+OURS = {
+    "cli/holdings.py": "patterns of the keys of our own items, from a table beside",
+    "layers/pushhub/pushhub/web/json.py": "a random number of our own",
+}
+"""Modules with patterns that are our own without being literals, and whose they are."""
+
+
+def strange(tree: ast.Module) -> Iterator[ast.Call]:
+    """Calls of ``re`` with a pattern that is not made of literals, constants of modules and escaped text."""
+    modules, functions = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {each.asname or each.name for each in node.names if each.name == "re"}
+        elif isinstance(node, ast.ImportFrom) and node.module == "re":
+            functions |= {each.asname or each.name for each in node.names if each.name in OF_PATTERNS}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        named = isinstance(called, ast.Name) and called.id in functions
+        of_module = (
+            isinstance(called, ast.Attribute)
+            and isinstance(called.value, ast.Name)
+            and called.value.id in modules
+            and called.attr in OF_PATTERNS
+        )
+        if named or of_module:
+            given = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "pattern")]
+            if not given or not all(map(_is_ours, given)):
+                yield node
+
+
+def _is_ours(pattern: ast.expr) -> bool:
+    match pattern:
+        case ast.Constant():
+            return True
+        case ast.Name(id=name):
+            return name.isupper()
+        case ast.Attribute(attr=name):
+            return name.isupper()
+        case ast.JoinedStr(values=parts):
+            return all(_is_ours(each.value if isinstance(each, ast.FormattedValue) else each) for each in parts)
+        case ast.BinOp(left=left, right=right, op=ast.Add()):
+            return _is_ours(left) and _is_ours(right)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr="escape")):
+            return True
+        case _:
+            return False
+
+
+def imports_re2(tree: ast.Module) -> bool:
+    return any(
+        (isinstance(node, ast.Import) and any(each.name.split(".")[0] == "re2" for each in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "re2")
+        for node in ast.walk(tree)
+    )
+
+
+def test_no_other_code_compiles_a_pattern_that_is_not_its_own() -> None:
+    for path in PRODUCT:
+        name = str(path.relative_to(ROOT))
+        lines = [call.lineno for call in strange(ast.parse(path.read_text()))]
+        assert not lines or name in OURS, f"{name} uses patterns that may be a stranger's, in the lines {lines}"
+
+
+def test_one_module_knows_re2() -> None:
+    assert [path for path in PRODUCT if imports_re2(ast.parse(path.read_text()))] == [ONLY]
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("import re\nre.compile(pattern)", 1),
+        ("import re as regular\nregular.search(value, 'x')", 1),
+        ("from re import fullmatch as whole\nwhole(given.value, text)", 1),
+        ("import re\nre.sub(pattern=f'^{name}$', repl='', string=text)", 1),
+        ("import re\nre.match('.*'.join(parts), text)", 1),
+        ("import re\nre.compile('a' + _B + re.escape(name))", 0),
+        ("import re\nre.compile(rf'x{_HOST}')", 0),
+        ("import re\nre.escape(text)", 0),
+        ("text.split(name)", 0),
+    ],
+)
+def test_what_counts_as_strange(text: str, calls: int) -> None:
+    assert len(list(strange(ast.parse(text)))) == calls
