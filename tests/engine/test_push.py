@@ -49,7 +49,7 @@ def test_a_push_carries_the_bytes_and_headers_of_ironmq() -> None:
     assert delivery.state is DeliveryState.DELIVERED
 
 
-def test_subscriber_headers_may_set_only_what_ironmq_allows() -> None:
+def test_the_headers_of_a_subscriber_are_sent_and_the_hubs_own_win() -> None:
     world = World()
     sub = Subscriber(
         subscriber_id="s0",

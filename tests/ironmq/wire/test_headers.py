@@ -36,12 +36,24 @@ def test_headers_let_through_can_travel(given_headers: dict[str, object]) -> Non
 
 
 @given(st.dictionaries(NAMES.map(lambda name: f"x-subscribers-{name.lower()}"), st.text(max_size=30), max_size=9))
-def test_webhooks_never_fail_over_their_headers(request_headers: dict[str, str]) -> None:
-    headers = webhook_push_headers(request_headers)
+def test_webhooks_fail_over_reserved_headers_alone(request_headers: dict[str, str]) -> None:
+    try:
+        headers = webhook_push_headers(request_headers)
+    except Invalid as refused:
+        assert refused.message in {"Push header host cannot be set", "Push header iron-message-id cannot be set"}
+        return
     assert len(headers) <= 5
     assert_can_travel(headers)
     # and what they accept, a post would accept, too
     assert push_headers_of(headers) == headers
+
+
+@pytest.mark.parametrize("name", ["Iron-Message-Id", "iron-RESERVATION-id", "Pushhub-Descendants", "Host"])
+def test_reserved_headers_are_refused_by_name_wherever_they_are_set(name: str) -> None:
+    with pytest.raises(Invalid, match=f"Push header {name} cannot be set"):
+        push_headers_of({name: "v"})
+    with pytest.raises(Invalid, match=f"Subscriber header {name} cannot be set"):
+        subscriber_headers_of({name: "v"})
 
 
 def test_the_limits_are_exact() -> None:

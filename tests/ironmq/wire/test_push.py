@@ -53,3 +53,14 @@ def test_a_messages_header_wins_over_the_subscribers_and_the_hubs_own_wins_over_
     assert sent["Iron-Subscriber-Name"] == "first"
     assert len({name.lower() for name in sent}) == len(sent)
     assert "forged" not in sent.values()
+
+
+def test_content_type_and_user_agent_are_the_messages_before_the_subscribers_before_the_hubs() -> None:
+    # Given a subscriber with both, and a message with one of them
+    subscriber = {"User-Agent": "Subscriber/1", "content-type": "text/csv"}
+    sent = headers(subscriber, {"Content-Type": "application/json"})
+    # Then the message's goes before the subscriber's
+    assert (sent["User-Agent"], sent["Content-Type"]) == ("Subscriber/1", "application/json")
+    # And the message's alone before the hub's own
+    sent = headers({}, {"User-Agent": "Message/1"})
+    assert (sent["User-Agent"], sent["Content-Type"]) == ("Message/1", "text/plain; encoding=utf-8")

@@ -567,7 +567,8 @@ DESCRIPTION = ApiDescription(
                                 "body": text("Delivered byte by byte."),
                                 "delay": whole("Seconds before it is available.", 0, MAX_DELAY_S),
                                 "push_headers": obj(
-                                    "Sent with each push; five at most.",
+                                    "Sent with each push; five at most. `User-Agent` and `Content-Type` replace the"
+                                    " hub's and the subscriber's.",
                                     additionalProperties={"type": "string"},
                                     maxProperties=5,
                                 ),
@@ -592,7 +593,8 @@ DESCRIPTION = ApiDescription(
             refusals=OVER_QUOTA,
         ),
         "ironmq.post_webhook": Described(
-            means="The message is the exact body. Headers `X-Subscribers-NAME` are push headers.",
+            means="The message is the exact body. Headers `X-Subscribers-NAME` are push headers, with the names that"
+            " `push_headers` may have.",
             request={"description": "Any bytes."},
             request_type="application/octet-stream",
             answer=_POSTED,

@@ -1,8 +1,9 @@
 """Which HTTP headers an owner may add to pushes: per message (``push_headers``) and per subscriber.
 
-IronMQ v3, "Push Headers Restrictions": five per message, names of 1..64 bytes, values of 1..1024 bytes, and none of the
-names that belong to the hub. Further rules keep requests well-formed: names are tokens (RFC 9110 5.6.2), values contain
-no control characters, and headers that frame the message or belong to the connection are left to the sender.
+IronMQ v3, "Push Headers Restrictions": five per message, names of 1..64 bytes, values of 1..1024 bytes. Of the hub's own
+headers only ``User-Agent`` and ``Content-Type`` may be set ("Push Queue Headers"); the others are refused by name.
+Further rules keep requests well-formed: names are tokens (RFC 9110 5.6.2), values contain no control characters, and
+headers that frame the message or belong to the connection are left to the sender.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ MAX_TRAIL_DIGITS = 9
 
 _HUB_NAMES = frozenset(
     {
-        "content-type",
-        "user-agent",
+        HOPS_HEADER.lower(),
+        DESCENDANTS_HEADER.lower(),
         "iron-message-id",
         "iron-reservation-id",
         "iron-subscriber-name",
@@ -74,15 +75,17 @@ def _check_name(name: str, what: str) -> str:
         raise Invalid(f"{what} name must not be empty")
     if _TOKEN.fullmatch(name) is None:
         raise Invalid(f"{what} name holds characters that are not allowed")
-    if name.lower() in _CONNECTION_NAMES:
+    if _is_reserved(name):
         raise Invalid(f"{what} {name} cannot be set")
     return name
 
 
+def _is_reserved(name: str) -> bool:
+    return name.lower() in _HUB_NAMES or name.lower() in _CONNECTION_NAMES
+
+
 def _check_push_header(name: str, value: object) -> str:
     _check_name(name, "Push header")
-    if name.lower() in _HUB_NAMES:
-        raise Invalid(f"Push header {name} cannot be set")
     if len(name) > MAX_PUSH_HEADER_NAME_BYTES:
         raise Invalid(f"Push header name is longer than {MAX_PUSH_HEADER_NAME_BYTES} bytes")
     if not isinstance(value, str):
@@ -109,10 +112,10 @@ def push_headers_of(given: Mapping[str, object] | None) -> dict[str, str]:
 
 
 def subscriber_headers_of(given: Mapping[str, object] | None) -> dict[str, str]:
-    """The ``headers`` of a subscriber. Names that always belong to the hub are accepted, but overridden at each push.
+    """The ``headers`` of a subscriber.
 
     Raises:
-        Invalid: A name or value is not valid in a header, or the header is reserved for the sender.
+        Invalid: A name or value is not valid in a header, or the header is the hub's own or the connection's.
     """
     headers: dict[str, str] = {}
     for name, value in (given or {}).items():
@@ -132,17 +135,25 @@ def _refuse_duplicates(headers: Mapping[str, str], what: str) -> None:
 def webhook_push_headers(request_headers: Mapping[str, str]) -> dict[str, str]:
     """Push headers of a webhook request: ``X-Subscribers-NAME: value``.
 
-    Those that break a rule are ignored (IronMQ v3).
+    Reserved names are refused, as in a post. Those that break another rule are ignored (IronMQ v3).
 
     Args:
         request_headers: Names in lower case.
+
+    Raises:
+        Invalid: A name is the hub's own or the connection's.
     """
     headers: dict[str, str] = {}
-    for name, value in request_headers.items():
-        if not name.startswith(WEBHOOK_PREFIX) or len(headers) == MAX_PUSH_HEADERS:
+    for prefixed, value in request_headers.items():
+        if not prefixed.startswith(WEBHOOK_PREFIX):
+            continue
+        name = prefixed.removeprefix(WEBHOOK_PREFIX)
+        if _is_reserved(name):
+            raise Invalid(f"Push header {name} cannot be set")
+        if len(headers) == MAX_PUSH_HEADERS:
             continue
         try:
-            headers[name.removeprefix(WEBHOOK_PREFIX)] = _check_push_header(name.removeprefix(WEBHOOK_PREFIX), value)
+            headers[name] = _check_push_header(name, value)
         except Invalid:
             continue
     return headers

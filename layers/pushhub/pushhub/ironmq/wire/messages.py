@@ -102,7 +102,7 @@ def webhook_message(body: bytes, headers: Mapping[str, str]) -> NewMessage:
     """The message of a webhook request: the body's bytes, unchanged and uninterpreted.
 
     Raises:
-        Invalid: It is a push that has passed too many queues.
+        Invalid: It is a push that has passed too many queues, or sets a header that it may not.
     """
     hops, descendants = webhook_trail(headers)
     return NewMessage(body=body, headers=webhook_push_headers(headers), hops=hops, descendants=descendants)
