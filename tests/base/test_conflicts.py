@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pushhub.base.conflicts import ROUNDS, read_change_save, until_saved
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.errors import Conflict, Contended
 
 
 class Shelf:
@@ -38,7 +38,7 @@ def test_a_change_is_made_on_top_of_what_others_made_meanwhile(others: int) -> N
 
 def test_it_is_left_for_later_when_others_never_stop() -> None:
     shelf = Shelf(others=ROUNDS)
-    with pytest.raises(Unavailable, match="raising"):
+    with pytest.raises(Contended, match="raising"):
         read_change_save(shelf.read, lambda number: number + 1, shelf.save, doing="raising")
     assert shelf.stored == ROUNDS * 10
 

@@ -141,6 +141,7 @@ class FakePorts:
         self.sender: Sender = FakeSender(self.clock)
         self.executor: Executor = InlineExecutor()
         self.base_url = BASE_URL
+        self.own_addresses = (BASE_URL, "https://api.example")
         self.queue_descendants = DESCENDANTS
         self.project_quota = 0
         self.tells_first_successes = True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from tests.fakes import (
     Crash,
@@ -10,7 +12,7 @@ from tests.fakes import (
 )
 from tests.fakes.ports import FakePorts
 
-from pushhub.base.errors import Unavailable
+from pushhub.base.errors import Conflict, Contended, Unavailable
 from pushhub.engine.accept import INLINE_BODY_LIMIT
 from pushhub.engine.model.message import Message, NewMessage
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
@@ -130,6 +132,44 @@ def test_an_unknown_queue_is_made_once_by_whoever_comes_first(hub: Hub) -> None:
     hub.config.create_queue = late  # type: ignore[method-assign]
     hub.ingest().post(PROJECT, "q", [NewMessage(body=b"x")])
     assert [each.queue_uid for each in hub.waiting("q")] == ["line-q"]
+
+
+@dataclass
+class DeletedAndMadeAgain:
+    """A queue that somebody else makes before each of the first few writes, and deletes before the read after it."""
+
+    hub: Hub
+    left: int
+
+    def __post_init__(self) -> None:
+        self.real_create, self.real_queue = self.hub.config.create_queue, self.hub.config.queue
+
+    def create_queue(self, queue: Queue) -> None:
+        if not self.left:
+            return self.real_create(queue)
+        self.left -= 1
+        raise Conflict(f"queue {queue.name} exists")
+
+    def queue(self, project_id: str, name: str, *, fresh: bool = False) -> Queue | None:
+        return None if self.left else self.real_queue(project_id, name, fresh=fresh)
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_post_to_a_queue_that_is_deleted_and_made_again_arrives(hub: Hub, times: int) -> None:
+    others = DeletedAndMadeAgain(hub, times)
+    hub.config.create_queue = others.create_queue  # type: ignore[method-assign]
+    hub.config.queue = others.queue  # type: ignore[method-assign]
+    hub.ingest().post(PROJECT, "q", [NewMessage(body=b"x")])
+    assert [each.body for each in hub.waiting("q")] == [b"x"]
+
+
+def test_a_post_to_a_queue_that_others_never_stop_making_is_asked_to_come_again(hub: Hub) -> None:
+    others = DeletedAndMadeAgain(hub, 1_000)
+    hub.config.create_queue = others.create_queue  # type: ignore[method-assign]
+    hub.config.queue = others.queue  # type: ignore[method-assign]
+    with pytest.raises(Contended):
+        hub.ingest().post(PROJECT, "q", [NewMessage(body=b"x")])
+    assert others.left >= 900
 
 
 def test_ids_taken_by_another_message_are_made_anew(hub: Hub) -> None:

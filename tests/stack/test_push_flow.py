@@ -167,7 +167,9 @@ def test_headers_of_subscriber_and_message(stage: Stage) -> None:
     }
     stage.project.make_push(queue, {"name": "s", "url": endpoint.url, "headers": headers})
     # When a message with push headers is posted
-    [message_id] = stage.project.post(queue, "{}", push_headers={"x-key": "message's", "X-Other": "\xe9t\xe9", "Content-Type": "text/csv"})
+    [message_id] = stage.project.post(
+        queue, "{}", push_headers={"x-key": "message's", "X-Other": "\xe9t\xe9", "Content-Type": "text/csv"}
+    )
     [push] = endpoint.wait()
     # Then the message's headers override the subscriber's, which override the hub's
     lowered = {name.lower(): value for name, value in push.headers.items()}

@@ -196,7 +196,7 @@ def test_each_function_has_a_role_of_its_own_that_may_write_its_own_log_only(nam
 
 def test_the_environment_of_a_function_names_only_what_its_role_may_use() -> None:
     # The addresses of the APIs are not secret.
-    public = {"HttpApi", "WebSocketApi", *WHERE}
+    public = {"HttpApi", "WebSocketApi", "IngestUrl", *WHERE}
     for function in of_type("AWS::Lambda::Function").values():
         role = ROLES[function["Role"]["Fn::GetAtt"][0]]
         given = references(function["Environment"]) & set(resources())

@@ -10,7 +10,7 @@ from tests.ironmq.api.hub import Hub
 from tests.web.described import violation
 from tests.web.protocols import Served, served
 
-from pushhub.base.errors import Overdue, Unavailable
+from pushhub.base.errors import Conflict, Contended, Overdue, Unavailable
 from pushhub.cloud.deadline import deadline
 from pushhub.runtime.routes import all_routes
 from pushhub.web.api import Function, Route
@@ -37,10 +37,15 @@ def failing(protocol: str, error: Exception) -> tuple[Served, Route[Any, Any]]:
     return api, ONE_EACH[protocol]
 
 
+@pytest.mark.parametrize(
+    "error",
+    [Overdue("dynamodb:GetItem"), Contended("changing a queue under contention")],
+    ids=["time is over", "others wrote first in every round"],
+)
 @pytest.mark.parametrize("protocol", SAYS)
-def test_who_is_not_answered_in_time_is_told_to_come_again_in_the_protocols_own_words(protocol: str) -> None:
-    # Given a request whose time is over before a store could be called
-    api, route = failing(protocol, Overdue("dynamodb:GetItem"))
+def test_what_will_pass_is_told_to_come_again_in_the_protocols_own_words(protocol: str, error: Exception) -> None:
+    # Given a request whose time is over before a store could be called, or that others never let through
+    api, route = failing(protocol, error)
     # When it is answered
     answer = api.call(route)
     # Then as described: a 503 that says when to repeat it
@@ -50,6 +55,12 @@ def test_who_is_not_answered_in_time_is_told_to_come_again_in_the_protocols_own_
     said, more = SAYS[protocol]
     assert "try again" in answer.body[said]
     assert more.items() <= answer.body.items()
+
+
+@pytest.mark.parametrize("protocol", SAYS)
+def test_a_lost_race_is_never_a_fault(protocol: str) -> None:
+    api, route = failing(protocol, Conflict("somebody else wrote first"))
+    assert api.call(route).status == (409 if protocol in {"hub", "webhooks"} else 503)
 
 
 @pytest.mark.parametrize("protocol", SAYS)

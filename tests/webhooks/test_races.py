@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from tests.fakes import Crash, Fault, FaultPlan, Reply
 from tests.webhooks.world import WebhooksWorld
 
+from pushhub.base.errors import Conflict
+from pushhub.engine.model.message import Message
+from pushhub.webhooks.model.task import Task
 from pushhub.webhooks.wiring import Webhooks
 
 URL = "https://a.example/in"
@@ -271,3 +274,47 @@ def test_resends_that_are_asked_for_before_one_begins_are_one() -> None:
     world.ask("POST", path)
     world.run(seconds=5)
     assert len(world.sender.requests) == 3
+
+
+def test_a_message_whose_id_is_taken_by_one_that_is_gone_when_it_is_read_is_taken_in_the_next_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given a store that says once that the id is taken, by a message that nobody finds
+    world = WebhooksWorld()
+    app = world.make_app()
+    real, refusals = world.messages.accept, [Conflict("taken")]
+
+    def accept(messages: Sequence[Message]) -> None:
+        if refusals:
+            raise refusals.pop()
+        real(messages)
+
+    monkeypatch.setattr(world.messages, "accept", accept)
+    # Then a message is accepted all the same
+    answer = world.call("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {"n": 1}})
+    assert answer.status == 202
+    assert [each["id"] for each in world.ask("GET", f"/app/{app}/msg")["data"]] == [answer.body["id"]]
+    # And where that never ends, the producer is asked to come again
+    refusals.extend(Conflict("taken") for _ in range(1_000))
+    answer = world.call("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {"n": 2}})
+    assert (answer.status, answer.body["code"]) == (503, "overloaded")
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+def test_a_task_whose_id_is_taken_by_one_that_is_gone_when_it_is_read_is_made_in_the_next_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = WebhooksWorld()
+    app = world.make_app()
+    path = f"/app/{app}/endpoint/{world.make_endpoint(app)}/recover"
+    store = world.hub.part(Webhooks).tasks.store
+    real, refusals = store.put_task, [Conflict("taken")]
+
+    def put_task(task: Task) -> None:
+        if refusals:
+            raise refusals.pop()
+        real(task)
+
+    monkeypatch.setattr(store, "put_task", put_task)
+    assert world.call("POST", path, {"since": "2026-11-20T00:00:00Z"}).status == 202
+    assert not refusals

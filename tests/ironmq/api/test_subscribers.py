@@ -209,6 +209,33 @@ def test_urls_refused_without_being_repeated(hub: Hub, url: Any) -> None:
     assert hub.call("GET", "/queues").body == {"queues": []}
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://hub.example",
+        "https://HUB.example./api/v1/app/a/msg",
+        "https://user:pass@hub.example:443/3/projects/p/queues/q/webhook?oauth=t",
+        "http://hub.example/",
+        "https://api.example/api/stores/s/messages",
+    ],
+)
+def test_the_hubs_own_addresses_are_no_subscribers(hub: Hub, url: str) -> None:
+    # When a queue would push to one of the hub's own addresses, by whatever route
+    asked = {"push": {"subscribers": [{"name": "a", "url": url}]}}
+    made = hub.call("PUT", "/queues/own", {"queue": asked})
+    hub.make_push("q", "https://a.example/in")
+    added = hub.call("POST", "/queues/q/subscribers", {"subscribers": [{"name": "b", "url": url}]})
+    # Then it is refused with what to do instead, and nothing is stored
+    assert (made.status, added.status) == (400, 400)
+    assert "ironmq:///" in made.msg
+    assert url not in made.msg
+    assert hub.call("GET", "/queues/own").status == 404
+    assert [each["url"] for each in hub.info("q")["push"]["subscribers"]] == ["https://a.example/in"]
+    # And other ports and hosts are
+    for other in ("https://hub.example:8443/", "https://a.hub.example/", "https://hub.example.com/"):
+        assert hub.call("POST", "/queues/q/subscribers", {"subscribers": [{"name": "c", "url": other}]}).status == 200
+
+
 def test_the_guard_is_asked_once_for_each_host(hub: Hub) -> None:
     hub = Hub(allowed_targets=["10.0.0.0/8"])
     hub.make_push(

@@ -37,11 +37,10 @@ def test_headers_let_through_can_travel(given_headers: dict[str, object]) -> Non
 
 @given(st.dictionaries(NAMES.map(lambda name: f"x-subscribers-{name.lower()}"), st.text(max_size=30), max_size=9))
 def test_webhooks_fail_over_reserved_headers_alone(request_headers: dict[str, str]) -> None:
-    try:
-        headers = webhook_push_headers(request_headers)
-    except Invalid as refused:
-        assert refused.message in {"Push header host cannot be set", "Push header iron-message-id cannot be set"}
-        return
+    if reserved := request_headers.keys() & {"x-subscribers-host", "x-subscribers-iron-message-id"}:
+        with pytest.raises(Invalid, match="Push header (host|iron-message-id) cannot be set"):
+            webhook_push_headers(request_headers)
+    headers = webhook_push_headers({name: value for name, value in request_headers.items() if name not in reserved})
     assert len(headers) <= 5
     assert_can_travel(headers)
     # and what they accept, a post would accept, too

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.errors import Conflict, Contended
 
 ROUNDS = 20
 """How often a change is tried again after conflicts before it is left for later."""
@@ -25,14 +25,14 @@ def until_saved(change: Callable[[], T], *, doing: str) -> T:
         What the change returned.
 
     Raises:
-        Unavailable: Others kept changing it.
+        Contended: Others kept changing it.
     """
     for _ in range(ROUNDS):
         try:
             return change()
         except Conflict:
             continue
-    raise Unavailable(doing)
+    raise Contended(doing)
 
 
 def read_change_save(
@@ -51,7 +51,7 @@ def read_change_save(
         The saved state, or the state that was read if there was nothing to change.
 
     Raises:
-        Unavailable: Others kept changing it.
+        Contended: Others kept changing it.
     """
 
     def once() -> T:

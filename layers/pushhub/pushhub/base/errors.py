@@ -20,6 +20,7 @@
     │       └── MessageNotFound
     ├── Conflict                  somebody else wrote first; look again
     └── Unavailable               a service we depend on did not answer; the effect is unknown
+        ├── Contended             others changed the same thing in every round
         └── Overdue               it was not called, because the request's time is over
 """
 
@@ -188,6 +189,10 @@ class Unavailable(HubError):
         super().__init__(f"{operation} failed: {reason}" if reason else f"{operation} failed")
         self.operation = operation
         self.reason = reason
+
+
+class Contended(Unavailable):
+    """Other writers came first in every round (:mod:`pushhub.base.conflicts`): a little later it can be done."""
 
 
 class Overdue(Unavailable):

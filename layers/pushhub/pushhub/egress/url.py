@@ -103,6 +103,31 @@ def wire_url(url: str) -> str:
     return f"{target.scheme}://{host}{port}{target.path}"
 
 
+def is_same_place(url: str, other: str) -> bool:
+    """Whether two URLs lead to the same host and port.
+
+    All names of the loopback interface are one, and so are the default ports of ``http`` and ``https``.
+
+    Raises:
+        InvalidTarget: One is no target.
+    """
+    return _listener(parse_target(url)) == _listener(parse_target(other))
+
+
+def _listener(target: Target) -> tuple[str, int]:
+    port = 0 if target.port in _DEFAULT_PORTS.values() else target.port
+    return ("localhost" if _is_loopback(target) else target.host), port
+
+
+def _is_loopback(target: Target) -> bool:
+    if target.address is None:
+        return target.host == "localhost" or target.host.endswith(".localhost")
+    mapped = target.address.ipv4_mapped if target.address.version == 6 else None
+    address = mapped or target.address
+    # Linux connects 0.0.0.0 and :: to itself.
+    return address.is_loopback or address.is_unspecified
+
+
 def _place(place: str) -> tuple[str, str, IPAddress | None, int]:
     """Host, name to look up, address if it is one, and port (0: the scheme's default)."""
     if place.startswith("["):

@@ -97,6 +97,8 @@ CROWDED_QUEUES = listed("CROWDED_QUEUES")
 VAULT_KEY = text("VAULT_KEY")
 """ARN of the KMS key that seals what opens something."""
 PUBLIC_BASE_URL = url("PUBLIC_BASE_URL")
+OWN_ADDRESSES = listed("OWN_ADDRESSES")
+"""Further URLs under which this hub can be reached: no queue may push to them."""
 ALLOWED_TARGETS = listed("ALLOWED_TARGETS")
 REFUSED_TARGET_HINT = optional_text("REFUSED_TARGET_HINT")
 """Operator's text for a target that the egress guard refuses at registration: who can allow it, and how."""
@@ -129,6 +131,7 @@ SETTINGS: dict[str, tuple[Setting[Any], ...]] = {
     "control": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, BODIES_BUCKET, RETRY_QUEUE_URL),
         *(RECORDS_BUCKET, PUBLIC_BASE_URL, ALLOWED_TARGETS, REFUSED_TARGET_HINT, VAULT_KEY, PROJECT_QUOTA),
+        OWN_ADDRESSES,
     ),
     "dispatch": (
         *(CONFIG_TABLE, MESSAGES_TABLE, SCHEDULE_TABLE, PUSH_QUEUE_URL, POLL_QUEUE_URL, ROUTE_QUEUE_URL),
@@ -213,6 +216,11 @@ class AwsEnginePorts:
     def base_url(self) -> str:
         """Public base URL of this hub, without a trailing slash."""
         return self.settings[PUBLIC_BASE_URL]
+
+    @property
+    def own_addresses(self) -> tuple[str, ...]:
+        """URLs under which this hub can be reached, as far as the function knows them."""
+        return (self.base_url, *self.settings.get(OWN_ADDRESSES, ()))
 
     @property
     def project_quota(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.engine.component import Component
 from pushhub.engine.model.message import DESCENDANTS, Message, NewMessage, Ordering
@@ -215,19 +216,19 @@ class QueueIntake(Component):
 
         Args:
             name: A validated name.
+
+        Raises:
+            Contended: Others kept creating and deleting it.
         """
-        queue = self._copies.queue(project_id, name)
-        if queue is not None:
+
+        def once() -> Queue:
+            queue = self._copies.queue(project_id, name)
+            if queue is None:
+                queue = pull_queue(project_id, name, self.clock.now())
+                self.config.create_queue(queue)
             return queue
-        created = pull_queue(project_id, name, self.clock.now())
-        try:
-            self.config.create_queue(created)
-        except Conflict:
-            made_by_another = self.config.queue(project_id, name, fresh=True)
-            if made_by_another is None:
-                raise
-            return made_by_another
-        return created
+
+        return until_saved(once, doing="creating a queue that is posted to")
 
     def _sink(self, queue: Queue, *, reserved_count: int = 0) -> Sink:
         return self.messages if queue.is_push else _PullSink(self.pull, reserved_count=reserved_count)

@@ -41,10 +41,15 @@ class HttpTarget(Component):
     sending: GateSending
     projects: ProjectStore  # For the project's allowed targets.
     base_url: str  # Public base URL of this hub, for ``Iron-Subscriber-Message-Url``.
+    own_addresses: tuple[str, ...]  # URLs of this hub, which no queue may push to.
     signing: Signing
 
     def check(self, url: str) -> None:
-        """Requires a host, and a valid port if there is one."""
+        """Requires a host, and a valid port if there is one. It must not be this hub's own.
+
+        Several APIs of this hub answer 202, which means "reserved" to a push queue: the message would be sent again
+        until it is given up, each time as a new one.
+        """
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -52,6 +57,20 @@ class HttpTarget(Component):
             raise Invalid("Subscriber url is malformed") from error
         if not host or port == 0:
             raise Invalid("Subscriber url has no usable host")
+        if self._is_own(url):
+            raise Invalid(
+                "Subscriber url is an address of this hub: push to a queue of it with ironmq:///QUEUE, and post to its"
+                " other APIs directly"
+            )
+
+    def _is_own(self, url: str) -> bool:
+        from pushhub.egress.url import InvalidTarget, is_same_place  # noqa: PLC0415 (only registration needs it)
+
+        try:
+            return any(is_same_place(url, each) for each in self.own_addresses)
+        except InvalidTarget:
+            # The egress guard says what is wrong with it.
+            return False
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all queues)
         """The URL itself."""

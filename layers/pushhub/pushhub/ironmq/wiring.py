@@ -444,6 +444,7 @@ class Ironmq:
             sending=self._engine.gate_sending,
             projects=outside.config,
             base_url=outside.base_url,
+            own_addresses=outside.own_addresses,
             signing=self._engine.signing,
         )
 

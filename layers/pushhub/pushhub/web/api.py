@@ -14,7 +14,17 @@ from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pushhub.base.credentials import MASK, named_like_a_secret
-from pushhub.base.errors import Overdue, Overloaded, RequestRefused, TooLarge, TryLater, Unauthorized, Unavailable
+from pushhub.base.errors import (
+    Conflict,
+    Contended,
+    Overdue,
+    Overloaded,
+    RequestRefused,
+    TooLarge,
+    TryLater,
+    Unauthorized,
+    Unavailable,
+)
 from pushhub.cloud.deadline import deadline
 from pushhub.cloud.observability import logger
 from pushhub.web.audit import Change, Identity, audit
@@ -195,11 +205,11 @@ class Api(Generic[UseCasesT_contra, CallT]):
         except RequestRefused as error:
             return self._refused(error)
         except Exception as error:  # noqa: BLE001 (the one place where faults end)
-            if isinstance(error, Overdue) or (isinstance(error, Unavailable) and deadline.is_near):
-                logger.warning("request_shed", method=request.method, path=request.path, error=str(error))
-                return self._refused(Overloaded())
             if refusal := self._dialect.refusal(error):
                 return self._refused(refusal)
+            if _passes(error):
+                logger.warning("request_shed", method=request.method, path=request.path, error=str(error))
+                return self._refused(Overloaded())
             # The caller is told that it failed, the log why. The query is not logged, as clients put tokens into it.
             logger.exception("request_failed", method=request.method, path=request.path)
             return self._dialect.failed()
@@ -270,6 +280,11 @@ class Api(Generic[UseCasesT_contra, CallT]):
         if isinstance(error, TryLater | Overloaded):
             return _with_header(response, "Retry-After", str(error.retry_after_s))
         return _allowing(response, error.allowed) if isinstance(error, MethodNotAllowed) else response
+
+
+def _passes(error: Exception) -> bool:
+    """Whether the same request will probably succeed a little later: its time was over, or others wrote first."""
+    return isinstance(error, Overdue | Contended | Conflict) or (isinstance(error, Unavailable) and deadline.is_near)
 
 
 def _allowing(response: Response, methods: Iterable[str]) -> Response:

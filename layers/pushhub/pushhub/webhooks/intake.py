@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Conflict, Unavailable
+from pushhub.base.conflicts import until_saved
+from pushhub.base.errors import Conflict
 from pushhub.base.ids import time_of_message_id
 from pushhub.engine.component import Component
 from pushhub.engine.model.message import Message, Ordering
@@ -72,24 +73,29 @@ class WebhooksIntake(Component):
 
         Raises:
             Unavailable: The message may or may not have been accepted; call again.
+            Contended: Others kept storing and deleting a message with its id.
         """
         [placed] = self.accept.placed(application.project, [new.body])
         due_at = due_at_of(new, engine_id)
         message = webhook_message(application, new, engine_id, placed, owed=owed, due_at=due_at)
         if hurried is not None:
             [message] = self.first_orders().marked([message], hurried)
-        payload: Verbatim | None = Verbatim(new.payload_text)
         self.search_fields.add(application, message, new.body)
-        try:
-            self.messages.accept([message])
-        except Conflict:
-            stored = self.messages.message(message.key)
-            if stored is None:
-                raise Unavailable("storing a message") from None
-            message, payload, hurried = stored, None, None
+
+        def stored_before() -> Message | None:
+            try:
+                self.messages.accept([message])
+            except Conflict:
+                if stored := self.messages.message(message.key):
+                    return stored
+                raise
+            return None
+
+        if before := until_saved(stored_before, doing="storing a message"):
+            return Posted(message=self._listed(before), payload=None)
         if hurried is not None:
             self.first_orders().send([message])
-        return Posted(message=self._listed(message), payload=payload)
+        return Posted(message=self._listed(message), payload=Verbatim(new.payload_text))
 
     def once(self, application: Application, new: NewWebhook, owed: tuple[str, ...], *, cause: str, at: int) -> None:
         """Accept a message that the hub itself makes; repeating the call does not make it again.

@@ -132,12 +132,17 @@ class Tasks(Component):
             created_at=now,
             updated_at=now,
         )
-        try:
-            self.store.put_task(task)
-        except Conflict:
-            stored = self.store.task(project_id, task_id)
-            if stored is None:
-                raise Unavailable("storing a task") from None
+
+        def stored_before() -> Task | None:
+            try:
+                self.store.put_task(task)
+            except Conflict:
+                if stored := self.store.task(project_id, task_id):
+                    return stored
+                raise
+            return None
+
+        if stored := until_saved(stored_before, doing="storing a task"):
             return replace(task, kind=stored.kind, created_at=stored.created_at, updated_at=stored.created_at)
         # It is stored, so it will certainly be done, only later. A run that has the turn looks for tasks again after it
         # has given the turn back: sixty requests are not sixty runs.

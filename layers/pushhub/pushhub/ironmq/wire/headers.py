@@ -1,7 +1,7 @@
 """Which HTTP headers an owner may add to pushes: per message (``push_headers``) and per subscriber.
 
-IronMQ v3, "Push Headers Restrictions": five per message, names of 1..64 bytes, values of 1..1024 bytes. Of the hub's own
-headers only ``User-Agent`` and ``Content-Type`` may be set ("Push Queue Headers"); the others are refused by name.
+IronMQ v3, "Push Headers Restrictions": five per message, names of 1..64 bytes, values of 1..1024 bytes. Of the hub's
+own headers only ``User-Agent`` and ``Content-Type`` may be set ("Push Queue Headers"); others are refused by name.
 Further rules keep requests well-formed: names are tokens (RFC 9110 5.6.2), values contain no control characters, and
 headers that frame the message or belong to the connection are left to the sender.
 """

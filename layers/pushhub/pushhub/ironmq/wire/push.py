@@ -1,7 +1,7 @@
 """How IronMQ v3 pushes: the request a subscriber sees, and the two special subscriber URL schemes.
 
-Only ``User-Agent`` and ``Content-Type`` may be set by the headers of subscribers and messages; the ``Iron-*`` headers are
-always the hub's (IronMQ v3, "Push Queue Headers").
+Only ``User-Agent`` and ``Content-Type`` may be set by the headers of subscribers and messages; the ``Iron-*`` headers
+are always the hub's (IronMQ v3, "Push Queue Headers").
 """
 
 from __future__ import annotations
