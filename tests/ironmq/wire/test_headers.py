@@ -38,7 +38,7 @@ def test_headers_let_through_can_travel(given_headers: dict[str, object]) -> Non
 @given(st.dictionaries(NAMES.map(lambda name: f"x-subscribers-{name.lower()}"), st.text(max_size=30), max_size=9))
 def test_webhooks_fail_over_reserved_headers_alone(request_headers: dict[str, str]) -> None:
     if reserved := request_headers.keys() & {"x-subscribers-host", "x-subscribers-iron-message-id"}:
-        with pytest.raises(Invalid, match="Push header (host|iron-message-id) cannot be set"):
+        with pytest.raises(Invalid, match=r"Push header (host|iron-message-id) cannot be set"):
             webhook_push_headers(request_headers)
     headers = webhook_push_headers({name: value for name, value in request_headers.items() if name not in reserved})
     assert len(headers) <= 5
