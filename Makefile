@@ -73,7 +73,7 @@ logs: environments ## follow the logs of the running stack
 
 sam-local: environments deployable ## sam local invoke: build, seed the running stack with work for each function, show the commands
 	@$(SYSTEM_PYTHON) local/environment.py $(SAM_VENV) requirements/sam.txt
-	@SAM_CLI_TELEMETRY=0 $(SAM_VENV)/bin/sam build --parameter-overrides Runtime=$$($(PYTHON) -m local.sam_local runtime) >/dev/null
+	@SAM_CLI_TELEMETRY=0 $(SAM_VENV)/bin/sam build --parameter-overrides Architecture=$$($(PYTHON) -m local.sam_local architecture) >/dev/null
 	@$(PYTHON) -m local.sam_local
 
 check: environments ## within a minute whether a change is sane: style, types, the fastest tests

@@ -31,6 +31,12 @@ def deployable(source: Path, target: Path, release: str = "unknown") -> dict[str
     made = template.load(source, release=release)
     for name, path in template.code_paths(made).items():
         template.point(made, name, os.path.relpath(source.parent / path, target.parent))
+    for resource in made["Resources"].values():
+        metadata = resource.get("Metadata", {})
+        if "ContextPath" in metadata:
+            # The folder of the Makefile that builds a layer; its name is put together by the SAM CLI.
+            (name, path), *_ = metadata["ContextPath"].items()
+            metadata["ContextPath"] = {name: f"{os.path.relpath(source.parent, target.parent)}/{path}"}
     return made
 
 

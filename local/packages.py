@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from local.errors import LocalError
+from local.layer import leave_out
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_FORMAT = b"3"
+_FORMAT = b"4"
 """Part of every digest: change it when packages are laid out differently."""
 
 
@@ -108,7 +109,7 @@ def _dependencies(lock: Path, builds: Path, python: Path) -> Path:
         shutil.rmtree(unfinished)
         last = (result.stdout.strip().splitlines() or ["no output"])[-1]
         raise LocalError(f"the layer's dependencies cannot be installed: {last}")
-    shutil.rmtree(unfinished / "bin", ignore_errors=True)
+    leave_out(unfinished)
     try:
         unfinished.rename(installed)
     except OSError:

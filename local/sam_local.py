@@ -38,8 +38,8 @@ PREPARED = REPOSITORY / ".aws-sam" / "local"
 BRIDGE = "172.17.0.1"
 """This machine's address on Docker's default network, as seen from a container."""
 ARCHITECTURES = {"aarch64": "arm64", "arm64": "arm64", "x86_64": "x86_64", "AMD64": "x86_64"}
-NEWEST_RUNTIME = 13
-"""Of the runtimes ``python3.N`` that the template offers."""
+RUNTIME = "python3.13"
+"""The template's default, for which ``sam build`` builds the layer."""
 ROUTES = {
     "IngestFunction": (
         ("POST", "/3/projects/{project}/queues/{queue}/messages"),
@@ -68,7 +68,6 @@ def invocation_template(
         endpoint_url: Where a container finds the emulator.
         emulator_url: Where this machine finds it, as settings name it.
     """
-    architecture = ARCHITECTURES[platform.machine()]
     resources: Resources = {}
     for name, resource in built.items():
         properties = resource["Properties"]
@@ -82,8 +81,8 @@ def invocation_template(
                 "Properties": {
                     "CodeUri": str((BUILT / properties["CodeUri"]).resolve()),
                     "Handler": "handler.handler",
-                    "Runtime": runtime(),
-                    "Architectures": [architecture],
+                    "Runtime": RUNTIME,
+                    "Architectures": [architecture()],
                     "Timeout": properties["Timeout"],
                     "MemorySize": 512,
                     "Layers": [{"Ref": "PushhubLayer"}],
@@ -97,9 +96,9 @@ def invocation_template(
     return {"Transform": "AWS::Serverless-2016-10-31", "Resources": resources}
 
 
-def runtime() -> str:
-    """The runtime for which ``sam build`` can build here: that of this Python, if AWS has it."""
-    return f"python3.{min(sys.version_info.minor, NEWEST_RUNTIME)}"
+def architecture() -> str:
+    """The processor of this machine, and of the containers on it, as AWS calls it."""
+    return ARCHITECTURES[platform.machine()]
 
 
 def write_template(description: Description, *, endpoint_url: str) -> None:
@@ -250,12 +249,12 @@ def _waiting(aws: Aws, description: Description, project_id: str) -> Iterator[st
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prepare, show the commands, forward until Ctrl-C; or look."""
     parser = argparse.ArgumentParser(prog="python -m local.sam_local", description="Prepare sam local invoke.")
-    parser.add_argument("command", nargs="?", choices=["prepare", "look", "runtime"], default="prepare")
+    parser.add_argument("command", nargs="?", choices=["prepare", "look", "architecture"], default="prepare")
     parser.add_argument("--address", default=BRIDGE, help=f"this machine as containers see it (default {BRIDGE})")
     given = parser.parse_args(arguments)
 
-    if given.command == "runtime":
-        say(runtime())
+    if given.command == "architecture":
+        say(architecture())
         return 0
 
     async def run() -> None:

@@ -33,3 +33,7 @@ def test_its_paths_lead_to_the_same_code(tmp_path: Path) -> None:
     # Then they still find it
     for name, path in template.code_paths(made).items():
         assert (target.parent / path).resolve() == (REPOSITORY / folders[name]).resolve()
+    # And the layer's Makefile for each runtime and processor
+    (layer,) = (each for each in made["Resources"].values() if each["Type"] == "AWS::Serverless::LayerVersion")
+    path = layer["Metadata"]["ContextPath"]["Fn::Sub"]
+    assert ((target.parent / path).resolve().parent / "python3.13-arm64" / "Makefile").is_file()

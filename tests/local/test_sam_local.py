@@ -14,6 +14,7 @@ from local.place import REPOSITORY
 from local.sam_local import ROUTES, Connection, invocation_template
 from local.sam_seed import PING_S, _plain, listen
 from local.websocket_door import IDLE_S
+from tests.template.cloudformation import parameter
 
 BUILT: dict[str, dict[str, Any]] = {
     "PushhubLayer": {"Type": "AWS::Serverless::LayerVersion", "Properties": {"ContentUri": "PushhubLayer"}},
@@ -49,7 +50,7 @@ def test_functions_get_the_deployed_settings_with_the_emulators_address_as_conta
     # Then
     assert wake["CodeUri"] == str(REPOSITORY / ".aws-sam" / "build" / "WakeFunction")
     assert wake["Timeout"] == 55
-    assert wake["Runtime"] in {"python3.11", "python3.12", "python3.13"}
+    assert wake["Runtime"] == parameter("Runtime")["Default"]
     assert wake["Environment"]["Variables"] == {
         "RETRY_QUEUE_URL": "http://172.17.0.1:4577/0/q",
         "LOG_LEVEL": "INFO",

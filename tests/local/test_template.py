@@ -14,13 +14,13 @@ from local import template
 SMALL = """
 Transform: AWS::Serverless-2016-10-31
 Parameters:
-  Runtime: {Type: String, Default: python3.11}
+  Runtime: {Type: String, Default: python3.13}
 Globals:
   Function: {Runtime: !Ref Runtime, Handler: handler.handler, Layers: [!Ref Shared]}
 Resources:
   Shared:
     Type: AWS::Serverless::LayerVersion
-    Metadata: {BuildMethod: python3.11}
+    Metadata: {BuildMethod: makefile}
     Properties: {ContentUri: layers/shared}
   Greet:
     Type: AWS::Serverless::Function

@@ -14,7 +14,7 @@ from typing import Any
 import boto3
 import pytest
 import requests
-from local.sam_local import runtime
+from local.layer import MACHINE
 from tests.sam.sink import Sink
 from tests.sam.toolbox import REGION, ROOT, Emulator, emulator, sam
 
@@ -88,7 +88,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output of ``sam build``."""
     folder = tmp_path_factory.mktemp("sam") / "build"
     subprocess.run(["make", "--silent", "deployable"], cwd=ROOT, check=True, timeout=240)
-    result = sam(*("build", "--build-dir", str(folder), "--no-cached", "--parameter-overrides", f"Runtime={runtime()}"))
+    # The emulator runs functions under this machine's Python.
+    result = sam("build", "--build-dir", str(folder), "--no-cached", environ={"LAYER_TARGET": MACHINE})
     assert result.returncode == 0, result.stdout + result.stderr
     return folder
 

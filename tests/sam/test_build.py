@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,24 +12,26 @@ from tests.sam.toolbox import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.stack]
 
 
-def test_the_layer_holds_the_hub_requests_and_powertools_and_not_boto3(build: Path) -> None:
+def test_the_layer_holds_the_hub_its_libraries_and_not_boto3(build: Path) -> None:
     packed = {path.name for path in (build / "PushhubLayer" / "python").iterdir()}
-    assert {"pushhub", "requests", "aws_lambda_powertools", "urllib3"} <= packed
+    assert {"pushhub", "requests", "aws_lambda_powertools", "urllib3", "cryptography", "jwt"} <= packed
     assert packed.isdisjoint({"boto3", "botocore", "aws_xray_sdk", "pydantic"})
 
 
-def test_the_layer_runs_on_the_other_architecture_too(build: Path, tmp_path: Path) -> None:
-    # Given the layer as seen by an interpreter that can load none of its compiled files
-    layer = tmp_path / "python"
-    shutil.copytree(build / "PushhubLayer" / "python", layer, ignore=shutil.ignore_patterns("*.so"))
-    # When
+def test_whatever_the_layer_brings_can_be_imported_from_it(build: Path) -> None:
+    # Given the layer as built for this machine, and an interpreter without any package
+    layer = build / "PushhubLayer" / "python"
     program = f"""
 import sys
 sys.path.insert(0, {str(layer)!r})
-import charset_normalizer.md, requests, pushhub.engine.model.delivery
+import charset_normalizer, cryptography.x509, httptools, jwt, msgspec, re2, requests, yaml
+import pushhub.engine.model.delivery
 from aws_lambda_powertools.logging import Logger
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+Ed25519PrivateKey.generate().sign(b"")
 print(requests.__file__)
 """
+    # When
     loaded = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
     # Then
     assert loaded.stdout.startswith(str(layer)), loaded.stderr

@@ -204,7 +204,7 @@ def test_what_an_operator_may_ask_for_is_deployed_too(deployment: Deployment, bu
     # Given a hub without optional parts
     functions = deployment.client("lambda")
     ingest, api = deployment.outputs["IngestFunctionName"], deployment.outputs["WebSocketApiId"]
-    assert functions.get_function_configuration(FunctionName=ingest)["Runtime"] == "python3.11"
+    assert functions.get_function_configuration(FunctionName=ingest)["Runtime"] == "python3.13"
     # When they are requested
     asked = ("WebSocketAccessLog=stack-role", "IngestConcurrency=20", "DispatchConcurrency=10", "ControlConcurrency=30")
     deploy(build, deployment.emulator, *asked, "EdgeDistribution=true", "Runtime=python3.14")

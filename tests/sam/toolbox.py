@@ -37,7 +37,7 @@ def sam(*arguments: str, environ: Mapping[str, str] | None = None) -> subprocess
     return subprocess.run(
         [bin_folder / "sam", *arguments],
         cwd=ROOT,
-        # sam build looks for a python3.11 with pip on the path.
+        # sam build looks for a python3 with pip on the path.
         env={
             "PATH": os.pathsep.join([str(bin_folder), str(Path(sys.base_prefix) / "bin"), "/usr/bin", "/bin"]),
             "HOME": os.environ["HOME"],

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 
 import botocore.session
+from local.layer import read_target
 from tests.template.cloudformation import ROOT, parameter, source
 
 LOCK = (ROOT / "layers" / "pushhub" / "requirements.txt").read_text(encoding="utf-8")
@@ -32,21 +34,41 @@ def test_what_runs_in_lambda_is_what_is_tested() -> None:
     assert pins(LOCK).items() <= tested.items()
 
 
-def test_the_layer_is_built_by_sam_for_both_architectures() -> None:
+def test_the_layer_is_built_for_the_runtime_and_the_processor_of_the_functions() -> None:
+    # Given what the SAM CLI reads
     layer = source()["Resources"]["PushhubLayer"]
-    assert layer["Metadata"] == {"BuildMethod": "python3.11"}
+    assert layer["Metadata"] == {
+        "BuildMethod": "makefile",
+        "BuildArchitecture": {"Ref": "Architecture"},
+        "ContextPath": {"Fn::Sub": "layers/targets/${Runtime}-${Architecture}"},
+    }
     assert layer["Properties"]["ContentUri"] == "layers/pushhub/"
-    assert set(layer["Properties"]["CompatibleArchitectures"]) == {"arm64", "x86_64"}
+    assert layer["Properties"]["CompatibleRuntimes"] == [{"Ref": "Runtime"}]
+    assert layer["Properties"]["CompatibleArchitectures"] == [{"Ref": "Architecture"}]
+    # Then there is a folder for each choice, whose name says what is built
+    chosen = {
+        f"{runtime}-{architecture}"
+        for runtime in parameter("Runtime")["AllowedValues"]
+        for architecture in parameter("Architecture")["AllowedValues"]
+    }
+    assert {folder.name for folder in (ROOT / "layers" / "targets").iterdir()} == chosen
+    for name in chosen:
+        assert read_target(name).architecture in name
+        assert "layer.mk" in (ROOT / "layers" / "targets" / name / "Makefile").read_text(encoding="utf-8")
 
 
-def test_each_runtime_that_may_be_chosen_is_one_of_lambda_and_of_the_layer() -> None:
+def test_each_runtime_that_may_be_chosen_is_one_of_lambda_on_amazon_linux_2023() -> None:
     # Given the available runtimes and processors
     runtimes = parameter("Runtime")["AllowedValues"]
-    assert runtimes == ["python3.11", "python3.12", "python3.13", "python3.14"]
-    # Then Lambda has them, and the layer declares that it supports them
+    assert runtimes == ["python3.12", "python3.13", "python3.14"]
+    # Then Lambda has them; python3.11 is on Amazon Linux 2, whose glibc 2.26 is too old for google-re2's wheels
     model = botocore.session.get_session().get_service_model("lambda")
     assert set(runtimes) <= set(model.shape_for("Runtime").metadata["enum"])
-    assert source()["Resources"]["PushhubLayer"]["Properties"]["CompatibleRuntimes"] == runtimes
+    # And the build and the deployment are given the same ones, in one place
+    with (ROOT / "samconfig.toml").open("rb") as file:
+        given = tomllib.load(file)["default"]["global"]["parameters"]["parameter_overrides"]
+    chosen = dict(each.split("=") for each in given.split())
+    assert chosen == {name: parameter(name)["Default"] for name in ("Architecture", "Runtime")}
 
 
 REMOVED = {
