@@ -41,7 +41,13 @@ class Lambda:
         self, kind: str, connection_id: str = "a", *, body: str = "", query: dict[str, str] | None = None
     ) -> Any:
         context = {"eventType": kind, "routeKey": "$connect", "connectionId": connection_id}
-        return self.invoke("consumers", {"requestContext": context, "body": body, "queryStringParameters": query})
+        event = {
+            "requestContext": context,
+            "body": body,
+            "queryStringParameters": query,
+            "multiValueQueryStringParameters": {name: [value] for name, value in (query or {}).items()},
+        }
+        return self.invoke("consumers", event)
 
     def frame(self, data: bytes, connection_id: str = "a") -> Any:
         """A frame as the template's mapping delivers it."""
@@ -132,6 +138,24 @@ def test_a_handshake_with_two_tokens_is_401(functions: Lambda) -> None:
     assert functions.invoke("consumers", event)["statusCode"] == 401
     event["multiValueQueryStringParameters"] = {"token": [token]}
     assert functions.invoke("consumers", event)["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    "names", [[""], [" "], ["one", "one"], ["one", "two"], ["a" * 256]], ids=lambda each: str(each)[:20]
+)
+def test_a_handshake_with_a_consumer_that_names_nobody_is_refused(functions: Lambda, names: list[str]) -> None:
+    # Given a valid token, and a name that is blank, there twice or too long
+    token = functions.world.token()
+    event = {
+        "requestContext": {"eventType": "CONNECT", "routeKey": "$connect", "connectionId": "a"},
+        "queryStringParameters": {"token": token, "consumer": names[-1]},
+        "multiValueQueryStringParameters": {"token": [token], "consumer": names},
+    }
+    # Then the handshake is refused with the reason, and makes no subscriber
+    answer = functions.invoke("consumers", event)
+    assert answer["statusCode"] == 422
+    assert json.loads(answer["body"])["message"].startswith("consumer ")
+    assert functions.world.backlogs.backlogs(TOPIC) == []
 
 
 def test_a_frame_that_names_a_route_is_a_frame_all_the_same(functions: Lambda) -> None:

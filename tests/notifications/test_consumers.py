@@ -162,6 +162,45 @@ def test_a_shared_and_an_exclusive_consumer_do_not_mix(world: NotificationWorld)
         world.connect("d", world.token(shared=True))
 
 
+def test_a_live_consumer_keeps_its_name_to_itself(world: NotificationWorld) -> None:
+    # Given a consumer of a shared subscriber, with a name
+    world.connect("a", world.token(shared=True), "one")
+    world.publish(1)
+    # When a second one comes with that name
+    for knock in (
+        lambda: world.connect("b", world.token(shared=True), "one"),
+        lambda: world.consumers.may_connect(world.token(shared=True), "one"),
+    ):
+        # Then it is refused as the second of an exclusive subscriber is, and the first one is undisturbed
+        with pytest.raises(AlreadyConnected, match="'one' is connected already"):
+            knock()
+    world.send_all()
+    assert (world.numbers("a"), world.sockets.closed) == ([1], [])
+    # And other names, and consumers without, come in
+    world.connect("c", world.token(shared=True), "two")
+    world.connect("d", world.token(shared=True))
+    world.connect("e", world.token(shared=True))
+
+
+@pytest.mark.parametrize("after_s", [0, 1, 6])
+def test_a_shared_consumer_that_comes_back_has_its_name_again_at_once(world: NotificationWorld, after_s: int) -> None:
+    # Given a consumer whose connection has ended, of which the hub was not told
+    world.connect("a", world.token(shared=True), "one")
+    world.publish(1)
+    world.send_all()
+    world.clock.advance(seconds=after_s)
+    world.sockets.cut("a")
+    began = world.clock.now()
+    # When it comes again
+    world.connect("b", world.token(shared=True), "one")
+    # Then it takes its place, and gets what it had not acknowledged
+    assert world.clock.now() - began <= 5_000
+    world.send_all()
+    assert world.numbers("b") == [1]
+    (backlog,) = world.backlogs.backlogs(TOPIC)
+    assert [each.connection_id for each in backlog.consumers] == ["b"]
+
+
 def test_fifty_shared_consumers_are_enough(world: NotificationWorld) -> None:
     for number in range(50):
         world.connect(f"c{number}", world.token(shared=True))

@@ -114,9 +114,15 @@ def test_odd_handshakes_are_refused(tenant: Tenant, query: str) -> None:
     asyncio.run(play())
 
 
-def test_a_consumer_parameter_may_be_anything(tenant: Tenant) -> None:
+def test_a_consumer_has_any_name_that_is_not_blank(tenant: Tenant) -> None:
     async def play() -> None:
-        for name in ("app1", "%20", "a" * 500, "%C3%BC%00", "%F0%9F%9B%B0"):
+        token = tenant.token()
+        for query in ("consumer=", "consumer=%20", "consumer=a&consumer=b", "consumer=" + "a" * 256):
+            url = f"{tenant.base_url.replace('http', 'ws', 1)}/notification2/consumer/?token={token}&{query}"
+            with pytest.raises(InvalidStatus) as refused:
+                await websockets.connect(url)
+            assert refused.value.response.status_code == 422
+        for name in ("app1", "a" * 255, "%C3%BC%00", "%F0%9F%9B%B0"):
             async with await tenant.connect(tenant.token(), name) as consumer:
                 tenant.publish(1)
                 await receive(consumer, 1, acknowledge=True)

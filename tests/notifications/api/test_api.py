@@ -201,6 +201,8 @@ def test_what_a_handshake_would_be_answered(client: Client) -> None:
     client.world.connect("a", token)
     assert client.call("GET", f"/notification2/consumer/?token={token}&consumer=x").status == 409
     assert client.call("GET", "/notification2/consumer/?token=x").status == 401
+    for names in ("consumer=", "consumer=%20", "consumer=x&consumer=y"):
+        assert client.call("GET", f"/notification2/consumer/?token={token}&{names}").status == 422
 
 
 def test_publishing_answers_an_id_for_each_notification(client: Client) -> None:

@@ -50,8 +50,8 @@ class Consumers(Component):
     def __post_init__(self) -> None:
         self._recent: OrderedDict[tuple[str, int], None] = OrderedDict()
 
-    def may_connect(self, token: str) -> None:
-        """Whether a handshake with this token would be accepted now; changes nothing.
+    def may_connect(self, token: str, name: str = "") -> None:
+        """Whether a handshake with this token and name would be accepted now; changes nothing.
 
         Raises:
             Unauthorized: The token is bad or has expired.
@@ -63,7 +63,7 @@ class Consumers(Component):
             live = backlog
             for each in self.connections.gone(backlog.consumers):
                 live = leave(live, each.connection_id, frozenset())
-            join(live, self._consumer("-", ""), shared=claims.shared, end=0)
+            join(live, self._consumer("-", name), shared=claims.shared, end=0)
 
     def connect(self, token: str, name: str, connection_id: str) -> Connection:
         """Make a connection a consumer of its token's subscriber, which is created if it does not exist.
@@ -84,6 +84,8 @@ class Consumers(Component):
             backlog = self._subscriber(claims)
             if claims.shared and backlog.shared:
                 backlog = self._without_long_dead(claims, backlog)
+                if name:
+                    backlog = self._without_dead(claims, backlog, name)
             else:
                 backlog = self._without_dead(claims, backlog)
             head = self.topics.admit(claims.topic, backlog.uid, ceiling=self.retention.size)
@@ -116,12 +118,15 @@ class Consumers(Component):
         if now is None or now.uid != joined.uid:
             self.topics.dismiss(joined.topic, joined.uid)
 
-    def _without_dead(self, claims: Claims, backlog: Backlog) -> Backlog:
-        """The backlog without consumers whose connection ended without our being notified.
+    def _without_dead(self, claims: Claims, backlog: Backlog, name: str = "") -> Backlog:
+        """The backlog without consumers in the way whose connection ended without our being notified.
 
         A consumer that has just joined may not have finished its handshake: it gets a grace period.
+
+        Args:
+            name: Only one of that name is in the way; empty if all are.
         """
-        while gone := self.connections.gone(backlog.consumers):
+        while gone := self.connections.gone([each for each in backlog.consumers if name in ("", each.name)]):
             dead = [each for each in gone if known_dead(each, self.clock.now())]
             for each in dead:
                 self.connections.drop(claims.topic, claims.subscriber, each.connection_id)

@@ -59,12 +59,13 @@ def _frame(event: dict[str, Any]) -> str:
 
 def _connect(consumers: Consumers, event: dict[str, Any], connection_id: str) -> dict[str, Any]:
     query: dict[str, str] = event.get("queryStringParameters") or {}
-    tokens: list[str] = (event.get("multiValueQueryStringParameters") or {}).get("token", [])
+    given: dict[str, list[str]] = event.get("multiValueQueryStringParameters") or {}
     try:
-        if len(tokens) > 1:
+        if len(given.get("token", [])) > 1:
             # It would be unclear which of the tokens counts.
             raise Unauthorized("Invalid token")
-        connection = consumers.connect(query.get("token", ""), parse_consumer_name(query), connection_id)
+        name = parse_consumer_name(given.get("consumer", []))
+        connection = consumers.connect(query.get("token", ""), name, connection_id)
     except RequestRefused as error:
         status = status_of(error)
         telemetry.event("handshake_refused", connection_id=connection_id, status=status)

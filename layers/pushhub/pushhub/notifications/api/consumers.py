@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.notifications.api.call import ROOT, NotificationsCall
 from pushhub.notifications.wire.errors import ERROR_TYPE, fault_body
-from pushhub.notifications.wire.requests import parse_token_request
+from pushhub.notifications.wire.requests import parse_consumer_name, parse_token_request
 from pushhub.notifications.wire.subscriptions import parse_name
 from pushhub.notifications.wire.waiting import print_waiting
 from pushhub.web.api import Auth, Body, Route
@@ -38,7 +38,8 @@ def _subscribers(hub: NotificationsUseCases, call: NotificationsCall) -> Respons
 
 def _handshake(hub: NotificationsUseCases, call: NotificationsCall) -> Response:
     """The response a WebSocket handshake would get. Real handshakes go to the WebSocket API."""
-    hub.consumers.may_connect(call.request.query.get("token", ""))
+    name = parse_consumer_name([value for key, value in call.request.pairs if key == "consumer"])
+    hub.consumers.may_connect(call.request.query.get("token", ""), name)
     body = {**fault_body(), "error": "general/upgradeRequired", "message": "WebSocket handshake expected"}
     return Response(status=426, body=body, headers={"Upgrade": "websocket", "Content-Type": ERROR_TYPE})
 
@@ -86,7 +87,7 @@ ROUTES: tuple[Route[NotificationsUseCases, NotificationsCall], ...] = (
         name="notifications.consume",
         summary="Receive notifications (a WebSocket handshake)",
         auth=Auth.CAPABILITY,
-        query=("token",),
+        query=("token", "consumer"),
         status=426,
     ),
 )

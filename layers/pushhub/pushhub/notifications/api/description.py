@@ -125,6 +125,10 @@ DESCRIPTION = ApiDescription(
         "withTotalElements": Named(means="Whether to count them.", schema=boolean()),
         "withTotalPages": Named(means="Whether to count the pages.", schema=boolean()),
         "token": Named(means="A consumer's token.", required=True),
+        "consumer": Named(
+            means="The client's own name, unique among the consumers of a shared subscriber.",
+            schema={"type": "string", "minLength": 1, "maxLength": 255, "pattern": "\\S"},
+        ),
     },
     refusal=ref("NotificationsRefusal"),
     refusal_type=ERROR_TYPE,
@@ -325,7 +329,9 @@ DESCRIPTION = ApiDescription(
                 "message": "WebSocket handshake expected",
                 "info": _INFO,
             },
-            refusals={409: "Another consumer of the subscriber is connected, and the token is not shared"},
+            refusals={
+                409: "Another consumer of the subscriber is connected, and the token is not shared or the name the same"
+            },
         ),
     },
 )

@@ -133,10 +133,12 @@ def join(backlog: Backlog, consumer: Consumer, *, shared: bool, end: int) -> Bac
 
     Raises:
         AlreadyConnected: An exclusive subscriber already has a consumer, the token's ``shared`` claim differs from that
-            of the connected consumers, or there are too many consumers.
+            of the connected consumers, one of them has the same name, or there are too many consumers.
     """
     if backlog.consumers and not (shared and backlog.shared):
         raise AlreadyConnected("Subscriber already has an exclusive consumer connected")
+    if any(each.name == consumer.name for each in backlog.consumers):
+        raise AlreadyConnected(f"A consumer named {consumer.name!r} is connected already: names must be unique")
     if len(backlog.consumers) >= MAX_CONSUMERS:
         raise AlreadyConnected(f"Subscriber already has {MAX_CONSUMERS} consumers connected")
     starts_anew = backlog.next is None or (backlog.topic.non_persistent and not backlog.consumers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pushhub.base.errors import Invalid
@@ -13,6 +13,7 @@ from pushhub.web.json import boolean, integer, parse_object, text
 _DEFAULT_MINUTES = 1440
 _MAX_MINUTES = 525_600_000
 _MAX_NAME = 200
+_MAX_CONSUMER = 255
 _MAX_KEY = 255
 
 
@@ -72,6 +73,20 @@ def parse_idempotency_key(headers: Mapping[str, str]) -> str:
     return key
 
 
-def parse_consumer_name(query: Mapping[str, str]) -> str:
-    """The client's name from a handshake's query; empty when there is none, truncated if too long."""
-    return query.get("consumer", "").strip()[:_MAX_NAME]
+def parse_consumer_name(given: Sequence[str]) -> str:
+    """The client's name from a handshake's query; empty when there is none.
+
+    Args:
+        given: Every value of ``consumer``.
+
+    Raises:
+        Invalid: It is there more than once, blank ("a non blank unique name"), or too long.
+    """
+    if not given:
+        return ""
+    name, *more = given
+    if more:
+        raise Invalid("consumer may be given only once")
+    if not name.strip() or len(name) > _MAX_CONSUMER:
+        raise Invalid(f"consumer must be a name of 1 to {_MAX_CONSUMER} characters that is not blank")
+    return name.strip()
