@@ -99,7 +99,7 @@ class Outpost(_Sender):
             types = [each for each in known if any(_matches(pattern, each) for pattern in types)]
             notes.append("its patterns of topics are the topics of today")
         if theirs.get("filter"):
-            notes.append("its filter is not copied: set payloadFilters")
+            notes.append("its filter is not copied: set payloadFilters (docs/webhooks.md#payload-filters)")
         if credentials.get("previous_secret"):
             notes.append("its previous secret does not sign any more")
         secret = text_of(credentials, "secret")

@@ -31,8 +31,10 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from local.place import HOST
+from local.refusals import refusal_body
+from local.room import MESSAGE as ROOM_MESSAGE
 from local.room import STATUS as ROOM_STATUS
-from local.room import Room, adds, refusal_body
+from local.room import Room, adds
 from local.websocket_door import WebSocketDoor
 
 REQUEST_LIMIT = 10 * 1024 * 1024
@@ -102,18 +104,18 @@ class FrontDoor:
     async def forward(self, request: web.Request) -> web.StreamResponse:
         """Forward one request to the API, and return its answer."""
         if (request.content_length or 0) > REQUEST_LIMIT:
-            return _refusal(413, "Request Entity Too Large")
+            return _refusal(request.path, 413, "Request Entity Too Large")
         if any(map(_NO_UTF8.search, request.headers.values())):
-            return _refusal(400, "Bad Request")
+            return _refusal(request.path, 400, "Bad Request")
         if self._room and adds(request.method, request.path) and not self._room.left():
             _log.error("%s %s: refused, as the disk is nearly full", request.method, request.path)
-            return _refusal(ROOM_STATUS, refusal_body(request.path))
+            return _refusal(request.path, ROOM_STATUS, ROOM_MESSAGE)
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
-            return _refusal(413, "Request Entity Too Large")
+            return _refusal(request.path, 413, "Request Entity Too Large")
         if event_size(request.raw_path, request.headers, body) > EVENT_LIMIT:
-            return _refusal(413, "Request Too Long")
+            return _refusal(request.path, 413, "Request Too Long")
         async with contextlib.AsyncExitStack() as turns:
             for turn in self._turns_for(request.path):
                 await turns.enter_async_context(turn)
@@ -141,12 +143,12 @@ class FrontDoor:
                 if answer.status in _GATEWAY_FAILURES and "Retry-After" not in headers:
                     said = (request.method, request.path, answer.status, content)
                     _log.error("%s %s: the API answered %d: %.500r", *said)
-                    return _refusal(500, "Internal Server Error")
+                    return _refusal(request.path, 500, "Internal Server Error")
                 return web.Response(status=answer.status, reason=answer.reason, body=content, headers=_kept(headers))
         except (aiohttp.ClientError, TimeoutError) as error:
             # Not the error itself: some hold the whole address, with a token in its query.
             _log.error("%s %s: %s", request.method, request.path, type(error).__name__)
-            return _refusal(500, "Internal Server Error")
+            return _refusal(request.path, 500, "Internal Server Error")
 
 
 def event_size(raw_path: str, headers: Mapping[str, str], body: bytes) -> int:
@@ -160,11 +162,9 @@ def event_size(raw_path: str, headers: Mapping[str, str], body: bytes) -> int:
     return size + len(json.dumps(body.decode(errors="replace"), ensure_ascii=False).encode())
 
 
-def _refusal(status: int, message: str | bytes) -> web.Response:
-    """An answer of the gateway itself: API Gateway's ``message``, and the ``msg`` that IronMQ's clients read;
-    or another given body.
-    """
-    body = message if isinstance(message, bytes) else json.dumps({"message": message, "msg": message}).encode()
+def _refusal(path: str, status: int, message: str) -> web.Response:
+    """An answer of the front door itself."""
+    body = refusal_body(path, status, message)
     response = web.Response(status=status, body=body, headers={"Content-Type": "application/json"})
     if status != 500:
         # The body was not read, or not to its end, so the connection cannot be used again.

@@ -1,4 +1,4 @@
-"""Whether the disk has room for what the hub would accept now, and the refusal if it has not.
+"""Whether the disk has room for what the hub would accept now.
 
 On AWS storage has no end. Here the state must fit on the disk a second time before it can be saved, so what would add
 to it is refused while that is not sure: an accepted message is kept.
@@ -6,7 +6,6 @@ to it is refused while that is not sure: an accepted message is kept.
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Callable
@@ -20,7 +19,8 @@ LOOK_AGAIN_S = 1.0
 """How long an answer about the disk is valid."""
 STATUS = 507
 """Insufficient Storage. IronMQ's clients would ask again and again after a 503."""
-_MESSAGE = "Insufficient storage: the disk of this machine is nearly full"
+MESSAGE = "Insufficient storage: the disk of this machine is nearly full"
+"""What a refusal for want of room says."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 _FREES = ("/reservations", "/release", "/touch", "/unsubscribe")
 """Path endings of requests that remove messages, or nearly so, although they are POSTs."""
@@ -67,14 +67,3 @@ class Room:
 def adds(method: str, path: str) -> bool:
     """Whether a request may add to what is stored."""
     return method not in _READS and not path.rstrip("/").endswith(_FREES)
-
-
-def refusal_body(path: str) -> bytes:
-    """The body of a refusal, in the format that clients of the path's protocol read."""
-    if path.startswith("/3/"):
-        body = {"msg": _MESSAGE}
-    elif path.startswith("/notification2/"):
-        body = {"error": "general/insufficientStorage", "message": _MESSAGE, "info": ""}
-    else:
-        body = {"error": _MESSAGE}
-    return json.dumps(body).encode()

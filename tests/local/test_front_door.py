@@ -251,6 +251,26 @@ def test_a_body_over_api_gateways_limit_is_refused_before_lambdas_is_asked_for()
     assert upstream.bodies == []
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        (b"/api/v1/app/a/msg", {"code": "payload_too_large", "detail": "Request Too Long"}),
+        (b"/api/stores/s/messages", {"error": "Request Too Long"}),
+        (
+            b"/notification2/notifications",
+            {"error": "general/requestTooLarge", "message": "Request Too Long", "info": ""},
+        ),
+        (b"/3/projects/p/queues/q/webhook", {"message": "Request Too Long", "msg": "Request Too Long"}),
+    ],
+)
+def test_a_body_of_8_mb_is_refused_in_the_words_of_its_protocol(path: bytes, told: dict[str, str]) -> None:
+    upstream = Upstream()
+    head, _, content = send(upstream, request(path, body=b"a" * 8_000_000)).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 413 ")
+    assert json.loads(content) == told
+    assert upstream.bodies == []
+
+
 def test_an_endless_chunked_body_is_cut_at_the_limit() -> None:
     # Given a body without a length that goes on and on
     upstream = Upstream()

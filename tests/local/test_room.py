@@ -48,8 +48,9 @@ def answer(disk: Disk, state: Path, *requests: tuple[str, str]) -> list[tuple[in
 @pytest.mark.parametrize(
     ("path", "keys"),
     [
-        ("/3/projects/p/queues/q/messages", {"msg"}),
-        ("/3/projects/p/queues/q/webhook", {"msg"}),
+        ("/3/projects/p/queues/q/messages", {"message", "msg"}),
+        ("/3/projects/p/queues/q/webhook", {"message", "msg"}),
+        ("/api/v1/app/a/msg", {"code", "detail"}),
         ("/api/stores/s/messages", {"error"}),
         ("/notification2/subscriptions", {"error", "message", "info"}),
     ],

@@ -13,6 +13,7 @@ from tests.fakes import Reply
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.times import iso_time
+from pushhub.engine.projects import Projects
 from pushhub.runtime.control import answer as control
 from pushhub.web.mcp import ANSWER_BYTES, NEWEST, WITH_HANDSHAKE
 
@@ -278,8 +279,21 @@ def test_it_writes_only_when_asked_for_that_and_when_the_token_may(assistant: As
     # Not by a token that may only look
     reading = {"capabilities": ["ViewBase"]}
     assistant.token = world.ask("POST", f"/auth/app-portal-access/{assistant.app}", reading)["token"]
-    said, _, failed = assistant.call("resend", endpoint=assistant.endpoint, message=message)
-    assert (failed, said["status"]) == (True, 403)
+    assert not assistant.names() & WRITING
+    status, told = assistant.ask("tools/call", {"name": "resend", "arguments": {**asked, "message": message}})
+    assert (status, told["error"]["code"]) == (200, -32602)
+    # But by one that may, of an application's owner
+    sending = {"capabilities": ["ViewBase", "CreateAttempts"]}
+    assistant.token = world.ask("POST", f"/auth/app-portal-access/{assistant.app}", sending)["token"]
+    assert assistant.names() >= WRITING
+
+
+def test_a_suspended_project_is_offered_nothing_that_sends(assistant: Assistant) -> None:
+    assistant.query = "writes=true"
+    assert assistant.names() >= WRITING
+    Projects(config=assistant.world.config, clock=assistant.world.clock).suspend(PROJECT)
+    assistant.world.clock.advance(seconds=5)
+    assert not assistant.names() & WRITING
 
 
 def test_a_policy_is_simulated_as_by_its_own_route(assistant: Assistant) -> None:

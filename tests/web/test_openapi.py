@@ -142,6 +142,17 @@ def test_the_document_is_served() -> None:
     assert get("/openapi.json", "PUT")["statusCode"] == 405
 
 
+def test_webhooks_have_a_document_of_their_own_where_svix_has_it() -> None:
+    # Given a caller without a token, as an SDK's own tests are
+    answer = get("/api/v1/openapi.json")
+    assert answer["statusCode"] == 200
+    document = json.loads(answer["body"])
+    # Then it is a valid document of all routes of webhooks, and of no others
+    OpenAPIV31SpecValidator(document).validate()
+    whole = {path: each for path, each in describe()["paths"].items() if path.startswith("/api/v1/")}
+    assert document["paths"] == json.loads(json.dumps(whole))
+
+
 def test_the_control_function_has_both_paths() -> None:
     for prefix, make in DOCUMENTATION.items():
         assert (

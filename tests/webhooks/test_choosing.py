@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from tests.webhooks.world import WebhooksWorld
 from pushhub.base.steps import MOST_STEPS
 from pushhub.webhooks import recipients
 from pushhub.webhooks.messages import LIST_STEPS
+from pushhub.webhooks.model.payload_filter import Operator
 from pushhub.webhooks.model.redaction import TOO_COSTLY
 
 SCHEMA = {"1": {"type": "object"}, "2": {"type": "object", "required": ["email"]}}
@@ -69,6 +72,16 @@ def test_an_endpoint_gets_what_its_payload_filters_let_through(world: WebhooksWo
     post(world, app, {})
     world.run(seconds=1)
     assert len(world.sender.requests) == 2
+
+
+def test_the_page_that_an_import_points_at_has_every_operator() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
+    section = page.partition("\n## Payload filters\n")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`([a-z]+)`", section)) >= {each.value for each in Operator}
+    example = json.loads(section.partition("```json\n")[2].partition("```")[0])
+    world = WebhooksWorld()
+    endpoint = world.make_endpoint(world.make_app(), **example)
+    assert endpoint
 
 
 @pytest.mark.parametrize(

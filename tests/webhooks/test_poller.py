@@ -17,6 +17,31 @@ def post(world: WebhooksWorld, app: str, **more: Any) -> str:
     return str(world.ask("POST", f"/app/{app}/msg", {"eventType": "a", "payload": {}, **more})["id"])
 
 
+def test_a_poller_without_an_iterator_gets_what_waits() -> None:
+    # Given messages that were posted before anybody polled
+    world = WebhooksWorld()
+    app = world.make_app()
+    ids = [post(world, app) for _ in range(3)]
+    world.clock.advance(seconds=80 * 86_400)
+    ids.append(post(world, app))
+    world.clock.advance(seconds=3)
+    # When a poller and a consumer come without an iterator
+    for path in (f"/app/{app}/poller/sink", f"/app/{app}/poller/sink/consumer/one"):
+        first = world.ask("GET", path, limit=2)
+        # Then they get them from the oldest on, in order
+        assert ([each["id"] for each in first["data"]], first["done"]) == (ids[:2], False)
+        rest = world.ask("GET", path, iterator=first["iterator"])
+        assert ([each["id"] for each in rest["data"]], rest["done"]) == (ids[2:], True)
+    # And a consumer that does not acknowledge gets the same again
+    again = world.ask("GET", f"/app/{app}/poller/sink/consumer/two", limit=2)
+    assert world.ask("GET", f"/app/{app}/poller/sink/consumer/two", limit=2) == again
+    assert [each["id"] for each in again["data"]] == ids[:2]
+    # And without messages there is a place to go on from
+    empty = world.ask("GET", f"/app/{world.make_app()}/poller/sink")
+    assert (empty["data"], empty["done"]) == ([], True)
+    assert empty["iterator"]
+
+
 class Reader:
     """Reads on from its last position until there is nothing more."""
 

@@ -42,7 +42,10 @@ def _addresses() -> Api:
 
 
 CONSOLE = {"/console/": _ToConsole}
-DOCUMENTATION = {"/openapi.json/": _documentation, "/docs/": _documentation, "/llms.txt/": _documentation}
+DOCUMENTATION = dict.fromkeys(
+    ("/openapi.json/", "/api/v1/openapi.json/", "/docs/", "/llms.txt/"),
+    _documentation,
+)
 ADDRESSES = {"/.well-known/webhook-source-ips.json/": _addresses}
 
 

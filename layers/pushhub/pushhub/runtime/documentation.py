@@ -1,4 +1,5 @@
-"""The description of all APIs: ``/openapi.json`` for programs, ``/docs`` for people, ``/llms.txt`` for assistants.
+"""The description of all APIs: ``/openapi.json`` for programs, ``/docs`` for people, ``/llms.txt`` for assistants; and
+of webhooks alone, ``/api/v1/openapi.json``.
 
 Imported only when it is requested.
 """
@@ -14,6 +15,7 @@ from pushhub.runtime.hub import PROTOCOLS
 from pushhub.web.http import MethodNotAllowed, Request, Response, Router, serve
 from pushhub.web.openapi import document
 from pushhub.web.reference import POLICY, page
+from pushhub.webhooks.wiring import Webhooks
 
 VERSION = "0.1.0"
 """The version of this hub; a test compares it with pyproject.toml."""
@@ -32,6 +34,15 @@ def describe() -> dict[str, Any]:
 
 
 @cache
+def describe_webhooks() -> dict[str, Any]:
+    """The same of the webhooks API alone, where Svix has its own: generators that are pointed there make clients of
+    nothing else.
+    """
+    apis = [(each.routes(), each.description()) for each in PROTOCOLS if each is Webhooks]
+    return document(apis, title="Pushhub: webhooks", version=VERSION, means=MEANS)
+
+
+@cache
 def _page() -> str:
     return page(describe())
 
@@ -39,9 +50,16 @@ def _page() -> str:
 _FOR_AN_HOUR = {"Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff"}
 
 
+# Tools on other sites may read documents, as everything in them is public.
+_FOR_TOOLS = {**_FOR_AN_HOUR, "Access-Control-Allow-Origin": "*"}
+
+
 def _document(_: Request) -> Response:
-    # Tools on other sites may read it, as everything in it is public.
-    return Response(status=200, body=describe(), headers={**_FOR_AN_HOUR, "Access-Control-Allow-Origin": "*"})
+    return Response(status=200, body=describe(), headers=_FOR_TOOLS)
+
+
+def _webhooks_document(_: Request) -> Response:
+    return Response(status=200, body=describe_webhooks(), headers=_FOR_TOOLS)
 
 
 def _reference(_: Request) -> Response:
@@ -90,11 +108,16 @@ def _guide(_: Request) -> Response:
 
 
 class Documentation:
-    """Serves all three paths without authentication."""
+    """Serves all its paths without authentication."""
 
     def __init__(self) -> None:
         self._router = Router(
-            [("GET", "/openapi.json", _document), ("GET", "/docs", _reference), ("GET", "/llms.txt", _guide)]
+            [
+                ("GET", "/openapi.json", _document),
+                ("GET", "/api/v1/openapi.json", _webhooks_document),
+                ("GET", "/docs", _reference),
+                ("GET", "/llms.txt", _guide),
+            ]
         )
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:

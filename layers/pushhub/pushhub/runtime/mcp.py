@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from pushhub.base.errors import RequestRefused, TooLarge, Unauthorized
+from pushhub.engine.suspension import is_suspended
 from pushhub.runtime.apis import handle
 from pushhub.runtime.documentation import VERSION
 from pushhub.web.http import MethodNotAllowed, Request, Response, serve
 from pushhub.web.mcp import MAX_REQUEST_BYTES, Answer, Tool, answer
+from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.wiring import Webhooks
 
 if TYPE_CHECKING:
@@ -67,11 +69,13 @@ class Who:
         authorization: The header, which is sent on.
         project: Its project.
         app_id: The only application it may look at; None for all.
+        sends: Whether it may have anything sent.
     """
 
     authorization: str
     project: str
     app_id: str | None
+    sends: bool
 
 
 class _Refusal(Exception):
@@ -102,10 +106,8 @@ class Toolbox:
         Args:
             writes: Whether it asked for those that send something, too.
         """
-        limited = self._who.app_id is not None
-        return [
-            self._tool(each) for each in OFFERS if (writes or not each.writes) and not (limited and each.of_project)
-        ]
+        limited, sends = self._who.app_id is not None, writes and self._who.sends
+        return [self._tool(each) for each in OFFERS if (sends or not each.writes) and not (limited and each.of_project)]
 
     def _tool(self, offer: _Offer) -> Tool:
         of_app = {} if offer.of_project or self._who.app_id else {"app": APP}
@@ -379,7 +381,13 @@ class Mcp:
             raise TooLarge(MAX_REQUEST_BYTES)
         authorization = request.headers.get("authorization", "")
         caller = self._hub.part(Webhooks).dialect.caller(authorization)
-        who = Who(authorization=authorization, project=caller.project, app_id=caller.app_id)
+        may = caller.capabilities is None or Capability.CREATE_ATTEMPTS in caller.capabilities
+        who = Who(
+            authorization=authorization,
+            project=caller.project,
+            app_id=caller.app_id,
+            sends=may and not is_suspended(self._hub.engine.ports.config, caller.project),
+        )
         tools: Sequence[Tool] = Toolbox(self._hub, event, who).tools(writes=request.query.get("writes") == "true")
         return answer(request, tools, version=VERSION, instructions=INSTRUCTIONS)
 

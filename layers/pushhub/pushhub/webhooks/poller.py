@@ -16,6 +16,7 @@ from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.listing import SETTLED_MS
 from pushhub.webhooks.model.endpoint import wants
 from pushhub.webhooks.model.ids import engine_id, message_id
+from pushhub.webhooks.model.message import LISTED_MS
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.refusals import not_found, unprocessable
 from pushhub.webhooks.wire.fields import NAME
@@ -88,27 +89,22 @@ class WebhooksPoller(Component):
     def poll(
         self, project_id: str, app: str, sink: str, choice: Choice, *, iterator: str = "", after: int | None = None
     ) -> Polled:
-        """Continue reading from an iterator or a time; with neither, only return an iterator for the current end."""
+        """Continue reading from an iterator or a time; with neither, from the oldest message that is listed."""
         application = self._application(project_id, app, sink)
-        if not iterator and after is None:
-            return Polled(messages=(), iterator=self._now(), done=False)
-        start = _place(iterator) if iterator else id_before(after or 0)
+        start = _place(iterator) if iterator else self._oldest() if after is None else id_before(after)
         return self._read(application, sink, choice, start)
 
     def consume(self, project_id: str, app: str, sink: str, consumer: str, choice: Choice, *, iterator: str) -> Polled:
-        """Continue reading from the place kept for a consumer.
+        """Continue reading from the place kept for a consumer; a new one begins with the oldest message that is listed.
 
         If an iterator is given, it acknowledges everything before it, and reading continues from there.
         """
         application = self._application(project_id, app, sink, consumer)
         name = f"{sink}/{consumer}"
         kept = iterator or self.places.place(project_id, application.app_id, name)
-        start = _place(kept) if kept else None
+        start = _place(kept) if kept else self._oldest()
         if iterator or not kept:
-            kept = iterator or self._now()
-            self.places.put_place(project_id, application.app_id, name, kept)
-        if start is None:
-            return Polled(messages=(), iterator=kept, done=False)
+            self.places.put_place(project_id, application.app_id, name, message_id(start))
         return self._read(application, sink, choice, start)
 
     def seek(self, project_id: str, app: str, sink: str, consumer: str, after: int) -> str:
@@ -124,8 +120,9 @@ class WebhooksPoller(Component):
             raise not_found()
         return application
 
-    def _now(self) -> str:
-        return message_id(id_before(self.clock.now() - SETTLED_MS))
+    def _oldest(self) -> str:
+        """A place before every message that is still listed."""
+        return id_before(self.clock.now() - LISTED_MS)
 
     def _read(self, application: Application, sink: str, choice: Choice, start: str) -> Polled:
         project_id, app_id = application.project, application.app_id

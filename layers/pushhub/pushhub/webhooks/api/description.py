@@ -768,9 +768,8 @@ _ROUTES: Mapping[str, Described] = {
     "webhooks.show_operational_signatures": _SHOW_SIGNATURES,
     "webhooks.set_operational_signatures": _SET_SIGNATURES,
     "webhooks.poll": Described(
-        means="Without an iterator or a time nothing is answered but the place to read on from now. Messages are "
-        "there two seconds after they were "
-        "posted, so that none is left out.",
+        means="Without an iterator or a time it begins with the oldest message that is listed. Messages are there two "
+        "seconds after they were posted, so that none is left out.",
         asked={"limit": "50"},
         answer=ref("WebhooksPolled"),
         answered=_POLLED,
