@@ -570,11 +570,11 @@ def test_mappings_are_made_shown_changed_and_deleted() -> None:
 
 def test_a_mapping_to_where_nothing_may_be_sent_is_refused() -> None:
     store = Store()
-    store.refusals["http://169.254.169.254/"] = "is not a public address"
-    status, body = store.call("POST", "/mappings", {"mapping": {**MAPPING, "url": "http://169.254.169.254/"}})
+    store.refusals["http://10.0.0.1/"] = "is not a public address"
+    status, body = store.call("POST", "/mappings", {"mapping": {**MAPPING, "url": "http://10.0.0.1/"}})
     assert (status, body["errors"]) == (422, {"url": ["is not a public address"]})
     made = made_mapping(store)
-    status, _ = store.call("PUT", f"/mappings/{made['id']}", {"mapping": {"url": "http://169.254.169.254/"}})
+    status, _ = store.call("PUT", f"/mappings/{made['id']}", {"mapping": {"url": "http://10.0.0.1/"}})
     assert status == 422
 
 

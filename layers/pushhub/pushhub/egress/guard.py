@@ -142,6 +142,20 @@ def refusal(url: str, allowed_targets: Sequence[str] = (), *, lookup: NameLookup
     return None
 
 
+def unusable(url: str) -> str | None:
+    """Why nothing could ever be sent to a URL, whatever its host resolves to and whatever an operator allows; None if
+    something could.
+
+    The one check of a URL's form in all dialects: what the sender cannot call is not registered. Looks up nothing.
+    """
+    try:
+        target = parse_target(url)
+    except InvalidTarget as error:
+        return str(error)
+    kind = _kind(_unwrapped(target.address), _NEVER) if target.address is not None else None
+    return f"{target.host} is a {kind} address, which is not allowed" if kind else None
+
+
 def checked_addresses(
     target: Target, allowed: AllowedTargets, lookup: NameLookup, timeout_s: float
 ) -> tuple[IPAddress, ...]:

@@ -16,7 +16,7 @@ from pushhub.base.gates import MTLS, OAUTH, OPEN, ClientCertificate, Gates
 from pushhub.base.oauth import Grant
 from pushhub.base.ports import ClientIdentity
 from pushhub.base.times import iso_time
-from pushhub.egress.guard import AllowedTargets
+from pushhub.egress.guard import AllowedTargets, unusable
 from pushhub.egress.identity import IdentityRefused, check_identity
 from pushhub.egress.url import InvalidTarget, parse_target
 from pushhub.engine.component import Component
@@ -100,10 +100,10 @@ def malformed(url: str, targets: Sequence[str]) -> str | None:
     Args:
         targets: The project's allowed targets. What only they open is inside a network, and may have no TLS.
     """
-    try:
-        target = parse_target(url)
-    except InvalidTarget as error:
-        return str(error)
+    refused = unusable(url)
+    if refused is not None:
+        return refused
+    target = parse_target(url)
     if target.authorization:
         return "The URL must not have user information: client id and secret stand for it"
     if "#" in url:

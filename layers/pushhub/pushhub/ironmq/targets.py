@@ -20,6 +20,7 @@ from pushhub.engine.traces import passed_on, trace_headers
 from pushhub.ironmq.wire.headers import WEBHOOK_PREFIX, trail_headers
 from pushhub.ironmq.wire.names import check_queue_name
 from pushhub.ironmq.wire.push import IronMqTarget, layered, parse_ironmq_url, parse_ironworker_url, push_headers
+from pushhub.ironmq.wire.urls import check_callable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 DIALECT = "raw"
 """The body is sent unchanged; of the answer, only the status matters."""
+
+_URL = "Subscriber url"
 
 
 class HttpTarget(Component):
@@ -45,18 +48,12 @@ class HttpTarget(Component):
     signing: Signing
 
     def check(self, url: str) -> None:
-        """Requires a host, and a valid port if there is one. It must not be this hub's own.
+        """Requires a URL that the sender can call, and that is not this hub's own.
 
         Several APIs of this hub answer 202, which means "reserved" to a push queue: the message would be sent again
         until it is given up, each time as a new one.
         """
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
-        except ValueError as error:
-            raise Invalid("Subscriber url is malformed") from error
-        if not host or port == 0:
-            raise Invalid("Subscriber url has no usable host")
+        check_callable(url, _URL)
         if self._is_own(url):
             raise Invalid(
                 "Subscriber url is an address of this hub: push to a queue of it with ironmq:///QUEUE, and post to its"
@@ -64,13 +61,9 @@ class HttpTarget(Component):
             )
 
     def _is_own(self, url: str) -> bool:
-        from pushhub.egress.url import InvalidTarget, is_same_place  # noqa: PLC0415 (only registration needs it)
+        from pushhub.egress.url import is_same_place  # noqa: PLC0415 (only registration needs it)
 
-        try:
-            return any(is_same_place(url, each) for each in self.own_addresses)
-        except InvalidTarget:
-            # The egress guard says what is wrong with it.
-            return False
+        return any(is_same_place(url, each) for each in self.own_addresses)
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all queues)
         """The URL itself."""
@@ -124,8 +117,11 @@ class IronMqQueueTarget(Component):
         self._own_host = urlsplit(self.base_url).netloc.lower()
 
     def check(self, url: str) -> None:
-        """Requires a valid queue name."""
-        check_queue_name(parse_ironmq_url(url).queue, "Queue name in a subscriber url")
+        """Requires a valid queue name, and another hub that the sender can call."""
+        target = parse_ironmq_url(url)
+        check_queue_name(target.queue, "Queue name in a subscriber url")
+        if target.host is not None:
+            check_callable(f"https://{target.host}/", _URL)
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:
         """Another hub's host; a queue of this hub is posted to directly."""
@@ -222,8 +218,8 @@ class IronWorkerQueueTarget(Component):
     signing: Signing
 
     def check(self, url: str) -> None:
-        """Requires project, token, host and code name."""
-        parse_ironworker_url(url)
+        """Requires project, token, code name, and a host that the sender can call."""
+        check_callable(f"https://{parse_ironworker_url(url).host}/", _URL)
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all queues)
         """The worker API's host."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
+from pushhub.base.credentials import user_of
 from pushhub.base.errors import Invalid
 from pushhub.hub.model.parameters import Parameter, sent_parameters
 
@@ -49,21 +50,22 @@ def checked_url(url: str) -> str:
     """Check the form of a URL that the hub is to POST to. The egress guard checks where it leads.
 
     Raises:
-        Invalid: Not ``http`` or ``https``, no host, user information in it, control characters, or too long.
+        Invalid: Not ``http`` or ``https``, nothing that can be called, user information in it, control characters, or
+            too long.
     """
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018 (raises ValueError when it is no number)
-    except ValueError as error:
-        raise Invalid("is not a URL") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not url.lower().startswith(("http://", "https://")):
         raise Invalid("must be an http or https URL")
-    if "@" in parts.netloc:
+    if user_of(url) is not None:
         raise Invalid("must not hold user information")
     if len(url) > MAX_URL:
         raise Invalid(f"is longer than {MAX_URL} characters")
     if not url.isprintable() or " " in url:
         raise Invalid("holds spaces or control characters")
+    from pushhub.egress.guard import unusable  # noqa: PLC0415 (few functions read URLs)
+
+    reason = unusable(url)
+    if reason is not None:
+        raise Invalid(f"cannot be called: {reason}")
     return url
 
 

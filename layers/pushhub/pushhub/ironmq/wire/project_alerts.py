@@ -12,6 +12,7 @@ from pushhub.base.errors import Invalid
 from pushhub.base.times import end_in_words, iso_time
 from pushhub.ironmq.model.project_alert import AlertSettings, Format, Happened, Measure
 from pushhub.ironmq.wire.names import check_queue_name
+from pushhub.ironmq.wire.urls import check_callable
 from pushhub.web.gates import certificate_view
 from pushhub.web.json import integer, section, text
 
@@ -64,6 +65,7 @@ def _url(given: Mapping[str, Any]) -> str:
         raise Invalid("url must begin with https:// or http://")
     if user_of(url):
         raise Invalid("url may not hold a user name or password")
+    check_callable(url)
     return url
 
 

@@ -9,6 +9,7 @@ from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.engine.model.span_export import SpanExport
 from pushhub.ironmq.wire.headers import subscriber_headers_of
+from pushhub.ironmq.wire.urls import check_callable
 from pushhub.web.json import boolean, section, text
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def parse_span_export(project_id: str, fields: Mapping[str, Any]) -> SpanExport:
         raise Invalid("url must begin with https:// or http://")
     if user_of(url) is not None:
         raise Invalid("url may not hold a user name or password; give a header authorization")
+    check_callable(url)
     headers = subscriber_headers_of(section(given, "headers"))
     if len(headers) > MAX_COLLECTOR_HEADERS:
         raise Invalid(f"There can be at most {MAX_COLLECTOR_HEADERS} headers")

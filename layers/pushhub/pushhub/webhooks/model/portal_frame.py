@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 
 from pushhub.base.ids import is_project_id
+from pushhub.egress.url import InvalidTarget, wire_url
 from pushhub.webhooks.model.ids import Kind, is_id
 
 MAX_ORIGINS = 20
 MAX_ORIGIN_LENGTH = 255
 _HOST = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
 _LOCAL = r"localhost|127\.0\.0\.1|\[::1\]"
-_ORIGIN = re.compile(rf"(?:https://(?:{_HOST}|\[[0-9a-f:]+\])|http://(?:{_LOCAL}))(?::(?P<port>[1-9][0-9]{{0,4}}))?")
-_DEFAULT_PORTS = {"https": 443, "http": 80}
+_ORIGIN = re.compile(rf"(?:https://(?:{_HOST}|\[[0-9a-f:]+\])|http://(?:{_LOCAL}))(?::[1-9][0-9]{{0,4}})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,5 +50,8 @@ def is_origin(text: str) -> bool:
     found = _ORIGIN.fullmatch(text) if len(text) <= MAX_ORIGIN_LENGTH else None
     if found is None:
         return False
-    port = int(found["port"] or 0)
-    return port <= 65_535 and port != _DEFAULT_PORTS[text.partition(":")[0]]
+    try:
+        # Browsers shorten addresses: what says the same in another way is no page's origin.
+        return wire_url(text) == f"{text}/"
+    except InvalidTarget:
+        return False

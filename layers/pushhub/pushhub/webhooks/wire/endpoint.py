@@ -136,6 +136,11 @@ def _url(fields: Fields) -> str:
         return text
     if not parts.hostname:
         raise fields.refuse("The URL must be a valid http or https URL", "url")
+    from pushhub.egress.guard import unusable  # noqa: PLC0415 (few requests give a URL)
+
+    reason = unusable(text)
+    if reason is not None:
+        raise fields.refuse(f"The URL must be a valid http or https URL: {reason}", "url")
     return _as_browsers_write_it(text, parts)
 
 
