@@ -213,7 +213,7 @@ def test_what_could_not_be_right_is_refused_by_name(store: Store, fields: Any, g
 
 
 def test_a_token_url_that_the_guard_refuses_is_not_registered(store: Store) -> None:
-    url = "https://169.254.169.254/latest/meta-data/"
+    url = "https://10.0.0.7/latest/meta-data/"
     store.refusals[url] = "it leads into a network"
     status, shown = store.call("POST", "/mappings", {"mapping": {**MAPPING, "oauth": {**OAUTH, "token_url": url}}})
     assert (status, shown["errors"]) == (422, {"oauth": ["token_url it leads into a network"]})

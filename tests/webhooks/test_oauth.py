@@ -297,6 +297,10 @@ def test_a_secret_goes_only_where_it_went_before(world: WebhooksWorld) -> None:
     ):
         refused = world.call("PUT", path, {**without, **other})
         assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "clientSecret"])
+        # And the mask is no secret of its own
+        refused = world.call("PUT", path, {**OAUTH, **other, "clientSecret": "********"})
+        assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "clientSecret"])
+    world.ask("PUT", path, {**OAUTH, "clientSecret": "********", "extraHeaders": {"X-Api-Key": "********"}})
     masked = {**OAUTH, "tokenUrl": "https://evil.example/token", "extraHeaders": {"X-Api-Key": "********"}}
     refused = world.call("PUT", path, masked)
     assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["body", "extraHeaders", "X-Api-Key"])

@@ -711,6 +711,9 @@ def test_a_mappings_token_is_never_shown_and_survives_being_sent_back() -> None:
     assert made["token"] == MASK
     status, again = store.call("PUT", f"/mappings/{made['id']}", {"mapping": {**made, "name": "acme.other"}})
     assert (status, again["name"], again["token"]) == (200, "acme.other", MASK)
+    # And it stays with the host that it was given for
+    status, refused = store.call("PUT", f"/mappings/{made['id']}", {"url": "https://evil.example/in", "token": MASK})
+    assert (status, [*refused["errors"]]) == (422, ["token"])
     assert tokens(store) == {MAPPING["token"]}
     status, refused = store.call("POST", "/mappings", {"mapping": made})
     assert (status, list(refused["errors"])) == (422, ["token"])

@@ -418,6 +418,7 @@ def test_writing_the_same_list_again_in_clear_or_masked_writes_nothing(hub: Hub)
         {"name": "s", "url": f"http://{MASK}@a.example/in"},
         {"name": "s", "url": A, "headers": {"X-Other": MASK}},
         {"name": "new", "url": B, "headers": {"Authorization": MASK}},
+        {"name": "s", "url": "https://evil.example/in", "headers": {"Authorization": MASK}},
     ],
     ids=str,
 )

@@ -30,6 +30,7 @@ MOST_SECRET = 16_384
 MOST_ASSERTION_S = 300
 """Longest time for which an assertion is valid: token servers refuse longer ones."""
 
+_NONE_STORED = f"{MASK} stands for a stored value, and there is none that goes there"
 _VISIBLE = re.compile(r"[\x20-\x7e]+")
 # RFC 6749, appendix A.4.
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
@@ -130,8 +131,10 @@ class _Reader:
     def _secret(self, method: str, before: Grant | None) -> str:
         if self._said.assertion is not None:
             _refuse(f"Only {self._words.methods[PRIVATE_KEY_JWT]} has these", self._names.assertion)
-        if self._said.client_secret is None and before is not None:
+        if self._said.client_secret in (None, MASK) and before is not None:
             return before.secret
+        if self._said.client_secret == MASK:
+            _refuse(_NONE_STORED, self._names.client_secret)
         secret = _text(self._said.client_secret, MOST_TEXT, self._names.client_secret)
         if method == BASIC and not secret.isascii():
             _refuse("A client secret may only have visible ASCII characters", self._names.client_secret)
@@ -162,7 +165,7 @@ class _Reader:
             _refuse("A whole number is required", names.assertion, names.assertion_s)
         if not 10 <= seconds <= MOST_ASSERTION_S:
             _refuse(f"The number must be from 10 to {MOST_ASSERTION_S}", names.assertion, names.assertion_s)
-        kept = before is not None and said.key is None
+        kept = before is not None and said.key in (None, MASK)
         return {
             "secret": before.secret if before is not None and kept else _key(said.key, names.assertion, names.key),
             "key_id": _optional(said.key_id, names.assertion, names.key_id),
@@ -205,7 +208,7 @@ def _extras(given: object, before: Mapping[str, str], own: frozenset[str], place
             _refuse("The hub itself sets this", place, name)
         meant = before.get(name) if value == MASK else value
         if meant is None:
-            _refuse(f"{MASK} stands for a stored value, and there is none", place, name)
+            _refuse(_NONE_STORED, place, name)
         for each in (name, meant):
             if len(each) > MOST_TEXT or _VISIBLE.fullmatch(each) is None:
                 _refuse(f"Names and values have 1 to {MOST_TEXT} visible ASCII characters", place, name)

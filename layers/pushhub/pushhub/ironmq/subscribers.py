@@ -200,13 +200,17 @@ def _with_headers(new: AskedSubscriber, opened: Subscriber | None) -> AskedSubsc
     replaces.
 
     Raises:
-        Invalid: There is no such header.
+        Invalid: There is no such header, or it was given for another host.
     """
-    present = {name.lower(): value for name, value in opened.headers.items()} if opened else {}
+    # What is hidden never goes to another host, which may belong to somebody else.
+    same_place = opened is not None and place_of(opened.url) == place_of(new.url)
+    present = {name.lower(): value for name, value in opened.headers.items()} if opened and same_place else {}
     headers: dict[str, str] = {}
     for name, value in new.headers.items():
         if value == MASK and name.lower() not in present:
-            raise Invalid(f"{MASK} in subscriber header {name} stands for a stored value, and there is none")
+            raise Invalid(
+                f"{MASK} in subscriber header {name} stands for a stored value, and there is none for this url"
+            )
         headers[name] = present[name.lower()] if value == MASK else value
     return replace(new, headers=headers)
 

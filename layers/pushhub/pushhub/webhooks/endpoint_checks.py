@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from pushhub.base.credentials import place_of
 from pushhub.base.errors import Invalid
 from pushhub.engine.component import Component
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.target import OUT_OF_REACH
+from pushhub.webhooks.model.endpoint import is_sensitive
 from pushhub.webhooks.model.refusals import insufficient, unprocessable
 from pushhub.webhooks.wire.endpoint import is_http
 from pushhub.webhooks.wire.fields import size_of
@@ -73,12 +75,25 @@ class EndpointChecks(Component):
     def may_set(self, rights: Rights, stored: Endpoint, given: EndpointFields) -> None:
         """Check that a caller may change an endpoint as it is stored now.
 
+        Args:
+            stored: Opened.
+
         Raises:
             Refused: It leads out of the caller's reach (403).
-            Unprocessable: The endpoint's consent would no longer be needed, which a portal may not decide.
+            Unprocessable: The endpoint's consent would no longer be needed, which a portal may not decide; or what was
+                given for its host would be sent to another one, for a caller who may not read it.
         """
         if not self.targets().within(rights.reach, stored.fields.url):
             raise insufficient()
+        if not rights.reads_secrets and place_of(given.url) != place_of(stored.fields.url):
+            bound = _bound(stored)
+            if bound:
+                raise unprocessable(
+                    f"The endpoint's {' and '.join(bound)} stay with the host they were given for: remove them first, "
+                    "or use a token that may read secrets",
+                    "body",
+                    "url",
+                )
         if rights.reach is Reach.PORTAL and stored.fields.asks_consent and not given.asks_consent:
             raise unprocessable("Only a token of the project can switch consent off", *CONSENT)
 
@@ -96,3 +111,13 @@ class EndpointChecks(Component):
         demanded = rights.reach is Reach.PORTAL and application.fields.portal_consent
         if demanded and sets_url and not given.asks_consent:
             raise unprocessable("This application's endpoints must be asked for their consent", *CONSENT)
+
+
+def _bound(endpoint: Endpoint) -> list[str]:
+    """What an endpoint's requests carry that opens something at its host, in words."""
+    carried = {
+        "OAuth tokens": bool(endpoint.oauth),
+        "client certificate": endpoint.certificate is not None,
+        "sensitive headers": any(map(is_sensitive, endpoint.headers)),
+    }
+    return [what for what, there in carried.items() if there]

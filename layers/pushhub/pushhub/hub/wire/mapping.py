@@ -6,9 +6,9 @@ Readers raise ``InvalidObject`` with all that is wrong.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pushhub.base.credentials import MASK
+from pushhub.base.credentials import MASK, place_of
 from pushhub.base.errors import FieldRefused, Invalid
 from pushhub.base.gates import KEEP_GATES, MTLS, OAUTH, GateChange
 from pushhub.base.patterns import MAX_INSTRUCTIONS, MAX_PATTERN, Pattern
@@ -23,6 +23,9 @@ from pushhub.hub.wire.fields import Fields, InvalidObject
 from pushhub.hub.wire.request import MAX_URL, checked_url
 from pushhub.web.gates import gates_view, parse_gates
 from pushhub.web.signing import parse_signing
+
+if TYPE_CHECKING:
+    from pushhub.hub.model.integration import Integration
 
 MAX_MESSAGES = 200
 MAX_PARAMETERS = 200
@@ -66,7 +69,7 @@ def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
             checked_url(url)
         except Invalid as error:
             fields.error("url", error.message)
-    token = read_token(fields, mapping.token, required=True)
+    token = read_token(fields, mapping, url, required=True)
     read = replace(
         mapping,
         name=fields.text("name", mapping.name, required=True, longest=255),
@@ -87,14 +90,24 @@ def read_mapping(fields: Fields, mapping: ServiceMapping) -> ServiceMapping:
     return read
 
 
-def read_token(fields: Fields, stored: str, *, required: bool = False) -> str:
-    """The token; ``********``, as the API shows it, stands for the stored one. Errors are recorded in ``fields``."""
-    token = fields.text("token", stored, required=required, longest=500)
+def read_token(fields: Fields, stored: ServiceMapping | Integration, url: str, *, required: bool = False) -> str:
+    """The token; ``********``, as the API shows it, stands for the stored one, which stays with the host it was given
+    for. Errors are recorded in ``fields``.
+
+    Args:
+        stored: What is changed, or a fresh one.
+        url: Where the token will be sent.
+    """
+    token = fields.text("token", stored.token, required=required, longest=500)
     if not token.isascii():
         fields.error("token", "must be ASCII")
-    if token == MASK and not stored:
+    if token != MASK or "token" not in fields:
+        return token
+    if not stored.token:
         fields.error("token", f"is {MASK}, which stands for a stored token")
-    return stored if token == MASK else token
+    elif place_of(stored.url) != place_of(url):
+        fields.error("token", f"is {MASK}, which stands for a token that was given for another host")
+    return stored.token
 
 
 def read_signing(fields: Fields) -> SigningChange:

@@ -180,7 +180,7 @@ def read_integration(fields: Fields, integration: Integration) -> Integration:
             checked_url(url)
         except Invalid as error:
             fields.error("url", error.message)
-    token = read_token(fields, integration.token)
+    token = read_token(fields, integration, url)
     category = fields.text("category", integration.category, required=True, longest=100)
     fields.check()
     return replace(integration, name=name, url=url, token=token, category=category)

@@ -10,6 +10,7 @@ from pushhub.engine.model.reach import Reach
 from pushhub.web.api import Call
 from pushhub.webhooks.idempotency import digest_of
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
+from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.model.refusals import not_found
 from pushhub.webhooks.model.rights import Rights
 from pushhub.webhooks.wire.fields import Fields, flag_in_query, names_in_query, parse_body
@@ -57,7 +58,9 @@ class WebhooksCall(Call):
     @property
     def rights(self) -> Rights:
         """What the caller may choose for an endpoint."""
-        return Rights(reach=self.caller.reach, flags=self.caller.flags)
+        caller = self.caller
+        reads_secrets = caller.capabilities is None or Capability.VIEW_SECRET in caller.capabilities
+        return Rights(reach=caller.reach, flags=caller.flags, reads_secrets=reads_secrets)
 
     @property
     def app(self) -> str:

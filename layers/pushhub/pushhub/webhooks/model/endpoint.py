@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.credentials import named_like_a_secret
 from pushhub.base.fields import APART, SPARSE, Setting, Stored, told
 from pushhub.webhooks.model.application import RATE, UID
 from pushhub.webhooks.model.event_type import seen_with
@@ -30,6 +31,11 @@ SENSITIVE = frozenset(
     }
 )
 """Headers of an endpoint whose values are never shown again, in lower case."""
+
+
+def is_sensitive(header: str) -> bool:
+    """Whether the value of an endpoint's header is never shown again."""
+    return header.lower() in SENSITIVE or named_like_a_secret(header)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

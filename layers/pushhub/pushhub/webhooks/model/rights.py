@@ -16,7 +16,10 @@ class Rights:
     Attributes:
         reach: Where it may have messages sent.
         flags: Feature flags of an application's token; None for the organization's, which sees all event types.
+        reads_secrets: Whether it may read the secrets of endpoints. Whoever may not cannot have them sent to another
+            host, either, where it could read them.
     """
 
     reach: Reach
     flags: frozenset[str] | None = None
+    reads_secrets: bool = True

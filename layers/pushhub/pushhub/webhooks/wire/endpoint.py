@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from pushhub.base.credentials import MASK, masked_url, named_like_a_secret, place_of, user_of, with_user
+from pushhub.base.credentials import MASK, masked_url, place_of, user_of, with_user
 from pushhub.base.errors import Invalid
 from pushhub.base.signing import DEFAULT_GRACE_S, MAX_GRACE_S, SigningKey, parse_key
 from pushhub.base.times import iso_time
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
-from pushhub.webhooks.model.endpoint import SENSITIVE, Endpoint, EndpointFields
+from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, is_sensitive
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.payload_filter import Operator, PayloadFilter
 from pushhub.webhooks.model.refusals import unprocessable
@@ -370,7 +370,7 @@ def parse_header_change(fields: Fields) -> HeaderChange:
 
 def headers_view(headers: Mapping[str, str]) -> dict[str, Any]:
     """Headers as shown to their owner: sensitive ones by name only."""
-    sensitive = [name for name in headers if name.lower() in SENSITIVE or named_like_a_secret(name)]
+    sensitive = [name for name in headers if is_sensitive(name)]
     return {
         "headers": {name: text for name, text in headers.items() if name not in sensitive},
         "sensitive": sorted(sensitive),
