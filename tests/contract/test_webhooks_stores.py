@@ -31,7 +31,7 @@ from pushhub.webhooks.model.ids import Kind, new_id
 from pushhub.webhooks.model.message import ListedMessage, MessageFields
 from pushhub.webhooks.model.page import Span
 from pushhub.webhooks.model.redaction import Redaction
-from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy, UidTaken
+from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy, KeyReused, RequestKey, UidTaken
 from pushhub.webhooks.store.dynamodb_keys import DynamoDBIdempotencyKeys
 from pushhub.webhooks.store.dynamodb_logs import DynamoDBWebhooksLogs
 from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
@@ -219,32 +219,50 @@ def test_event_types_are_kept_by_name(settings: Any) -> None:
     assert settings.event_type(PROJECT, "c") is None
 
 
+KEY = RequestKey("d", "c")
 ANSWER = KeptAnswer(status=201, body='{"a": "☃"}', headers={"X": "y"})
 
 
 def test_a_request_is_one_callers_until_its_answer_is_kept(keys: IdempotencyKeys) -> None:
-    assert keys.begin(PROJECT, "d", now=NOW, locked_ms=5_000) is None
+    assert keys.begin(PROJECT, KEY, now=NOW, locked_ms=5_000) is None
     with pytest.raises(KeyBusy):
-        keys.begin(PROJECT, "d", now=NOW + 4_999, locked_ms=5_000)
-    assert keys.begin(OTHER_PROJECT, "d", now=NOW, locked_ms=5_000) is None
-    keys.keep(PROJECT, "d", ANSWER, until=NOW + 60_000)
-    assert keys.begin(PROJECT, "d", now=NOW + 59_999, locked_ms=5_000) == ANSWER
-    assert keys.begin(PROJECT, "d", now=NOW + 60_000, locked_ms=5_000) is None
+        keys.begin(PROJECT, KEY, now=NOW + 4_999, locked_ms=5_000)
+    assert keys.begin(OTHER_PROJECT, KEY, now=NOW, locked_ms=5_000) is None
+    keys.keep(PROJECT, KEY, ANSWER, until=NOW + 60_000)
+    assert keys.begin(PROJECT, KEY, now=NOW + 59_999, locked_ms=5_000) == ANSWER
+    assert keys.begin(PROJECT, KEY, now=NOW + 60_000, locked_ms=5_000) is None
 
 
 def test_a_request_that_was_given_up_is_the_next_callers(keys: IdempotencyKeys) -> None:
-    keys.begin(PROJECT, "d", now=NOW, locked_ms=5_000)
-    assert keys.begin(PROJECT, "d", now=NOW + 5_000, locked_ms=5_000) is None
-    keys.release(PROJECT, "d")
-    assert keys.begin(PROJECT, "d", now=NOW + 5_001, locked_ms=5_000) is None
+    keys.begin(PROJECT, KEY, now=NOW, locked_ms=5_000)
+    assert keys.begin(PROJECT, KEY, now=NOW + 5_000, locked_ms=5_000) is None
+    keys.release(PROJECT, KEY)
+    assert keys.begin(PROJECT, KEY, now=NOW + 5_001, locked_ms=5_000) is None
 
 
 def test_the_message_noted_first_counts_until_its_time_is_over(keys: IdempotencyKeys) -> None:
-    assert keys.note_id(PROJECT, "d", "1", now=NOW, until=NOW + 100) == "1"
-    assert keys.note_id(PROJECT, "d", "2", now=NOW + 99, until=NOW + 200) == "1"
-    assert keys.note_id(PROJECT, "d", "3", now=NOW + 100, until=NOW + 200) == "3"
-    keys.release(PROJECT, "d")
-    assert keys.note_id(PROJECT, "d", "4", now=NOW + 101, until=NOW + 200) == "4"
+    assert keys.note_id(PROJECT, KEY, "1", now=NOW, until=NOW + 100) == "1"
+    assert keys.note_id(PROJECT, KEY, "2", now=NOW + 99, until=NOW + 200) == "1"
+    assert keys.note_id(PROJECT, KEY, "3", now=NOW + 100, until=NOW + 200) == "3"
+    keys.release(PROJECT, KEY)
+    assert keys.note_id(PROJECT, KEY, "4", now=NOW + 101, until=NOW + 200) == "4"
+
+
+def test_a_key_is_for_one_request_while_it_is_valid(keys: IdempotencyKeys) -> None:
+    # Given a request that is worked on, then answered, and one that made a message
+    other, noted = replace(KEY, content="other"), RequestKey("n", "c")
+    keys.begin(PROJECT, KEY, now=NOW, locked_ms=5_000)
+    keys.note_id(PROJECT, noted, "1", now=NOW, until=NOW + 100)
+    # When its key comes with another body, then that is told, as long as the key is valid
+    with pytest.raises(KeyReused):
+        keys.begin(PROJECT, other, now=NOW, locked_ms=5_000)
+    keys.keep(PROJECT, KEY, ANSWER, until=NOW + 60_000)
+    with pytest.raises(KeyReused):
+        keys.begin(PROJECT, other, now=NOW, locked_ms=5_000)
+    with pytest.raises(KeyReused):
+        keys.note_id(PROJECT, replace(noted, content="other"), "2", now=NOW, until=NOW + 100)
+    assert keys.begin(PROJECT, other, now=NOW + 60_000, locked_ms=5_000) is None
+    assert keys.note_id(PROJECT, replace(noted, content="other"), "3", now=NOW + 100, until=NOW + 200) == "3"
 
 
 def test_what_is_sealed_is_opened_and_not_seen(vault: Vault) -> None:

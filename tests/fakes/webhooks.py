@@ -16,7 +16,7 @@ from pushhub.webhooks.model.endpoint import Endpoint
 from pushhub.webhooks.model.event_type import EventType
 from pushhub.webhooks.model.message import ListedMessage
 from pushhub.webhooks.model.page import Span, taken
-from pushhub.webhooks.ports import KeptAnswer, KeyBusy, UidTaken
+from pushhub.webhooks.ports import KeptAnswer, KeyBusy, KeyReused, RequestKey, UidTaken
 
 __all__ = ["FakeIdempotencyKeys", "FakeWebhooksLogs", "FakeWebhooksSettings"]
 
@@ -146,39 +146,44 @@ class FakeWebhooksSettings:
 
 
 class FakeIdempotencyKeys:
-    """Keeps keys in a dictionary: until when each is valid, and its answer or message."""
+    """Keeps keys in a dictionary: until when each is valid, for which body, and its answer or message."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: dict[_Key, tuple[int, KeptAnswer | str | None]] = {}
+        self._kept: dict[_Key, tuple[int, str, KeptAnswer | str | None]] = {}
 
-    def begin(self, project_id: str, digest: str, *, now: int, locked_ms: int) -> KeptAnswer | None:
+    def begin(self, project_id: str, key: RequestKey, *, now: int, locked_ms: int) -> KeptAnswer | None:
         """See the port."""
         with self._lock:
-            ends_at, kept = self._kept.get((project_id, digest), (0, None))
-            if ends_at <= now:
-                self._kept[project_id, digest] = (now + locked_ms, None)
+            if not self._valid(project_id, key, now):
+                self._kept[project_id, key.digest] = (now + locked_ms, key.content, None)
                 return None
+            kept = self._kept[project_id, key.digest][2]
             if not isinstance(kept, KeptAnswer):
                 raise KeyBusy
             return kept
 
-    def keep(self, project_id: str, digest: str, answer: KeptAnswer, *, until: int) -> None:
+    def keep(self, project_id: str, key: RequestKey, answer: KeptAnswer, *, until: int) -> None:
         """See the port."""
-        self._kept[project_id, digest] = (until, answer)
+        self._kept[project_id, key.digest] = (until, key.content, answer)
 
-    def release(self, project_id: str, digest: str) -> None:
+    def release(self, project_id: str, key: RequestKey) -> None:
         """See the port."""
-        self._kept.pop((project_id, digest), None)
+        self._kept.pop((project_id, key.digest), None)
 
-    def note_id(self, project_id: str, digest: str, made: str, *, now: int, until: int) -> str:
+    def note_id(self, project_id: str, key: RequestKey, made: str, *, now: int, until: int) -> str:
         """See the port."""
         with self._lock:
-            ends_at, kept = self._kept.get((project_id, digest), (0, None))
-            if ends_at > now and isinstance(kept, str):
-                return kept
-            self._kept[project_id, digest] = (until, made)
+            if self._valid(project_id, key, now):
+                return str(self._kept[project_id, key.digest][2])
+            self._kept[project_id, key.digest] = (until, key.content, made)
             return made
+
+    def _valid(self, project_id: str, key: RequestKey, now: int) -> bool:
+        ends_at, content, _ = self._kept.get((project_id, key.digest), (0, "", None))
+        if ends_at > now and content != key.content:
+            raise KeyReused
+        return ends_at > now
 
 
 class FakeWebhooksLogs:

@@ -209,8 +209,11 @@ def test_browsers_may_ask_from_everywhere(world: WebhooksWorld) -> None:
 def test_a_repeated_request_is_answered_as_the_first_time(world: WebhooksWorld) -> None:
     key = {"Idempotency-Key": "k"}
     first = world.call("POST", "/app", {"name": "a"}, headers=key)
-    # When it is repeated, even with another body, then nothing is created
-    assert world.call("POST", "/app", {"name": "b"}, headers=key) == first
+    # When it is repeated, then nothing is created
+    assert world.call("POST", "/app", {"name": "a"}, headers=key) == first
+    # And with another body it is another request, which may not have the key
+    refused = world.call("POST", "/app", {"name": "b"}, headers=key)
+    assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["header", "idempotency-key"])
     assert len(world.ask("GET", "/app")["data"]) == 1
     # Another URL, another key or another token is another request
     assert world.call("POST", "/app", {"name": "b"}, headers=key, get_if_exists="false").body != first.body

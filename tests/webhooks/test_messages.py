@@ -238,8 +238,11 @@ def test_a_repeated_post_is_one_message(world: WebhooksWorld) -> None:
     world.make_endpoint(app)
     body, key = {"eventType": "a", "payload": {"n": 1}}, {"Idempotency-Key": "k"}
     first = world.call("POST", f"/app/{app}/msg", body, headers=key)
-    again = world.call("POST", f"/app/{app}/msg", {**body, "payload": {"n": 2}}, headers=key)
+    again = world.call("POST", f"/app/{app}/msg", body, headers=key)
     assert (again.status, again.body) == (202, first.body)
+    # And another message under its key is refused, and not taken for the first one
+    refused = world.call("POST", f"/app/{app}/msg", {**body, "payload": {"n": 2}}, headers=key)
+    assert (refused.status, refused.body["detail"][0]["loc"]) == (422, ["header", "idempotency-key"])
     world.run(seconds=1)
     assert len(world.sender.requests) == 1
     assert len(world.ask("GET", f"/app/{app}/msg")["data"]) == 1

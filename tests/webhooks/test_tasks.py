@@ -14,6 +14,7 @@ from pushhub.base.errors import NotFound, Unavailable
 from pushhub.webhooks.model.page import Window
 from pushhub.webhooks.model.refusals import Refused, Unprocessable
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus, allowance
+from pushhub.webhooks.ports import RequestKey
 from pushhub.webhooks.tasks import Tasks
 from pushhub.webhooks.wire.fields import Fields
 from pushhub.webhooks.wire.task import parse_replay, task_view
@@ -49,18 +50,19 @@ class World:
         self.runs = FakeTaskRuns()
         self.worker = Counting(self.clock, messages)
         self.told: list[Task] = []
-        self.noted: dict[tuple[str, str], str] = {}
+        self.noted: dict[tuple[str, RequestKey], str] = {}
         self.tasks = Tasks(
             store=self.store,
             runs=self.runs,
-            note_id=lambda project, digest, made: self.noted.setdefault((project, digest), made),
+            note_id=lambda project, key, made: self.noted.setdefault((project, key), made),
             workers=dict.fromkeys(TaskKind, lambda: self.worker),
             ended=self.told.append,
             clock=self.clock,
         )
 
-    def begin(self, project: str = PROJECT, digest: str = "") -> Task:
-        return self.tasks.begin(project, TaskKind.RECOVER, ASK, app_id="app_x", endpoint_id="ep_x", digest=digest)
+    def begin(self, project: str = PROJECT, key: str = "") -> Task:
+        given = RequestKey(key, "c") if key else None
+        return self.tasks.begin(project, TaskKind.RECOVER, ASK, app_id="app_x", endpoint_id="ep_x", key=given)
 
     def run(self, seconds: int, project: str = PROJECT) -> int:
         """A run that has this much time, of which it keeps ten seconds in reserve."""
@@ -103,14 +105,14 @@ def test_a_task_is_stored_though_no_run_can_be_started() -> None:
 
 def test_a_repeated_request_is_the_same_task_whatever_became_of_it() -> None:
     world = World()
-    begun = world.begin(digest="d")
+    begun = world.begin(key="d")
     world.clock.advance(seconds=1)
-    assert world.begin(digest="d") == begun
+    assert world.begin(key="d") == begun
     world.run(55)
     assert world.now(begun).status is TaskStatus.FINISHED
-    assert world.begin(digest="d") == begun
+    assert world.begin(key="d") == begun
     # And another project's, another key's and one without a key are others
-    others = [world.begin(OTHER, digest="d"), world.begin(digest="e"), world.begin(), world.begin()]
+    others = [world.begin(OTHER, key="d"), world.begin(key="e"), world.begin(), world.begin()]
     assert len({begun.task_id, *(each.task_id for each in others)}) == 5
     assert len(list(world.store.running_tasks(PROJECT))) == 3
 
@@ -124,11 +126,11 @@ def test_a_request_that_was_cut_off_after_its_id_was_noted_makes_the_task_with_t
 
     world.store.put_task = lost  # type: ignore[method-assign,assignment]
     with pytest.raises(Unavailable):
-        world.begin(digest="d")
+        world.begin(key="d")
     world.store.put_task = put  # type: ignore[method-assign]
-    begun = world.begin(digest="d")
+    begun = world.begin(key="d")
     assert [begun.task_id] == [*world.noted.values()]
-    assert world.begin(digest="d") == begun
+    assert world.begin(key="d") == begun
 
 
 def test_while_a_run_works_on_a_projects_tasks_no_other_is_started_and_it_finds_what_is_stored_meanwhile() -> None:

@@ -1,4 +1,6 @@
-"""Requests repeated with the same ``Idempotency-Key``: executed once, and always given the first answer."""
+"""Requests repeated with the same ``Idempotency-Key``: executed once, and always given the first answer. The key with
+another body is refused (422): a producer that uses a key twice would otherwise lose the second message unseen.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.component import Component
-from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy
+from pushhub.webhooks.model.refusals import Unprocessable, unprocessable
+from pushhub.webhooks.ports import IdempotencyKeys, KeptAnswer, KeyBusy, KeyReused, RequestKey
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock, Vault
@@ -26,11 +29,11 @@ LARGEST_KEPT = 300_000
 """Maximum size of a stored answer, in characters; a table item is limited to 400 KB."""
 
 
-def digest_of(authorization: str, key: str, path: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """The digest that identifies a request, made of its caller, key and URL. The body is not part of it."""
+def request_key(authorization: str, key: str, path: str, pairs: Sequence[tuple[str, str]], body: bytes) -> RequestKey:
+    """What identifies a request: its caller, key and URL, and apart from these its body, byte for byte."""
     parts = (authorization, key, path, *(part for pair in pairs for part in pair))
     content = b"".join(b"%d:%s" % (len(each), each) for each in (part.encode(errors="surrogatepass") for part in parts))
-    return hashlib.sha256(content).hexdigest()
+    return RequestKey(hashlib.sha256(content).hexdigest(), hashlib.sha256(body).hexdigest())
 
 
 class Repeats(Component):
@@ -43,26 +46,31 @@ class Repeats(Component):
     # accepts messages has none.
     vault: Callable[[], Vault]
 
-    def run(self, project_id: str, digest: str, work: Callable[[], KeptAnswer], *, secret: bool = False) -> KeptAnswer:
+    def run(
+        self, project_id: str, key: RequestKey, work: Callable[[], KeptAnswer], *, secret: bool = False
+    ) -> KeptAnswer:
         """Execute a request, or return the first answer.
 
         Only successes are stored: a refused request does not use up its key, and a failed one may be repeated.
 
         Args:
-            digest: See :func:`digest_of`.
+            key: See :func:`request_key`.
             work: Produces the answer; if it raises, the key is released.
             secret: Whether the answer contains a secret and has to be stored encrypted.
 
         Raises:
+            Unprocessable: The key was used for another request.
             Unavailable: The first request with the key has not finished in time.
         """
         for _ in range(ROUNDS):
             try:
-                kept = self.keys.begin(project_id, digest, now=self.clock.now(), locked_ms=LOCKED_MS)
+                kept = self.keys.begin(project_id, key, now=self.clock.now(), locked_ms=LOCKED_MS)
+            except KeyReused as error:
+                raise _reused() from error
             except KeyBusy:
                 self.clock.sleep(POLL_S)
                 continue
-            return self._opened(project_id, kept, secret) if kept else self._first(project_id, digest, work, secret)
+            return self._opened(project_id, kept, secret) if kept else self._first(project_id, key, work, secret)
         raise Unavailable("waiting for a request with the same idempotency key")
 
     def _opened(self, project_id: str, kept: KeptAnswer, secret: bool) -> KeptAnswer:
@@ -75,32 +83,43 @@ class Repeats(Component):
             return answer
         return replace(answer, body=base64.b64encode(self.vault().seal(project_id, answer.body.encode())).decode())
 
-    def _first(self, project_id: str, digest: str, work: Callable[[], KeptAnswer], secret: bool) -> KeptAnswer:
+    def _first(self, project_id: str, key: RequestKey, work: Callable[[], KeptAnswer], secret: bool) -> KeptAnswer:
         try:
             answer = work()
         except Exception:
-            self.keys.release(project_id, digest)
+            self.keys.release(project_id, key)
             raise
         if 200 <= answer.status < 300 and len(answer.body) <= LARGEST_KEPT:
             kept = self._sealed(project_id, answer, secret)
-            self.keys.keep(project_id, digest, kept, until=self.clock.now() + self.kept_ms)
+            self.keys.keep(project_id, key, kept, until=self.clock.now() + self.kept_ms)
         else:
-            self.keys.release(project_id, digest)
+            self.keys.release(project_id, key)
         return answer
 
-    def message(self, project_id: str, digest: str, message_id: str) -> str:
+    def message(self, project_id: str, key: RequestKey, message_id: str) -> str:
         """The engine's id of the message that a request makes: the given one, or that of the first request with the
         key.
+
+        Raises:
+            Unprocessable: The key was used for another request.
         """
-        now = self.clock.now()
-        return self.keys.note_id(project_id, digest, message_id, now=now, until=now + self.kept_ms)
+        return self._noted(project_id, key, message_id)
 
-    def task(self, project_id: str, digest: str, task_id: str) -> str:
-        """The id of the task that a request starts: the given one, or that of the first request with the key."""
-        now = self.clock.now()
-        # Whole answers were kept for these requests before, under the digest itself.
-        return self.keys.note_id(project_id, f"task-{digest}", task_id, now=now, until=now + self.kept_ms)
+    def task(self, project_id: str, key: RequestKey, task_id: str) -> str:
+        """The id of the task that a request starts; see :meth:`message`."""
+        return self._noted(project_id, key, task_id)
 
-    def release(self, project_id: str, digest: str) -> None:
+    def _noted(self, project_id: str, key: RequestKey, made: str) -> str:
+        now = self.clock.now()
+        try:
+            return self.keys.note_id(project_id, key, made, now=now, until=now + self.kept_ms)
+        except KeyReused as error:
+            raise _reused() from error
+
+    def release(self, project_id: str, key: RequestKey) -> None:
         """Allow a refused request to be made again."""
-        self.keys.release(project_id, digest)
+        self.keys.release(project_id, key)
+
+
+def _reused() -> Unprocessable:
+    return unprocessable("Idempotency-Key was used for another request", "header", "idempotency-key")

@@ -124,14 +124,31 @@ class KeptAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class RequestKey:
+    """What identifies a request that may be repeated.
+
+    Attributes:
+        digest: Digest of its caller, idempotency key and URL.
+        content: Digest of its body, which is the same in every repetition.
+    """
+
+    digest: str
+    content: str
+
+
 class KeyBusy(HubError):
     """A request with the same idempotency key is being worked on."""
 
 
-class IdempotencyKeys(Protocol):
-    """Requests that may be repeated, by project and a digest of their key."""
+class KeyReused(HubError):
+    """The idempotency key was used for a request with another body."""
 
-    def begin(self, project_id: str, digest: str, *, now: int, locked_ms: int) -> KeptAnswer | None:
+
+class IdempotencyKeys(Protocol):
+    """Requests that may be repeated, by project and key. Methods raise ``KeyReused`` for another body."""
+
+    def begin(self, project_id: str, key: RequestKey, *, now: int, locked_ms: int) -> KeptAnswer | None:
         """Begin a request. Returns None when the caller holds it for the given number of milliseconds, or the first
         answer if there is one.
 
@@ -139,13 +156,13 @@ class IdempotencyKeys(Protocol):
             KeyBusy: Another caller is working on it.
         """
 
-    def keep(self, project_id: str, digest: str, answer: KeptAnswer, *, until: int) -> None:
+    def keep(self, project_id: str, key: RequestKey, answer: KeptAnswer, *, until: int) -> None:
         """Keep the answer to a request that was begun."""
 
-    def release(self, project_id: str, digest: str) -> None:
+    def release(self, project_id: str, key: RequestKey) -> None:
         """Release a request that was begun, or an id that was noted."""
 
-    def note_id(self, project_id: str, digest: str, made: str, *, now: int, until: int) -> str:
+    def note_id(self, project_id: str, key: RequestKey, made: str, *, now: int, until: int) -> str:
         """Note which message (the engine's id) or task a request makes.
 
         Returns the one noted first, if that note is still valid.

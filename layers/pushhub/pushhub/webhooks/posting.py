@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from pushhub.base.errors import RequestRefused
 from pushhub.engine.component import Component
 from pushhub.webhooks.intake import Posted, due_at_of
 from pushhub.webhooks.model.message import LISTED_MS
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pushhub.webhooks.model.application import Application, ApplicationFields
     from pushhub.webhooks.model.endpoint import Endpoint
     from pushhub.webhooks.payload_check import PayloadCheck
-    from pushhub.webhooks.ports import MessageLog
+    from pushhub.webhooks.ports import MessageLog, RequestKey
     from pushhub.webhooks.recipients import Recipients
     from pushhub.webhooks.wire.message import NewWebhook
 
@@ -34,15 +35,15 @@ class WebhooksPosting(Component):
     repeats: Repeats
     quotas: Callable[[], Quotas]  # Bounds what producers post; made when one does.
 
-    def post(self, project_id: str, app: str, new: NewWebhook, *, digest: str = "") -> Posted:
+    def post(self, project_id: str, app: str, new: NewWebhook, *, key: RequestKey | None = None) -> Posted:
         """Accept a message.
 
         Args:
-            digest: Identifies repetitions of the request; empty without an idempotency key.
+            key: Identifies repetitions of the request; None without an idempotency key.
 
         Raises:
             NotFound: There is no such application, and the request does not contain one to create.
-            Unprocessable: The payload does not match its schema.
+            Unprocessable: The payload does not match its schema, or the key was used for another request.
             Refused: The event id is taken (409).
             QuotaExceeded: The project posts more than it may.
             Unavailable: The message may or may not have been accepted; post again.
@@ -51,24 +52,30 @@ class WebhooksPosting(Component):
         self.quotas().take(project_id, 1)
         application = self._application(project_id, app, new.application)
         own = self.intake.next_id()
-        first = self.repeats.message(project_id, digest, own) if digest else own
+        first = self.repeats.message(project_id, key, own) if key else own
         if first != own:
             listed = self.log.listed(project_id, application.app_id, first)
             if listed is not None:
                 # Complete whatever the first request left unfinished.
                 self.log.list_message(listed)
                 return Posted(message=listed, payload=None)
-        owed = self.recipients.owed(application, new)
-        self._claim_event(application, new, first, digest)
-        # A request that repeats another may run beside it, and either would send the orders.
-        hurries = application.fields.eager and first == own
-        hurried = self.recipients.subscribers(application, owed) if hurries else None
-        return self.intake.posted(application, new, first, owed, hurried)
+        try:
+            owed = self.recipients.owed(application, new)
+            self._claim_event(application, new, first)
+            # A request that repeats another may run beside it, and either would send the orders.
+            hurries = application.fields.eager and first == own
+            hurried = self.recipients.subscribers(application, owed) if hurries else None
+            return self.intake.posted(application, new, first, owed, hurried)
+        except RequestRefused:
+            # Whoever corrects it may use its key.
+            if key:
+                self.repeats.release(project_id, key)
+            raise
 
     def send_to(self, application: Application, endpoint: Endpoint, new: NewWebhook) -> Posted:
         """Accept a message for a single endpoint, regardless of its filters."""
         engine_id, owed = self.intake.next_id(), (endpoint.endpoint_id,) if endpoint.active else ()
-        self._claim_event(application, new, engine_id, "")
+        self._claim_event(application, new, engine_id)
         return self.intake.posted(application, new, engine_id, owed)
 
     def wanted(self, project_id: str, app: str, event_type: str, channels: Sequence[str]) -> bool:
@@ -76,7 +83,7 @@ class WebhooksPosting(Component):
         application = self.applications.application(project_id, app)
         return self.recipients.any_wants(application, event_type, channels)
 
-    def _claim_event(self, application: Application, new: NewWebhook, engine_id: str, digest: str) -> None:
+    def _claim_event(self, application: Application, new: NewWebhook, engine_id: str) -> None:
         """Claim the producer's own id of a message, if it has one.
 
         Raises:
@@ -89,8 +96,6 @@ class WebhooksPosting(Component):
         until = max(due_at + new.retention_ms, due_at + LISTED_MS)
         if self.log.claim_event(project_id, application.app_id, event_id, engine_id, until=until) == engine_id:
             return
-        if digest:
-            self.repeats.release(project_id, digest)
         raise conflict("A message with that event id already exists")
 
     def _application(self, project_id: str, app: str, given: Callable[[str], ApplicationFields] | None) -> Application:

@@ -21,6 +21,7 @@ from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Clock
+    from pushhub.webhooks.ports import RequestKey
 
 KEPT_MS = 90 * 86_400_000
 """How long tasks are listed, milliseconds."""
@@ -96,9 +97,9 @@ class Tasks(Component):
 
     store: TaskStore
     runs: TaskRuns
-    # Notes which task a request makes, by project, digest of the request, and a new id; returns the id that was noted
+    # Notes which task a request makes, by project, key of the request, and a new id; returns the id that was noted
     # first.
-    note_id: Callable[[str, str, str], str]
+    note_id: Callable[[str, RequestKey, str], str]
     workers: Mapping[TaskKind, Callable[[], Worker]]  # The workers by kind; created when first needed.
     ended: Callable[[Task], None]  # Called with each task that ended.
     clock: Clock
@@ -111,17 +112,20 @@ class Tasks(Component):
         *,
         app_id: str = "",
         endpoint_id: str = "",
-        digest: str = "",
+        key: RequestKey | None = None,
     ) -> Task:
         """Store a new task and have it begun; returns it in its initial state, however often the request is repeated.
 
         Args:
-            digest: Identifies repetitions of the request; empty without an idempotency key.
+            key: Identifies repetitions of the request; None without an idempotency key.
+
+        Raises:
+            Unprocessable: The key was used for another request.
         """
         now = self.clock.now()
         task_id = new_id(Kind.TASK, now)
-        if digest:
-            task_id = self.note_id(project_id, digest, task_id)
+        if key:
+            task_id = self.note_id(project_id, key, task_id)
         task = Task(
             project=project_id,
             task_id=task_id,

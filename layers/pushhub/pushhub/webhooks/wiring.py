@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         EventTypes,
         IdempotencyKeys,
         MessageLog,
+        RequestKey,
     )
     from pushhub.webhooks.posting import WebhooksPosting
     from pushhub.webhooks.queues import WebhooksQueues
@@ -425,9 +426,9 @@ class Webhooks:
         def counting() -> Counting:
             return Counting(next_app=self.applications.next_after, log=log, clock=clock)
 
-        def note_id(project_id: str, digest: str, made: str) -> str:
+        def note_id(project_id: str, key: RequestKey, made: str) -> str:
             # The function that works on tasks answers no requests, and has no setting for how long they are known.
-            return self.repeats.task(project_id, digest, made)
+            return self.repeats.task(project_id, key, made)
 
         return Tasks(
             store=ports.task_store,

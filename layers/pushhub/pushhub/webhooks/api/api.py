@@ -74,8 +74,8 @@ def _once(handler: Handler, *, secret: bool) -> Handler:
     """A handler whose requests may be repeated with an ``Idempotency-Key``."""
 
     def handle(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
-        digest = call.digest
-        if not digest:
+        key = call.repeatable
+        if key is None:
             return handler(hub, call)
 
         def work() -> KeptAnswer:
@@ -83,7 +83,7 @@ def _once(handler: Handler, *, secret: bool) -> Handler:
             body = json.dumps(response.body, ensure_ascii=False)
             return KeptAnswer(status=response.status, body=body, headers=response.headers)
 
-        answer = hub.repeats.run(call.project, digest, work, secret=secret)
+        answer = hub.repeats.run(call.project, key, work, secret=secret)
         return Response(status=answer.status, body=json.loads(answer.body), headers=answer.headers)
 
     return handle

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pushhub.engine.model.reach import Reach
 from pushhub.web.api import Call
-from pushhub.webhooks.idempotency import digest_of
+from pushhub.webhooks.idempotency import request_key
 from pushhub.webhooks.model.internal_queues import OPERATIONAL_APP
 from pushhub.webhooks.model.portal import Capability
 from pushhub.webhooks.model.refusals import not_found
 from pushhub.webhooks.model.rights import Rights
 from pushhub.webhooks.wire.fields import Fields, flag_in_query, names_in_query, parse_body
+
+if TYPE_CHECKING:
+    from pushhub.webhooks.ports import RequestKey
 
 ROOT = "/api/v1"
 APP = ROOT + "/app/{app}"
@@ -82,12 +86,13 @@ class WebhooksCall(Call):
         return self.names["message"]
 
     @property
-    def digest(self) -> str:
-        """The digest that identifies repetitions of the request; empty without ``Idempotency-Key``."""
-        headers, key = self.request.headers, self.request.headers.get("idempotency-key", "")
+    def repeatable(self) -> RequestKey | None:
+        """What identifies repetitions of the request; None without ``Idempotency-Key``."""
+        request, key = self.request, self.request.headers.get("idempotency-key", "")
         if not key:
-            return ""
-        return digest_of(headers.get("authorization", ""), key, self.request.path, self.request.pairs)
+            return None
+        caller = request.headers.get("authorization", "")
+        return request_key(caller, key, request.path, request.pairs, request.body)
 
     @property
     def query(self) -> Mapping[str, str]:

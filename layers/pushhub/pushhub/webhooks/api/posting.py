@@ -27,7 +27,7 @@ def _post(hub: WebhooksPostingUseCases, call: WebhooksCall) -> Response:
             "An application's id may have letters, digits, hyphens, underscores and dots", "path", "app"
         )
     new = replace(parse_message(call.request.body, hub.clock.now()), trace=trace)
-    posted = hub.posting.post(call.project, app, new, digest=call.digest)
+    posted = hub.posting.post(call.project, app, new, key=call.repeatable)
     if not with_content:
         return Response(status=202, body=message_view(posted.message, {}))
     payload = posted.payload or hub.messages.payload(

@@ -33,7 +33,7 @@ def _replay(kind: TaskKind, hub: WebhooksUseCases, call: WebhooksCall) -> Respon
     ask = replace(ask, flags=call.caller.flags)
     endpoint = hub.endpoints.endpoint(call.project, call.app, call.endpoint)
     app_id, endpoint_id = endpoint.app_id, endpoint.endpoint_id
-    begun = hub.tasks.begin(call.project, kind, ask, app_id=app_id, endpoint_id=endpoint_id, digest=call.digest)
+    begun = hub.tasks.begin(call.project, kind, ask, app_id=app_id, endpoint_id=endpoint_id, key=call.repeatable)
     return _begun(begun)
 
 
@@ -41,7 +41,7 @@ def _expunge_all(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     application = hub.applications.application(call.project, call.app)
     ask = TaskAsk(since=0, until=hub.clock.now() + 1)
     app_id = application.app_id
-    return _begun(hub.tasks.begin(call.project, TaskKind.EXPUNGE, ask, app_id=app_id, digest=call.digest))
+    return _begun(hub.tasks.begin(call.project, TaskKind.EXPUNGE, ask, app_id=app_id, key=call.repeatable))
 
 
 def _count_apps(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
@@ -51,7 +51,7 @@ def _count_apps(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     if named and not found:
         raise call.fields.refuse("None of the applications exists", "appIds")
     ask = TaskAsk(since=since, until=until, apps=found)
-    begun = hub.tasks.begin(call.project, TaskKind.APP_STATS, ask, digest=call.digest)
+    begun = hub.tasks.begin(call.project, TaskKind.APP_STATS, ask, key=call.repeatable)
     unresolved = [name for name in dict.fromkeys(named) if apps.get(name) is None]
     return Response(status=202, body={**begun_view(begun), "unresolvedAppIds": unresolved})
 
@@ -59,7 +59,7 @@ def _count_apps(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 def _count_event_types(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
     now = hub.clock.now()
     ask = TaskAsk(since=now - USAGE_MS, until=now + 1)
-    return _begun(hub.tasks.begin(call.project, TaskKind.EVENT_TYPES, ask, digest=call.digest))
+    return _begun(hub.tasks.begin(call.project, TaskKind.EVENT_TYPES, ask, key=call.repeatable))
 
 
 def _begun(task: Task) -> Response:

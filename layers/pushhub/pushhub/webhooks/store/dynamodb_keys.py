@@ -7,7 +7,7 @@ import json
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Document
 from pushhub.cloud.table import Item, TableStore, number, text
-from pushhub.webhooks.ports import KeptAnswer, KeyBusy
+from pushhub.webhooks.ports import KeptAnswer, KeyBusy, KeyReused, RequestKey
 from pushhub.webhooks.store._items import doc, key
 
 _ANSWER = Document(KeptAnswer)
@@ -16,8 +16,8 @@ _ANSWER = Document(KeptAnswer)
 class DynamoDBIdempotencyKeys(TableStore):
     """Implements :class:`pushhub.webhooks.ports.IdempotencyKeys`."""
 
-    def begin(self, project_id: str, digest: str, *, now: int, locked_ms: int) -> KeptAnswer | None:
-        stored = self._note(_key(project_id, digest), now, until=now + locked_ms)
+    def begin(self, project_id: str, request: RequestKey, *, now: int, locked_ms: int) -> KeptAnswer | None:
+        stored = self._note(request, _key(project_id, request), now, until=now + locked_ms)
         if stored is None:
             return None
         if "doc" not in stored:
@@ -25,18 +25,18 @@ class DynamoDBIdempotencyKeys(TableStore):
         answer: KeptAnswer = _ANSWER.decode(json.loads(stored["doc"]["S"]))
         return answer
 
-    def keep(self, project_id: str, digest: str, answer: KeptAnswer, *, until: int) -> None:
-        self._table.put(_key(project_id, digest) | {"doc": doc(_ANSWER.encode(answer))} | _ends(until))
+    def keep(self, project_id: str, request: RequestKey, answer: KeptAnswer, *, until: int) -> None:
+        self._table.put(_key(project_id, request) | {"doc": doc(_ANSWER.encode(answer))} | _ends(until))
 
-    def release(self, project_id: str, digest: str) -> None:
-        self._table.delete(_key(project_id, digest))
+    def release(self, project_id: str, request: RequestKey) -> None:
+        self._table.delete(key(f"I#{project_id}#{request.digest}", "KEY"))
 
-    def note_id(self, project_id: str, digest: str, made: str, *, now: int, until: int) -> str:
-        stored = self._note(_key(project_id, digest) | {"message": text(made)}, now, until=until)
+    def note_id(self, project_id: str, request: RequestKey, made: str, *, now: int, until: int) -> str:
+        stored = self._note(request, _key(project_id, request) | {"message": text(made)}, now, until=until)
         first: str = stored["message"]["S"] if stored else made
         return first
 
-    def _note(self, item: Item, now: int, *, until: int) -> Item | None:
+    def _note(self, request: RequestKey, item: Item, now: int, *, until: int) -> Item | None:
         """Write an item, unless there is one that is still valid, which is then returned."""
         try:
             self._table.put(
@@ -45,12 +45,14 @@ class DynamoDBIdempotencyKeys(TableStore):
                 ExpressionAttributeValues={":now": number(now)},
             )
         except ConditionRefused as refused:
+            if refused.stored and refused.stored["content"]["S"] != request.content:
+                raise KeyReused from refused
             return refused.stored
         return None
 
 
-def _key(project_id: str, digest: str) -> Item:
-    return key(f"I#{project_id}#{digest}", "KEY")
+def _key(project_id: str, request: RequestKey) -> Item:
+    return key(f"I#{project_id}#{request.digest}", "KEY") | {"content": text(request.content)}
 
 
 def _ends(until: int) -> Item:
