@@ -681,8 +681,8 @@ _ROUTES: Mapping[str, Described] = {
         answered=_MESSAGE,
         headers={
             "Idempotency-Key": Named(
-                means="A repeat with the same key and body gets the same answer and has no further effect; another body is"
-                " refused (422)."
+                means="A repeat with the same key and body gets the same answer and has no further effect; another body"
+                " is refused (422)."
             )
         },
         refusals={409: "The event id is already in use", **OVER_QUOTA},
