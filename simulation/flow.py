@@ -12,7 +12,7 @@ from pushhub.base.ports import PushRequest
 from pushhub.engine.copies import ChangeNotes
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.projects import Projects
-from pushhub.engine.turns import Callers
+from pushhub.engine.wake_ups import WakeUps
 from simulation.account import Account, Operator
 from simulation.endpoints import Asked as Seen
 from simulation.endpoints import Reply
@@ -156,14 +156,14 @@ class Bench:
         )
         config.update_queue(replace(stored, push=replace(stored.push, subscribers=changed)))
         operator = self._operator
-        callers = Callers(
+        wake_ups = WakeUps(
             lines=operator.subscribers,
             queue=operator.retry_queue,
             clock=operator.clock,
             telemetry=self.account.telemetry,
         )
         for each in changed:
-            callers.hurry((self.project, stored.uid, each.subscriber_id), "q")
+            wake_ups.hurry((self.project, stored.uid, each.subscriber_id), "q")
 
     def post(self, messages: int, *, after: float = 0) -> None:
         """Post messages after so many seconds."""

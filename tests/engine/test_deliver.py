@@ -31,9 +31,9 @@ from pushhub.engine.model.delivery import Delivery, DeliveryState, added, openin
 from pushhub.engine.model.flow import Limits, Terms
 from pushhub.engine.model.message import BodyRef, Message, Ordering
 from pushhub.engine.model.queue import PushSettings, Queue, QueueType, Subscriber
+from pushhub.engine.model.received import Received
 from pushhub.engine.model.subscriber_event import SubscriberEvent, SubscriberEventKind
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Received
 from pushhub.engine.target import Outcome, PushOrder
 
 START = FakeClock().now()

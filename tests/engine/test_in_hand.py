@@ -13,7 +13,7 @@ from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.in_hand import AGAIN_MS, FAILED_MS, HIDDEN_S, PROMPT_MS, InHand
-from pushhub.engine.ports import Received
+from pushhub.engine.model.received import Received
 
 LATE_S = 120
 """What was promised: how soon work of a dead run is tried again."""

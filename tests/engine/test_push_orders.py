@@ -16,29 +16,26 @@ from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine import push as module
+from pushhub.engine.forwarding import (
+    FRESH_AFTER_MS,
+    FRESH_AFTER_RECEIVES,
+    HIDDEN_WAIT_MS,
+    UNSURE_WAIT_MS,
+    NextQueues,
+)
 from pushhub.engine.in_hand import HIDDEN_S, PROMPT_MS
 from pushhub.engine.job import LONGEST_ATTEMPT_MS, SHORT_ATTEMPT_MS, Follow, Following, MayAsk
+from pushhub.engine.leases import Leases
 from pushhub.engine.model.backoff import MAX_DELAY_MS
+from pushhub.engine.model.concurrency import SLOW_MS
 from pushhub.engine.model.delivery import Delivery, DeliveryState, opening
 from pushhub.engine.model.flow import FlowKey, Limits, Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.message import Message
+from pushhub.engine.model.received import Loaded, Received
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Received
-from pushhub.engine.push import (
-    ASIDE_MS,
-    FRESH_AFTER_MS,
-    FRESH_AFTER_RECEIVES,
-    HIDDEN_WAIT_MS,
-    MANUAL_ASIDE_MS,
-    REFILL_AFTER_MS,
-    UNSURE_WAIT_MS,
-    NextQueues,
-    Push,
-)
+from pushhub.engine.push import ASIDE_MS, MANUAL_ASIDE_MS, REFILL_AFTER_MS, Push
 from pushhub.engine.slow_lane import BUSY_ORDERS, SlowLane
-from pushhub.engine.turns import Turns
-from pushhub.engine.windows import SLOW_MS
 
 Outcome = Following | Exception | list[Following]
 LOOKS = 5_000
@@ -99,7 +96,9 @@ class Bench:
             queues=NextQueues(
                 retry=self.ports["retry"], poll=self.ports["poll"], errors=self.ports["errors"], slow_lane=slow_lane
             ),
-            turns=Turns(store=self.subscribers, calls=self.ports["retry"], clock=self.clock, telemetry=FakeTelemetry()),
+            leases=Leases(
+                store=self.subscribers, calls=self.ports["retry"], clock=self.clock, telemetry=FakeTelemetry()
+            ),
             clock=self.clock,
             telemetry=self.telemetry,
             executor=InlineExecutor(),
@@ -655,7 +654,7 @@ class Meanwhile(Executor):
 
     def submit(self, fn: Callable[..., object], /, *args: object, **kwargs: object) -> Future[object]:  # type: ignore[override]
         future: Future[object] = Future()
-        receives = not (args and isinstance(args[0], Received))
+        receives = not (args and isinstance(args[0], Loaded))
         self.receives += receives
         if not self.over and (self.receiving or not receives):
             if not receives:
@@ -891,7 +890,7 @@ def test_a_call_for_a_turn_under_terms_that_are_too_long_goes_on_to_the_long_run
     # And one of those does so
     other = Bench(long=True)
     other.subscribers = bench.subscribers
-    other.push.turns.store = bench.subscribers  # type: ignore[misc]
+    other.push.leases.store = bench.subscribers  # type: ignore[misc]
     other.work(other.received("poll", WorkOrder.calling(key, "orders")), "poll")
     assert [each.order.key.message_id for each, _ in other.looked_at] == ["1"]
 

@@ -12,9 +12,9 @@ from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
 from pushhub.engine import slow_lane
+from pushhub.engine.model.concurrency import REMEMBERED_MS, SLOW_MS
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.slow_lane import BUSY_ORDERS, FRESH_MS, SlowLane
-from pushhub.engine.windows import REMEMBERED_MS, SLOW_MS
 
 SLOW = "https://slow.example/in"
 KEY = (PROJECT, "uid-q", "s0")

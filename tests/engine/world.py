@@ -300,6 +300,6 @@ class World:
         self._woken_at = self.clock.now()
         try:
             engine = self.hub.engine
-            return sum(each.run(lambda: ENDLESS_MS) for each in (engine.recover, engine.callers, self.wake)) > 0
+            return sum(each.run(lambda: ENDLESS_MS) for each in (engine.recover, engine.wake_ups, self.wake)) > 0
         except (Crash, Unavailable):
             return True

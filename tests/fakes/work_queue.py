@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from tests.fakes.clock import FakeClock
 
+from pushhub.engine.model.received import Received
 from pushhub.engine.model.work import WorkOrder, decode_pack, pack
-from pushhub.engine.ports import Received
 
 __all__ = ["FakeWorkQueue"]
 

@@ -18,8 +18,8 @@ from tests.hub.world import URL, HubWorld
 from pushhub.base.errors import HubError
 from pushhub.base.verdict import Verdict
 from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.received import Received
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Received
 from pushhub.hub.model.internal_queues import service_queue
 from pushhub.hub.model.object_ids import from_object_id
 

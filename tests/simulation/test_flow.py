@@ -20,10 +20,11 @@ from simulation.ids import ids_in
 from simulation.scheduler import SECOND
 from simulation.weather import Kind
 
+from pushhub.engine.leases import Leases
+from pushhub.engine.model.concurrency import MET_WITH, SLOW_ALONE, SLOW_OF_A_PROJECT
 from pushhub.engine.model.flow import BURST_MS, Limits, Pace
 from pushhub.engine.store.dynamodb_subscribers import DynamoDBSubscribers
-from pushhub.engine.turns import Callers, Turns
-from pushhub.engine.windows import MET_WITH, SLOW_ALONE, SLOW_OF_A_PROJECT
+from pushhub.engine.wake_ups import WakeUps
 
 CHANCE = Random("flow/1")
 RATES = [0.1, *(round(10 ** CHANCE.uniform(-1, 2), 3) for _ in range(4))]
@@ -319,7 +320,7 @@ def test_a_time_limit_may_be_raised_beyond_what_push_can_wait_and_lowered_while_
 
 def test_a_turn_that_leaves_its_attempts_to_the_next_would_be_seen() -> None:
     limits, takes_ms, timeout_s, seconds = PASSED_ON[0]
-    with patch.object(Turns, "_stand_aside", lambda *_: None):
+    with patch.object(Leases, "_set_aside", lambda *_: None):
         bench = Bench("passed on/left", limits=limits, takes_ms=lambda _: takes_ms, runs=4, timeout_s=timeout_s)
         with bench.running():
             bench.post(3 * seconds)
@@ -399,14 +400,14 @@ def test_a_turn_that_anybody_takes_would_be_seen() -> None:
 
 def test_a_turn_for_which_nobody_is_called_would_be_seen() -> None:
     # Given a rate that is lower than a run waits for, calls that are not sent, and a wake that makes up for it late
-    bench, real = Bench("uncalled/1", limits=Limits(rate_per_s=0.2), runs=1), Callers.run
+    bench, real = Bench("uncalled/1", limits=Limits(rate_per_s=0.2), runs=1), WakeUps.run
     with bench.running():
         late = bench.account.scheduler.now + 300 * SECOND
 
-        def run(callers: Callers, remaining_ms: Callable[[], int]) -> int:
-            return real(callers, remaining_ms) if bench.account.scheduler.now >= late else 0
+        def run(wake_ups: WakeUps, remaining_ms: Callable[[], int]) -> int:
+            return real(wake_ups, remaining_ms) if bench.account.scheduler.now >= late else 0
 
-        with patch.object(Turns, "_call", lambda *_: None), patch.object(Callers, "run", run):
+        with patch.object(Leases, "_wake", lambda *_: None), patch.object(WakeUps, "run", run):
             bench.post(12)
             bench.goes_on(500)
     assert bench.broken == {"slower than its rate", "nobody went on"}

@@ -64,12 +64,12 @@ if TYPE_CHECKING:
     from pushhub.engine.model.flow import Terms
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import Queue, Subscriber
+    from pushhub.engine.model.received import Received
     from pushhub.engine.model.trace import Span
     from pushhub.engine.ports import (
         AttemptProjects,
         AttemptQueues,
         BodyStore,
-        Received,
         StoredMessages,
     )
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pushhub.base.ports import Clock
-    from pushhub.engine.ports import Received, WorkQueue
+    from pushhub.engine.model.received import Received
+    from pushhub.engine.ports import WorkQueue
 
 HIDDEN_S = 60
 """How long messages are hidden each time: at most so long after the end of a run that died they come back."""

@@ -14,8 +14,8 @@ from pushhub.engine.model.flow import Limits, Terms
 if TYPE_CHECKING:
     from pushhub.engine.model.message import Message
     from pushhub.engine.model.queue import PushSettings, Queue, Subscriber
+    from pushhub.engine.model.received import Received
     from pushhub.engine.model.work import WorkOrder
-    from pushhub.engine.ports import Received
 
 DEADLINE_MARGIN_MS = 5_000
 """Time kept free at the end of an invocation for writing outcomes and arranging what comes next."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.pulse import Pulse
     from pushhub.engine.model.queue import Queue
     from pushhub.engine.model.quota import Mark
+    from pushhub.engine.model.received import Received
     from pushhub.engine.model.record import DeliveryRecord
     from pushhub.engine.model.schedule import Position, ScheduleEntry
     from pushhub.engine.model.search import Found, IndexEntry
@@ -394,30 +395,6 @@ class BodyStore(Protocol):
 
     def erase(self, ref: BodyRef) -> None:
         """Destroy the bytes of one body; others in the same object stay. Does nothing if they are already gone."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
-    """A work order as received from SQS.
-
-    Attributes:
-        order: What to look at.
-        sqs_id: SQS message id, used to report batch item failures; orders from one pack share it.
-        receipt_handle: For changing its visibility.
-        received_at: When SQS delivered it.
-        receive_count: How often SQS has delivered it so far.
-        sent_at: When it was sent, epoch milliseconds; None when unknown.
-        place: For an order that stood in its subscriber's line: its place there. ``sqs_id`` and ``receipt_handle`` then
-            name no SQS message.
-    """
-
-    order: WorkOrder
-    sqs_id: str
-    receipt_handle: str
-    received_at: int
-    receive_count: int = 1
-    sent_at: int | None = None
-    place: str = ""
 
 
 class OrderSink(Protocol):

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.component import Component
-from pushhub.engine.windows import REMEMBERED_MS, Key
+from pushhub.engine.model.concurrency import REMEMBERED_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.model.keys import Addressee
     from pushhub.engine.ports import SlowSubscribers, WorkQueue
 
 FRESH_MS = 10_000
@@ -41,10 +42,10 @@ class SlowLane(Component):
     telemetry: Telemetry
 
     def __post_init__(self) -> None:
-        self._listed: dict[Key, int] = {}
+        self._listed: dict[Addressee, int] = {}
         self._read_at: int | None = None
 
-    def lists(self, key: Key) -> bool:
+    def lists(self, key: Addressee) -> bool:
         """Whether a subscriber was on the list when that was last read."""
         return self._listed.get(key, 0) > self.clock.now()
 
@@ -62,7 +63,7 @@ class SlowLane(Component):
         except Unavailable as error:
             self._failed("slow_list_unread", error)
 
-    def tell(self, keys: Sequence[Key]) -> None:
+    def tell(self, keys: Sequence[Addressee]) -> None:
         """List subscribers that were found to be slow; those that cannot be listed are left for each environment to
         find.
         """

@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from pushhub.engine.stranger_calls import StrangerCalls
     from pushhub.engine.sweep import Sweep
     from pushhub.engine.target import Targets
-    from pushhub.engine.turns import Callers
     from pushhub.engine.wake import Wake
+    from pushhub.engine.wake_ups import WakeUps
 
 
 MOST_CALLS = 8
@@ -591,9 +591,10 @@ class Engine:
         """The push use case, in short runs or long ones; its deliveries wait in the retry queue unless another one is
         given.
         """
+        from pushhub.engine.forwarding import NextQueues
         from pushhub.engine.job import LONGEST_ATTEMPT_MS, SHORT_ATTEMPT_MS
-        from pushhub.engine.push import NextQueues, Push
-        from pushhub.engine.turns import Turns
+        from pushhub.engine.leases import Leases
+        from pushhub.engine.push import Push
 
         ports = self.ports
         return Push(
@@ -605,7 +606,7 @@ class Engine:
                 errors=ports.errors_queue,
                 slow_lane=slow_lane,
             ),
-            turns=Turns(
+            leases=Leases(
                 store=ports.subscribers,
                 calls=retries or ports.retry_queue,
                 clock=ports.clock,
@@ -668,11 +669,11 @@ class Engine:
         )
 
     @cached_property
-    def callers(self) -> Callers:
-        from pushhub.engine.turns import Callers
+    def wake_ups(self) -> WakeUps:
+        from pushhub.engine.wake_ups import WakeUps
 
         ports = self.ports
-        return Callers(lines=ports.subscribers, queue=ports.retry_queue, clock=ports.clock, telemetry=ports.telemetry)
+        return WakeUps(lines=ports.subscribers, queue=ports.retry_queue, clock=ports.clock, telemetry=ports.telemetry)
 
     @cached_property
     def pulses(self) -> SendPulses:

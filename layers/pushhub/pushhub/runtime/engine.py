@@ -108,7 +108,7 @@ def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dic
         return {"worked": sum(each.run_project(str(event["project"]), remaining_ms) for each in work)}
     hub.engine.pulses.run()
     half = remaining_ms() // 2
-    ticks: list[Tick] = [hub.engine.recover, hub.engine.callers]
+    ticks: list[Tick] = [hub.engine.recover, hub.engine.wake_ups]
     ticks += [make() for protocol in hub.engine.protocols for make in protocol.ticks]
     ticked = sum(each.run(lambda: remaining_ms() - half) for each in ticks)
     woken = hub.engine.wake.run(remaining_ms)

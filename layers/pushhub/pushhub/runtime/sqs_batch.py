@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pushhub.engine.model.received import Received
 from pushhub.engine.model.work import decode_pack
-from pushhub.engine.ports import Received
 
 if TYPE_CHECKING:
     from pushhub.base.ports import Telemetry

@@ -614,7 +614,7 @@ class Webhooks:
 
     def _hurry(self, endpoint: Endpoint) -> None:
         key = endpoint.project, queue_uid(endpoint.app_id), endpoint.endpoint_id
-        self._engine.callers.hurry(key, queue_of(endpoint.app_id))
+        self._engine.wake_ups.hurry(key, queue_of(endpoint.app_id))
 
     def _queues(self) -> WebhooksQueues:
         from pushhub.webhooks.queues import WebhooksQueues

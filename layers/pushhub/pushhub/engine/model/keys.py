@@ -10,6 +10,10 @@ their ids. Owners' queues never have it.
 """
 
 
+Addressee = tuple[str, str, str]
+"""Project, queue generation and subscriber."""
+
+
 class MessageKey(NamedTuple):
     """Unique in the hub. Ids derived by the hub may occur in two queues, hence the queue's generation."""
 

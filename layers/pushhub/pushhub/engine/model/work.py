@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pushhub.engine.model.keys import DeliveryKey
+from pushhub.engine.model.keys import Addressee, DeliveryKey
 from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message, Ordering
 from pushhub.engine.model.trace import Trace
 
@@ -41,7 +41,7 @@ class WorkOrder:
         version: The only version of the delivery that the order is for; if the delivery has changed when the order is
             first received, the order is void. None: for any version.
         call: The order is for no delivery: it calls a run to take the turn of its subscriber
-            (:mod:`pushhub.engine.turns`).
+            (:mod:`pushhub.engine.leases`).
         part: Which part of the subscriber's rate a call is for.
         until: The order makes the delivery's first try before that time (epoch milliseconds), or none: another one will
             come (:mod:`pushhub.engine.model.eager`). None: it is the only one.
@@ -86,8 +86,8 @@ class WorkOrder:
         }
 
     @property
-    def addressee(self) -> tuple[str, str, str]:
-        """Project, queue generation and subscriber: orders with the same ones may share an SQS message."""
+    def addressee(self) -> Addressee:
+        """The subscriber: orders for the same one may share an SQS message."""
         return self.key.project, self.key.queue_uid, self.key.subscriber_id
 
     @property
@@ -251,7 +251,7 @@ def pack(orders: Sequence[WorkOrder]) -> list[tuple[str, str]]:
     Returns:
         (``MessageGroupId``, SQS message body) of each pack; orders for one subscriber stay in their order.
     """
-    together: dict[tuple[tuple[str, str, str], bool], list[WorkOrder]] = {}
+    together: dict[tuple[Addressee, bool], list[WorkOrder]] = {}
     for order in orders:
         together.setdefault((order.addressee, order.second), []).append(order)
     return [

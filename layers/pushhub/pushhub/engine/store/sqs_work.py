@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import ROUNDS, aws_call, pause
+from pushhub.engine.model.received import Received
 from pushhub.engine.model.work import WorkOrder, decode_pack, pack
-from pushhub.engine.ports import Received
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pushhub.engine import windows
-from pushhub.engine.windows import KNOWN, MOST, REMEMBERED_MS, SLOW_MS, Key, Windows
+from pushhub.engine.model import concurrency
+from pushhub.engine.model.concurrency import KNOWN, MOST, REMEMBERED_MS, SLOW_MS, ConcurrencyLimits
+from pushhub.engine.model.keys import Addressee
 
-ONE: Key = ("p", "q", "one")
-OTHER: Key = ("p", "q", "other")
+ONE: Addressee = ("p", "q", "one")
+OTHER: Addressee = ("p", "q", "other")
 
 
-def begun_at_once(known: Windows, key: Key, now: int) -> int:
+def begun_at_once(known: ConcurrencyLimits, key: Addressee, now: int) -> int:
     """Begin as many attempts as possible; returns their number."""
     count = 0
     while known.admits(key, now):
@@ -21,7 +22,7 @@ def begun_at_once(known: Windows, key: Key, now: int) -> int:
 
 
 def test_a_subscriber_starts_with_one_attempt_and_gets_more_with_each_prompt_answer() -> None:
-    known, now, seen = Windows(), 0, []
+    known, now, seen = ConcurrencyLimits(), 0, []
     for _ in range(9):
         count = begun_at_once(known, ONE, now)
         seen.append(count)
@@ -32,7 +33,7 @@ def test_a_subscriber_starts_with_one_attempt_and_gets_more_with_each_prompt_ans
 
 
 def test_one_that_has_not_answered_yet_is_slow_and_others_are_not() -> None:
-    known = Windows()
+    known = ConcurrencyLimits()
     known.begin(ONE, 0)
     assert not known.slow(ONE, SLOW_MS)
     assert known.slow(ONE, SLOW_MS + 1)
@@ -42,7 +43,7 @@ def test_one_that_has_not_answered_yet_is_slow_and_others_are_not() -> None:
 
 
 def test_a_slow_answer_is_remembered_until_a_prompt_one_or_for_some_time() -> None:
-    known = Windows()
+    known = ConcurrencyLimits()
     for begun in (0, 0, 0):
         known.begin(ONE, begun)
     known.end(ONE, 0, 10)
@@ -61,7 +62,7 @@ def test_a_slow_answer_is_remembered_until_a_prompt_one_or_for_some_time() -> No
 
 
 def test_what_a_run_that_broke_off_had_begun_is_forgotten() -> None:
-    known = Windows()
+    known = ConcurrencyLimits()
     known.begin(ONE, 0)
     known.start_over()
     assert not known.slow(ONE, SLOW_MS * 2)
@@ -71,11 +72,11 @@ def test_what_a_run_that_broke_off_had_begun_is_forgotten() -> None:
 
 def test_only_so_many_are_remembered_and_those_being_asked_are(monkeypatch: pytest.MonkeyPatch) -> None:
     assert KNOWN >= 1000
-    monkeypatch.setattr(windows, "KNOWN", 3)
-    known = Windows()
+    monkeypatch.setattr(concurrency, "KNOWN", 3)
+    known = ConcurrencyLimits()
     known.begin(ONE, 0)
     for number in range(10):
-        key: Key = ("p", "q", str(number))
+        key: Addressee = ("p", "q", str(number))
         known.begin(key, 0)
         known.end(key, 0, SLOW_MS * 2)
     assert known.slow(ONE, SLOW_MS * 2)
@@ -83,7 +84,7 @@ def test_only_so_many_are_remembered_and_those_being_asked_are(monkeypatch: pyte
     assert known.slow(("p", "q", "9"), SLOW_MS * 2)
 
 
-def hanging(known: Windows, project: str, count: int, now: int) -> None:
+def hanging(known: ConcurrencyLimits, project: str, count: int, now: int) -> None:
     """This many endpoints of a project, each asked for the first time."""
     for number in range(count):
         known.begin((project, "q", f"hangs-{number}"), now)
@@ -91,7 +92,7 @@ def hanging(known: Windows, project: str, count: int, now: int) -> None:
 
 def test_a_project_of_fifty_hanging_endpoints_is_one_neighbour() -> None:
     # Given fifty endpoints of one project that do not answer, which nobody knew before
-    known, now = Windows(), SLOW_MS + 1
+    known, now = ConcurrencyLimits(), SLOW_MS + 1
     hanging(known, "p", 50, 0)
     for number in range(50):
         known.end(("p", "q", f"hangs-{number}"), 0, now)
@@ -102,7 +103,7 @@ def test_a_project_of_fifty_hanging_endpoints_is_one_neighbour() -> None:
         if known.admits(key, now):
             known.begin(key, now)
             begun += 1
-    assert begun == windows.SLOW_OF_A_PROJECT
+    assert begun == concurrency.SLOW_OF_A_PROJECT
     # And as soon as those have answered, others are
     known.end(("p", "q", "hangs-0"), now, now + SLOW_MS + 1)
     assert known.admits(("p", "q", "hangs-49"), now + SLOW_MS + 1)
@@ -110,10 +111,10 @@ def test_a_project_of_fifty_hanging_endpoints_is_one_neighbour() -> None:
 
 def test_while_a_project_hangs_its_other_subscribers_and_other_projects_do_not_wait() -> None:
     # Given a prompt subscriber of a project, and more hanging endpoints of it than allowed
-    known, now = Windows(), SLOW_MS + 1
+    known, now = ConcurrencyLimits(), SLOW_MS + 1
     known.begin(ONE, 0)
     known.end(ONE, 0, 100)
-    hanging(known, "p", 2 * windows.SLOW_OF_A_PROJECT, 0)
+    hanging(known, "p", 2 * concurrency.SLOW_OF_A_PROJECT, 0)
     # Then the prompt one, one that nobody has asked yet, and those of others are asked
     assert known.admits(ONE, now)
     assert known.admits(OTHER, now)
@@ -128,20 +129,20 @@ def test_while_a_project_hangs_its_other_subscribers_and_other_projects_do_not_w
 
 
 def test_orders_hold_up_others_when_their_subscriber_is_slow_or_keeps_them_waiting() -> None:
-    known = Windows()
+    known = ConcurrencyLimits()
     assert not known.holds_up(ONE, 0)
     # Given one that was asked for the first time, half a second ago
     known.begin(ONE, 0)
-    assert not known.holds_up(ONE, windows.HOLD_MS)
-    assert known.holds_up(ONE, windows.HOLD_MS + 1)
-    assert not known.holds_up(OTHER, windows.HOLD_MS + 1)
+    assert not known.holds_up(ONE, concurrency.HOLD_MS)
+    assert known.holds_up(ONE, concurrency.HOLD_MS + 1)
+    assert not known.holds_up(OTHER, concurrency.HOLD_MS + 1)
     # When it has answered, then there is room for one more, and for none when both wait
     known.end(ONE, 0, 600)
     assert not known.holds_up(ONE, 600)
     known.begin(ONE, 600)
     assert not known.holds_up(ONE, 5_000)
     known.begin(ONE, 600)
-    assert known.holds_up(ONE, 600 + windows.HOLD_MS + 1)
+    assert known.holds_up(ONE, 600 + concurrency.HOLD_MS + 1)
     # And a slow one does at any time
     known.end(ONE, 600, 601 + SLOW_MS)
     known.end(ONE, 600, 601 + SLOW_MS)
@@ -150,10 +151,10 @@ def test_orders_hold_up_others_when_their_subscriber_is_slow_or_keeps_them_waiti
 
 def test_those_that_nobody_knows_hold_up_others_once_ten_of_their_project_keep_waiting() -> None:
     # Given a prompt subscriber, and ten more of its project that do not answer
-    known, now = Windows(), windows.HOLD_MS + 1
+    known, now = ConcurrencyLimits(), concurrency.HOLD_MS + 1
     known.begin(ONE, 0)
     known.end(ONE, 0, 100)
-    hanging(known, "p", windows.SLOW_OF_A_PROJECT, 0)
+    hanging(known, "p", concurrency.SLOW_OF_A_PROJECT, 0)
     # Then another one that nobody knows does, and the prompt one and those of other projects do not
     assert known.holds_up(("p", "q", "new"), now)
     assert not known.holds_up(ONE, now)
@@ -161,7 +162,7 @@ def test_those_that_nobody_knows_hold_up_others_once_ten_of_their_project_keep_w
 
 
 def test_a_subscriber_is_newly_slow_once_in_five_minutes_and_never_for_one_slow_answer_among_prompt_ones() -> None:
-    known, now = Windows(), SLOW_MS + 1
+    known, now = ConcurrencyLimits(), SLOW_MS + 1
     known.begin(ONE, 0)
     known.begin(OTHER, 0)
     known.end(OTHER, 0, 100)
@@ -173,7 +174,7 @@ def test_a_subscriber_is_newly_slow_once_in_five_minutes_and_never_for_one_slow_
 
 
 def test_slow_is_longer_than_five_seconds_and_for_ten_minutes() -> None:
-    known = Windows()
+    known = ConcurrencyLimits()
     known.begin(ONE, 0)
     known.end(ONE, 0, 0)
     assert not known.slow(ONE, 0)
@@ -188,7 +189,7 @@ def test_slow_is_longer_than_five_seconds_and_for_ten_minutes() -> None:
 
 def test_a_slow_one_that_answers_earns_places_where_its_turn_is_taken_and_loses_them_when_it_does_not() -> None:
     # Given answers that each take six seconds
-    known, now = Windows(), 0
+    known, now = ConcurrencyLimits(), 0
     assert known.places(ONE, now) == 1
     for number in range(2, 15):
         known.begin(ONE, now)
@@ -197,13 +198,13 @@ def test_a_slow_one_that_answers_earns_places_where_its_turn_is_taken_and_loses_
         assert known.places(ONE, now) == number
     # Then so many attempts may begin in its turn, and one anywhere else
     begun = 0
-    while known.admits(ONE, now, in_turn=True):
+    while known.admits(ONE, now, leased=True):
         known.begin(ONE, now)
         begun += 1
         assert not known.admits(ONE, now)
-    assert begun == windows.SLOW_OF_A_PROJECT
+    assert begun == concurrency.SLOW_OF_A_PROJECT
     # And while no other project has anything in that run, all that it has earned
-    while known.admits(ONE, now, in_turn=True, alone=True):
+    while known.admits(ONE, now, leased=True, alone=True):
         known.begin(ONE, now)
         begun += 1
     assert begun == 14
@@ -214,7 +215,7 @@ def test_a_slow_one_that_answers_earns_places_where_its_turn_is_taken_and_loses_
 
 def test_slow_ones_of_a_project_that_is_alone_have_half_of_the_threads_if_they_answer() -> None:
     # Given one that has answered sixty times, slowly, and one that has not answered
-    known, now = Windows(), 0
+    known, now = ConcurrencyLimits(), 0
     for _ in range(60):
         known.begin(ONE, now)
         known.end(ONE, now, now + 6_000, answered=True)
@@ -222,46 +223,46 @@ def test_slow_ones_of_a_project_that_is_alone_have_half_of_the_threads_if_they_a
     known.begin(OTHER, now - 6_000)
     known.end(OTHER, now - 6_000, now, answered=False)
     begun = 0
-    while known.admits(ONE, now, in_turn=True, alone=True):
+    while known.admits(ONE, now, leased=True, alone=True):
         known.begin(ONE, now)
         begun += 1
-    assert begun == windows.SLOW_ALONE
+    assert begun == concurrency.SLOW_ALONE
     # Then the other one gets none of them, as before
-    assert not known.admits(OTHER, now, in_turn=True, alone=True)
+    assert not known.admits(OTHER, now, leased=True, alone=True)
     # And nobody gets any when somebody else comes, until no more are in use than usually
-    for left in range(windows.SLOW_ALONE - 1, 0, -1):
+    for left in range(concurrency.SLOW_ALONE - 1, 0, -1):
         known.end(ONE, now, now + 6_000)
-        assert known.admits(OTHER, now + 6_000, in_turn=True) == (left < windows.SLOW_OF_A_PROJECT)
+        assert known.admits(OTHER, now + 6_000, leased=True) == (left < concurrency.SLOW_OF_A_PROJECT)
 
 
 def test_what_was_earned_elsewhere_is_known_here_up_to_the_most_of_a_project() -> None:
-    known, now = Windows(), SLOW_MS + 1
+    known, now = ConcurrencyLimits(), SLOW_MS + 1
     known.begin(ONE, 0)
     known.end(ONE, 0, now)
-    for granted, has in ((4, 4), (2, 4), (99, windows.SLOW_OF_A_PROJECT)):
+    for granted, has in ((4, 4), (2, 4), (99, concurrency.SLOW_OF_A_PROJECT)):
         known.grant(ONE, granted, now)
         assert known.places(ONE, now) == has
 
 
 def test_what_a_prompt_one_earned_elsewhere_is_known_here_until_it_is_slow() -> None:
-    known = Windows()
-    for granted, has in ((4, 4), (2, 4), (999, windows.MOST)):
+    known = ConcurrencyLimits()
+    for granted, has in ((4, 4), (2, 4), (999, concurrency.MOST)):
         known.grant(ONE, granted, 0)
         assert known.places(ONE, 0) == has
-    for _ in range(windows.MOST):
+    for _ in range(concurrency.MOST):
         assert known.admits(ONE, 0)
         known.begin(ONE, 0)
     assert not known.admits(ONE, 0)
     # When an answer is slow, then it has one again, and knows no better from elsewhere
     known.end(ONE, 0, SLOW_MS + 1, answered=False)
-    known.grant(ONE, windows.MOST, SLOW_MS + 1)
+    known.grant(ONE, concurrency.MOST, SLOW_MS + 1)
     assert not known.admits(ONE, SLOW_MS + 1)
 
 
-def tried_at_once(known: Windows, key: Key, now: int, **how: bool) -> int:
+def tried_at_once(known: ConcurrencyLimits, key: Addressee, now: int, **how: bool) -> int:
     """Begin as many attempts as possible in the subscriber's turn; returns their number."""
     count = 0
-    while known.admits(key, now, in_turn=True, roomy=True, **how):
+    while known.admits(key, now, leased=True, roomy=True, **how):
         known.begin(key, now)
         count += 1
     return count
@@ -269,16 +270,16 @@ def tried_at_once(known: Windows, key: Key, now: int, **how: bool) -> int:
 
 def test_one_that_is_met_for_the_first_time_is_tried_with_ten_and_goes_on_from_what_it_answered() -> None:
     # Given a subscriber whose turn nobody had before
-    known = Windows()
+    known = ConcurrencyLimits()
     known.meet(ONE, 0)
     # Then it has one attempt outside of its turn, or where few threads are free, and otherwise ten
     assert begun_at_once(known, ONE, 0) == 1
-    assert not known.admits(ONE, 0, in_turn=True)
-    assert tried_at_once(known, ONE, 0) == windows.MET_WITH - 1
+    assert not known.admits(ONE, 0, leased=True)
+    assert tried_at_once(known, ONE, 0) == concurrency.MET_WITH - 1
     # When they are answered, slowly, then it has earned a place with each, and is never asked for less meanwhile
-    for answered in range(1, windows.MET_WITH + 1):
+    for answered in range(1, concurrency.MET_WITH + 1):
         known.end(ONE, 0, 6_000)
-        assert tried_at_once(known, ONE, 6_000, alone=True) == 1 + (answered == windows.MET_WITH)
+        assert tried_at_once(known, ONE, 6_000, alone=True) == 1 + (answered == concurrency.MET_WITH)
         assert known.places(ONE, 6_000) == 1 + answered
     # And once that turn is over, only what it has earned counts
     known.met(ONE)
@@ -288,14 +289,14 @@ def test_one_that_is_met_for_the_first_time_is_tried_with_ten_and_goes_on_from_w
 
 
 def test_one_that_is_met_and_hangs_has_one_attempt_at_a_time_as_soon_as_that_is_known() -> None:
-    known, times_out = Windows(), 10_000
+    known, times_out = ConcurrencyLimits(), 10_000
     known.meet(ONE, 0)
-    assert tried_at_once(known, ONE, 0) == windows.MET_WITH
+    assert tried_at_once(known, ONE, 0) == concurrency.MET_WITH
     # When it has not answered for five seconds, then nothing more begins, though some are over
     known.end(ONE, 0, 100, answered=None)
-    assert not known.admits(ONE, SLOW_MS + 1, in_turn=True, roomy=True)
+    assert not known.admits(ONE, SLOW_MS + 1, leased=True, roomy=True)
     # And when the others have not been answered in time, then one at a time does
-    for _ in range(windows.MET_WITH - 1):
+    for _ in range(concurrency.MET_WITH - 1):
         known.end(ONE, 0, times_out, answered=False)
     assert tried_at_once(known, ONE, times_out, alone=True) == 1
     # And one that is known to hang is not met
@@ -309,8 +310,8 @@ def test_one_that_is_met_and_hangs_has_one_attempt_at_a_time_as_soon_as_that_is_
 
 
 def test_those_that_are_met_share_ten_with_the_slow_ones_of_their_project_and_take_none_from_those() -> None:
-    known, now = Windows(), SLOW_MS + 1
-    slow: Key = ("p", "q", "slow")
+    known, now = ConcurrencyLimits(), SLOW_MS + 1
+    slow: Addressee = ("p", "q", "slow")
     # Given a slow one that has earned four places and uses three of them
     known.begin(slow, 0)
     known.end(slow, 0, now)
@@ -320,14 +321,14 @@ def test_those_that_are_met_share_ten_with_the_slow_ones_of_their_project_and_ta
     # When two others are met, then they begin so many more that it is ten in all, but each at least one
     known.meet(ONE, now)
     known.meet(OTHER, now)
-    assert tried_at_once(known, ONE, now) == windows.SLOW_OF_A_PROJECT - 3
+    assert tried_at_once(known, ONE, now) == concurrency.SLOW_OF_A_PROJECT - 3
     assert tried_at_once(known, OTHER, now) == 1
     # And once they count as slow, too, the first one has its places nevertheless
     assert known.slow(ONE, now + SLOW_MS + 1)
     assert tried_at_once(known, slow, now + SLOW_MS + 1) == 1
     # And ten that hang, and a project that is crowded, leave nothing to try with
-    hanging(known, "q", windows.SLOW_OF_A_PROJECT, 0)
-    waits: Key = ("q", "q", "waits")
+    hanging(known, "q", concurrency.SLOW_OF_A_PROJECT, 0)
+    waits: Addressee = ("q", "q", "waits")
     known.begin(waits, 0)
     known.end(waits, 0, now)
     assert known.crowded(waits, now)
@@ -338,28 +339,28 @@ def test_those_that_are_met_share_ten_with_the_slow_ones_of_their_project_and_ta
 
 def test_slow_ones_of_a_crowded_project_begin_one_attempt_each() -> None:
     # Given a slow subscriber that has all places of its project
-    known, now = Windows(), 10_000
+    known, now = ConcurrencyLimits(), 10_000
     for key in (ONE, OTHER):
         known.begin(key, 0)
         known.end(key, 0, SLOW_MS + 1)
-    known.grant(ONE, windows.SLOW_OF_A_PROJECT, now)
+    known.grant(ONE, concurrency.SLOW_OF_A_PROJECT, now)
     assert not known.crowded(OTHER, now)
-    while known.admits(ONE, now, in_turn=True):
+    while known.admits(ONE, now, leased=True):
         known.begin(ONE, now)
     # When another one of the project has none
     assert known.crowded(OTHER, now)
     assert not known.crowded(ONE, now)
     # Then the first gets no further ones, and the other one does
-    for _ in range(windows.SLOW_OF_A_PROJECT - 1):
+    for _ in range(concurrency.SLOW_OF_A_PROJECT - 1):
         known.end(ONE, now, now + 6_000)
-    assert not known.admits(ONE, now + 6_000, in_turn=True)
-    assert known.admits(OTHER, now + 6_000, in_turn=True)
+    assert not known.admits(ONE, now + 6_000, leased=True)
+    assert known.admits(OTHER, now + 6_000, leased=True)
     # And that for half a minute
-    assert known.admits(ONE, now + 2_000 * windows.ASIDE_S, in_turn=True)
+    assert known.admits(ONE, now + 2_000 * concurrency.ASIDE_S, leased=True)
 
 
 def test_it_is_told_again_after_five_minutes_and_not_before() -> None:
-    known, start = Windows(), 1_795_000_000_000
+    known, start = ConcurrencyLimits(), 1_795_000_000_000
     known.begin(ONE, start)
     now = start + SLOW_MS + 1
     assert known.newly_slow(now) == [ONE]
@@ -369,9 +370,9 @@ def test_it_is_told_again_after_five_minutes_and_not_before() -> None:
 
 def test_who_is_forgotten_is_not_looked_at_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given an environment that remembers two subscribers, and three in a row
-    monkeypatch.setattr(windows, "KNOWN", 2)
-    known = Windows()
-    keys: list[Key] = [("p", "q", str(number)) for number in range(3)]
+    monkeypatch.setattr(concurrency, "KNOWN", 2)
+    known = ConcurrencyLimits()
+    keys: list[Addressee] = [("p", "q", str(number)) for number in range(3)]
     for key in keys[:2]:
         known.begin(key, 0)
         known.end(key, 0, SLOW_MS + 1)
@@ -383,7 +384,7 @@ def test_who_is_forgotten_is_not_looked_at_any_more(monkeypatch: pytest.MonkeyPa
 
 
 def test_one_of_two_attempts_that_is_over_leaves_the_other_under_way() -> None:
-    known = Windows()
+    known = ConcurrencyLimits()
     known.begin(ONE, 0)
     known.end(ONE, 0, 10)
     for begun in (10, 20):
@@ -393,14 +394,14 @@ def test_one_of_two_attempts_that_is_over_leaves_the_other_under_way() -> None:
 
 
 def test_ten_that_were_asked_just_now_hold_up_nobody() -> None:
-    known = Windows()
-    hanging(known, "p", windows.SLOW_OF_A_PROJECT, 0)
-    assert not known.holds_up(("p", "q", "new"), windows.HOLD_MS)
-    assert known.holds_up(("p", "q", "new"), windows.HOLD_MS + 1)
+    known = ConcurrencyLimits()
+    hanging(known, "p", concurrency.SLOW_OF_A_PROJECT, 0)
+    assert not known.holds_up(("p", "q", "new"), concurrency.HOLD_MS)
+    assert known.holds_up(("p", "q", "new"), concurrency.HOLD_MS + 1)
 
 
 def test_a_projects_attempts_are_counted_until_they_end_or_their_run_did() -> None:
-    known = Windows()
+    known = ConcurrencyLimits()
     for key in (ONE, OTHER, OTHER, ("another", "q", "one")):
         known.begin(key, 0)
     assert (known.held("p"), known.held("another"), known.held("nobody")) == (3, 1, 0)
@@ -414,7 +415,7 @@ def test_a_projects_attempts_are_counted_until_they_end_or_their_run_did() -> No
 
 def test_who_is_newly_slow_is_found_whatever_began_and_ended_before() -> None:
     # Given attempts that began together and one after them, of which some have ended
-    known, third = Windows(), ("p", "q", "third")
+    known, third = ConcurrencyLimits(), ("p", "q", "third")
     known.begin(ONE, 0)
     known.begin(OTHER, 0)
     known.begin(third, 100)

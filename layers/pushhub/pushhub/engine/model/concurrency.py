@@ -11,13 +11,17 @@ environment keeps this in memory; at worst it starts learning again.
 A project with fifty hanging endpoints must affect the others like a single slow neighbour, so all of its slow
 subscribers share a few attempts; one with fifty prompt endpoints must not hold all threads while another waits. An
 unknown subscriber of a project with slow ones is still tried, but not among orders in a hurry: see
-:meth:`Windows.holds_up`.
+:meth:`ConcurrencyLimits.holds_up`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pushhub.engine.model.keys import Addressee
 
 FIRST = 1
 """Concurrent attempts at an unknown or slow subscriber."""
@@ -58,12 +62,9 @@ REMEMBERED_MS = 600_000
 KNOWN = 5_000
 """Maximum number of subscribers kept in memory; the one asked longest ago is forgotten first."""
 
-Key = tuple[str, str, str]
-"""Project, queue generation and subscriber."""
-
 
 @dataclass
-class _Window:
+class _Limit:
     allowed: int = FIRST
     places: int = FIRST
     tried: int = 0
@@ -85,12 +86,12 @@ class _Window:
         return self.tried > FIRST and self.places == FIRST
 
 
-class Windows:
+class ConcurrencyLimits:
     """Counts attempts; for one thread at a time. Times are epoch milliseconds."""
 
     def __init__(self) -> None:
-        self._windows: OrderedDict[Key, _Window] = OrderedDict()
-        self._under_way: defaultdict[str, set[Key]] = defaultdict(set)
+        self._limits: OrderedDict[Addressee, _Limit] = OrderedDict()
+        self._under_way: defaultdict[str, set[Addressee]] = defaultdict(set)
         self._held: Counter[str] = Counter()
         self._begun: deque[int] = deque()
         self._ended: Counter[int] = Counter()
@@ -98,9 +99,9 @@ class Windows:
 
     def start_over(self) -> None:
         """Forget all attempts: those that an aborted run began are no longer in progress."""
-        for window in self._windows.values():
-            window.begun.clear()
-            window.tried = 0
+        for limit in self._limits.values():
+            limit.begun.clear()
+            limit.tried = 0
         self._under_way.clear()
         self._held.clear()
         self._begun.clear()
@@ -110,114 +111,116 @@ class Windows:
         """Number of a project's attempts in progress."""
         return self._held[project]
 
-    def slow(self, key: Key, now: int) -> bool:
+    def slow(self, key: Addressee, now: int) -> bool:
         """Whether a subscriber was slow recently, or is slow now."""
-        window = self._windows.get(key)
-        return window is not None and window.slow(now)
+        limit = self._limits.get(key)
+        return limit is not None and limit.slow(now)
 
-    def admits(self, key: Key, now: int, *, in_turn: bool = False, alone: bool = False, roomy: bool = False) -> bool:
+    def admits(
+        self, key: Addressee, now: int, *, leased: bool = False, alone: bool = False, roomy: bool = False
+    ) -> bool:
         """Whether another attempt may begin.
 
         Args:
-            in_turn: Whether no other run makes attempts at it: only then a slow one has the places it has earned.
+            leased: Whether no other run makes attempts at it: only then a slow one has the places it has earned.
             alone: Whether its project is the only one here: only then slow ones that answer have more than
                 :data:`SLOW_OF_A_PROJECT`.
             roomy: Whether so many threads are free that some may be used to try one that is met for the first time.
         """
-        window = self._windows.get(key)
-        if window is None:
+        limit = self._limits.get(key)
+        if limit is None:
             return True
-        spread = in_turn and now >= self._crowded.get(key[0], 0)
-        tried = window.tried if spread and roomy else FIRST
-        if window.slow(now):
-            most = max(window.places, FIRST if window.untold else tried) if spread else FIRST
+        spread = leased and now >= self._crowded.get(key[0], 0)
+        tried = limit.tried if spread and roomy else FIRST
+        if limit.slow(now):
+            most = max(limit.places, FIRST if limit.untold else tried) if spread else FIRST
             together = SLOW_ALONE if alone and most > FIRST else SLOW_OF_A_PROJECT
-            return len(window.begun) < min(most, together) and self._slow_of(key[0], now) < together
-        if len(window.begun) < window.allowed:
+            return len(limit.begun) < min(most, together) and self._slow_of(key[0], now) < together
+        if len(limit.begun) < limit.allowed:
             return True
-        return len(window.begun) < tried and self._slow_or_tried_of(key[0], now) < SLOW_OF_A_PROJECT
+        return len(limit.begun) < tried and self._slow_or_tried_of(key[0], now) < SLOW_OF_A_PROJECT
 
-    def crowded(self, key: Key, now: int) -> bool:
+    def crowded(self, key: Addressee, now: int) -> bool:
         """Whether a slow subscriber has no attempt in progress and may begin none, because others of its project have
         all places. For some time these begin no more than one each.
         """
-        window = self._windows.get(key)
-        if window is None or window.begun or not window.slow(now) or self._slow_of(key[0], now) < SLOW_OF_A_PROJECT:
+        limit = self._limits.get(key)
+        if limit is None or limit.begun or not limit.slow(now) or self._slow_of(key[0], now) < SLOW_OF_A_PROJECT:
             return False
         self._crowded[key[0]] = now + 2 * ASIDE_S * 1000
         return True
 
-    def places(self, key: Key, now: int) -> int:
+    def places(self, key: Addressee, now: int) -> int:
         """Concurrent attempts that a subscriber has earned, as a slow one if it is slow; 0 if it was met for the first
         time, and has neither answered nor failed to.
         """
-        window = self._windows.get(key)
-        if window is None:
+        limit = self._limits.get(key)
+        if limit is None:
             return FIRST
-        if window.untold and window.allowed == FIRST:
+        if limit.untold and limit.allowed == FIRST:
             return 0
-        return window.places if window.slow(now) else window.allowed
+        return limit.places if limit.slow(now) else limit.allowed
 
-    def grant(self, key: Key, places: int, now: int) -> None:
+    def grant(self, key: Addressee, places: int, now: int) -> None:
         """Another environment knows that a subscriber has earned so many concurrent attempts."""
-        window = self._windows.setdefault(key, _Window())
-        window.places = min(SLOW_OF_A_PROJECT, max(window.places, places))
-        if not window.slow(now):
-            window.allowed = min(MOST, max(window.allowed, places))
+        limit = self._limits.setdefault(key, _Limit())
+        limit.places = min(SLOW_OF_A_PROJECT, max(limit.places, places))
+        if not limit.slow(now):
+            limit.allowed = min(MOST, max(limit.allowed, places))
 
-    def meet(self, key: Key, now: int) -> None:
+    def meet(self, key: Addressee, now: int) -> None:
         """Nobody has had a subscriber's turn before: it may be tried with :data:`MET_WITH` attempts at once, unless it
         has failed to answer in time here.
         """
-        window = self._windows.setdefault(key, _Window())
-        window.tried = 0 if window.slow(now) and window.places == FIRST else MET_WITH
+        limit = self._limits.setdefault(key, _Limit())
+        limit.tried = 0 if limit.slow(now) and limit.places == FIRST else MET_WITH
 
-    def met(self, key: Key) -> None:
+    def met(self, key: Addressee) -> None:
         """The first turn at a subscriber is over."""
-        window = self._windows.get(key)
-        if window is not None:
-            window.tried = 0
+        limit = self._limits.get(key)
+        if limit is not None:
+            limit.tried = 0
 
-    def holds_up(self, key: Key, now: int, *, in_turn: bool = False) -> bool:
+    def holds_up(self, key: Addressee, now: int, *, leased: bool = False) -> bool:
         """Whether an order for a subscriber would hold up others: the subscriber is slow, or is keeping its orders
         waiting now (unless they wait for their turn, which takes no thread), or its project has many that do.
         """
-        window = self._windows.get(key)
-        if window is not None:
-            waits = not in_turn and not self.admits(key, now) and window.waits(now, HOLD_MS)
-            if window.slow(now) or waits:
+        limit = self._limits.get(key)
+        if limit is not None:
+            waits = not leased and not self.admits(key, now) and limit.waits(now, HOLD_MS)
+            if limit.slow(now) or waits:
                 return True
-        unproven = window is None or window.allowed == FIRST
+        unproven = limit is None or limit.allowed == FIRST
         return unproven and self._unanswered_of(key[0], now) >= SLOW_OF_A_PROJECT
 
-    def newly_slow(self, now: int) -> list[Key]:
+    def newly_slow(self, now: int) -> list[Addressee]:
         """Subscribers with a single attempt that has been in progress for long. Each is reported once per half of the
         time for which it counts as slow.
         """
-        found: list[Key] = []
+        found: list[Addressee] = []
         if self._longest(now) <= SLOW_MS:
             return found
         for key in (key for keys in self._under_way.values() for key in keys):
-            window = self._windows[key]
-            told = window.told_at is not None and now - window.told_at < REMEMBERED_MS // 2
-            if window.allowed == FIRST and window.waits(now, SLOW_MS) and not told:
-                window.told_at = now
+            limit = self._limits[key]
+            told = limit.told_at is not None and now - limit.told_at < REMEMBERED_MS // 2
+            if limit.allowed == FIRST and limit.waits(now, SLOW_MS) and not told:
+                limit.told_at = now
                 found.append(key)
         return found
 
-    def begin(self, key: Key, now: int) -> None:
+    def begin(self, key: Addressee, now: int) -> None:
         """Record that an attempt begins."""
-        self._windows.setdefault(key, _Window()).begun.append(now)
+        self._limits.setdefault(key, _Limit()).begun.append(now)
         self._begun.append(now)
         self._under_way[key[0]].add(key)
         self._held[key[0]] += 1
-        self._windows.move_to_end(key)
-        if len(self._windows) > KNOWN:
-            idle = next((each for each, window in self._windows.items() if not window.begun), None)
+        self._limits.move_to_end(key)
+        if len(self._limits) > KNOWN:
+            idle = next((each for each, limit in self._limits.items() if not limit.begun), None)
             if idle is not None:
-                del self._windows[idle]
+                del self._limits[idle]
 
-    def end(self, key: Key, begun: int, now: int, *, answered: bool | None = True) -> None:
+    def end(self, key: Addressee, begun: int, now: int, *, answered: bool | None = True) -> None:
         """Record the end of an attempt.
 
         Args:
@@ -226,19 +229,19 @@ class Windows:
             answered: Whether the subscriber answered, and did not refuse; None if no request was made, which says
                 nothing about it.
         """
-        window = self._windows.setdefault(key, _Window())
-        if begun in window.begun:
-            window.begun.remove(begun)
+        limit = self._limits.setdefault(key, _Limit())
+        if begun in limit.begun:
+            limit.begun.remove(begun)
             self._ended[begun] += 1
             self._held[key[0]] -= 1
-        if not window.begun:
+        if not limit.begun:
             self._under_way[key[0]].discard(key)
         if now - begun > SLOW_MS:
-            window.allowed, window.slow_until = FIRST, now + REMEMBERED_MS
-            window.places = min(SLOW_ALONE, window.places + 1) if answered else FIRST
-            window.tried = window.tried if answered else 0
+            limit.allowed, limit.slow_until = FIRST, now + REMEMBERED_MS
+            limit.places = min(SLOW_ALONE, limit.places + 1) if answered else FIRST
+            limit.tried = limit.tried if answered else 0
         elif answered is not None:
-            window.allowed, window.slow_until = min(MOST, window.allowed + 1), 0
+            limit.allowed, limit.slow_until = min(MOST, limit.allowed + 1), 0
 
     def _longest(self, now: int) -> int:
         """How long the attempt has been in progress that began first; so most looks at all of them can be spared."""
@@ -253,17 +256,17 @@ class Windows:
         """Number of a project's subscribers that have not earned more than one attempt, and are slow to answer it."""
         if self._longest(now) <= HOLD_MS:
             return 0
-        windows = (self._windows[key] for key in self._under_way.get(project, ()))
-        return sum(window.allowed == FIRST and window.waits(now, HOLD_MS) for window in windows)
+        limits = (self._limits[key] for key in self._under_way.get(project, ()))
+        return sum(limit.allowed == FIRST and limit.waits(now, HOLD_MS) for limit in limits)
 
     def _slow_of(self, project: str, now: int) -> int:
         """Number of attempts in progress at slow subscribers of a project. One that is met for the first time takes no
         more from the others than its first.
         """
-        windows = (self._windows[key] for key in self._under_way.get(project, ()))
-        return sum(FIRST if window.untold else len(window.begun) for window in windows if window.slow(now))
+        limits = (self._limits[key] for key in self._under_way.get(project, ()))
+        return sum(FIRST if limit.untold else len(limit.begun) for limit in limits if limit.slow(now))
 
     def _slow_or_tried_of(self, project: str, now: int) -> int:
         """Number of attempts in progress at subscribers of a project that are slow, or met for the first time."""
-        windows = (self._windows[key] for key in self._under_way.get(project, ()))
-        return sum(len(window.begun) for window in windows if window.tried or window.slow(now))
+        limits = (self._limits[key] for key in self._under_way.get(project, ()))
+        return sum(len(limit.begun) for limit in limits if limit.tried or limit.slow(now))

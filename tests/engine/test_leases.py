@@ -10,22 +10,12 @@ from tests.fakes import FakeClock, FakeWorkQueue, Fault, FaultPlan, faulty
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
+from pushhub.engine.leases import ENTRY_ORDERS, LEASE_MS, LEFT_MS, MARGIN_MS, Leases
 from pushhub.engine.model.flow import FlowKey, Limits, Terms
+from pushhub.engine.model.lease import LOOK_MS, Lease
+from pushhub.engine.model.received import Received
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Received
-from pushhub.engine.turns import (
-    HURRY_S,
-    LEASE_MS,
-    LEFT_MS,
-    LOOK_MS,
-    LOST_MS,
-    MARGIN_MS,
-    PLACE_ORDERS,
-    UNTENDED_MS,
-    Callers,
-    Turn,
-    Turns,
-)
+from pushhub.engine.wake_ups import HURRY_S, LOST_MS, UNTENDED_MS, WakeUps
 
 KEY = ("5f0000000000000000000001", "uid", "s0")
 FLOW = FlowKey.of_subscriber(*KEY)
@@ -41,11 +31,11 @@ class Bench:
         self.queue = FakeWorkQueue(self.clock)
         store = faulty(self.store, "store", plan or FaultPlan())
         self.one, self.other = (
-            Turns(store=store, calls=self.queue, clock=self.clock, telemetry=self.telemetry) for _ in range(2)
+            Leases(store=store, calls=self.queue, clock=self.clock, telemetry=self.telemetry) for _ in range(2)
         )
         for each in (self.one, self.other):
             each.start_over()
-        self.callers = Callers(lines=store, queue=self.queue, clock=self.clock, telemetry=self.telemetry)
+        self.wake_ups = WakeUps(lines=store, queue=self.queue, clock=self.clock, telemetry=self.telemetry)
 
     def orders(self, count: int = 1) -> list[Received]:
         """Orders of the subscriber, as received."""
@@ -53,26 +43,26 @@ class Bench:
         keyed = [replace(each, key=each.key._replace(project=KEY[0], queue_uid=KEY[1])) for each in made]
         return [Received(order=each, sqs_id="1", receipt_handle="h", received_at=0) for each in keyed]
 
-    def takes(self, who: Turns, terms: Terms = RATE) -> Turn | None:
-        """Have a run take the turn."""
+    def takes(self, who: Leases, terms: Terms = RATE) -> Lease | None:
+        """Have a run take the lease."""
         taken = who.take(KEY, "q", terms)
         return taken[0] if taken else None
 
-    def gives_back(self, who: Turns, turn: Turn, call_ms: int | None = None) -> bool:
-        """Have a run give its turn back."""
-        return who.give_back(turn, places=1, call_ms=call_ms, to=self.queue)
+    def gives_back(self, who: Leases, lease: Lease, wake_up_ms: int | None = None) -> bool:
+        """Have a run give its lease back."""
+        return who.give_back(lease, places=1, wake_up_ms=wake_up_ms, to=self.queue)
 
 
 def test_one_run_has_the_turn_and_the_next_one_goes_on_where_it_stopped() -> None:
     bench = Bench()
-    turn = bench.takes(bench.one)
-    assert turn is not None
+    lease = bench.takes(bench.one)
+    assert lease is not None
     assert bench.takes(bench.other) is None
     assert bench.other.is_elsewhere(KEY)
-    # When it begins an attempt and gives the turn back, then the next begins when the rate allows it
-    turn.pace.begin(bench.clock.now())
-    turn.pace.end(attempted=True)
-    assert not bench.gives_back(bench.one, turn)
+    # When it begins an attempt and gives the lease back, then the next begins when the rate allows it
+    lease.pace.begin(bench.clock.now())
+    lease.pace.end(attempted=True)
+    assert not bench.gives_back(bench.one, lease)
     following = bench.takes(bench.other)
     assert following is not None
     assert following.pace.wait_ms(bench.clock.now()) == 0  # half a second after the mark is made up for
@@ -83,8 +73,8 @@ def test_one_run_has_the_turn_and_the_next_one_goes_on_where_it_stopped() -> Non
 @pytest.mark.parametrize(("terms", "lasts_ms"), [(RATE, LEASE_MS), (PLACES, LEASE_MS + 15_000)])
 def test_the_turn_of_a_run_that_died_is_free_when_its_attempts_are_over(terms: Terms, lasts_ms: int) -> None:
     bench = Bench()
-    turn = bench.takes(bench.one, terms)
-    assert turn is not None
+    lease = bench.takes(bench.one, terms)
+    assert lease is not None
     bench.clock.advance(ms=lasts_ms - 1)
     assert bench.takes(bench.other, terms) is None
     bench.clock.advance(ms=1)
@@ -93,61 +83,61 @@ def test_the_turn_of_a_run_that_died_is_free_when_its_attempts_are_over(terms: T
     # Then all times until then count as used
     assert following.pace.mark == bench.clock.now()
     # And the former one notices that it has it no more
-    assert not bench.one.hold(turn)
-    assert turn.lost
+    assert not bench.one.hold(lease)
+    assert lease.lost
 
 
 def test_a_turn_is_extended_in_time_and_begins_nothing_that_might_outlast_it() -> None:
     plan = FaultPlan()
     bench = Bench(plan)
-    turn = bench.takes(bench.one, PLACES)
-    assert turn is not None
+    lease = bench.takes(bench.one, PLACES)
+    assert lease is not None
     for _ in range(10):
         bench.clock.advance(seconds=9)
-        assert bench.one.hold(turn)
+        assert bench.one.hold(lease)
     # When the store fails, then it holds until an attempt would outlast it
-    bench.clock.set(turn.until - PLACES.longest_ms - MARGIN_MS)
+    bench.clock.set(lease.until - PLACES.longest_ms - MARGIN_MS)
     plan.strike(Fault.FAILS, of="store.take_turn")
-    assert bench.one.hold(turn)
+    assert bench.one.hold(lease)
     bench.clock.advance(ms=1)
     plan.strike(Fault.FAILS, of="store.take_turn")
-    assert not bench.one.hold(turn)
+    assert not bench.one.hold(lease)
     # And again when it works again
-    assert bench.one.hold(turn)
+    assert bench.one.hold(lease)
 
 
 def test_who_steps_into_line_learns_whether_somebody_has_the_turn() -> None:
     bench = Bench()
-    turn = bench.takes(bench.one)
-    assert turn is not None
-    assert not bench.other.line_up(KEY, bench.orders(2 * PLACE_ORDERS + 1), bench.clock.now())
-    assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [PLACE_ORDERS, PLACE_ORDERS, 1]
-    # When the turn is given back, then whoever does so learns that somebody stands there
-    assert bench.gives_back(bench.one, turn)
-    # And who steps in then takes the turn
-    assert bench.other.line_up(KEY, bench.orders(), bench.clock.now())
+    lease = bench.takes(bench.one)
+    assert lease is not None
+    assert not bench.other.add(KEY, bench.orders(2 * ENTRY_ORDERS + 1), bench.clock.now())
+    assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [ENTRY_ORDERS, ENTRY_ORDERS, 1]
+    # When the lease is given back, then whoever does so learns that somebody stands there
+    assert bench.gives_back(bench.one, lease)
+    # And who steps in then takes the lease
+    assert bench.other.add(KEY, bench.orders(), bench.clock.now())
 
 
 def test_a_call_is_sent_once_and_answered_by_who_gets_it() -> None:
     bench = Bench()
-    turn = bench.takes(bench.one)
-    assert turn is not None
-    bench.one.line_up(KEY, bench.orders(), bench.clock.now())
-    assert not bench.gives_back(bench.one, turn, call_ms=7_900)
+    lease = bench.takes(bench.one)
+    assert lease is not None
+    bench.one.add(KEY, bench.orders(), bench.clock.now())
+    assert not bench.gives_back(bench.one, lease, wake_up_ms=7_900)
     [(call, delay_s)] = bench.queue.sent
     assert (call.call, call.addressee, delay_s) == (True, KEY, 7)
-    # Given the call is on its way, then who steps into line need not take the turn, and wake does not call
-    assert not bench.other.line_up(KEY, bench.orders(), bench.clock.now())
-    assert bench.callers.run(lambda: 10**6) == 0
+    # Given the call is on its way, then who steps into line need not take the lease, and wake does not call
+    assert not bench.other.add(KEY, bench.orders(), bench.clock.now())
+    assert bench.wake_ups.run(lambda: 10**6) == 0
     again = bench.takes(bench.other)
     assert again is not None
-    bench.gives_back(bench.other, again, call_ms=7_900)
+    bench.gives_back(bench.other, again, wake_up_ms=7_900)
     assert len(bench.queue.sent) == 1
-    # When it comes, then whoever gets it has the turn with the stored terms and looks into the line
+    # When it comes, then whoever gets it has the lease with the stored terms and looks into the line
     bench.clock.advance(seconds=7)
     taken = bench.other.answer(WorkOrder.decode(call.encode()))
     assert taken is not None
-    assert (taken[0].terms, taken[0].lined, taken[0].looks_at) == (RATE, True, 0)
+    assert (taken[0].terms, taken[0].backlogged, taken[0].looks_at) == (RATE, True, 0)
     bench.other.look(taken[0])
     assert len(taken[0].fetched) == 2
     # And a second one is void
@@ -156,49 +146,49 @@ def test_a_call_is_sent_once_and_answered_by_who_gets_it() -> None:
 
 def test_wake_calls_for_a_line_that_nobody_works_off_and_forgets_one_that_is_empty() -> None:
     bench = Bench()
-    turn = bench.takes(bench.one)
-    assert turn is not None
-    bench.one.line_up(KEY, bench.orders(), bench.clock.now())
-    assert bench.callers.run(lambda: 10**6) == 0
+    lease = bench.takes(bench.one)
+    assert lease is not None
+    bench.one.add(KEY, bench.orders(), bench.clock.now())
+    assert bench.wake_ups.run(lambda: 10**6) == 0
     # Given the run dies
     bench.clock.advance(ms=LEASE_MS)
-    assert bench.callers.run(lambda: 10**6) == 1
-    assert bench.callers.run(lambda: 10**6) == 0
+    assert bench.wake_ups.run(lambda: 10**6) == 1
+    assert bench.wake_ups.run(lambda: 10**6) == 0
     # And the call is lost, too
     bench.clock.advance(ms=LOST_MS)
-    assert bench.callers.run(lambda: 10**6) == 1
+    assert bench.wake_ups.run(lambda: 10**6) == 1
     assert [order.call for order, _ in bench.queue.sent] == [True, True]
     # When nobody stands there for some time
     [place] = bench.store.line(FLOW, 9)
     bench.store.step_out(FLOW, place.place, ())
     bench.clock.advance(ms=UNTENDED_MS)
-    assert bench.callers.run(lambda: 10**6) == 0
+    assert bench.wake_ups.run(lambda: 10**6) == 0
     assert [*bench.store.tended()] == []
 
 
 def test_a_changed_limit_calls_now_if_the_next_attempt_is_arranged_for_later() -> None:
     bench = Bench()
     # Given a subscriber that nobody has heard of, then nobody is called
-    bench.callers.hurry(KEY, "q")
+    bench.wake_ups.hurry(KEY, "q")
     assert not bench.queue.sent
-    # Given its turn was given back until the next attempt, an hour later
-    turn = bench.takes(bench.one)
-    assert turn is not None
-    bench.one.line_up(KEY, bench.orders(), bench.clock.now())
-    bench.gives_back(bench.one, turn, call_ms=3_600_000)
+    # Given its lease was given back until the next attempt, an hour later
+    lease = bench.takes(bench.one)
+    assert lease is not None
+    bench.one.add(KEY, bench.orders(), bench.clock.now())
+    bench.gives_back(bench.one, lease, wake_up_ms=3_600_000)
     # When its limits change, then somebody is called at once, and finds out which they are
-    bench.callers.hurry(KEY, "q")
+    bench.wake_ups.hurry(KEY, "q")
     call, delay_s = bench.queue.sent[-1]
     assert (call.call, call.addressee, call.queue, delay_s) == (True, KEY, "q", HURRY_S)
     taken = bench.other.answer(call)
     assert taken is not None
-    assert (taken[0].unsure, taken[0].lined) == (True, True)
-    # And while it has the turn, too, as it may be about to give it back under the former limits
-    bench.callers.hurry(KEY, "q")
+    assert (taken[0].unsure, taken[0].backlogged) == (True, True)
+    # And while it has the lease, too, as it may be about to give it back under the former limits
+    bench.wake_ups.hurry(KEY, "q")
     assert len(bench.queue.sent) == 3
     # But not when a call comes soon or has come
-    bench.gives_back(bench.other, taken[0], call_ms=1_000)
-    bench.callers.hurry(KEY, "q")
+    bench.gives_back(bench.other, taken[0], wake_up_ms=1_000)
+    bench.wake_ups.hurry(KEY, "q")
     assert len(bench.queue.sent) == 4
 
 
@@ -206,67 +196,67 @@ def test_a_change_is_made_though_nobody_can_be_called() -> None:
     plan = FaultPlan()
     bench = Bench(plan)
     plan.strike(Fault.FAILS, of="store.flow")
-    bench.callers.hurry(KEY, "q")
+    bench.wake_ups.hurry(KEY, "q")
     assert bench.telemetry.named("turn_not_hurried")
 
 
 def test_orders_leave_the_line_when_they_are_done_and_the_others_keep_their_place() -> None:
     bench = Bench()
-    turn = bench.takes(bench.one, PLACES)
-    assert turn is not None
+    lease = bench.takes(bench.one, PLACES)
+    assert lease is not None
     orders = bench.orders(5)
-    bench.one.line_up(KEY, orders, bench.clock.now())
-    turn.looks_at = 0
-    bench.one.look(turn)
-    fetched = [*turn.fetched]
+    bench.one.add(KEY, orders, bench.clock.now())
+    lease.expect_backlog()
+    bench.one.look(lease)
+    fetched = [*lease.fetched]
     assert [each.order.key for each in fetched] == [each.order.key for each in orders]
     assert {each.order.message for each in fetched} == {None}
-    # When two are done and the turn is given back, then three stand there
+    # When two are done and the lease is given back, then three stand there
     for each in fetched[:2]:
-        bench.one.done(turn, each, keep=False)
-    bench.gives_back(bench.one, turn, call_ms=0)
+        bench.one.settle(lease, each, keep=False)
+    bench.gives_back(bench.one, lease, wake_up_ms=0)
     [place] = bench.store.line(FLOW, 9)
     assert [each.key for each in place.orders] == [each.order.key for each in orders[2:]]
     # And when all are, nobody
     again = bench.takes(bench.other, PLACES)
     assert again is not None
-    again.looks_at = 0
+    again.expect_backlog()
     bench.other.look(again)
     for each in [*again.fetched]:
-        bench.other.done(again, each, keep=False)
+        bench.other.settle(again, each, keep=False)
     assert bench.store.line(FLOW, 9) == []
 
 
-def a_turn_with_attempts(bench: Bench) -> tuple[Turn, list[Received]]:
-    """A turn given back while the first two of three orders from the line are being attempted; and those two."""
-    turn = bench.takes(bench.one)
-    assert turn is not None
-    bench.one.line_up(KEY, bench.orders(3), bench.clock.now())
-    turn.looks_at = 0
-    bench.one.look(turn)
-    under_way = [turn.fetched[0], turn.fetched[1]]
-    bench.one.give_back(turn, places=1, call_ms=0, to=bench.queue, under_way=under_way)
-    return turn, under_way
+def a_turn_with_attempts(bench: Bench) -> tuple[Lease, list[Received]]:
+    """A lease given back while the first two of three orders from the line are being attempted; and those two."""
+    lease = bench.takes(bench.one)
+    assert lease is not None
+    bench.one.add(KEY, bench.orders(3), bench.clock.now())
+    lease.expect_backlog()
+    bench.one.look(lease)
+    under_way = [lease.fetched[0], lease.fetched[1]]
+    bench.one.give_back(lease, places=1, wake_up_ms=0, to=bench.queue, attempted=under_way)
+    return lease, under_way
 
 
-def fetched(bench: Bench, who: Turns) -> list[str]:
-    """The orders that a run finds in the line, by message, once it has the turn."""
-    turn = bench.takes(who)
-    assert turn is not None
-    turn.looks_at = 0
-    who.look(turn)
-    return [each.order.key.message_id for each in turn.fetched]
+def fetched(bench: Bench, who: Leases) -> list[str]:
+    """The orders that a run finds in the line, by message, once it has the lease."""
+    lease = bench.takes(who)
+    assert lease is not None
+    lease.expect_backlog()
+    who.look(lease)
+    return [each.order.key.message_id for each in lease.fetched]
 
 
 def test_what_is_being_attempted_when_a_turn_is_given_back_is_left_alone_and_not_lost() -> None:
     bench = Bench()
-    turn, under_way = a_turn_with_attempts(bench)
-    # Then whoever has the turn next finds only the third
+    lease, under_way = a_turn_with_attempts(bench)
+    # Then whoever has the lease next finds only the third
     assert len(fetched(bench, bench.other)) == 1
     # When one attempt is over and the run dies, then the other order is found when its attempt must be over, too
-    bench.one.leave_aside(under_way[:1])
-    assert bench.callers.run(lambda: 10**6) == 0
-    bench.clock.advance(ms=turn.terms.longest_ms + 2 * LEASE_MS)
+    bench.one.settle_aside(under_way[:1])
+    assert bench.wake_ups.run(lambda: 10**6) == 0
+    bench.clock.advance(ms=lease.terms.longest_ms + 2 * LEASE_MS)
     bench.one.start_over()
     assert fetched(bench, bench.one)[1:] == [under_way[1].order.key.message_id]
 
@@ -275,7 +265,7 @@ def test_what_was_attempted_leaves_its_place_aside() -> None:
     bench = Bench()
     _, under_way = a_turn_with_attempts(bench)
     for each in under_way:
-        bench.one.leave_aside([each])
+        bench.one.settle_aside([each])
     assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [1]
 
 
@@ -292,56 +282,56 @@ def test_a_turn_whose_orders_cannot_stand_aside_ends_by_itself_when_nobody_attem
 
 def test_wake_calls_nobody_for_those_that_stand_aside_and_keeps_their_line() -> None:
     bench = Bench()
-    turn, _ = a_turn_with_attempts(bench)
+    lease, _ = a_turn_with_attempts(bench)
     [third] = bench.store.line(FLOW, 9, now=bench.clock.now())
     bench.store.step_out(FLOW, third.place, ())
-    bench.clock.advance(ms=turn.terms.longest_ms + LEASE_MS - 1)
+    bench.clock.advance(ms=lease.terms.longest_ms + LEASE_MS - 1)
     sent = len(bench.queue.sent)
-    assert bench.callers.run(lambda: 10**6) == 0
+    assert bench.wake_ups.run(lambda: 10**6) == 0
     assert len([*bench.store.tended()]) == 1
     # When they should have gone, then it does
     bench.clock.advance(ms=LOST_MS)
-    assert bench.callers.run(lambda: 10**6) == 1
+    assert bench.wake_ups.run(lambda: 10**6) == 1
     assert len(bench.queue.sent) == sent + 1
 
 
 def test_a_place_that_is_kept_for_an_error_is_not_fetched_again_in_the_same_turn() -> None:
     bench = Bench()
-    turn = bench.takes(bench.one, PLACES)
-    assert turn is not None
-    bench.one.line_up(KEY, bench.orders(), bench.clock.now())
-    turn.looks_at = 0
-    bench.one.look(turn)
-    bench.one.done(turn, turn.fetched.popleft(), keep=True)
+    lease = bench.takes(bench.one, PLACES)
+    assert lease is not None
+    bench.one.add(KEY, bench.orders(), bench.clock.now())
+    lease.expect_backlog()
+    bench.one.look(lease)
+    bench.one.settle(lease, lease.fetched.popleft(), keep=True)
     bench.clock.advance(seconds=9)
-    bench.one.look(turn)
-    assert not turn.fetched
+    bench.one.look(lease)
+    assert not lease.fetched
     assert len(bench.store.line(FLOW, 9)) == 1
 
 
 def test_a_changed_limit_changes_the_turn_and_none_is_none() -> None:
     bench = Bench()
-    turn = bench.takes(bench.one)
-    assert turn is not None
+    lease = bench.takes(bench.one)
+    assert lease is not None
     bench.one.learn(KEY, RATE)
     bench.one.learn(KEY, PLACES)
-    assert (turn.terms, turn.pace.limits, bench.one.terms(KEY)) == (PLACES, PLACES.limits, PLACES)
+    assert (lease.terms, lease.pace.limits, bench.one.terms(KEY)) == (PLACES, PLACES.limits, PLACES)
     bench.one.learn(KEY, None)
-    assert (turn.terms.limits, bench.one.terms(KEY)) == (Limits(), None)
+    assert (lease.terms.limits, bench.one.terms(KEY)) == (Limits(), None)
 
 
 def test_of_an_order_that_stands_twice_in_one_place_the_other_stays_when_one_is_done() -> None:
     bench = Bench()
-    turn = bench.takes(bench.one, PLACES)
-    assert turn is not None
+    lease = bench.takes(bench.one, PLACES)
+    assert lease is not None
     # Given an order that dispatch sent twice, so that one run put both into the line
-    bench.one.line_up(KEY, bench.orders() * 2, bench.clock.now())
-    turn.looks_at = 0
-    bench.one.look(turn)
-    first, second = turn.fetched
-    bench.one.done(turn, second, keep=False)
+    bench.one.add(KEY, bench.orders() * 2, bench.clock.now())
+    lease.expect_backlog()
+    bench.one.look(lease)
+    first, second = lease.fetched
+    bench.one.settle(lease, second, keep=False)
     assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [2]
-    bench.one.done(turn, first, keep=False)
+    bench.one.settle(lease, first, keep=False)
     assert bench.store.line(FLOW, 9) == []
 
 
@@ -362,37 +352,37 @@ def test_a_high_rate_has_a_turn_a_mark_and_a_line_for_each_of_its_parts() -> Non
     assert bench.other.free_part(KEY, FAST) == 1
     assert not bench.other.is_elsewhere(KEY)
     assert bench.other.take(KEY, "q", FAST, 1) is not None
-    for turn in (*bench.one.of(KEY), *bench.other.of(KEY)):
-        assert turn.pace.limits == Limits(rate_per_s=250 / 3)
+    for lease in (*bench.one.of(KEY), *bench.other.of(KEY)):
+        assert lease.pace.limits == Limits(rate_per_s=250 / 3)
     # When many orders come, then each line has its share, and nobody need be called
-    assert bench.other.line_up(KEY, bench.orders(90), bench.clock.now()) == []
+    assert bench.other.add(KEY, bench.orders(90), bench.clock.now()) == []
     assert [sum(len(each.orders) for each in bench.store.line(flow, 99)) for flow in PARTS] == [30] * 3
     # And few stand together, in one line after the other, as each place is a write
     for _ in range(3):
-        bench.other.line_up(KEY, bench.orders(10), bench.clock.now())
+        bench.other.add(KEY, bench.orders(10), bench.clock.now())
     assert [len(bench.store.line(flow, 99)) for flow in PARTS] == [2] * 3
-    # And once nobody has a part's turn, then whoever steps into its line takes it
-    for turn in [*bench.one.of(KEY)]:
-        bench.gives_back(bench.one, turn)
+    # And once nobody has a part's lease, then whoever steps into its line takes it
+    for lease in [*bench.one.of(KEY)]:
+        bench.gives_back(bench.one, lease)
     bench.clock.advance(ms=LOOK_MS)
-    assert bench.other.line_up(KEY, bench.orders(90), bench.clock.now()) == [0, 2]
+    assert bench.other.add(KEY, bench.orders(90), bench.clock.now()) == [0, 2]
 
 
 def test_a_run_that_has_left_a_part_to_others_passes_calls_for_it_on() -> None:
     bench = Bench()
     bench.one.learn(KEY, FAST)
     assert all(bench.one.take(KEY, "q", FAST, part) for part in range(2))
-    turn = bench.one.of(KEY)[1]
-    bench.one.line_up(KEY, bench.orders(90), bench.clock.now())
-    bench.one.leave_to_others(turn)
-    bench.gives_back(bench.one, turn, call_ms=0)
+    lease = bench.one.of(KEY)[1]
+    bench.one.add(KEY, bench.orders(90), bench.clock.now())
+    bench.one.leave_to_others(lease)
+    bench.gives_back(bench.one, lease, wake_up_ms=0)
     [(call, _)] = bench.queue.sent
     call = WorkOrder.decode(call.encode())
     assert (call.call, call.part, bench.one.is_left(call), bench.other.is_left(call)) == (True, 1, True, False)
-    # When another run is called, it has the turn, looks into its line, and asks for the terms first
+    # When another run is called, it has the lease, looks into its line, and asks for the terms first
     taken = bench.other.answer(call)
     assert taken is not None
-    assert (taken[0].part, taken[0].lined, taken[0].unsure) == (1, True, True)
+    assert (taken[0].part, taken[0].backlogged, taken[0].unsure) == (1, True, True)
     # And after a while the run may have it again
     bench.clock.advance(ms=LEFT_MS)
     assert not bench.one.is_left(call)
@@ -403,19 +393,19 @@ def test_who_stands_in_the_line_of_another_part_after_a_change_of_the_rate_is_mo
     plan = FaultPlan()
     bench = Bench(plan)
     # Given orders in the line of a rate of one part, which now has three
-    turn = bench.takes(bench.one)
-    assert turn is not None
+    lease = bench.takes(bench.one)
+    assert lease is not None
     for _ in range(12):
-        bench.one.line_up(KEY, bench.orders(), bench.clock.now())
+        bench.one.add(KEY, bench.orders(), bench.clock.now())
         bench.clock.advance(ms=1)
     assert len(bench.store.line(FLOW, 99)) == 12
     bench.one.learn(KEY, FAST)
     if fault:
         plan.strike(Fault.FAILS, of=fault)
-    # When whoever has the turn looks
+    # When whoever has the lease looks
     for _ in range(9):
         bench.clock.advance(ms=LOOK_MS)
-        bench.one.look(turn)
+        bench.one.look(lease)
     # Then each stands where it belongs (one whose move failed, also where it stood), and those are called for whose
     # turns nobody has
     found = [bench.store.line(flow, 99) for flow in PARTS]
@@ -432,25 +422,25 @@ def test_a_part_that_there_is_no_more_is_cleared_out_but_for_what_is_being_attem
     taken = bench.other.take(KEY, "q", FAST, 1)
     assert first is not None
     assert taken is not None
-    turn = taken[0]
+    lease = taken[0]
     for each in (bench.one, bench.other):
         each.learn(KEY, FAST)
-    bench.one.line_up(KEY, bench.orders(90), bench.clock.now())
-    bench.one.line_up(KEY, bench.orders(90), bench.clock.now())
-    turn.looks_at = 0
-    bench.other.look(turn)
-    going = turn.fetched[7]
+    bench.one.add(KEY, bench.orders(90), bench.clock.now())
+    bench.one.add(KEY, bench.orders(90), bench.clock.now())
+    lease.expect_backlog()
+    bench.other.look(lease)
+    going = lease.fetched[7]
     # When the rate is one of a single part
     bench.other.learn(KEY, RATE)
-    assert turn.astray
-    bench.other.clear_out(turn, [going])
+    assert lease.superfluous
+    bench.other.clear_out(lease, [going])
     for _ in range(3):
-        turn.looks_at = 0
-        bench.other.look(turn)
+        lease.expect_backlog()
+        bench.other.look(lease)
     # Then nobody stands there but for that one, until it is done
-    assert [order.key for each in bench.store.line(turn.key, 99) for order in each.orders] == [going.order.key]
-    bench.other.done(turn, going, keep=False)
-    assert bench.store.line(turn.key, 99) == []
+    assert [order.key for each in bench.store.line(lease.key, 99) for order in each.orders] == [going.order.key]
+    bench.other.settle(lease, going, keep=False)
+    assert bench.store.line(lease.key, 99) == []
     # And the others stand in the line that is left
     assert sum(len(each.orders) for each in bench.store.line(FLOW, 99)) == 30 + 30 + 59
 
@@ -458,6 +448,6 @@ def test_a_part_that_there_is_no_more_is_cleared_out_but_for_what_is_being_attem
 def test_wake_calls_for_the_part_in_whose_line_somebody_stands() -> None:
     bench = Bench()
     bench.one.learn(KEY, FAST)
-    bench.one.line_up(KEY, bench.orders(90), bench.clock.now())
-    assert bench.callers.run(lambda: 10**6) == 3
+    bench.one.add(KEY, bench.orders(90), bench.clock.now())
+    assert bench.wake_ups.run(lambda: 10**6) == 3
     assert {call.part for call, _ in bench.queue.sent} == {0, 1, 2}

@@ -1,0 +1,85 @@
+"""Wake-ups for backlogs whose lease nobody has: each minute where none is on its way, and at once where limits have
+changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pushhub.base.errors import Unavailable
+from pushhub.engine.component import Component
+from pushhub.engine.leases import TENDED_MS
+from pushhub.engine.model.flow import FlowKey
+from pushhub.engine.model.keys import DeliveryKey
+from pushhub.engine.model.lease import AGAIN_MS, HORIZON_MS
+from pushhub.engine.model.work import WorkOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pushhub.base.ports import Clock, Telemetry
+    from pushhub.engine.model.keys import Addressee
+    from pushhub.engine.ports import Lines, OrderSink
+
+UNTENDED_MS = 2 * TENDED_MS
+"""How long after its last entry an empty backlog is taken off the list of those that are tended."""
+
+LOST_MS = 60_000
+"""How long after its time a wake-up counts as lost."""
+
+HURRY_S = 1
+"""How soon a run is woken after a change of limits: by then no copy of the queue from before it is in use."""
+
+
+class WakeUps(Component):
+    """Wakes runs for backlogs."""
+
+    lines: Lines
+    queue: OrderSink  # Where a wake-up goes.
+    clock: Clock
+    telemetry: Telemetry
+
+    def run(self, remaining_ms: Callable[[], int]) -> int:
+        """Tend all backlogs, as far as the remaining milliseconds allow; returns the number of wake-ups."""
+        return sum(self._tend(key, added_at) for key, added_at in _while(remaining_ms, self.lines.tended()))
+
+    def hurry(self, addressee: Addressee, queue: str) -> None:
+        """A subscriber's limits have changed: wake a run for it now if the next attempt is arranged for later.
+
+        Without effect if that fails: the arranged wake-up comes.
+        """
+        flow, now = FlowKey.of_subscriber(*addressee), self.clock.now()
+        try:
+            state = self.lines.flow(flow)
+            # Whoever has the lease may be about to arrange a wake-up under the former terms.
+            if state is not None and (state.until > now or state.called_at > now + HORIZON_MS):
+                project, queue_uid, subscriber_id = addressee
+                wake_up = WorkOrder.calling(DeliveryKey(project, queue_uid, "", subscriber_id), queue)
+                self.queue.send([(wake_up, HURRY_S)])
+        except Unavailable as error:
+            self.telemetry.count("CallsFailed")
+            self.telemetry.event("turn_not_hurried", error=str(error), project=flow.project, flow=flow.name)
+
+    def _tend(self, key: FlowKey, added_at: int) -> bool:
+        now = self.clock.now()
+        state = self.lines.flow(key)
+        if state is not None and (state.until > now or now < state.called_at + LOST_MS):
+            return False
+        first = self.lines.line(key, 1, now=now)
+        if not first:
+            if now - added_at > UNTENDED_MS and not self.lines.line(key, 1):
+                self.lines.untend(key, added_at)
+            return False
+        if state is None or self.lines.call(key, now, now):
+            order = first[0].orders[0]
+            self.queue.send([(WorkOrder.calling(order.key, order.queue, key.part), 0)])
+            self.telemetry.count("TurnsCalled")
+            return True
+        return False
+
+
+def _while(remaining_ms: Callable[[], int], lines: Iterable[tuple[FlowKey, int]]) -> Iterable[tuple[FlowKey, int]]:
+    for each in lines:
+        if remaining_ms() <= AGAIN_MS:
+            return
+        yield each
