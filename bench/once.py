@@ -8,7 +8,7 @@ often each did. The emulator, the functions, the endpoint and the clients share 
 
 With ``--ends``, messages wait for so many seconds for an endpoint with a `throttleRate` of 5 that answers after two
 seconds, and for one that answers after six, which is slow. The runs of push end after seven minutes, in the slow lane
-after four, with requests in progress, and others go on (docs/decisions/0111).
+after four, with requests in progress, and others go on (docs/flow-control.md).
 """
 
 from __future__ import annotations

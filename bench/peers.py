@@ -12,9 +12,9 @@ Dramatiq two of eight threads (its default on two cores); the hub runs as ``make
 post until the last arrives. *Latency*: ten messages a second, from before the post until it arrives. *Missing*:
 messages are posted, and when a third have arrived, workers are killed (``kill -9``), or workers and broker, and started
 again; counted is what has not arrived within a minute after that. Some of it comes later: what a killed worker of the
-hub had in hand after a minute (after 42 when this was measured: decision 0073), what Celery had fetched and not begun
-after an hour; what Celery was doing never does unless it acknowledges late. The hub's broker is the emulator, which
-stands for AWS and notes each change before it answers (decision 0058); on AWS there is no such process
+hub had in hand after a minute (docs/flow-control.md; after 42 when this was measured), what Celery had fetched and not
+begun after an hour; what Celery was doing never does unless it acknowledges late. The hub's broker is the emulator,
+which stands for AWS and notes each change before it answers (decision 0058); on AWS there is no such process
 to kill.
 """
 

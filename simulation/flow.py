@@ -157,7 +157,7 @@ class Bench:
         config.update_queue(replace(stored, push=replace(stored.push, subscribers=changed)))
         operator = self._operator
         wake_ups = WakeUps(
-            lines=operator.subscribers,
+            backlogs=operator.subscribers,
             queue=operator.retry_queue,
             clock=operator.clock,
             telemetry=self.account.telemetry,

@@ -9,7 +9,7 @@ from tests.contract.samples import NOW, OTHER_PROJECT, PROJECT, QUEUE_UID, SUBSC
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.circuit import Circuit, Health, SubscriberKey, failed, succeeded
-from pushhub.engine.model.flow import FlowKey, FlowState, Limits, Terms
+from pushhub.engine.model.flow import FlowKey, LeaseState, Limits, Terms
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import SubscriberStore
 
@@ -100,40 +100,40 @@ def test_one_has_the_turn_until_it_is_given_back_or_over(subscriber_store: Subsc
     store = subscriber_store
     # Given a turn that nobody ever had
     assert store.flow(FLOW) is None
-    assert store.take_turn(FLOW, "a", TERMS, now=NOW, until=NOW + 100) == FlowState(terms=TERMS)
-    assert store.flow(FLOW) == FlowState(terms=TERMS, until=NOW + 100, places=1)
+    assert store.take_lease(FLOW, "a", TERMS, now=NOW, until=NOW + 100) == LeaseState(terms=TERMS)
+    assert store.flow(FLOW) == LeaseState(terms=TERMS, until=NOW + 100, places=1)
     # Then nobody else gets it before its time is over, nor after it was extended
-    assert store.take_turn(FLOW, "b", TERMS, now=NOW + 99, until=NOW + 999) is None
-    extended = store.take_turn(FLOW, "a", TERMS, now=NOW + 50, until=NOW + 200)
-    assert extended == FlowState(terms=TERMS, until=NOW + 100, places=1)
-    assert store.take_turn(FLOW, "b", TERMS, now=NOW + 100, until=NOW + 999) is None
+    assert store.take_lease(FLOW, "b", TERMS, now=NOW + 99, until=NOW + 999) is None
+    extended = store.take_lease(FLOW, "a", TERMS, now=NOW + 50, until=NOW + 200)
+    assert extended == LeaseState(terms=TERMS, until=NOW + 100, places=1)
+    assert store.take_lease(FLOW, "b", TERMS, now=NOW + 100, until=NOW + 999) is None
     # And who gets it when it is over is told that it was not given back
-    assert store.take_turn(FLOW, "b", SLOWER, now=NOW + 200, until=NOW + 300) == FlowState(
+    assert store.take_lease(FLOW, "b", SLOWER, now=NOW + 200, until=NOW + 300) == LeaseState(
         terms=SLOWER, until=NOW + 200, places=1
     )
     # When the former one gives it back, then that is void
     store.give_back(FLOW, "a", mark=5, places=6)
-    assert store.take_turn(FLOW, "c", TERMS, now=NOW + 201, until=NOW + 999) is None
+    assert store.take_lease(FLOW, "c", TERMS, now=NOW + 201, until=NOW + 999) is None
     # When its holder does, twice, then anybody gets it, and the state
     for _ in range(2):
-        store.give_back(FLOW, "b", mark=NOW + 7, places=3, called_at=NOW + 9)
-    left = FlowState(terms=SLOWER, mark=NOW + 7, places=3, called_at=NOW + 9)
+        store.give_back(FLOW, "b", mark=NOW + 7, places=3, woken_at=NOW + 9)
+    left = LeaseState(terms=SLOWER, mark=NOW + 7, places=3, woken_at=NOW + 9)
     assert store.flow(FLOW) == left
-    assert store.take_turn(FLOW, "c", SLOWER, now=NOW + 202, until=NOW + 999) == left
+    assert store.take_lease(FLOW, "c", SLOWER, now=NOW + 202, until=NOW + 999) == left
     store.give_back(FLOW, "c", mark=NOW + 8, places=1)
     assert store.flow(FLOW) == replace(left, mark=NOW + 8, places=1)
     assert [store.flow(each) for each in OTHER_FLOWS] == [None, None]
 
 
 def test_only_one_call_is_on_its_way(subscriber_store: SubscriberStore) -> None:
-    assert not subscriber_store.call(FLOW, NOW, NOW + 5)
-    subscriber_store.take_turn(FLOW, "a", TERMS, now=NOW, until=NOW + 100)
-    assert subscriber_store.call(FLOW, NOW, NOW + 5)
-    assert not subscriber_store.call(FLOW, NOW + 4, NOW + 9)
-    assert subscriber_store.call(FLOW, NOW + 5, NOW + 9)
+    assert not subscriber_store.note_wake_up(FLOW, NOW, NOW + 5)
+    subscriber_store.take_lease(FLOW, "a", TERMS, now=NOW, until=NOW + 100)
+    assert subscriber_store.note_wake_up(FLOW, NOW, NOW + 5)
+    assert not subscriber_store.note_wake_up(FLOW, NOW + 4, NOW + 9)
+    assert subscriber_store.note_wake_up(FLOW, NOW + 5, NOW + 9)
     state = subscriber_store.flow(FLOW)
     assert state is not None
-    assert state.called_at == NOW + 9
+    assert state.woken_at == NOW + 9
 
 
 def test_orders_stand_in_line_in_their_order_until_they_step_out(subscriber_store: SubscriberStore) -> None:
@@ -141,52 +141,54 @@ def test_orders_stand_in_line_in_their_order_until_they_step_out(subscriber_stor
     # Given places of one, of many, and of another line
     orders = [replace(order(message(), SUBSCRIBER), manual=number % 7 == 3) for number in range(130)]
     bare = [replace(each, message=None) for each in orders]
-    store.stand(FLOW, orders[:1], NOW)
-    store.stand(FLOW, orders[1:101], NOW + 1)
-    store.stand(FLOW, orders[101:], NOW + 2)
+    store.add_to_backlog(FLOW, orders[:1], NOW)
+    store.add_to_backlog(FLOW, orders[1:101], NOW + 1)
+    store.add_to_backlog(FLOW, orders[101:], NOW + 2)
     for other in OTHER_FLOWS:
-        store.stand(other, [replace(each, key=each.key._replace(project=other.project)) for each in orders[:2]], NOW)
+        store.add_to_backlog(
+            other, [replace(each, key=each.key._replace(project=other.project)) for each in orders[:2]], NOW
+        )
     # Then they are found in their order, without their messages
-    found = store.line(FLOW, 9)
+    found = store.backlog(FLOW, 9)
     assert [each for place in found for each in place.orders] == bare
-    assert store.line(FLOW, 2) == found[:2]
+    assert store.backlog(FLOW, 2) == found[:2]
     # When some leave, twice, then the rest keeps its place
     for _ in range(2):
-        store.step_out(FLOW, found[0].place, ())
-        store.step_out(FLOW, found[1].place, found[1].orders[90:])
-    rest = store.line(FLOW, 9)
+        store.remove_from_backlog(FLOW, found[0].place, ())
+        store.remove_from_backlog(FLOW, found[1].place, found[1].orders[90:])
+    rest = store.backlog(FLOW, 9)
     assert [each.place for each in rest] == [each.place for each in found[1:]]
     assert [each for place in rest for each in place.orders] == bare[91:]
-    assert [len(store.line(each, 9)) for each in OTHER_FLOWS] == [1, 1]
+    assert [len(store.backlog(each, 9)) for each in OTHER_FLOWS] == [1, 1]
 
 
 def test_those_that_stand_aside_are_out_of_reach_until_their_time(subscriber_store: SubscriberStore) -> None:
     store = subscriber_store
     orders = [replace(order(message(), SUBSCRIBER), message=None) for _ in range(3)]
     # Given orders that stand aside, and one that steps into line later, by a clock that is ahead
-    place = store.stand_aside(FLOW, orders[:2], NOW + 100)
-    store.stand(FLOW, orders[2:], NOW + 5_000)
+    place = store.set_aside(FLOW, orders[:2], NOW + 100)
+    store.add_to_backlog(FLOW, orders[2:], NOW + 5_000)
     # Then only that one is within reach before their time, and they are behind it afterwards
-    assert [each.orders for each in store.line(FLOW, 9, now=NOW + 99)] == [(orders[2],)]
-    assert [each.orders for each in store.line(FLOW, 9, now=NOW + 101)] == [(orders[2],), tuple(orders[:2])]
-    assert [each.place for each in store.line(FLOW, 9)][1:] == [place]
+    assert [each.orders for each in store.backlog(FLOW, 9, now=NOW + 99)] == [(orders[2],)]
+    assert [each.orders for each in store.backlog(FLOW, 9, now=NOW + 101)] == [(orders[2],), tuple(orders[:2])]
+    assert [each.place for each in store.backlog(FLOW, 9)][1:] == [place]
     # And they leave like others
-    store.step_out(FLOW, place, orders[:1])
-    assert [each.orders for each in store.line(FLOW, 9)][1:] == [tuple(orders[:1])]
-    store.step_out(FLOW, place, ())
-    assert len(store.line(FLOW, 9)) == 1
+    store.remove_from_backlog(FLOW, place, orders[:1])
+    assert [each.orders for each in store.backlog(FLOW, 9)][1:] == [tuple(orders[:1])]
+    store.remove_from_backlog(FLOW, place, ())
+    assert len(store.backlog(FLOW, 9)) == 1
 
 
 def test_lines_are_tended_until_they_are_taken_off_the_list(subscriber_store: SubscriberStore) -> None:
     for number, each in enumerate((FLOW, *OTHER_FLOWS)):
-        subscriber_store.tend(each, NOW + number)
-    assert {*subscriber_store.tended()} == {(FLOW, NOW), (OTHER_FLOWS[0], NOW + 1), (OTHER_FLOWS[1], NOW + 2)}
+        subscriber_store.list_backlog(each, NOW + number)
+    assert {*subscriber_store.listed_backlogs()} == {(FLOW, NOW), (OTHER_FLOWS[0], NOW + 1), (OTHER_FLOWS[1], NOW + 2)}
     # When one was entered again since, then it stays
-    subscriber_store.tend(FLOW, NOW + 9)
-    subscriber_store.untend(FLOW, NOW)
+    subscriber_store.list_backlog(FLOW, NOW + 9)
+    subscriber_store.unlist_backlog(FLOW, NOW)
     for _ in range(2):
-        subscriber_store.untend(OTHER_FLOWS[0], NOW + 1)
-    assert {*subscriber_store.tended()} == {(FLOW, NOW + 9), (OTHER_FLOWS[1], NOW + 2)}
+        subscriber_store.unlist_backlog(OTHER_FLOWS[0], NOW + 1)
+    assert {*subscriber_store.listed_backlogs()} == {(FLOW, NOW + 9), (OTHER_FLOWS[1], NOW + 2)}
 
 
 def test_who_waits_behind_a_delivery_is_found_until_it_is_let_go(subscriber_store: SubscriberStore) -> None:

@@ -35,7 +35,7 @@ class Bench:
         )
         for each in (self.one, self.other):
             each.start_over()
-        self.wake_ups = WakeUps(lines=store, queue=self.queue, clock=self.clock, telemetry=self.telemetry)
+        self.wake_ups = WakeUps(backlogs=store, queue=self.queue, clock=self.clock, telemetry=self.telemetry)
 
     def orders(self, count: int = 1) -> list[Received]:
         """Orders of the subscriber, as received."""
@@ -97,10 +97,10 @@ def test_a_turn_is_extended_in_time_and_begins_nothing_that_might_outlast_it() -
         assert bench.one.hold(lease)
     # When the store fails, then it holds until an attempt would outlast it
     bench.clock.set(lease.until - PLACES.longest_ms - MARGIN_MS)
-    plan.strike(Fault.FAILS, of="store.take_turn")
+    plan.strike(Fault.FAILS, of="store.take_lease")
     assert bench.one.hold(lease)
     bench.clock.advance(ms=1)
-    plan.strike(Fault.FAILS, of="store.take_turn")
+    plan.strike(Fault.FAILS, of="store.take_lease")
     assert not bench.one.hold(lease)
     # And again when it works again
     assert bench.one.hold(lease)
@@ -111,7 +111,7 @@ def test_who_steps_into_line_learns_whether_somebody_has_the_turn() -> None:
     lease = bench.takes(bench.one)
     assert lease is not None
     assert not bench.other.add(KEY, bench.orders(2 * ENTRY_ORDERS + 1), bench.clock.now())
-    assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [ENTRY_ORDERS, ENTRY_ORDERS, 1]
+    assert [len(each.orders) for each in bench.store.backlog(FLOW, 9)] == [ENTRY_ORDERS, ENTRY_ORDERS, 1]
     # When the lease is given back, then whoever does so learns that somebody stands there
     assert bench.gives_back(bench.one, lease)
     # And who steps in then takes the lease
@@ -159,11 +159,11 @@ def test_wake_calls_for_a_line_that_nobody_works_off_and_forgets_one_that_is_emp
     assert bench.wake_ups.run(lambda: 10**6) == 1
     assert [order.call for order, _ in bench.queue.sent] == [True, True]
     # When nobody stands there for some time
-    [place] = bench.store.line(FLOW, 9)
-    bench.store.step_out(FLOW, place.place, ())
+    [place] = bench.store.backlog(FLOW, 9)
+    bench.store.remove_from_backlog(FLOW, place.place, ())
     bench.clock.advance(ms=UNTENDED_MS)
     assert bench.wake_ups.run(lambda: 10**6) == 0
-    assert [*bench.store.tended()] == []
+    assert [*bench.store.listed_backlogs()] == []
 
 
 def test_a_changed_limit_calls_now_if_the_next_attempt_is_arranged_for_later() -> None:
@@ -215,7 +215,7 @@ def test_orders_leave_the_line_when_they_are_done_and_the_others_keep_their_plac
     for each in fetched[:2]:
         bench.one.settle(lease, each, keep=False)
     bench.gives_back(bench.one, lease, wake_up_ms=0)
-    [place] = bench.store.line(FLOW, 9)
+    [place] = bench.store.backlog(FLOW, 9)
     assert [each.key for each in place.orders] == [each.order.key for each in orders[2:]]
     # And when all are, nobody
     again = bench.takes(bench.other, PLACES)
@@ -224,7 +224,7 @@ def test_orders_leave_the_line_when_they_are_done_and_the_others_keep_their_plac
     bench.other.look(again)
     for each in [*again.fetched]:
         bench.other.settle(again, each, keep=False)
-    assert bench.store.line(FLOW, 9) == []
+    assert bench.store.backlog(FLOW, 9) == []
 
 
 def a_turn_with_attempts(bench: Bench) -> tuple[Lease, list[Received]]:
@@ -266,13 +266,13 @@ def test_what_was_attempted_leaves_its_place_aside() -> None:
     _, under_way = a_turn_with_attempts(bench)
     for each in under_way:
         bench.one.settle_aside([each])
-    assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [1]
+    assert [len(each.orders) for each in bench.store.backlog(FLOW, 9)] == [1]
 
 
 def test_a_turn_whose_orders_cannot_stand_aside_ends_by_itself_when_nobody_attempts_them_any_more() -> None:
     plan = FaultPlan()
     bench = Bench(plan)
-    plan.strike(Fault.FAILS, of="store.stand_aside")
+    plan.strike(Fault.FAILS, of="store.set_aside")
     a_turn_with_attempts(bench)
     assert bench.telemetry.named("turn_not_given_back")
     assert bench.takes(bench.other) is None
@@ -283,12 +283,12 @@ def test_a_turn_whose_orders_cannot_stand_aside_ends_by_itself_when_nobody_attem
 def test_wake_calls_nobody_for_those_that_stand_aside_and_keeps_their_line() -> None:
     bench = Bench()
     lease, _ = a_turn_with_attempts(bench)
-    [third] = bench.store.line(FLOW, 9, now=bench.clock.now())
-    bench.store.step_out(FLOW, third.place, ())
+    [third] = bench.store.backlog(FLOW, 9, now=bench.clock.now())
+    bench.store.remove_from_backlog(FLOW, third.place, ())
     bench.clock.advance(ms=lease.terms.longest_ms + LEASE_MS - 1)
     sent = len(bench.queue.sent)
     assert bench.wake_ups.run(lambda: 10**6) == 0
-    assert len([*bench.store.tended()]) == 1
+    assert len([*bench.store.listed_backlogs()]) == 1
     # When they should have gone, then it does
     bench.clock.advance(ms=LOST_MS)
     assert bench.wake_ups.run(lambda: 10**6) == 1
@@ -306,7 +306,7 @@ def test_a_place_that_is_kept_for_an_error_is_not_fetched_again_in_the_same_turn
     bench.clock.advance(seconds=9)
     bench.one.look(lease)
     assert not lease.fetched
-    assert len(bench.store.line(FLOW, 9)) == 1
+    assert len(bench.store.backlog(FLOW, 9)) == 1
 
 
 def test_a_changed_limit_changes_the_turn_and_none_is_none() -> None:
@@ -330,9 +330,9 @@ def test_of_an_order_that_stands_twice_in_one_place_the_other_stays_when_one_is_
     bench.one.look(lease)
     first, second = lease.fetched
     bench.one.settle(lease, second, keep=False)
-    assert [len(each.orders) for each in bench.store.line(FLOW, 9)] == [2]
+    assert [len(each.orders) for each in bench.store.backlog(FLOW, 9)] == [2]
     bench.one.settle(lease, first, keep=False)
-    assert bench.store.line(FLOW, 9) == []
+    assert bench.store.backlog(FLOW, 9) == []
 
 
 FAST = Terms(limits=Limits(rate_per_s=250), longest_ms=15_000)
@@ -356,11 +356,11 @@ def test_a_high_rate_has_a_turn_a_mark_and_a_line_for_each_of_its_parts() -> Non
         assert lease.pace.limits == Limits(rate_per_s=250 / 3)
     # When many orders come, then each line has its share, and nobody need be called
     assert bench.other.add(KEY, bench.orders(90), bench.clock.now()) == []
-    assert [sum(len(each.orders) for each in bench.store.line(flow, 99)) for flow in PARTS] == [30] * 3
+    assert [sum(len(each.orders) for each in bench.store.backlog(flow, 99)) for flow in PARTS] == [30] * 3
     # And few stand together, in one line after the other, as each place is a write
     for _ in range(3):
         bench.other.add(KEY, bench.orders(10), bench.clock.now())
-    assert [len(bench.store.line(flow, 99)) for flow in PARTS] == [2] * 3
+    assert [len(bench.store.backlog(flow, 99)) for flow in PARTS] == [2] * 3
     # And once nobody has a part's lease, then whoever steps into its line takes it
     for lease in [*bench.one.of(KEY)]:
         bench.gives_back(bench.one, lease)
@@ -388,7 +388,7 @@ def test_a_run_that_has_left_a_part_to_others_passes_calls_for_it_on() -> None:
     assert not bench.one.is_left(call)
 
 
-@pytest.mark.parametrize("fault", ["", "store.stand", "store.step_out"])
+@pytest.mark.parametrize("fault", ["", "store.add_to_backlog", "store.remove_from_backlog"])
 def test_who_stands_in_the_line_of_another_part_after_a_change_of_the_rate_is_moved(fault: str) -> None:
     plan = FaultPlan()
     bench = Bench(plan)
@@ -398,7 +398,7 @@ def test_who_stands_in_the_line_of_another_part_after_a_change_of_the_rate_is_mo
     for _ in range(12):
         bench.one.add(KEY, bench.orders(), bench.clock.now())
         bench.clock.advance(ms=1)
-    assert len(bench.store.line(FLOW, 99)) == 12
+    assert len(bench.store.backlog(FLOW, 99)) == 12
     bench.one.learn(KEY, FAST)
     if fault:
         plan.strike(Fault.FAILS, of=fault)
@@ -408,8 +408,8 @@ def test_who_stands_in_the_line_of_another_part_after_a_change_of_the_rate_is_mo
         bench.one.look(lease)
     # Then each stands where it belongs (one whose move failed, also where it stood), and those are called for whose
     # turns nobody has
-    found = [bench.store.line(flow, 99) for flow in PARTS]
-    assert sum(map(len, found)) == 12 + (fault == "store.step_out")
+    found = [bench.store.backlog(flow, 99) for flow in PARTS]
+    assert sum(map(len, found)) == 12 + (fault == "store.remove_from_backlog")
     assert len({each.orders[0].key for line in found for each in line}) == 12
     assert {len(each) for each in found} <= {3, 4, 5}
     assert {call.part for call, _ in bench.queue.sent} == {1, 2}
@@ -438,11 +438,11 @@ def test_a_part_that_there_is_no_more_is_cleared_out_but_for_what_is_being_attem
         lease.expect_backlog()
         bench.other.look(lease)
     # Then nobody stands there but for that one, until it is done
-    assert [order.key for each in bench.store.line(lease.key, 99) for order in each.orders] == [going.order.key]
+    assert [order.key for each in bench.store.backlog(lease.key, 99) for order in each.orders] == [going.order.key]
     bench.other.settle(lease, going, keep=False)
-    assert bench.store.line(lease.key, 99) == []
+    assert bench.store.backlog(lease.key, 99) == []
     # And the others stand in the line that is left
-    assert sum(len(each.orders) for each in bench.store.line(FLOW, 99)) == 30 + 30 + 59
+    assert sum(len(each.orders) for each in bench.store.backlog(FLOW, 99)) == 30 + 30 + 59
 
 
 def test_wake_calls_for_the_part_in_whose_line_somebody_stands() -> None:

@@ -879,9 +879,9 @@ def test_a_call_for_a_turn_under_terms_that_are_too_long_goes_on_to_the_long_run
     key = DeliveryKey("p", "u", "1", "s")
     flow = FlowKey.of_subscriber(*an_order("1").addressee, 0)
     terms = Terms(limits=Limits(rate_per_s=5), longest_ms=SHORT_ATTEMPT_MS + 1)
-    bench.subscribers.take_turn(flow, "before", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
-    bench.subscribers.give_back(flow, "before", mark=0, places=1, called_at=None)
-    bench.subscribers.stand(flow, [bare("1")], bench.clock.now())
+    bench.subscribers.take_lease(flow, "before", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
+    bench.subscribers.give_back(flow, "before", mark=0, places=1, woken_at=None)
+    bench.subscribers.add_to_backlog(flow, [bare("1")], bench.clock.now())
     # When a short run is called for it
     bench.work(bench.received(source, WorkOrder.calling(key, "orders")), source)
     # Then it attempts nothing, and calls a long one
@@ -1013,14 +1013,14 @@ def test_an_order_from_the_line_that_cannot_be_put_back_stays_where_it_stood() -
     bench = Bench()
     flow, now = FlowKey.of_subscriber("p", "u", "s"), bench.clock.now()
     terms = Terms(limits=Limits(rate_per_s=0.1), longest_ms=10_000)
-    bench.subscribers.take_turn(flow, "earlier", terms, now=now, until=now + 1)
+    bench.subscribers.take_lease(flow, "earlier", terms, now=now, until=now + 1)
     bench.subscribers.give_back(flow, "earlier", mark=now * 1000 + 10**7, places=1)
-    bench.subscribers.stand(flow, [bare()], now)
+    bench.subscribers.add_to_backlog(flow, [bare()], now)
 
     def fails(*_: object) -> None:
         raise Unavailable("the line")
 
-    bench.subscribers.tend = fails  # type: ignore[method-assign,assignment]
+    bench.subscribers.list_backlog = fails  # type: ignore[method-assign,assignment]
 
     class Late(InlineExecutor):
         """Attempts take some rounds of the run."""
@@ -1037,7 +1037,7 @@ def test_an_order_from_the_line_that_cannot_be_put_back_stays_where_it_stood() -
     call = WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")
     bench.work(bench.received("retry", call), "retry")
     # Then it still stands in the line, as there is nothing else of it
-    assert [each.key.message_id for place in bench.subscribers.line(flow, 9) for each in place.orders] == ["1"]
+    assert [each.key.message_id for place in bench.subscribers.backlog(flow, 9) for each in place.orders] == ["1"]
 
 
 def a_called_turn(bench: Bench, *standing: WorkOrder) -> list[Received]:
@@ -1046,9 +1046,9 @@ def a_called_turn(bench: Bench, *standing: WorkOrder) -> list[Received]:
     """
     flow, now = FlowKey.of_subscriber("p", "u", "s"), bench.clock.now()
     terms = Terms(limits=Limits(rate_per_s=2), longest_ms=10_000)
-    bench.subscribers.take_turn(flow, "earlier", terms, now=now, until=now + 1)
+    bench.subscribers.take_lease(flow, "earlier", terms, now=now, until=now + 1)
     bench.subscribers.give_back(flow, "earlier", mark=now * 1000 + 10**7, places=1)
-    bench.subscribers.stand(flow, [*standing], now)
+    bench.subscribers.add_to_backlog(flow, [*standing], now)
     for each in standing:
         bench.outcomes[each.key.message_id] = Following(Follow.TURN, terms=terms)
     call = WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")
@@ -1057,7 +1057,7 @@ def a_called_turn(bench: Bench, *standing: WorkOrder) -> list[Received]:
 
 def in_line(bench: Bench) -> set[tuple[str, bool]]:
     """Messages in the line, each with whether the order is for a manual try."""
-    places = bench.subscribers.line(FlowKey.of_subscriber("p", "u", "s"), 9)
+    places = bench.subscribers.backlog(FlowKey.of_subscriber("p", "u", "s"), 9)
     return {(each.key.message_id, each.manual) for place in places for each in place.orders}
 
 
@@ -1088,18 +1088,18 @@ def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_t
     # this run has it in hand: it has just passed the order on, so it stands in the second place (hub 2026112400)
     bench, flow = Bench(), FlowKey.of_subscriber("p", "u", "s")
     call = a_called_turn(bench, bare("3"), bare("1"))
-    first = bench.subscribers.line(flow, 9)[0].place
+    first = bench.subscribers.backlog(flow, 9)[0].place
     bench.clock.advance(ms=1)
-    bench.subscribers.stand(flow, [bare("2"), bare("1")], bench.clock.now())
+    bench.subscribers.add_to_backlog(flow, [bare("2"), bare("1")], bench.clock.now())
     bench.outcomes["2"] = Following(Follow.TURN, terms=Terms(limits=Limits(rate_per_s=2), longest_ms=10_000))
-    line = bench.subscribers.line
+    line = bench.subscribers.backlog
 
     def taken_away(*arguments: Any, **more: Any) -> Any:
         found = line(*arguments, **more)
-        bench.subscribers.step_out(flow, first, ())
+        bench.subscribers.remove_from_backlog(flow, first, ())
         return found
 
-    monkeypatch.setattr(bench.subscribers, "line", taken_away)
+    monkeypatch.setattr(bench.subscribers, "backlog", taken_away)
     # When it gives its turn back, as the next attempt is far away
     bench.work(call, "retry")
     # Then the order still stands in line
@@ -1112,10 +1112,10 @@ def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_t
 def test_a_second_order_leaves_the_line_with_the_first(follow: Follow, looks: int, places: int) -> None:
     bench, flow = Bench(), FlowKey.of_subscriber("p", "u", "s")
     terms = Terms(limits=Limits(concurrency=5), longest_ms=10_000)
-    bench.subscribers.take_turn(flow, "earlier", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
+    bench.subscribers.take_lease(flow, "earlier", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
     bench.subscribers.give_back(flow, "earlier", mark=0, places=5)
     for _ in range(places):
-        bench.subscribers.stand(flow, [bare("1")] * (2 // places), bench.clock.now())
+        bench.subscribers.add_to_backlog(flow, [bare("1")] * (2 // places), bench.clock.now())
         bench.clock.advance(ms=1)
     bench.outcomes["1"] = [Following(follow), Following(Follow.NOTHING)]
     bench.work(bench.received("retry", WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
@@ -1146,9 +1146,9 @@ def test_orders_for_one_delivery_in_one_place_leave_the_line_in_one_turn(
         FlowKey.of_subscriber("p", "u", "s"),
     )
     terms = Terms(limits=Limits(concurrency=concurrency), longest_ms=10_000)
-    bench.subscribers.take_turn(flow, "earlier", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
+    bench.subscribers.take_lease(flow, "earlier", terms, now=bench.clock.now(), until=bench.clock.now() + 1)
     bench.subscribers.give_back(flow, "earlier", mark=0, places=concurrency)
-    bench.subscribers.stand(flow, standing, bench.clock.now())
+    bench.subscribers.add_to_backlog(flow, standing, bench.clock.now())
     bench.clock.advance(ms=1)
     bench.work(bench.received("retry", WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
     # Then each was looked at, also what a person asked for, and nothing is left that would be looked at again for ever

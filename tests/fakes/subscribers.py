@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.circuit import Health, SubscriberKey
-from pushhub.engine.model.flow import FlowKey, FlowState, InLine, Terms
+from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
@@ -29,7 +29,7 @@ class FakeSubscribers:
         self._healths: dict[SubscriberKey, Health] = {}
         self._behind: dict[DeliveryKey, WorkOrder] = {}
         self._taken_by_itself: dict[DeliveryKey, bool] = {}
-        self._flows: dict[FlowKey, FlowState] = {}
+        self._flows: dict[FlowKey, LeaseState] = {}
         self._holders: dict[FlowKey, str] = {}
         self._lines: dict[FlowKey, dict[str, tuple[WorkOrder, ...]]] = {}
         self._tended: dict[FlowKey, int] = {}
@@ -54,60 +54,60 @@ class FakeSubscribers:
             self._healths[health.key] = health
             self.writes.append(health)
 
-    def flow(self, key: FlowKey) -> FlowState | None:
+    def flow(self, key: FlowKey) -> LeaseState | None:
         """See the port."""
         return self._flows.get(key)
 
-    def take_turn(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> FlowState | None:
+    def take_lease(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> LeaseState | None:
         """See the port."""
         with self._lock:
-            before = replace(self._flows.get(key) or FlowState(terms=terms), terms=terms)
+            before = replace(self._flows.get(key) or LeaseState(terms=terms), terms=terms)
             if before.until > now and self._holders.get(key) != holder:
                 return None
             self._flows[key] = replace(before, until=until, places=before.places or 1)
             self._holders[key] = holder
             return before
 
-    def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, called_at: int | None = None) -> None:
+    def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, woken_at: int | None = None) -> None:
         """See the port."""
         with self._lock:
             if self._holders.get(key) != holder:
                 return
             del self._holders[key]
             before = self._flows[key]
-            called = before.called_at if called_at is None else called_at
-            self._flows[key] = replace(before, until=0, mark=mark, places=places, called_at=called)
+            called = before.woken_at if woken_at is None else woken_at
+            self._flows[key] = replace(before, until=0, mark=mark, places=places, woken_at=called)
 
-    def call(self, key: FlowKey, now: int, at: int) -> bool:
+    def note_wake_up(self, key: FlowKey, now: int, at: int) -> bool:
         """See the port."""
         with self._lock:
             before = self._flows.get(key)
-            if before is None or before.called_at > now:
+            if before is None or before.woken_at > now:
                 return False
-            self._flows[key] = replace(before, called_at=at)
+            self._flows[key] = replace(before, woken_at=at)
             return True
 
-    def stand(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
+    def add_to_backlog(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
         """See the port."""
         with self._lock:
             place = f"{now:015d}#{next(self._places):012d}"
             self._lines.setdefault(key, {})[place] = _in_line(orders)
 
-    def stand_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
+    def set_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
         """See the port."""
         with self._lock:
             place = f"~{until:015d}#{next(self._places):012d}"
             self._lines.setdefault(key, {})[place] = _in_line(orders)
             return place
 
-    def line(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[InLine]:
+    def backlog(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[BacklogEntry]:
         """See the port."""
         reach = "~~" if now is None else f"~{now:015d}"
         with self._lock:
             places = [each for each in sorted(self._lines.get(key, {}).items()) if each[0] < reach][:limit]
-            return [InLine(place=place, orders=orders) for place, orders in places]
+            return [BacklogEntry(place=place, orders=orders) for place, orders in places]
 
-    def step_out(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
+    def remove_from_backlog(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
         """See the port."""
         with self._lock:
             line = self._lines.setdefault(key, {})
@@ -116,15 +116,15 @@ class FakeSubscribers:
             else:
                 line.pop(place, None)
 
-    def tend(self, key: FlowKey, now: int) -> None:
+    def list_backlog(self, key: FlowKey, now: int) -> None:
         """See the port."""
         self._tended[key] = now
 
-    def tended(self) -> Iterator[tuple[FlowKey, int]]:
+    def listed_backlogs(self) -> Iterator[tuple[FlowKey, int]]:
         """See the port."""
         return iter(sorted(self._tended.items()))
 
-    def untend(self, key: FlowKey, added_at: int) -> None:
+    def unlist_backlog(self, key: FlowKey, added_at: int) -> None:
         """See the port."""
         if self._tended.get(key) == added_at:
             del self._tended[key]

@@ -384,13 +384,13 @@ def test_a_mark_that_is_moved_twice_or_never_would_be_seen() -> None:
 
 
 def test_a_turn_that_anybody_takes_would_be_seen() -> None:
-    real = DynamoDBSubscribers.take_turn
+    real = DynamoDBSubscribers.take_lease
 
-    def take_turn(store: DynamoDBSubscribers, *given: Any, now: int, until: int) -> Any:
+    def take_lease(store: DynamoDBSubscribers, *given: Any, now: int, until: int) -> Any:
         del now
         return real(store, *given, now=10**15, until=until)
 
-    with patch.object(DynamoDBSubscribers, "take_turn", take_turn):
+    with patch.object(DynamoDBSubscribers, "take_lease", take_lease):
         bench = Bench("anybody/1", limits=Limits(concurrency=2), takes_ms=lambda _: 2_000)
         with bench.running():
             bench.post(60)

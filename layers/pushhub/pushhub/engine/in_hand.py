@@ -2,9 +2,9 @@
 
 Lambda wants a queue to hide messages for at least as long as its function may run. Push runs for 85 s, so its queues
 show what a dead run had within two minutes whatever happens; a run of theirs that has worked for half a second hides it
-for a minute at a time until it ends, so that it comes sooner and is safe for as long as the run needs (decision 0073).
+for a minute at a time until it ends, so that it comes sooner and is safe for as long as the run needs.
 What may take long needs long runs, and so long no queue should hide what a dead one had: those hide it for a minute in
-their first call (decision 0156).
+their first call (docs/flow-control.md).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pushhub.base.errors import Unavailable
 from pushhub.engine.component import Component
 from pushhub.engine.model.backoff import MAX_DELAY_MS
-from pushhub.engine.model.flow import FlowKey, InLine, Limits, Pace, Terms
+from pushhub.engine.model.flow import BacklogEntry, FlowKey, Limits, Pace, Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.lease import AHEAD, HORIZON_MS, KEPT, LOOK_MS, Lease
 from pushhub.engine.model.work import WorkOrder
@@ -158,7 +158,7 @@ class Leases(Component):
         """
         flow, now = _flow(addressee, part), self.clock.now()
         until = now + terms.outlasts_ms + LEASE_MS
-        before = self.store.take_turn(flow, self._holder, terms, now=now, until=until)
+        before = self.store.take_lease(flow, self._holder, terms, now=now, until=until)
         if before is None:
             _remember(self._elsewhere, flow, now + LOOK_MS)
             return None
@@ -171,7 +171,7 @@ class Leases(Component):
             terms=terms,
             pace=Pace(terms.limits.of_a_part, mark),
             until=until,
-            woken_at=before.called_at,
+            woken_at=before.woken_at,
             looks_at=now + LOOK_MS,
             ahead=AHEAD if terms.limits.parts > 1 else 0,
         )
@@ -205,7 +205,7 @@ class Leases(Component):
         now = self.clock.now()
         until = now + lease.terms.outlasts_ms + LEASE_MS
         try:
-            before = self.store.take_turn(lease.key, self._holder, lease.terms, now=now, until=until)
+            before = self.store.take_lease(lease.key, self._holder, lease.terms, now=now, until=until)
         except Unavailable as error:
             self._failed("turn_not_extended", error, lease.key)
             return
@@ -245,13 +245,13 @@ class Leases(Component):
         try:
             self._set_aside(lease, attempted)
             for place in lease.shrunk - lease.kept:
-                self.store.step_out(lease.key, place, lease.entries[place])
-            self.store.give_back(lease.key, self._holder, mark=lease.pace.mark, places=places, called_at=woken_at)
+                self.store.remove_from_backlog(lease.key, place, lease.entries[place])
+            self.store.give_back(lease.key, self._holder, mark=lease.pace.mark, places=places, woken_at=woken_at)
             if woken_at is not None:
                 _remember(self._elsewhere, lease.key, max(woken_at, self._elsewhere.get(lease.key, 0)))
                 self._wake(lease.key, lease.addressee, lease.queue, woken_at - now, to)
             elif wake_up_ms is None and not lease.lost:
-                found = self.store.line(lease.key, 1 + len(lease.kept), now=now)
+                found = self.store.backlog(lease.key, 1 + len(lease.kept), now=now)
                 return any(each.place not in lease.kept for each in found)
         except Unavailable as error:
             self._failed("turn_not_given_back", error, lease.key)
@@ -265,7 +265,7 @@ class Leases(Component):
         if not aside:
             return
         orders = [each.order for each in aside]
-        place = self.store.stand_aside(lease.key, orders, self.clock.now() + lease.terms.longest_ms + LEASE_MS)
+        place = self.store.set_aside(lease.key, orders, self.clock.now() + lease.terms.longest_ms + LEASE_MS)
         self._entries_aside[place] = orders
         self._aside |= {(each.place, each.order.key): (lease.key, place) for each in aside}
 
@@ -280,7 +280,7 @@ class Leases(Component):
                 shrunk[place] = flow
         for place, flow in shrunk.items():
             try:
-                self.store.step_out(flow, place, self._entries_aside[place])
+                self.store.remove_from_backlog(flow, place, self._entries_aside[place])
             except Unavailable as error:
                 # Whoever finds them there finds their deliveries done.
                 self._failed("place_not_left", error, flow)
@@ -313,9 +313,9 @@ class Leases(Component):
         part = at % parts
         flow, now = _flow(addressee, part), self.clock.now()
         if now - self._tended.get(flow, 0) >= TENDED_MS:
-            self.store.tend(flow, now)
+            self.store.list_backlog(flow, now)
             _remember(self._tended, flow, now)
-        self.store.stand(flow, orders, at)
+        self.store.add_to_backlog(flow, orders, at)
         return part
 
     def _is_free(self, addressee: Addressee, part: int) -> bool:
@@ -330,7 +330,7 @@ class Leases(Component):
         if state is not None and state.until > now:
             _remember(self._elsewhere, flow, max(now + LOOK_MS, self._elsewhere.get(flow, 0)))
             return False
-        return state is None or state.called_at <= now
+        return state is None or state.woken_at <= now
 
     def _part(self, addressee: Addressee, part: int) -> Lease | None:
         return next((each for each in self.of(addressee) if each.part == part), None)
@@ -344,7 +344,7 @@ class Leases(Component):
         entries = max(2, wanted // ENTRY_ORDERS + 1, wanted // KEPT) if wanted > 0 else 0
         most = len(lease.entries) + len(lease.kept) + max(entries, lease.ahead)
         try:
-            found = self.store.line(lease.key, most, now=now)
+            found = self.store.backlog(lease.key, most, now=now)
         except Unavailable as error:
             self._failed("line_not_read", error, lease.key)
             lease.look_later(now)
@@ -356,12 +356,12 @@ class Leases(Component):
             lease.look_further(more=len(found) == most)
         lease.fetch(here[:entries], now)
 
-    def _without_moved(self, lease: Lease, found: Sequence[InLine]) -> list[InLine]:
+    def _without_moved(self, lease: Lease, found: Sequence[BacklogEntry]) -> list[BacklogEntry]:
         """Entries that belong where they are; the others, from before a change of the rate, are moved."""
         parts = lease.terms.limits.parts
         if lease.unsure or lease.asking or (parts == 1 and not lease.part):
             return [*found]
-        here: list[InLine] = []
+        here: list[BacklogEntry] = []
         for each in found:
             at = _time_of(each.place)
             if not lease.superfluous and (at is None or at % parts == lease.part):
@@ -375,14 +375,14 @@ class Leases(Component):
         for entry, rest in lease.movable({(each.place, each.order.key) for each in busy}):
             lease.moved(entry.place, rest if self._move(lease, entry, rest) else [])
 
-    def _move(self, lease: Lease, entry: InLine, rest: Sequence[WorkOrder]) -> bool:
+    def _move(self, lease: Lease, entry: BacklogEntry, rest: Sequence[WorkOrder]) -> bool:
         """Move an entry's orders, but for the rest, to the backlog of their part, and have its lease taken; they stay
         where they are if that fails.
         """
         parts, at = lease.terms.limits.parts, _time_of(entry.place)
         try:
             part = self._put(lease.addressee, entry.orders, parts, self.clock.now() if at is None else at)
-            self.store.step_out(lease.key, entry.place, rest)
+            self.store.remove_from_backlog(lease.key, entry.place, rest)
             if self._is_free(lease.addressee, part):
                 self._wake(_flow(lease.addressee, part), lease.addressee, lease.queue, 0, self.calls)
         except Unavailable as error:
@@ -412,7 +412,7 @@ class Leases(Component):
             lease.keep(received.place)
         elif lease.strike(received):
             try:
-                self.store.step_out(lease.key, received.place, ())
+                self.store.remove_from_backlog(lease.key, received.place, ())
             except Unavailable as error:
                 # Whoever has the lease next finds the deliveries done.
                 self._failed("place_not_left", error, lease.key)

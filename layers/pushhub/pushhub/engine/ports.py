@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pushhub.engine.model.attempt_counts import AttemptCounts, CountedSubscriber
     from pushhub.engine.model.circuit import Health, SubscriberKey
     from pushhub.engine.model.delivery import Delivery
-    from pushhub.engine.model.flow import FlowKey, FlowState, InLine, Terms
+    from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Terms
     from pushhub.engine.model.keys import DeliveryKey, MessageKey
     from pushhub.engine.model.message import BodyRef, Message
     from pushhub.engine.model.past import PastPage, PastQuery
@@ -688,70 +688,70 @@ class Successors(Protocol):
         """Forget the order that waits behind a delivery. Safe to repeat."""
 
 
-class Lines(Protocol):
-    """What waits for its turn at subscribers with limits, and at slow ones."""
+class Backlogs(Protocol):
+    """What waits for a lease at subscribers with limits, and at slow ones."""
 
-    def flow(self, key: FlowKey) -> FlowState | None:
-        """What is stored of a flow, read consistently; None when nobody ever had its turn."""
+    def flow(self, key: FlowKey) -> LeaseState | None:
+        """What is stored of a flow, read consistently; None when nobody ever had its lease."""
 
-    def call(self, key: FlowKey, now: int, at: int) -> bool:
-        """Note that a call to take the turn is about to be sent and arrives at the given time.
+    def note_wake_up(self, key: FlowKey, now: int, at: int) -> bool:
+        """Note that a wake-up for the lease is about to be sent and arrives at the given time.
 
         Returns:
-            False when another one is still on its way, or nobody ever had the turn; then none needs to be sent.
+            False when another one is still on its way, or nobody ever had the lease; then none needs to be sent.
         """
 
-    def stand(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
-        """Put orders, all for one subscriber, at the end of the line, without their messages."""
+    def add_to_backlog(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
+        """Put orders, all for one subscriber, at the end of its backlog, without their messages."""
 
-    def stand_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
-        """Put orders behind the line, out of reach until epoch milliseconds; returns their place."""
+    def set_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
+        """Put orders behind the backlog, out of reach until epoch milliseconds; returns their place."""
 
-    def line(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[InLine]:
-        """The first of those that stand in line, read consistently; at most ``limit`` places.
+    def backlog(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[BacklogEntry]:
+        """The first entries of a backlog, read consistently; at most ``limit``.
 
         Args:
-            now: Epoch milliseconds; leaves out those that stand aside for longer. None leaves out nobody.
+            now: Epoch milliseconds; leaves out those that are set aside for longer. None leaves out none.
         """
 
-    def step_out(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
-        """Let only the rest of a place's orders stand there, or nobody if there is none. Safe to repeat."""
+    def remove_from_backlog(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
+        """Leave only the rest of an entry's orders in the backlog, or nothing if there is none. Safe to repeat."""
 
-    def tend(self, key: FlowKey, now: int) -> None:
-        """Add a line to those returned by :meth:`tended`; safe to repeat."""
+    def list_backlog(self, key: FlowKey, now: int) -> None:
+        """Add a backlog to the list of those that are tended; safe to repeat."""
 
-    def tended(self) -> Iterator[tuple[FlowKey, int]]:
-        """Lines that somebody may stand in, and when each was last added."""
+    def listed_backlogs(self) -> Iterator[tuple[FlowKey, int]]:
+        """Backlogs that may hold orders, and when each was last added."""
 
-    def untend(self, key: FlowKey, added_at: int) -> None:
-        """Remove a line from that list, unless it was added again since; safe to repeat."""
+    def unlist_backlog(self, key: FlowKey, added_at: int) -> None:
+        """Remove a backlog from that list, unless it was added again since; safe to repeat."""
 
 
-class FlowStore(Lines, Protocol):
-    """Who has the turn at subscribers with limits, and at slow ones; and what waits for it."""
+class FlowStore(Backlogs, Protocol):
+    """Who has the lease at subscribers with limits, and at slow ones; and what waits for it."""
 
-    def take_turn(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> FlowState | None:
-        """Take the turn if nobody has it, or extend one's own.
+    def take_lease(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> LeaseState | None:
+        """Take the lease if nobody has it, or extend one's own.
 
         Args:
             holder: Random text of the run that takes it.
             terms: Under which terms.
-            now: Epoch milliseconds; a turn that has ended by then counts as nobody's.
+            now: Epoch milliseconds; a lease that has ended by then counts as nobody's.
             until: Until when.
 
         Returns:
             The state before: with ``until`` when it was not given back by the one who had it. None when somebody else
-            has the turn.
+            has the lease.
         """
 
-    def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, called_at: int | None = None) -> None:
-        """Give a turn back; does nothing if somebody else has it.
+    def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, woken_at: int | None = None) -> None:
+        """Give a lease back; does nothing if somebody else has it.
 
         Args:
             holder: Who has it.
             mark: When the next attempt may begin by the rate.
             places: Concurrent attempts that the subscriber has earned.
-            called_at: When the call that is about to be sent arrives; None for none.
+            woken_at: When the wake-up that is about to be sent arrives; None for none.
         """
 
 

@@ -15,7 +15,7 @@ from pushhub.engine.model.circuit import CircuitState, SubscriberKey
 from pushhub.engine.model.flow import FlowKey
 from pushhub.engine.model.message import KEPT_AFTER_EXPIRY_MS, Message
 from pushhub.engine.model.work import WorkOrder
-from pushhub.engine.ports import Deliveries, Healths, Lines, Messages, Outstanding, Schedule, WorkQueue
+from pushhub.engine.ports import Backlogs, Deliveries, Healths, Messages, Outstanding, Schedule, WorkQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,7 +44,7 @@ class _Stored(Outstanding, Messages, Deliveries, Protocol):
     """Messages and deliveries."""
 
 
-class _Subscribers(Healths, Lines, Protocol):
+class _Subscribers(Healths, Backlogs, Protocol):
     """What is known of subscribers."""
 
 
@@ -133,7 +133,7 @@ class Sweep(Component):
             health = self.subscribers.health(subscriber)
             flow = FlowKey.of_subscriber(message.project, message.queue_uid, subscriber_id)
             troubled = health is not None and health.state is not CircuitState.CLOSED
-            self._left_alone[subscriber] = troubled or bool(self.subscribers.line(flow, 1))
+            self._left_alone[subscriber] = troubled or bool(self.subscribers.backlog(flow, 1))
         if self._left_alone[subscriber]:
             return True
         before = message.ordering.previous.get(subscriber_id) if message.ordering else None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.keys import Addressee
-    from pushhub.engine.ports import Lines, OrderSink
+    from pushhub.engine.ports import Backlogs, OrderSink
 
 UNTENDED_MS = 2 * TENDED_MS
 """How long after its last entry an empty backlog is taken off the list of those that are tended."""
@@ -34,14 +34,14 @@ HURRY_S = 1
 class WakeUps(Component):
     """Wakes runs for backlogs."""
 
-    lines: Lines
+    backlogs: Backlogs
     queue: OrderSink  # Where a wake-up goes.
     clock: Clock
     telemetry: Telemetry
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Tend all backlogs, as far as the remaining milliseconds allow; returns the number of wake-ups."""
-        return sum(self._tend(key, added_at) for key, added_at in _while(remaining_ms, self.lines.tended()))
+        return sum(self._tend(key, added_at) for key, added_at in _while(remaining_ms, self.backlogs.listed_backlogs()))
 
     def hurry(self, addressee: Addressee, queue: str) -> None:
         """A subscriber's limits have changed: wake a run for it now if the next attempt is arranged for later.
@@ -50,9 +50,9 @@ class WakeUps(Component):
         """
         flow, now = FlowKey.of_subscriber(*addressee), self.clock.now()
         try:
-            state = self.lines.flow(flow)
+            state = self.backlogs.flow(flow)
             # Whoever has the lease may be about to arrange a wake-up under the former terms.
-            if state is not None and (state.until > now or state.called_at > now + HORIZON_MS):
+            if state is not None and (state.until > now or state.woken_at > now + HORIZON_MS):
                 project, queue_uid, subscriber_id = addressee
                 wake_up = WorkOrder.calling(DeliveryKey(project, queue_uid, "", subscriber_id), queue)
                 self.queue.send([(wake_up, HURRY_S)])
@@ -62,15 +62,15 @@ class WakeUps(Component):
 
     def _tend(self, key: FlowKey, added_at: int) -> bool:
         now = self.clock.now()
-        state = self.lines.flow(key)
-        if state is not None and (state.until > now or now < state.called_at + LOST_MS):
+        state = self.backlogs.flow(key)
+        if state is not None and (state.until > now or now < state.woken_at + LOST_MS):
             return False
-        first = self.lines.line(key, 1, now=now)
+        first = self.backlogs.backlog(key, 1, now=now)
         if not first:
-            if now - added_at > UNTENDED_MS and not self.lines.line(key, 1):
-                self.lines.untend(key, added_at)
+            if now - added_at > UNTENDED_MS and not self.backlogs.backlog(key, 1):
+                self.backlogs.unlist_backlog(key, added_at)
             return False
-        if state is None or self.lines.call(key, now, now):
+        if state is None or self.backlogs.note_wake_up(key, now, now):
             order = first[0].orders[0]
             self.queue.send([(WorkOrder.calling(order.key, order.queue, key.part), 0)])
             self.telemetry.count("TurnsCalled")

@@ -673,7 +673,9 @@ class Engine:
         from pushhub.engine.wake_ups import WakeUps
 
         ports = self.ports
-        return WakeUps(lines=ports.subscribers, queue=ports.retry_queue, clock=ports.clock, telemetry=ports.telemetry)
+        return WakeUps(
+            backlogs=ports.subscribers, queue=ports.retry_queue, clock=ports.clock, telemetry=ports.telemetry
+        )
 
     @cached_property
     def pulses(self) -> SendPulses:

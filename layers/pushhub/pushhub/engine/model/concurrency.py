@@ -44,7 +44,7 @@ time and so free their threads.
 
 MET_WITH = SLOW_OF_A_PROJECT
 """Concurrent attempts at a subscriber that is met for the first time, until it has shown what it takes or has failed to
-answer in time (decision 0150).
+answer in time (docs/flow-control.md).
 """
 
 SLOW_MS = 5_000

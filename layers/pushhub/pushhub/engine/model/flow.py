@@ -1,9 +1,9 @@
-"""How a subscriber's limits are kept: one run at a time has the subscriber's *turn*, and only that run begins attempts.
-Pure.
+"""How a subscriber's limits are kept: one run at a time has the subscriber's *lease*, and only that run begins
+attempts. Pure.
 
 So a rate and a number of concurrent attempts are kept in the memory of one run, exactly and without a write for each
-attempt. What is stored is who has the turn and until when, and the *mark*: the time of the next attempt by the rate.
-What has to wait stands in the subscriber's *line*, in the order in which it came (decision 0068).
+attempt. What is stored is who has the lease and until when, and the *mark*: the time of the next attempt by the rate.
+What has to wait is in the subscriber's *backlog*, in the order in which it came (docs/flow-control.md).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ of the rate: a second's burst.
 """
 
 PART_PER_S = 100
-"""A higher rate is divided into parts of at most so many a second, each with a turn of its own: about what one run can
-begin (decision 0133).
+"""A higher rate is divided into parts of at most so many a second, each with a lease of its own: about what one run can
+begin (docs/flow-control.md).
 """
 
 
@@ -100,35 +100,35 @@ class Terms:
 
     @property
     def outlasts_ms(self) -> int:
-        """How long before its end a turn must begin no more: attempts that are counted end within the turn."""
+        """How long before its end a lease must begin no more: attempts that are counted end within the lease."""
         return 0 if self.limits.concurrency is None else self.longest_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlowState:
+class LeaseState:
     """What is stored of a flow. Times are epoch milliseconds.
 
     Attributes:
-        terms: As the last one who had the turn knew them.
-        until: Until when somebody has the turn; 0 when it was given back.
-        mark: When the next attempt may begin by the rate, as of the last turn that was given back.
-        places: Concurrent attempts that the subscriber had earned then; 0 if nobody has had the turn before.
-        called_at: When a call that is on its way arrives, or the last one has; 0 for none.
+        terms: As the last one who had the lease knew them.
+        until: Until when somebody has the lease; 0 when it was given back.
+        mark: When the next attempt may begin by the rate, as of the last lease that was given back.
+        places: Concurrent attempts that the subscriber had earned then; 0 if nobody has had the lease before.
+        woken_at: When a wake-up that is on its way arrives, or the last one has; 0 for none.
     """
 
     terms: Terms
     until: int = 0
     mark: int = 0
     places: int = 0
-    called_at: int = 0
+    woken_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InLine:
-    """Some orders for one subscriber, in their place in the line.
+class BacklogEntry:
+    """Some orders for one subscriber, in their place in its backlog.
 
     Attributes:
-        place: Sorts in the order of the line.
+        place: Sorts in the order of the backlog.
         orders: The orders, without their messages.
     """
 
@@ -137,7 +137,7 @@ class InLine:
 
 
 class Pace:
-    """When the run that has the turn may begin attempts, and those may make their requests. For one thread at a time,
+    """When the run that has the lease may begin attempts, and those may make their requests. For one thread at a time,
     but for :meth:`asks`. Times are epoch milliseconds.
 
     Args:

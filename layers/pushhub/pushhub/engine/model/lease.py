@@ -14,7 +14,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pushhub.engine.model.flow import BURST_MS, FlowKey, InLine, Pace, Terms
+from pushhub.engine.model.flow import BURST_MS, BacklogEntry, FlowKey, Pace, Terms
 from pushhub.engine.model.received import Loaded, Received
 
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ class Lease:
 
     # -- orders from the backlog
 
-    def fetch(self, entries: Iterable[InLine], now: int) -> None:
+    def fetch(self, entries: Iterable[BacklogEntry], now: int) -> None:
         """Entries of the backlog were read."""
         for each in entries:
             self.entries[each.place] = [*each.orders]
@@ -420,14 +420,14 @@ class Lease:
                 aside.append(each)
         return aside
 
-    def movable(self, busy: Collection[tuple[str, DeliveryKey]]) -> list[tuple[InLine, list[WorkOrder]]]:
+    def movable(self, busy: Collection[tuple[str, DeliveryKey]]) -> list[tuple[BacklogEntry, list[WorkOrder]]]:
         """Entries that are to be moved to other parts, but for orders that the run works on; each with those."""
-        found: list[tuple[InLine, list[WorkOrder]]] = []
+        found: list[tuple[BacklogEntry, list[WorkOrder]]] = []
         for place, orders in self.entries.items():
             going = tuple(each for each in orders if (place, each.key) not in busy)
             if going and place not in self.kept:
                 rest = [each for each in orders if (place, each.key) in busy]
-                found.append((InLine(place=place, orders=going), rest))
+                found.append((BacklogEntry(place=place, orders=going), rest))
         return found
 
     def moved(self, place: str, rest: list[WorkOrder]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, number, numbers, text, texts
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
-from pushhub.engine.model.flow import FlowKey, FlowState, InLine, Limits, Terms
+from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Limits, Terms
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Waiting
@@ -57,11 +57,11 @@ class DynamoDBSubscribers(TableStore):
         item = _encode_health(health) | self._time_to_live()
         self._table.put_version(item, read=lambda each: _decode_health(each, health.key))
 
-    def flow(self, key: FlowKey) -> FlowState | None:
+    def flow(self, key: FlowKey) -> LeaseState | None:
         item = self._table.get(_turn_key(key))
         return _decode_flow(item, before=False) if item else None
 
-    def take_turn(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> FlowState | None:
+    def take_lease(self, key: FlowKey, holder: str, terms: Terms, *, now: int, until: int) -> LeaseState | None:
         """The state before is kept beside the new one, because an update tells only the new one."""
         try:
             item = self._table.update(
@@ -85,12 +85,12 @@ class DynamoDBSubscribers(TableStore):
             return None
         return _decode_flow(item, before=True)
 
-    def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, called_at: int | None = None) -> None:
+    def give_back(self, key: FlowKey, holder: str, *, mark: int, places: int, woken_at: int | None = None) -> None:
         changes = ["#until = :none", "mark = :mark", "places = :places"]
         values = {":none": number(0), ":mark": number(mark), ":places": number(places), ":holder": text(holder)}
-        if called_at is not None:
+        if woken_at is not None:
             changes.append("called_at = :called")
-            values[":called"] = number(called_at)
+            values[":called"] = number(woken_at)
         with suppress(ConditionRefused):
             self._table.update(
                 _turn_key(key),
@@ -100,7 +100,7 @@ class DynamoDBSubscribers(TableStore):
                 ExpressionAttributeValues=values,
             )
 
-    def call(self, key: FlowKey, now: int, at: int) -> bool:
+    def note_wake_up(self, key: FlowKey, now: int, at: int) -> bool:
         try:
             self._table.update(
                 _turn_key(key),
@@ -112,15 +112,15 @@ class DynamoDBSubscribers(TableStore):
             return False
         return True
 
-    def stand(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
+    def add_to_backlog(self, key: FlowKey, orders: Sequence[WorkOrder], now: int) -> None:
         self._table.put(_standing(key, f"{now:015d}#{secrets.token_hex(6)}", orders) | self._time_to_live())
 
-    def stand_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
+    def set_aside(self, key: FlowKey, orders: Sequence[WorkOrder], until: int) -> str:
         place = f"{_aside(until)}#{secrets.token_hex(6)}"
         self._table.put(_standing(key, place, orders) | self._time_to_live())
         return place
 
-    def line(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[InLine]:
+    def backlog(self, key: FlowKey, limit: int, *, now: int | None = None) -> list[BacklogEntry]:
         reach = _BEHIND_ALL if now is None else _aside(now)
         items = self._table.items(
             KeyConditionExpression="pk = :pk AND sk < :reach",
@@ -130,16 +130,16 @@ class DynamoDBSubscribers(TableStore):
         )
         return [_place_of(item, key) for item in islice(items, limit)]
 
-    def step_out(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
+    def remove_from_backlog(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
         if rest:
             self._table.put(_standing(key, place, rest) | self._time_to_live())
         else:
             self._table.delete({"pk": text(_line(key)), "sk": text(place)})
 
-    def tend(self, key: FlowKey, now: int) -> None:
+    def list_backlog(self, key: FlowKey, now: int) -> None:
         self._table.put(_tended_key(key) | {"added_at": number(now)} | self._time_to_live())
 
-    def tended(self) -> Iterator[tuple[FlowKey, int]]:
+    def listed_backlogs(self) -> Iterator[tuple[FlowKey, int]]:
         """Reads lazily."""
         for shard in range(LISTS):
             items = self._table.items(
@@ -149,7 +149,7 @@ class DynamoDBSubscribers(TableStore):
                 project, _, name = item["sk"]["S"].partition("#")
                 yield FlowKey(project, name), int(item["added_at"]["N"])
 
-    def untend(self, key: FlowKey, added_at: int) -> None:
+    def unlist_backlog(self, key: FlowKey, added_at: int) -> None:
         with suppress(ConditionRefused):
             self._table.delete(
                 _tended_key(key),
@@ -350,16 +350,16 @@ def _decode_terms(holder: Item) -> Terms:
     return Terms(limits=limits, longest_ms=int(fields["longest_ms"]["N"]))
 
 
-def _decode_flow(item: Item, *, before: bool) -> FlowState:
+def _decode_flow(item: Item, *, before: bool) -> LeaseState:
     """The state of a flow, as stored or (``before``) as it was before the turn was taken."""
     until = int(item["before" if before else "until"]["N"])
-    return FlowState(
+    return LeaseState(
         terms=_decode_terms(item["terms"]),
         until=until,
         mark=numbers(item, "mark") or 0,
         # Whoever had it and never gave it back has left nothing but its end.
         places=numbers(item, "places") or (1 if until else 0),
-        called_at=numbers(item, "called_at") or 0,
+        woken_at=numbers(item, "called_at") or 0,
     )
 
 
@@ -376,7 +376,7 @@ def _standing(key: FlowKey, place: str, orders: Sequence[WorkOrder]) -> Item:
     }
 
 
-def _place_of(item: Item, key: FlowKey) -> InLine:
+def _place_of(item: Item, key: FlowKey) -> BacklogEntry:
     queue, queue_uid, subscriber = (item[name]["S"] for name in ("queue", "queue_uid", "subscriber"))
     given = [each["S"] for each in item["orders"]["L"]]
     orders = tuple(
@@ -387,4 +387,4 @@ def _place_of(item: Item, key: FlowKey) -> InLine:
         )
         for each in given
     )
-    return InLine(place=item["sk"]["S"], orders=orders)
+    return BacklogEntry(place=item["sk"]["S"], orders=orders)
