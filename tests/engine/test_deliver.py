@@ -705,7 +705,7 @@ TERMS = Terms(limits=LIMITS, longest_ms=15_000)
 def test_an_order_that_did_not_wait_for_its_turn_under_the_present_limits_is_sent_to_wait(terms: Terms | None) -> None:
     bench = Bench(a_subscriber(limits=LIMITS), circuit=Circuit())
     bench.run(a_message(), terms=terms)
-    assert bench.whole == Following(Follow.TURN, terms=TERMS)
+    assert bench.whole == Following(Follow.LEASE, terms=TERMS)
     assert (bench.orders, bench.gates) == ([], [])
 
 
@@ -729,7 +729,7 @@ def test_what_may_not_ask_in_its_turn_at_this_moment_waits_for_it_again_but_for_
     bench.let_in = gate
     bench.run(a_message(), terms=TERMS, may_ask=lambda now: now < START)
     assert len(bench.orders) == asked
-    assert asked or bench.whole == Following(Follow.TURN, terms=TERMS)
+    assert asked or bench.whole == Following(Follow.LEASE, terms=TERMS)
 
 
 def test_a_turn_is_for_one_attempt() -> None:
@@ -752,7 +752,7 @@ def test_a_probe_waits_for_its_turn_like_any_attempt() -> None:
     bench = Bench(a_subscriber(limits=LIMITS), circuit=Circuit())
     bench.let_in = Gate.PROBE
     bench.run(a_message())
-    assert (bench.whole.follow, bench.gates) == (Follow.TURN, [])
+    assert (bench.whole.follow, bench.gates) == (Follow.LEASE, [])
     bench.run(a_message(message_id="8"), terms=TERMS)
     assert [probe for _, _, _, probe in bench.learned] == [True]
 

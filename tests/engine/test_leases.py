@@ -124,9 +124,9 @@ def test_a_call_is_sent_once_and_answered_by_who_gets_it() -> None:
     assert lease is not None
     bench.one.add(KEY, bench.orders(), bench.clock.now())
     assert not bench.gives_back(bench.one, lease, wake_up_ms=7_900)
-    [(call, delay_s)] = bench.queue.sent
-    assert (call.call, call.addressee, delay_s) == (True, KEY, 7)
-    # Given the call is on its way, then who steps into line need not take the lease, and wake does not call
+    [(wake_up, delay_s)] = bench.queue.sent
+    assert (wake_up.wakes, wake_up.addressee, delay_s) == (True, KEY, 7)
+    # Given the wake-up is on its way, then who steps into line need not take the lease, and wake sends none
     assert not bench.other.add(KEY, bench.orders(), bench.clock.now())
     assert bench.wake_ups.run(lambda: 10**6) == 0
     again = bench.takes(bench.other)
@@ -135,13 +135,13 @@ def test_a_call_is_sent_once_and_answered_by_who_gets_it() -> None:
     assert len(bench.queue.sent) == 1
     # When it comes, then whoever gets it has the lease with the stored terms and looks into the line
     bench.clock.advance(seconds=7)
-    taken = bench.other.answer(WorkOrder.decode(call.encode()))
+    taken = bench.other.answer(WorkOrder.decode(wake_up.encode()))
     assert taken is not None
     assert (taken[0].terms, taken[0].backlogged, taken[0].looks_at) == (RATE, True, 0)
     bench.other.look(taken[0])
     assert len(taken[0].fetched) == 2
     # And a second one is void
-    assert bench.one.answer(call) is None
+    assert bench.one.answer(wake_up) is None
 
 
 def test_wake_calls_for_a_line_that_nobody_works_off_and_forgets_one_that_is_empty() -> None:
@@ -154,10 +154,10 @@ def test_wake_calls_for_a_line_that_nobody_works_off_and_forgets_one_that_is_emp
     bench.clock.advance(ms=LEASE_MS)
     assert bench.wake_ups.run(lambda: 10**6) == 1
     assert bench.wake_ups.run(lambda: 10**6) == 0
-    # And the call is lost, too
+    # And the wake-up is lost, too
     bench.clock.advance(ms=LOST_MS)
     assert bench.wake_ups.run(lambda: 10**6) == 1
-    assert [order.call for order, _ in bench.queue.sent] == [True, True]
+    assert [order.wakes for order, _ in bench.queue.sent] == [True, True]
     # When nobody stands there for some time
     [place] = bench.store.backlog(FLOW, 9)
     bench.store.remove_from_backlog(FLOW, place.place, ())
@@ -178,15 +178,15 @@ def test_a_changed_limit_calls_now_if_the_next_attempt_is_arranged_for_later() -
     bench.gives_back(bench.one, lease, wake_up_ms=3_600_000)
     # When its limits change, then somebody is called at once, and finds out which they are
     bench.wake_ups.hurry(KEY, "q")
-    call, delay_s = bench.queue.sent[-1]
-    assert (call.call, call.addressee, call.queue, delay_s) == (True, KEY, "q", HURRY_S)
-    taken = bench.other.answer(call)
+    wake_up, delay_s = bench.queue.sent[-1]
+    assert (wake_up.wakes, wake_up.addressee, wake_up.queue, delay_s) == (True, KEY, "q", HURRY_S)
+    taken = bench.other.answer(wake_up)
     assert taken is not None
     assert (taken[0].unsure, taken[0].backlogged) == (True, True)
     # And while it has the lease, too, as it may be about to give it back under the former limits
     bench.wake_ups.hurry(KEY, "q")
     assert len(bench.queue.sent) == 3
-    # But not when a call comes soon or has come
+    # But not when a wake-up comes soon or has come
     bench.gives_back(bench.other, taken[0], wake_up_ms=1_000)
     bench.wake_ups.hurry(KEY, "q")
     assert len(bench.queue.sent) == 4
@@ -376,16 +376,16 @@ def test_a_run_that_has_left_a_part_to_others_passes_calls_for_it_on() -> None:
     bench.one.add(KEY, bench.orders(90), bench.clock.now())
     bench.one.leave_to_others(lease)
     bench.gives_back(bench.one, lease, wake_up_ms=0)
-    [(call, _)] = bench.queue.sent
-    call = WorkOrder.decode(call.encode())
-    assert (call.call, call.part, bench.one.is_left(call), bench.other.is_left(call)) == (True, 1, True, False)
+    [(wake_up, _)] = bench.queue.sent
+    wake_up = WorkOrder.decode(wake_up.encode())
+    assert (wake_up.wakes, wake_up.part, bench.one.is_left(wake_up), bench.other.is_left(wake_up)) == (True, 1, True, False)
     # When another run is called, it has the lease, looks into its line, and asks for the terms first
-    taken = bench.other.answer(call)
+    taken = bench.other.answer(wake_up)
     assert taken is not None
     assert (taken[0].part, taken[0].backlogged, taken[0].unsure) == (1, True, True)
     # And after a while the run may have it again
     bench.clock.advance(ms=LEFT_MS)
-    assert not bench.one.is_left(call)
+    assert not bench.one.is_left(wake_up)
 
 
 @pytest.mark.parametrize("fault", ["", "store.add_to_backlog", "store.remove_from_backlog"])
@@ -412,7 +412,7 @@ def test_who_stands_in_the_line_of_another_part_after_a_change_of_the_rate_is_mo
     assert sum(map(len, found)) == 12 + (fault == "store.remove_from_backlog")
     assert len({each.orders[0].key for line in found for each in line}) == 12
     assert {len(each) for each in found} <= {3, 4, 5}
-    assert {call.part for call, _ in bench.queue.sent} == {1, 2}
+    assert {wake_up.part for wake_up, _ in bench.queue.sent} == {1, 2}
     assert bool(bench.telemetry.named("place_not_moved")) is bool(fault)
 
 
@@ -450,4 +450,4 @@ def test_wake_calls_for_the_part_in_whose_line_somebody_stands() -> None:
     bench.one.learn(KEY, FAST)
     bench.one.add(KEY, bench.orders(90), bench.clock.now())
     assert bench.wake_ups.run(lambda: 10**6) == 3
-    assert {call.part for call, _ in bench.queue.sent} == {0, 1, 2}
+    assert {wake_up.part for wake_up, _ in bench.queue.sent} == {0, 1, 2}

@@ -883,15 +883,15 @@ def test_a_call_for_a_turn_under_terms_that_are_too_long_goes_on_to_the_long_run
     bench.subscribers.give_back(flow, "before", mark=0, places=1, woken_at=None)
     bench.subscribers.add_to_backlog(flow, [bare("1")], bench.clock.now())
     # When a short run is called for it
-    bench.work(bench.received(source, WorkOrder.calling(key, "orders")), source)
+    bench.work(bench.received(source, WorkOrder.wake_up(key, "orders")), source)
     # Then it attempts nothing, and calls a long one
     assert bench.looked_at == []
-    assert [(each.call, delay_s) for each, delay_s in bench.queues["poll"].sent] == [(True, 0)]
+    assert [(each.wakes, delay_s) for each, delay_s in bench.queues["poll"].sent] == [(True, 0)]
     # And one of those does so
     other = Bench(long=True)
     other.subscribers = bench.subscribers
     other.push.leases.store = bench.subscribers  # type: ignore[misc]
-    other.work(other.received("poll", WorkOrder.calling(key, "orders")), "poll")
+    other.work(other.received("poll", WorkOrder.wake_up(key, "orders")), "poll")
     assert [each.order.key.message_id for each, _ in other.looked_at] == ["1"]
 
 
@@ -1009,7 +1009,7 @@ def test_a_delivery_under_way_is_not_attempted_again_however_much_was_received_s
 
 
 def test_an_order_from_the_line_that_cannot_be_put_back_stays_where_it_stood() -> None:
-    # Given an order in the line of a subscriber with a rate, and a call for its turn
+    # Given an order in the line of a subscriber with a rate, and a wake-up for its lease
     bench = Bench()
     flow, now = FlowKey.of_subscriber("p", "u", "s"), bench.clock.now()
     terms = Terms(limits=Limits(rate_per_s=0.1), longest_ms=10_000)
@@ -1033,15 +1033,15 @@ def test_an_order_from_the_line_that_cannot_be_put_back_stays_where_it_stood() -
     bench.push.executor = Late()  # type: ignore[misc]
     # When the terms are asked for, and the run has meanwhile given the turn back, taken it again, and found the order
     # a second time
-    bench.outcomes["1"] = Following(Follow.TURN, terms=terms)
-    call = WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")
-    bench.work(bench.received("retry", call), "retry")
+    bench.outcomes["1"] = Following(Follow.LEASE, terms=terms)
+    wake_up = WorkOrder.wake_up(DeliveryKey("p", "u", "", "s"), "orders")
+    bench.work(bench.received("retry", wake_up), "retry")
     # Then it still stands in the line, as there is nothing else of it
     assert [each.key.message_id for place in bench.subscribers.backlog(flow, 9) for each in place.orders] == ["1"]
 
 
-def a_called_turn(bench: Bench, *standing: WorkOrder) -> list[Received]:
-    """A call for the turn at a subscriber whose next attempt is ten seconds away; in one place of its line stand some
+def a_wake_up(bench: Bench, *standing: WorkOrder) -> list[Received]:
+    """A wake-up for the lease at a subscriber whose next attempt is ten seconds away; in one entry of its backlog stand some
     orders.
     """
     flow, now = FlowKey.of_subscriber("p", "u", "s"), bench.clock.now()
@@ -1050,9 +1050,9 @@ def a_called_turn(bench: Bench, *standing: WorkOrder) -> list[Received]:
     bench.subscribers.give_back(flow, "earlier", mark=now * 1000 + 10**7, places=1)
     bench.subscribers.add_to_backlog(flow, [*standing], now)
     for each in standing:
-        bench.outcomes[each.key.message_id] = Following(Follow.TURN, terms=terms)
-    call = WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")
-    return bench.received("retry", call)
+        bench.outcomes[each.key.message_id] = Following(Follow.LEASE, terms=terms)
+    wake_up = WorkOrder.wake_up(DeliveryKey("p", "u", "", "s"), "orders")
+    return bench.received("retry", wake_up)
 
 
 def in_line(bench: Bench) -> set[tuple[str, bool]]:
@@ -1064,20 +1064,20 @@ def in_line(bench: Bench) -> set[tuple[str, bool]]:
 def test_an_order_that_stands_twice_in_a_place_is_not_lost_when_the_turn_is_given_back() -> None:
     # Given an order that was sent twice, in one place behind another (policies 4 of the simulator)
     bench = Bench()
-    bench.work(a_called_turn(bench, bare("1"), bare("2"), bare("2")), "retry")
+    bench.work(a_wake_up(bench, bare("1"), bare("2"), bare("2")), "retry")
     # When the run takes them in hand and gives the turn back, as the next attempt is far away
     assert in_line(bench) == {("1", False), ("2", False)}
 
 
 def test_an_automatic_order_stays_in_line_behind_that_of_a_manual_try() -> None:
     bench = Bench()
-    bench.work(a_called_turn(bench, bare("1"), replace(bare("2"), manual=True), bare("2")), "retry")
+    bench.work(a_wake_up(bench, bare("1"), replace(bare("2"), manual=True), bare("2")), "retry")
     assert in_line(bench) >= {("1", False), ("2", False)}
     # And also when the manual try is made now
     bench = Bench()
-    call = a_called_turn(bench, replace(bare("2"), manual=True), bare("2"))
+    batch = a_wake_up(bench, replace(bare("2"), manual=True), bare("2"))
     bench.follow(Follow.NOTHING, of="2")
-    bench.work(call, "retry")
+    bench.work(batch, "retry")
     assert in_line(bench) == {("2", False)}
 
 
@@ -1087,11 +1087,11 @@ def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_t
     # Given two places with an order of the same delivery, and one whose former holder takes the first place away while
     # this run has it in hand: it has just passed the order on, so it stands in the second place (hub 2026112400)
     bench, flow = Bench(), FlowKey.of_subscriber("p", "u", "s")
-    call = a_called_turn(bench, bare("3"), bare("1"))
+    batch = a_wake_up(bench, bare("3"), bare("1"))
     first = bench.subscribers.backlog(flow, 9)[0].place
     bench.clock.advance(ms=1)
     bench.subscribers.add_to_backlog(flow, [bare("2"), bare("1")], bench.clock.now())
-    bench.outcomes["2"] = Following(Follow.TURN, terms=Terms(limits=Limits(rate_per_s=2), longest_ms=10_000))
+    bench.outcomes["2"] = Following(Follow.LEASE, terms=Terms(limits=Limits(rate_per_s=2), longest_ms=10_000))
     line = bench.subscribers.backlog
 
     def taken_away(*arguments: Any, **more: Any) -> Any:
@@ -1101,7 +1101,7 @@ def test_a_second_order_is_not_struck_for_one_whose_place_another_run_may_have_t
 
     monkeypatch.setattr(bench.subscribers, "backlog", taken_away)
     # When it gives its turn back, as the next attempt is far away
-    bench.work(call, "retry")
+    bench.work(batch, "retry")
     # Then the order still stands in line
     monkeypatch.undo()
     assert in_line(bench) >= {("1", False), ("2", False)}
@@ -1118,7 +1118,7 @@ def test_a_second_order_leaves_the_line_with_the_first(follow: Follow, looks: in
         bench.subscribers.add_to_backlog(flow, [bare("1")] * (2 // places), bench.clock.now())
         bench.clock.advance(ms=1)
     bench.outcomes["1"] = [Following(follow), Following(Follow.NOTHING)]
-    bench.work(bench.received("retry", WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
+    bench.work(bench.received("retry", WorkOrder.wake_up(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
     # Then it was tried once, or the second as well if the first waits elsewhere, and nothing is left
     assert [each.order.key.message_id for each, _ in bench.looked_at] == ["1"] * looks
     assert in_line(bench) == set()
@@ -1150,7 +1150,7 @@ def test_orders_for_one_delivery_in_one_place_leave_the_line_in_one_turn(
     bench.subscribers.give_back(flow, "earlier", mark=0, places=concurrency)
     bench.subscribers.add_to_backlog(flow, standing, bench.clock.now())
     bench.clock.advance(ms=1)
-    bench.work(bench.received("retry", WorkOrder.calling(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
+    bench.work(bench.received("retry", WorkOrder.wake_up(DeliveryKey("p", "u", "", "s"), "orders")), "retry")
     # Then each was looked at, also what a person asked for, and nothing is left that would be looked at again for ever
     looked_at = {(each.order.key.message_id, each.order.manual) for each, _ in bench.looked_at}
     assert looked_at == {(each.key.message_id, each.manual) for each in standing}

@@ -51,7 +51,7 @@ class Admission(Component):
             return held
         terms = terms_of(subscriber, delivery)
         if terms is not None and terms != job.terms:
-            return Following(Follow.TURN, terms=terms)
+            return Following(Follow.LEASE, terms=terms)
         if step is Step.ATTEMPT and self.line.must_wait(job, delivery):
             return Following(Follow.ANOTHER)
         gate = Gate.GO

@@ -149,8 +149,8 @@ class Deliver(Component):
             received: The order.
             stored: The delivery as stored; None before its first attempt.
             remaining_ms: Milliseconds that an attempt may take here; none begins that could take longer.
-            terms: The terms under which it is the order's turn; None when it has not waited for that.
-            may_ask: Whether the turn lets a request be made at a time, epoch milliseconds.
+            terms: The terms of the lease that the order has; None when it has not waited for one.
+            may_ask: Whether the lease lets a request be made at a time, epoch milliseconds.
 
         Raises:
             Unavailable: One of our own calls failed; try again soon, the stored state decides.
@@ -243,7 +243,7 @@ class Deliver(Component):
             if remaining_ms() < longest_ms(subscriber):
                 return would_outlast(subscriber, delivery, self.clock.now()), delivery, terms
             if terms is not None:
-                # A turn is for one attempt.
+                # A lease is for one attempt of it.
                 return look_again(delivery, self.clock.now()), delivery, terms
             terms = terms_of(subscriber, delivery)
             after = self._attempt_if_let(job, subscriber, delivery, step.step)
@@ -379,7 +379,7 @@ class Deliver(Component):
         if now - job.looked_up_at >= LOOKED_UP_MS and self._has_changed(job, subscriber):
             return look_again(delivery, now)
         if not probe and job.may_ask is not None and not job.may_ask(now):
-            return Following(Follow.TURN, terms=job.terms)
+            return Following(Follow.LEASE, terms=job.terms)
         order = PushOrder(
             queue=job.queue,
             push=job.push,

@@ -51,8 +51,8 @@ class Follow(StrEnum):
     """Look at it again at ``due_at``, from the poll queue."""
     ERROR = "error"
     """Exhausted or expired: pass it on to the errors queue."""
-    TURN = "turn"
-    """Not attempted: its subscriber has limits, and the order is to take its turn under ``terms``."""
+    LEASE = "lease"
+    """Not attempted: its subscriber has limits, and the order needs a lease under ``terms``."""
     FAULT = "fault"
     """Our own code failed: look at it again at ``due_at``, until the message ends up in the dead-letter queue."""
 
@@ -82,7 +82,7 @@ class Job:
 
     Attributes:
         looked_up_at: When the queue was looked up, epoch milliseconds.
-        may_ask: Whether a request may be made at a time within the turn (epoch milliseconds); None without a turn.
+        may_ask: Whether a request may be made at a time within the lease (epoch milliseconds); None without a lease.
     """
 
     received: Received

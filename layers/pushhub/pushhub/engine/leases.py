@@ -420,7 +420,7 @@ class Leases(Component):
 
     def _wake(self, flow: FlowKey, addressee: Addressee, queue: str, in_ms: int, to: OrderSink) -> None:
         project, queue_uid, subscriber_id = addressee
-        order = WorkOrder.calling(DeliveryKey(project, queue_uid, "", subscriber_id), queue, flow.part)
+        order = WorkOrder.wake_up(DeliveryKey(project, queue_uid, "", subscriber_id), queue, flow.part)
         try:
             # A wake-up that comes early waits in its run.
             to.send([(order, in_ms // 1000)])

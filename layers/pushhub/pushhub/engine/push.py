@@ -251,8 +251,8 @@ class Push(Component):
             self._slow_lane.refresh(len(batch))
             if not self._is_long:
                 batch = self._without_slow(run, batch)
-        self._answer(run, [each for each in batch if each.order.call])
-        batch = self._without_backlogged(run, [each for each in batch if not each.order.call])
+        self._answer(run, [each for each in batch if each.order.wakes])
+        batch = self._without_backlogged(run, [each for each in batch if not each.order.wakes])
         batch = self._without_begun(batch)
         if not batch:
             return
@@ -696,7 +696,7 @@ class Push(Component):
         addressee = attempt.addressee
         # What was begun under a lease here, under terms that are too long now, goes on where the lease goes.
         outlasts = self._forwarding.outlasts(following) and bool(self.leases.of(addressee))
-        ends = following.follow is not Follow.TURN and not outlasts
+        ends = following.follow is not Follow.LEASE and not outlasts
         self._limits.end(addressee, attempt.begun, now, answered=following.answered is not False if ends else None)
         if attempt.lease is not None:
             attempt.lease.end(attempted=following.answered is not None)

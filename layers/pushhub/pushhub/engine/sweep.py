@@ -53,7 +53,7 @@ class Sweep(Component):
 
     messages: _Stored  # Messages and deliveries, one by one and by parts of the table.
     schedule: Schedule  # Holds waits that are too long for a queue.
-    # Say whose deliveries wait on purpose, for a circuit, a pause or a turn, and are not lost.
+    # Say whose deliveries wait on purpose, for a circuit, a pause or a lease, and are not lost.
     subscribers: _Subscribers
     push_queue: WorkQueue  # For deliveries that were never tried.
     queues: OrderQueues  # For all others.

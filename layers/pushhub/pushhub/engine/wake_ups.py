@@ -54,7 +54,7 @@ class WakeUps(Component):
             # Whoever has the lease may be about to arrange a wake-up under the former terms.
             if state is not None and (state.until > now or state.woken_at > now + HORIZON_MS):
                 project, queue_uid, subscriber_id = addressee
-                wake_up = WorkOrder.calling(DeliveryKey(project, queue_uid, "", subscriber_id), queue)
+                wake_up = WorkOrder.wake_up(DeliveryKey(project, queue_uid, "", subscriber_id), queue)
                 self.queue.send([(wake_up, HURRY_S)])
         except Unavailable as error:
             self.telemetry.count("CallsFailed")
@@ -72,7 +72,7 @@ class WakeUps(Component):
             return False
         if state is None or self.backlogs.note_wake_up(key, now, now):
             order = first[0].orders[0]
-            self.queue.send([(WorkOrder.calling(order.key, order.queue, key.part), 0)])
+            self.queue.send([(WorkOrder.wake_up(order.key, order.queue, key.part), 0)])
             self.telemetry.count("TurnsCalled")
             return True
         return False

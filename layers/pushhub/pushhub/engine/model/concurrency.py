@@ -4,7 +4,7 @@ for prompt ones.
 An attempt waiting for its answer holds a thread for as long as the subscriber takes, possibly three minutes. So a
 subscriber starts with one attempt at a time, gets one more with each prompt answer (like TCP's slow start), and drops
 back to one when an answer is slow. In the slow lane, one that does answer, within its own time limit, earns more even
-so, and falls back to one when it does not. One that is met for the first time, in a turn that nobody had before, is
+so, and falls back to one when it does not. One that is met for the first time, under a lease that nobody had before, is
 tried with several at once, so that what answers slowly need not learn from one answer after the other. An execution
 environment keeps this in memory; at worst it starts learning again.
 
@@ -169,21 +169,21 @@ class ConcurrencyLimits:
             limit.allowed = min(MOST, max(limit.allowed, places))
 
     def meet(self, key: Addressee, now: int) -> None:
-        """Nobody has had a subscriber's turn before: it may be tried with :data:`MET_WITH` attempts at once, unless it
+        """Nobody has had a subscriber's lease before: it may be tried with :data:`MET_WITH` attempts at once, unless it
         has failed to answer in time here.
         """
         limit = self._limits.setdefault(key, _Limit())
         limit.tried = 0 if limit.slow(now) and limit.places == FIRST else MET_WITH
 
     def met(self, key: Addressee) -> None:
-        """The first turn at a subscriber is over."""
+        """The first lease at a subscriber is over."""
         limit = self._limits.get(key)
         if limit is not None:
             limit.tried = 0
 
     def holds_up(self, key: Addressee, now: int, *, leased: bool = False) -> bool:
         """Whether an order for a subscriber would hold up others: the subscriber is slow, or is keeping its orders
-        waiting now (unless they wait for their turn, which takes no thread), or its project has many that do.
+        waiting now (unless they wait for a lease, which takes no thread), or its project has many that do.
         """
         limit = self._limits.get(key)
         if limit is not None:

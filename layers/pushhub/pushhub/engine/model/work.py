@@ -40,9 +40,9 @@ class WorkOrder:
         manual: The order is for a manual try only; the automatic tries have orders of their own.
         version: The only version of the delivery that the order is for; if the delivery has changed when the order is
             first received, the order is void. None: for any version.
-        call: The order is for no delivery: it calls a run to take the turn of its subscriber
+        wakes: The order is for no delivery: it wakes a run that takes the lease at its subscriber
             (:mod:`pushhub.engine.leases`).
-        part: Which part of the subscriber's rate a call is for.
+        part: Which part of the subscriber's rate a wake-up is for.
         until: The order makes the delivery's first try before that time (epoch milliseconds), or none: another one will
             come (:mod:`pushhub.engine.model.eager`). None: it is the only one.
         second: It is that other one: void when it is first received if the delivery has been tried.
@@ -53,15 +53,15 @@ class WorkOrder:
     message: Message | None = None
     manual: bool = False
     version: int | None = None
-    call: bool = False
+    wakes: bool = False
     part: int = 0
     until: int | None = None
     second: bool = False
 
     @classmethod
-    def calling(cls, key: DeliveryKey, queue: str, part: int = 0) -> WorkOrder:
-        """A call to take the turn of the subscriber of a delivery, or of a part of its rate."""
-        return cls(key=key._replace(message_id=""), queue=queue, call=True, part=part)
+    def wake_up(cls, key: DeliveryKey, queue: str, part: int = 0) -> WorkOrder:
+        """Wakes a run that takes the lease at the subscriber of a delivery, or of a part of its rate."""
+        return cls(key=key._replace(message_id=""), queue=queue, wakes=True, part=part)
 
     @classmethod
     def carrying(cls, message: Message, subscriber_id: str) -> WorkOrder:
@@ -111,7 +111,7 @@ class WorkOrder:
         }
         if self.manual:
             fields["manual"] = True
-        if self.call:
+        if self.wakes:
             fields["call"] = True
         if self.part:
             fields["part"] = self.part
@@ -147,7 +147,7 @@ class WorkOrder:
                 message=_message(fields, key) if whole else None,
                 manual=bool(fields.get("manual")),
                 version=fields.get("version"),
-                call=bool(fields.get("call")),
+                wakes=bool(fields.get("call")),
                 part=int(fields.get("part", 0)),
                 until=fields.get("until"),
                 second=bool(fields.get("second")),

@@ -351,7 +351,7 @@ def _decode_terms(holder: Item) -> Terms:
 
 
 def _decode_flow(item: Item, *, before: bool) -> LeaseState:
-    """The state of a flow, as stored or (``before``) as it was before the turn was taken."""
+    """The state of a flow, as stored or (``before``) as it was before the lease was taken."""
     until = int(item["before" if before else "until"]["N"])
     return LeaseState(
         terms=_decode_terms(item["terms"]),
