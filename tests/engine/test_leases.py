@@ -378,7 +378,12 @@ def test_a_run_that_has_left_a_part_to_others_passes_calls_for_it_on() -> None:
     bench.gives_back(bench.one, lease, wake_up_ms=0)
     [(wake_up, _)] = bench.queue.sent
     wake_up = WorkOrder.decode(wake_up.encode())
-    assert (wake_up.wakes, wake_up.part, bench.one.is_left(wake_up), bench.other.is_left(wake_up)) == (True, 1, True, False)
+    assert (wake_up.wakes, wake_up.part, bench.one.is_left(wake_up), bench.other.is_left(wake_up)) == (
+        True,
+        1,
+        True,
+        False,
+    )
     # When another run is called, it has the lease, looks into its line, and asks for the terms first
     taken = bench.other.answer(wake_up)
     assert taken is not None
