@@ -1041,8 +1041,8 @@ def test_an_order_from_the_line_that_cannot_be_put_back_stays_where_it_stood() -
 
 
 def a_wake_up(bench: Bench, *standing: WorkOrder) -> list[Received]:
-    """A wake-up for the lease at a subscriber whose next attempt is ten seconds away; in one entry of its backlog stand some
-    orders.
+    """A wake-up for the lease at a subscriber whose next attempt is ten seconds away; in one entry of its backlog are
+    some orders.
     """
     flow, now = FlowKey.of_subscriber("p", "u", "s"), bench.clock.now()
     terms = Terms(limits=Limits(rate_per_s=2), longest_ms=10_000)
