@@ -21,7 +21,7 @@ from tests.notifications.store import aws_notifications
 from pushhub.cloud.clients import Clients
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.settings import Settings
-from pushhub.engine import windows
+from pushhub.engine.model import concurrency
 from pushhub.engine.wiring import AwsEnginePorts
 from pushhub.runtime.hub import Pushhub, build, settings_of, start
 
@@ -201,7 +201,7 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         start_afresh()
         monkeypatch.setattr(SystemClock, "now", SystemClock.now)
         # On a loaded machine an attempt here may take long enough to count as slow.
-        monkeypatch.setattr(windows, "HOLD_MS", 3_600_000)
+        monkeypatch.setattr(concurrency, "HOLD_MS", 3_600_000)
         yield made
         start_afresh()
 

@@ -20,7 +20,7 @@ from local import template
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.inserts import Inserts
-from pushhub.engine import windows
+from pushhub.engine.model import concurrency
 from pushhub.engine.model.circuit import Circuit, CircuitState
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import NewMessage
@@ -285,7 +285,7 @@ def test_push_may_move_what_would_hold_up_others_to_the_slow_lane(
     functions: Functions, sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given two messages in one batch to an unknown subscriber, whose first answer takes too long
-    monkeypatch.setattr(windows, "HOLD_MS", -1)
+    monkeypatch.setattr(concurrency, "HOLD_MS", -1)
     a_push_queue(sink.url)
     post(b"1", b"2")
     functions.invoke("dispatch", functions.stream_event())
