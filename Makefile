@@ -5,7 +5,6 @@ VENV ?= .venv
 EMULATOR_VENV ?= .venv-ministack
 SAM_VENV ?= .venv-sam
 BROWSER_VENV ?= .venv-browser
-MUTANTS_VENV ?= .venv-mutants
 NAME ?=
 OF ?=
 SINCE ?= HEAD
@@ -31,12 +30,17 @@ export PYTHONDONTWRITEBYTECODE := 1
 # A file's tests in one process. A process that died (pyproject.toml: faulthandler_timeout) is not begun again with the same test.
 IN_TWO := -n 2 --dist loadfile --max-worker-restart 0
 
+# Which command runs a test is seen from its folder: these are left to `make test-all`, and `make test` runs all others,
+# tests/paths on a running stack, and the rest, which need none, in two processes.
+LONG := browser contract exhaustive glue local sam simulation stack
+UNIT := $(addprefix tests/,$(filter-out $(LONG) paths fakes hostile __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/*/)))))
 # Rules, shapes and descriptions: what a slip breaks first, in seconds.
-FASTEST := tests/architecture tests/base tests/engine/model tests/ironmq/wire tests/hub/wire tests/notifications/wire tests/template \
-	tests/web/test_openapi.py tests/web/test_callers.py
+FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/notifications/wire tests/template tests/web/test_callers.py
+# Tests in the processes of pytest alone write their bytecode, which half of the time to collect them went into.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(PYTHON) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help check simulate run up down clean status project deployable template-diff report-upload logs test test-quick test-stack test-sam test-browser test-others mutants sabotage sam-local lint format environments python
+.PHONY: help check style simulate run up down clean status project deployable template-diff report-upload logs test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -71,53 +75,58 @@ report-upload: environments ## after sam deploy: the report job's script and lib
 logs: environments ## follow the logs of the running stack
 	@$(PYTHON) -m local logs
 
-sam-local: environments deployable ## sam local invoke: build, seed the running stack with work for each function, show the commands
-	@$(SYSTEM_PYTHON) local/environment.py $(SAM_VENV) requirements/sam.txt
+sam-local: environments sam-environment deployable ## sam local invoke: build, seed the running stack with work for each function, show the commands
 	@SAM_CLI_TELEMETRY=0 $(SAM_VENV)/bin/sam build --parameter-overrides Architecture=$$($(PYTHON) -m local.sam_local architecture) >/dev/null
 	@$(PYTHON) -m local.sam_local
 
-check: environments ## within a minute whether a change is sane: style, types, the fastest tests
-	@$(VENV)/bin/ruff check .
+check: environment ## in half a minute whether a change is sane: style, types, the fastest tests
+	@$(PYTEST) -x $(IN_TWO) $(FASTEST) & tests=$$!; \
+		$(MAKE) --no-print-directory style; style=$$?; wait $$tests && exit $$style
+
+style: environment
+	@$(VENV)/bin/ruff check -q .
 	@$(VENV)/bin/ruff format --check -q .
-	@$(PYTHON) -m pytest -q -x $(IN_TWO) $(FASTEST) & tests=$$!; \
-		$(VENV)/bin/mypy layers/pushhub functions cli; types=$$?; wait $$tests && exit $$types
+	@$(VENV)/bin/mypy layers/pushhub functions local cli tests bench simulation
 
-# The stack waits for its clocks most of the time, sam and the browser for the stack's answers, and the report's Spark keeps
-# no more than one core busy for long. The other tests, which can use both, are nice and take what these leave.
-LANE := $(SYSTEM_PYTHON) .ci/lane.py
-NICE := nice -n 5
+# Each part runs as soon as what it needs is there, some at a time, and tells what it has to say when it has ended.
+# .ci/lane.py notes when that was, and the CPU it took.
+SOME = $(MAKE) --no-print-directory -k -j $(1) -Otarget
+part-%:
+	@$(SYSTEM_PYTHON) .ci/lane.py $* $(MAKE) --no-print-directory $*
+QUICK := style test-unit test-paths
+$(addprefix part-,$(QUICK)): part-environment
+part-test-paths: $(addprefix part-,$(addsuffix -environment,emulator report sam browser svix))
+parts-quick: $(addprefix part-,$(QUICK))
+parts-rest: $(addprefix part-,test-report test-stack test-long test-sam test-browser lint-report)
+
 test: export LANES_BEGAN := $(shell date +%s)
-test: environments report-environment ## style, types and the fastest tests, then every other test
+test: python ## style, types, every rule's test, and one path of each kind for real: minutes
 	@mkdir -p build && rm -f build/lanes.txt
-	@$(LANE) test-report $(MAKE) --no-print-directory test-report >build/test-report.txt 2>&1 & report=$$!; \
-		$(LANE) "check lint" $(MAKE) --no-print-directory check lint || { kill $$report; wait $$report; exit 1; }; \
-		$(LANE) test-others $(NICE) $(MAKE) --no-print-directory test-others >build/test-others.txt 2>&1 & others=$$!; \
-		$(LANE) "test-sam test-browser" $(MAKE) --no-print-directory -k test-sam test-browser >build/test-sam-and-browser.txt 2>&1 & beside=$$!; \
-		$(LANE) test-stack $(MAKE) --no-print-directory test-stack; stack=$$?; \
-		wait $$others; others=$$?; wait $$beside; beside=$$?; wait $$report; report=$$?; \
-		cat build/test-others.txt build/test-sam-and-browser.txt build/test-report.txt build/lanes.txt; \
-		[ $$stack = 0 ] && [ $$others = 0 ] && [ $$beside = 0 ] && [ $$report = 0 ]
+	@$(call SOME,4) parts-quick; passed=$$?; cat build/lanes.txt; \
+		echo "pushhub: left to make test-all: $(addprefix tests/,$(LONG))"; exit $$passed
 
-test-others: environments
-	@$(PYTHON) -m pytest -q --durations 10 $(IN_TWO) $(addprefix --ignore=,tests/stack tests/sam tests/glue tests/browser $(FASTEST))
+test-all: export LANES_BEGAN := $(shell date +%s)
+test-all: test ## make test, then everything that it leaves out
+	@$(call SOME,4) parts-rest; passed=$$?; cat build/lanes.txt; exit $$passed
 
-test-quick: environments ## tests that need no running stack
-	@$(PYTHON) -m pytest -q --durations 10 $(IN_TWO) --ignore tests/stack --ignore tests/sam --ignore tests/glue --ignore tests/browser
+test-unit: environment ## tests that need no running stack and no patience
+	@$(PYTEST) --durations 10 $(IN_TWO) $(UNIT)
+
+test-paths: environments report-environment sam-environment browser-environment svix-environment ## one path of each kind for real
+	@$(WITH_PLAYWRIGHT) $(PYTHON) -m pytest -q --durations 10 $(IN_TWO) tests/paths
+
+test-long: environments ## stores against stand-ins of AWS, every value, every call that can fail, the local runner, the simulator
+	@nice -n 5 $(PYTEST) --durations 10 $(IN_TWO) tests/contract tests/exhaustive tests/local tests/simulation
 
 test-stack: environments report-environment ## tests on a running stack
-	@$(PYTHON) -m pytest -v --durations 15 $(IN_TWO) tests/stack
+	@$(PYTHON) -m pytest -q --durations 15 $(IN_TWO) tests/stack
 
-test-sam: environments report-environment ## tests of sam build and deploy
-	@$(PYTHON) -m pytest -v tests/sam
+test-sam: environments report-environment sam-environment ## tests of sam build and deploy
+	@$(PYTHON) -m pytest -q tests/sam
 
-test-browser: environments ## tests of the console in Debian's chromium
-	@if command -v chromium >/dev/null; then \
-		$(SYSTEM_PYTHON) local/environment.py $(BROWSER_VENV) requirements/browser.txt && $(BROWSER_VENV)/bin/python -m pytest -q tests/browser; \
+test-browser: environments browser-environment ## tests of the console in Debian's chromium
+	@if command -v chromium >/dev/null; then $(WITH_PLAYWRIGHT) $(PYTHON) -m pytest -q tests/browser; \
 	else echo "pushhub: tests/browser left out, as there is no chromium here: install the package chromium to have them"; fi
-
-mutants: environments ## change the engine in small ways and see whether a test notices: make mutants OF="engine/model/*=tests/engine"
-	@$(SYSTEM_PYTHON) local/environment.py $(MUTANTS_VENV) requirements/mutants.txt
-	@$(MUTANTS_VENV)/bin/python -m local.mutants $(OF)
 
 simulate: environments ## faults on the real code in virtual time: make simulate SEED=1 SEEDS=10 WORLD=all HOURS=6 (docs/simulation.md)
 	@$(PYTHON) -m simulation --seed $(SEED) --seeds $(SEEDS) --world $(WORLD) --hours $(HOURS) --rate $(RATE) --only "$(ONLY)"
@@ -125,18 +134,30 @@ simulate: environments ## faults on the real code in virtual time: make simulate
 sabotage: environments ## changes of the hub's code that a seed draws: does the simulator notice? make sabotage MOST=40 DRAW=1, or KNOWN=all (docs/simulation.md)
 	@$(PYTHON) -m simulation.strangers --most $(MOST) $(if $(DRAW),--seed $(DRAW)) $(if $(OF),--of "$(OF)") $(if $(KNOWN),--known "$(KNOWN)")
 
-lint: environments lint-report ## style and types
-	@$(VENV)/bin/ruff check .
-	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy layers/pushhub functions local cli tests bench simulation
+lint: style lint-report ## style and types, those of the report, too
 
 format: environments ## put the code into its style
 	@$(VENV)/bin/ruff check --fix-only .
 	@$(VENV)/bin/ruff format .
 
-environments: python
+environments: environment emulator-environment
+
+environment: python
 	@$(SYSTEM_PYTHON) local/environment.py $(VENV) requirements/dev.txt pushhub=cli.__main__
+
+emulator-environment: python
 	@$(SYSTEM_PYTHON) local/environment.py $(EMULATOR_VENV) requirements/ministack.txt
+
+sam-environment: python
+	@$(SYSTEM_PYTHON) local/environment.py $(SAM_VENV) requirements/sam.txt
+
+# Playwright alone, on the path of the environment that the tests run in.
+browser-environment: python
+	@$(SYSTEM_PYTHON) local/environment.py $(BROWSER_VENV) requirements/browser.txt
+WITH_PLAYWRIGHT = PYTHONPATH=$(PYTHONPATH):$(wildcard $(BROWSER_VENV)/lib/python3*/site-packages)
+
+svix-environment: python
+	@$(SYSTEM_PYTHON) local/environment.py .venv-svix-2 requirements/svix-2.txt
 
 python:
 	@$(if $(SYSTEM_PYTHON),:,echo "pushhub: Python 3.11, 3.12, 3.13 or 3.14 is missing: install the packages python3 and python3-venv" >&2; exit 1)

@@ -1,11 +1,14 @@
-"""Runs a part of the tests and notes in build/lanes.txt when it began and ended: ``.ci/lane.py NAME COMMAND ...``.
+"""Runs a part of the tests and notes in build/lanes.txt when it began and ended, and the CPU that it and all that it
+started took: ``.ci/lane.py NAME COMMAND ...``.
 
 ``LANES_BEGAN`` in the environment says when all of them began, in seconds of the epoch.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -14,6 +17,8 @@ from pathlib import Path
 from types import FrameType
 
 NOTED = Path("build/lanes.txt")
+PR_SET_CHILD_SUBREAPER = 36
+"""Whatever loses its parent, as a JVM or an emulator does, becomes a child of this process, which counts its CPU."""
 
 
 def run(name: str, command: list[str]) -> int:
@@ -22,18 +27,32 @@ def run(name: str, command: list[str]) -> int:
     began = time.time()
     # What a shell runs in the background would ignore Ctrl-C, with all its children; some tests send them that.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    part = subprocess.Popen(command)  # noqa: S603 (the Makefile's)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    # What make lets its children share (its jobs) is passed on.
+    part = subprocess.Popen(command, close_fds=False)  # noqa: S603 (the Makefile's)
 
     def give_up(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001 (as signal wants it)
         part.terminate()
 
     signal.signal(signal.SIGTERM, give_up)
     status = part.wait()
+    _reap()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     NOTED.parent.mkdir(exist_ok=True)
     with NOTED.open("a") as noted:
         ended = "passed" if status == 0 else "failed"
-        noted.write(f"{name:24} {began - all_began:5.0f} s to {time.time() - all_began:5.0f} s, {ended}\n")
+        times = f"{began - all_began:5.0f} s to {time.time() - all_began:5.0f} s"
+        noted.write(f"{name:24} {times}, {used.ru_utime + used.ru_stime:5.0f} s of CPU, {ended}\n")
     return status if status >= 0 else 128 - status
+
+
+def _reap() -> None:
+    """Wait for what has ended and had lost its parent."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
 
 
 if __name__ == "__main__":

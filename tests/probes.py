@@ -18,7 +18,7 @@ from local.place import REPOSITORY
 
 AREAS = {
     "requests: every value, query, name and body of every route": (
-        "tests/web/test_shapes.py",
+        "tests/exhaustive/test_shapes.py",
         "tests/notifications/api/test_shapes.py",
     ),
     "who is admitted, and what each caller reaches": (

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
-from itertools import product
 
 import pytest
 from tests.engine.world import PROJECT, World, subscribers
-from tests.fakes import Crash, FakeClock, Fault, FaultPlan
+from tests.fakes import FakeClock, FaultPlan
 from tests.fakes.subscribers import FakeSubscribers
 from tests.fakes.telemetry import FakeTelemetry
 
-from pushhub.base.errors import HubError, Unavailable
+from pushhub.base.errors import Unavailable
 from pushhub.engine.circuits import FRESH_MS, Circuits
 from pushhub.engine.model.answer_rules import STANDARD_RULES
-from pushhub.engine.model.backoff import SCHEDULES, Schedule
+from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import Circuit, CircuitState, Health, SubscriberKey
 from pushhub.engine.model.delivery import DeliveryState
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
@@ -283,35 +281,6 @@ def test_environments_that_learn_late_make_few_requests_more() -> None:
     world.run(seconds=60)
     # Then each finds out at most once by itself
     assert len(world.sender.requests_to(DEAD)) <= 4 * Circuit().failures + 2
-
-
-def outage(plan: FaultPlan) -> tuple[World, list[str]]:
-    """Twelve messages while a subscriber is dead for some minutes."""
-    world = World(plan)
-    world.make_queue("q", subscribers(DEAD), retry=Schedule(waits_s=(5, 60, 600, 3_600)), circuit=Circuit(failures=3))
-    world.sender.script(DEAD, *[500] * 5, 200)
-    accepted: list[str] = []
-    for _ in range(4):
-        with suppress(Crash, HubError):
-            accepted += world.post("q", b"1", b"2", b"3")
-    world.run(seconds=DAY_S // 2)
-    return world, accepted
-
-
-@pytest.mark.parametrize("slice_", range(4))
-def test_an_outage_loses_nothing_whatever_call_goes_wrong(slice_: int) -> None:
-    learned = FaultPlan()
-    outage(learned)
-    assert {"subscribers.add", "subscribers.remove", "subscribers.save", "subscribers.leave"} <= {*learned.calls}
-    for position, (number, fault) in enumerate(product(range(1, len(learned.calls) + 1), Fault)):
-        if position % 4 != slice_:
-            continue
-        world, accepted = outage(FaultPlan(fault, at=number))
-        told = f"{fault.value} at call {number} ({learned.calls[number - 1]})"
-        for message_id in accepted:
-            states = [each.state for each in world.deliveries(message_id)]
-            assert states == [DeliveryState.DELIVERED], told
-        assert world.ports.subscribers.waiting(KEY, 9) == [], told
 
 
 def test_more_circuits_than_a_run_can_see_to_come_in_turn() -> None:

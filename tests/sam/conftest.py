@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,9 +13,8 @@ from typing import Any
 import boto3
 import pytest
 import requests
-from local.layer import MACHINE
 from tests.sam.sink import Sink
-from tests.sam.toolbox import REGION, ROOT, Emulator, emulator, sam
+from tests.sam.toolbox import REGION, ROOT, Emulator, built, emulator, sam
 
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.project import Project
@@ -86,12 +84,7 @@ class Deployment:
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output of ``sam build``."""
-    folder = tmp_path_factory.mktemp("sam") / "build"
-    subprocess.run(["make", "--silent", "deployable"], cwd=ROOT, check=True, timeout=240)
-    # The emulator runs functions under this machine's Python.
-    result = sam("build", "--build-dir", str(folder), "--no-cached", environ={"LAYER_TARGET": MACHINE})
-    assert result.returncode == 0, result.stdout + result.stderr
-    return folder
+    return built(tmp_path_factory.mktemp("sam"))
 
 
 @pytest.fixture(scope="session")

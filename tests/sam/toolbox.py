@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.environment import make
+from local.layer import MACHINE
 
-__all__ = ["REGION", "ROOT", "Emulator", "emulator", "sam"]
+__all__ = ["REGION", "ROOT", "Emulator", "built", "emulator", "sam"]
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
@@ -51,6 +52,16 @@ def sam(*arguments: str, environ: Mapping[str, str] | None = None) -> subprocess
         text=True,
         timeout=300,
     )
+
+
+def built(folder: Path) -> Path:
+    """The output of ``sam build`` in a folder, made of the template with its loops written out."""
+    subprocess.run(["make", "--silent", "deployable"], cwd=ROOT, check=True, timeout=240)
+    output = folder / "build"
+    # The emulator runs functions under this machine's Python.
+    result = sam("build", "--build-dir", str(output), "--no-cached", environ={"LAYER_TARGET": MACHINE})
+    assert result.returncode == 0, result.stdout + result.stderr
+    return output
 
 
 def _network_settings() -> dict[str, str]:

@@ -27,7 +27,7 @@ from simulation.scheduler import SECOND
 from simulation.template import stack
 from simulation.weather import HOUR, Weather
 from tests.web.known_good import GOOD, Good
-from tests.web.test_shapes import ABSENT, ODD, as_bytes, places, with_value
+from tests.web.shapes import ABSENT, ODD, as_bytes, places, with_value
 
 from pushhub.base.times import iso_time
 from pushhub.engine.projects import Projects

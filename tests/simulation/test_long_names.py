@@ -15,7 +15,7 @@ import pytest
 from simulation.account import HttpAnswer, Operator
 from tests.simulation.random_callers import SET_UP, RandomCallers, Tenant
 from tests.web.known_good import GOOD, Good
-from tests.web.test_shapes import places, with_value
+from tests.web.shapes import places, with_value
 
 from pushhub.engine.projects import Projects
 from pushhub.runtime.routes import all_routes

@@ -11,7 +11,7 @@ from tests.engine.world import PROJECT
 from tests.web.described import violation
 from tests.web.known_good import GOOD, QUEUE, ROUTES, ask
 from tests.web.protocols import Answer, Served
-from tests.web.test_shapes import filled, world_of
+from tests.web.shapes import filled, world_of
 
 from pushhub.base.credentials import MASK
 from pushhub.base.errors import Unavailable

@@ -17,7 +17,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from tests.web.described import violation
 from tests.web.known_good import GOOD, ROUTES
 from tests.web.protocols import Answer
-from tests.web.test_shapes import filled, world_of
+from tests.web.shapes import filled, world_of
 
 from pushhub.runtime.control import DOCUMENTATION
 from pushhub.runtime.documentation import VERSION, Documentation, describe

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.web.known_good import GOOD, ROUTES
-from tests.web.test_shapes import as_bytes, filled, places, refusal_in_dialect, with_value, world_of
+from tests.web.shapes import as_bytes, filled, places, refusal_in_dialect, with_value, world_of
 
 import pushhub
 from pushhub.egress.guard import unusable

@@ -4,118 +4,14 @@ a fault.
 
 from __future__ import annotations
 
-import copy
-import json
-import re
-from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 from tests.fakes import Reply
 from tests.web.described import violation
 from tests.web.known_good import GOOD, NOTIFICATION, ROUTES, ask
-from tests.web.protocols import Answer, Served, served
+from tests.web.protocols import Served
+from tests.web.shapes import ABSENT, ODD, as_bytes, filled, places, refusal_in_dialect, with_value, world_of
 
-import pushhub
 from pushhub.web.api import Body
-
-HUGE = "\ue000"
-"""Stands for a number that is valid in JSON but too large for Python's floats."""
-
-ODD: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    0,
-    -1,
-    1,
-    1.5,
-    2**63,
-    10**40,
-    1e308,
-    HUGE,
-    "",
-    " ",
-    "x",
-    "1",
-    "-1",
-    "nan",
-    "true",
-    "null",
-    "[",
-    "{}",
-    "\x00",
-    "\x7f\x85\u2028",
-    "\ud800",
-    "\u00fc\U0001f701",
-    "%00/../{0}$#?&\"'<\\",
-    "9" * 5000,
-    "x" * 70_000,
-    [],
-    [None],
-    [[]],
-    [{}],
-    ["x", "x"],
-    {},
-    {"": None},
-    {"id": []},
-    {"x": {"x": "x"}},
-    [[[[[[[[[[["deep"]]]]]]]]]]],
-)
-"""Each JSON type, its extremes, and strings that have a meaning somewhere."""
-
-ABSENT = object()
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value in a JSON value, beginning with itself."""
-    yield path
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in children:
-        yield from places(each, (*path, key))
-
-
-def with_value(whole: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """A copy with another value at a place."""
-    if not path:
-        return value
-    changed = copy.deepcopy(whole)
-    inner = changed
-    for key in path[:-1]:
-        inner = inner[key]
-    if value is ABSENT:
-        del inner[path[-1]]
-    else:
-        inner[path[-1]] = value
-    return changed
-
-
-def as_bytes(value: Any) -> bytes:
-    return json.dumps(value).replace(json.dumps(HUGE), "1e999").encode()
-
-
-def refusal_in_dialect(name: str, answer: Answer) -> bool:
-    """Whether an error answer is one that clients of the protocol can read."""
-    body = answer.body
-    match name.partition(".")[0]:
-        case "ironmq":
-            return answer.status in {400, 401, 403, 404, 405, 413} and set(body) == {"msg"} and bool(body["msg"])
-        case "hub":
-            texts = [each for errors in body.get("errors", {}).values() for each in errors]
-            told = isinstance(body["error"], str) and set(body) <= {"error", "errors"}
-            return answer.status in {401, 404, 405, 409, 413, 422} and told and all(map(str, texts))
-        case "webhooks":
-            if answer.status == 422:
-                return all(each["loc"] and each["msg"] and each["type"] for each in body["detail"])
-            # Replacing under an unknown name creates.
-            made = answer.status in {200, 201} and name.startswith(("webhooks.replace_", "webhooks.create_"))
-            return made or (answer.status in {400, 401, 404, 405, 409, 413} and set(body) == {"code", "detail"})
-        case _:
-            # Notifications 2.0 answers some refusals with 500, each with its own name.
-            refused = answer.status in {401, 404, 409, 413, 422} or body["error"] == "reliable-notification/Not Found"
-            return refused and {"error", "message", "info"} <= set(body) and bool(body["message"])
 
 
 def settle(api: Served, name: str) -> None:
@@ -146,33 +42,6 @@ def settle(api: Served, name: str) -> None:
 @pytest.fixture
 def api(request: pytest.FixtureRequest) -> Served:
     return world_of(request.getfixturevalue("name"))
-
-
-def world_of(name: str) -> Served:
-    """A new world for the protocol of a route; every endpoint in it accepts what it is sent."""
-    made = served(name.partition(".")[0])
-    if name.startswith("hub."):
-        made.world.endpoints = defaultdict(lambda: lambda _: {})
-    return made
-
-
-def test_there_is_a_good_request_for_every_route_and_none_for_anything_else() -> None:
-    assert set(GOOD) == set(ROUTES)
-
-
-@pytest.mark.parametrize("name", GOOD)
-def test_a_good_request_goes_well(api: Served, name: str) -> None:
-    good = GOOD[name]
-    names, fields = good.prepare(api)
-    body, query = filled(good.body, good.query, fields)
-    assert api.call(ROUTES[name], body, names=names, query=query).status == ROUTES[name].status
-
-
-def filled(body: Any, query: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
-    """A good request, filled in with the results of its preparation."""
-    if "token" in fields:
-        return body, {**query, "token": fields["token"]}
-    return ({**(body or {}), **fields} if fields else body), query
 
 
 @pytest.mark.parametrize("name", [each for each in GOOD if ROUTES[each].body in {Body.JSON, Body.JSON_OR_FORM}])
@@ -250,38 +119,6 @@ def test_no_body_that_is_no_json_is_a_fault(api: Served, name: str, body: bytes)
     answer = api.call(route, body, names=names, query=good.query)
     assert answer.status == route.status or refusal_in_dialect(name, answer), answer
     assert violation(name, answer) is None, answer
-
-
-READERS = {
-    "ironmq": ("messages", "queues", "subscribers", "alerts", "policies", "span_settings"),
-    "hub": ("objects", "mapping"),
-    "notifications": ("publish", "requests", "subscriptions"),
-}
-"""The modules that read request bodies, by protocol."""
-READ = re.compile(
-    r"""(?:\b(?:text|integer|boolean|section|listed|number_in_query)\(\w+,\ |"""
-    r"""(?:fields|given|source|entry|query)\.(?:text|whole|flag|number|texts|section|sections|raw|get)\()"(\w+)\""""
-)
-
-
-def keys(value: Any) -> Iterator[str]:
-    """Every key in a JSON value."""
-    for path in places(value):
-        yield from (each for each in path if isinstance(each, str))
-
-
-@pytest.mark.parametrize("protocol", READERS)
-def test_the_good_requests_have_every_field_that_is_read(protocol: str) -> None:
-    package = Path(pushhub.__file__).parent / protocol / "wire"
-    read = {name for module in READERS[protocol] for name in READ.findall((package / f"{module}.py").read_text())}
-    assert len(read) > 10
-    sent: set[str] = set()
-    for name, good in GOOD.items():
-        if name.startswith(f"{protocol}."):
-            sent |= {*keys(good.body), *good.query}
-    # What only the preparation of a request knows, and what belongs to the handshake of a WebSocket
-    sent |= {"reservation_id", "consumer"}
-    assert read - sent == set()
 
 
 @pytest.mark.parametrize("name", [each for each in GOOD if ROUTES[each].body is Body.JSON_OR_FORM])

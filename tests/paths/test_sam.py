@@ -1,4 +1,6 @@
-"""The output of ``sam build``: the layer with its dependencies and without the SDK, and otherwise only handlers."""
+"""SAM takes the template as it is written, and its build is the layer with its dependencies and without the SDK, and
+otherwise only handlers.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,23 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.sam.toolbox import ROOT
+from tests.sam.toolbox import ROOT, built, sam
 
-pytestmark = [pytest.mark.slow, pytest.mark.stack]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output of ``sam build``."""
+    return built(tmp_path_factory.mktemp("sam"))
+
+
+def test_sam_validate_finds_nothing_in_the_template_as_it_is_written() -> None:
+    # When
+    result = sam("validate", "--lint", "--template", str(ROOT / "template.yaml"))
+    # Then
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "is a valid SAM Template" in result.stdout
 
 
 def test_the_layer_holds_the_hub_its_libraries_and_not_boto3(build: Path) -> None:

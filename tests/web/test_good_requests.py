@@ -1,0 +1,58 @@
+"""The good requests from which others are made are good, and have every field that is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.web.known_good import GOOD, ROUTES
+from tests.web.shapes import filled, places, world_of
+
+import pushhub
+
+
+def test_there_is_a_good_request_for_every_route_and_none_for_anything_else() -> None:
+    assert set(GOOD) == set(ROUTES)
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_request_goes_well(name: str) -> None:
+    good, api = GOOD[name], world_of(name)
+    names, fields = good.prepare(api)
+    body, query = filled(good.body, good.query, fields)
+    assert api.call(ROUTES[name], body, names=names, query=query).status == ROUTES[name].status
+
+
+READERS = {
+    "ironmq": ("messages", "queues", "subscribers", "alerts", "policies", "span_settings"),
+    "hub": ("objects", "mapping"),
+    "notifications": ("publish", "requests", "subscriptions"),
+}
+"""The modules that read request bodies, by protocol."""
+READ = re.compile(
+    r"""(?:\b(?:text|integer|boolean|section|listed|number_in_query)\(\w+,\ |"""
+    r"""(?:fields|given|source|entry|query)\.(?:text|whole|flag|number|texts|section|sections|raw|get)\()"(\w+)\""""
+)
+
+
+def keys(value: Any) -> Iterator[str]:
+    """Every key in a JSON value."""
+    for path in places(value):
+        yield from (each for each in path if isinstance(each, str))
+
+
+@pytest.mark.parametrize("protocol", READERS)
+def test_the_good_requests_have_every_field_that_is_read(protocol: str) -> None:
+    package = Path(pushhub.__file__).parent / protocol / "wire"
+    read = {name for module in READERS[protocol] for name in READ.findall((package / f"{module}.py").read_text())}
+    assert len(read) > 10
+    sent: set[str] = set()
+    for name, good in GOOD.items():
+        if name.startswith(f"{protocol}."):
+            sent |= {*keys(good.body), *good.query}
+    # What only the preparation of a request knows, and what belongs to the handshake of a WebSocket
+    sent |= {"reservation_id", "consumer"}
+    assert read - sent == set()
