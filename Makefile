@@ -131,8 +131,8 @@ test-browser: environments browser-environment ## tests of the console in Debian
 simulate: environments ## faults on the real code in virtual time: make simulate SEED=1 SEEDS=10 WORLD=all HOURS=6 (docs/simulation.md)
 	@$(PYTHON) -m simulation --seed $(SEED) --seeds $(SEEDS) --world $(WORLD) --hours $(HOURS) --rate $(RATE) --only "$(ONLY)"
 
-sabotage: environments ## changes of the hub's code that a seed draws: does the simulator notice? make sabotage MOST=40 DRAW=1, or KNOWN=all (docs/simulation.md)
-	@$(PYTHON) -m simulation.strangers --most $(MOST) $(if $(DRAW),--seed $(DRAW)) $(if $(OF),--of "$(OF)") $(if $(KNOWN),--known "$(KNOWN)")
+sabotage: environments ## small changes of the code that a seed draws: which suite notices? make sabotage MOST=40 DRAW=1 OF=pushhub.hub SUITES=tests, or KNOWN=all (docs/simulation.md)
+	@$(PYTHON) -m simulation.strangers --most $(MOST) $(if $(DRAW),--seed $(DRAW)) $(if $(OF),--of "$(OF)") $(if $(SUITES),--suites $(SUITES)) $(if $(KNOWN),--known "$(KNOWN)")
 
 lint: style lint-report ## style and types, those of the report, too
 

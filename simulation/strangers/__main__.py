@@ -1,8 +1,9 @@
-"""Does the simulator notice changes that a seed chose? ``make sabotage`` tries some (docs/simulation.md).
+"""Who notices changes of the code that a seed chose? ``make sabotage`` tries some (docs/simulation.md).
 
-Each change is tried in a process of its own, in the worlds that fit it: its protocol's own, and those whose runs reach
-the changed statement most often. What no run reaches is counted and not tried. ``--known`` tries defects that people
-chose in the same way, from the diffs in ``known/``.
+Each change is tried by the suites that are named, one after the other, until one notices it: the tests of its package
+that reach the changed statement, the quickest first; and the simulator, in a process of its own, in the worlds that fit
+the change: its protocol's own, and those whose runs reach the statement most often. What nobody reaches is counted and
+not tried. ``--known`` tries defects that people chose in the simulator, from the diffs in ``known/``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,15 +34,12 @@ from simulation.strangers.diffs import Known, known
 from simulation.strangers.forked import Forks, serve
 from simulation.strangers.installed import Marks, change, put_back, watch
 from simulation.strangers.notice import KEPT, digest_of, noticed_by, python
-from simulation.strangers.tables import LAYER, NOTICED, ROOT, Candidate, Outcome, part, source, tables
+from simulation.strangers.tables import LAYER, NOTICED, ROOT, Candidate, Outcome, source, tables
 
 LONGEST_S, TIMES_LONGER = 20, 6
 """Seconds of CPU for a run with a change, and how often those that it takes without; the larger counts. A hub that
 never comes to rest is a change that was found.
 """
-
-NOT_THE_AIM = re.compile(r"\.(wire|api)\b|\.wiring$")
-"""Formats, routes and construction: the simulator's aim are use cases, rules and stores."""
 
 Json = dict[str, Any]
 
@@ -62,15 +61,14 @@ class Reached:
     seconds: list[float] = field(default_factory=list)
 
 
-def candidates(parts: Sequence[str], *, all_of_it: bool = True) -> list[Candidate]:
-    """Every change of the modules whose names begin with one of ``parts``, in order; unless ``all_of_it``, only of use
-    cases, rules and stores.
-    """
+def candidates(parts: Sequence[str]) -> list[Candidate]:
+    """Every change of the modules whose names begin with one of ``parts``, in order."""
     found: list[Candidate] = []
-    for path in sorted((LAYER / "pushhub").rglob("*.py")):
-        module = ".".join(path.relative_to(LAYER).with_suffix("").parts)
-        left_out = not all_of_it and NOT_THE_AIM.search(module)
-        if path.name == "__init__.py" or not module.startswith(tuple(parts)) or left_out:
+    of_layer = ((path, LAYER) for path in sorted((LAYER / "pushhub").rglob("*.py")))
+    of_command_line = ((path, ROOT) for path in sorted((ROOT / "cli").rglob("*.py")))
+    for path, root in (*of_layer, *of_command_line):
+        module = ".".join(path.relative_to(root).with_suffix("").parts)
+        if path.name == "__init__.py" or not module.startswith(tuple(parts)):
             continue
         for number, place in enumerate(places(ast.parse(source(module)))):
             found.append(Candidate(module, number, place.operator, place.line, place.of_module))
@@ -88,18 +86,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seeds", type=int, default=2, help="runs of each world; and one in which nothing goes wrong")
     parser.add_argument("--least", type=float, default=0, help="percent of what had an effect that must be found")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="runs at a time")
-    parser.add_argument("--tests", action="store_true", help="let tests that reach it try what the simulator missed")
+    parser.add_argument("--suites", default="tests,simulator", help="who is asked, in this order, until one notices")
     parser.add_argument("--fitting", type=int, default=3, help="worlds that a change is tried in, those that fit best")
     parser.add_argument("--into", default="", help="a file that is added to; what it tells of is not tried again")
     parser.add_argument("--these", default="", help="names of changes, or a file in which an earlier run told of them")
     parser.add_argument("--known", default="", help="names of known defects, or 'all', or so many that --seed draws")
     parser.add_argument("--no-calm", action="store_true", help="without the runs in which nothing goes wrong")
     parser.add_argument("--worlds", default="", help="only these, with commas between")
-    parser.add_argument(
-        "--of",
-        default="pushhub.engine,pushhub.ironmq,pushhub.hub,pushhub.notifications,pushhub.webhooks",
-        help="beginnings of modules' names, with commas between; formats, routes and wiring only where named in full",
-    )
+    parser.add_argument("--of", default="pushhub.,cli.", help="beginnings of modules' names, with commas between")
     parser.add_argument("--run", help=argparse.SUPPRESS)
     parser.add_argument("--forks", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -115,46 +109,76 @@ def main(arguments: Sequence[str]) -> int:
 
 def _strangers(given: argparse.Namespace) -> int:
     began = time.monotonic()
-    print(f"seed {given.seed}: looking for what runs reach ...", flush=True)
-    plans = _plans(given.hours, given.seeds, {*filter(None, given.worlds.split(","))}, calm=not given.no_calm)
-    reached = _reached(plans, given.processes)
-    parts = given.of.split(",")
-    drawn = candidates(parts, all_of_it=any(NOT_THE_AIM.search(each) for each in parts))
+    drawn = candidates(given.of.split(","))
     random.Random(given.seed).shuffle(drawn)
     if given.these:
         file = Path(given.these)
         names = {*re.findall(r"[\w.]+#\d+", file.read_text() if file.exists() else given.these)}
-        drawn = [each for each in candidates(["pushhub."]) if each.name in names]
-    hit = [each for each in drawn if _worlds(each, reached)]
-    print(f"{len(drawn)} changes, {len(hit)} of them reached; trying {min(given.most, len(hit))}", flush=True)
-    _tell_reach(drawn, hit)
+        drawn = [each for each in candidates([""]) if each.name in names]
+    print(f"seed {given.seed}: {len(drawn)} changes; trying {min(given.most, len(drawn))}", flush=True)
     kept = _Kept(given.into)
-    # Those drawn before the last that is tried but reached by no run belong to the sample.
-    sample = drawn[: drawn.index(hit[: given.most][-1]) + 1] if hit else []
-
-    def tried(each: Candidate) -> Outcome | None:
-        if each.name in kept.before:
-            return Outcome(each, *kept.before[each.name])
-        if not _worlds(each, reached):
-            return kept.add(Outcome(each, "not reached", ""))
-        if time.monotonic() - began > given.minutes * 60:
-            return None
-        return kept.add(_tried(each, plans, reached, given.fitting, forks))
+    suites = given.suites.split(",")
+    assert {*suites} <= {"tests", "simulator"}, f"there are tests and simulator, and not {given.suites}"
 
     # Forks do one at a time.
-    made = Forks() if given.processes == 1 else nullcontext()
-    with made as forks, ThreadPoolExecutor(given.processes) as pool:
-        outcomes = [*filter(None, pool.map(tried, sample))]
-    if given.tests:
-        missed = [each for each in outcomes if each.verdict in {"lived", "no effect"} and each.name not in kept.asked]
-        outcomes = [each for each in outcomes if each not in missed]
-        for each in missed:
-            test = noticed_by(each.candidate)
-            outcomes.append(kept.add(Outcome(each.candidate, "tests", test) if test else each, asked=True))
+    with Forks() if given.processes == 1 and "simulator" in suites else nullcontext() as forks:
+        simulator = _Simulator(given, forks)
+
+        def tried(each: Candidate) -> Outcome | None:
+            if each.name in kept.before:
+                return Outcome(each, *kept.before[each.name])
+            if time.monotonic() - began > given.minutes * 60:
+                return None
+            return kept.add(_by_suites(each, suites, simulator))
+
+        with ThreadPoolExecutor(given.processes) as pool:
+            outcomes = [*filter(None, pool.map(tried, drawn[: given.most]))]
     print("\n".join(tables(outcomes)))
     effective = [each for each in outcomes if each.verdict not in {"no effect", "not reached"}]
-    noticed = sum(each.verdict in NOTICED for each in effective)
+    noticed = sum(each.verdict in {*NOTICED, "tests"} for each in effective)
     return 0 if noticed * 100 >= given.least * len(effective) else 1
+
+
+def _by_suites(candidate: Candidate, suites: Sequence[str], simulator: _Simulator) -> Outcome:
+    """What becomes of a change: the first suite that notices it, or what is known of those that did not."""
+    came = Outcome(candidate, "not reached", "")
+    for suite in suites:
+        if suite == "simulator":
+            found = simulator.tries(candidate)
+            if found.verdict in NOTICED:
+                return found
+        elif test := noticed_by(candidate):
+            return Outcome(candidate, "tests", test)
+        else:
+            found = Outcome(candidate, "not reached" if test is None else "lived", "" if test is None else "tests")
+        # Tests cannot tell that a change has no effect: what the simulator says of one that it reached counts more.
+        if came.verdict == "not reached" or (suite == "simulator" and found.verdict != "not reached"):
+            came = found
+    return came
+
+
+class _Simulator:
+    """Tries changes in the worlds that fit them. What runs reach is looked for when the first change is tried."""
+
+    def __init__(self, given: argparse.Namespace, forks: Forks | None) -> None:
+        self._given = given
+        self._forks = forks
+        self._lock = threading.Lock()
+        self._learned: tuple[dict[str, list[Json]], dict[str, Reached]] | None = None
+
+    def tries(self, candidate: Candidate) -> Outcome:
+        """What became of a change."""
+        with self._lock:
+            plans, reached = self._learned = self._learned or self._learn()
+        if not _worlds(candidate, reached):
+            return Outcome(candidate, "not reached", "")
+        return _tried(candidate, plans, reached, self._given.fitting, self._forks)
+
+    def _learn(self) -> tuple[dict[str, list[Json]], dict[str, Reached]]:
+        given = self._given
+        print("looking for what the simulator's runs reach ...", flush=True)
+        plans = _plans(given.hours, given.seeds, {*filter(None, given.worlds.split(","))}, calm=not given.no_calm)
+        return plans, _reached(plans, given.processes)
 
 
 class _Kept:
@@ -162,20 +186,17 @@ class _Kept:
 
     def __init__(self, file: str) -> None:
         self.before: dict[str, tuple[str, str]] = {}
-        self.asked: set[str] = set()
         self._file = Path(file) if file else None
         if self._file and self._file.exists():
             for line in self._file.read_text().splitlines():
                 told = json.loads(line)
                 self.before[told["name"]] = (told["verdict"], told["by"])
-                self.asked |= {told["name"]} if told["asked"] else set()
 
-    def add(self, outcome: Outcome, *, asked: bool = False) -> Outcome:
-        """Tell of one more; ``asked`` if tests have been, too."""
-        if outcome.verdict != "not reached":
-            print(outcome.told(), flush=True)
+    def add(self, outcome: Outcome) -> Outcome:
+        """Tell of one more."""
+        print(outcome.told(), flush=True)
         if self._file:
-            told = {"name": outcome.name, "verdict": outcome.verdict, "by": outcome.by, "asked": asked}
+            told = {"name": outcome.name, "verdict": outcome.verdict, "by": outcome.by}
             with self._file.open("a") as file:
                 file.write(json.dumps(told) + "\n")
         return outcome
@@ -196,22 +217,16 @@ def _plans(hours: float, seeds: int, only: set[str], *, calm: bool) -> dict[str,
     }
 
 
-def _tell_reach(drawn: Sequence[Candidate], hit: Sequence[Candidate]) -> None:
-    packages, those = Counter(part(each.module) for each in drawn), Counter(part(each.module) for each in hit)
-    print("reached: " + ", ".join(f"{name} {those[name]} of {count}" for name, count in sorted(packages.items())))
-
-
 def _worlds(candidate: Candidate, reached: Mapping[str, Reached]) -> list[str]:
     """The worlds that reach a change, its own first, then those that do so most often; what a module itself states is
     reached with the module.
     """
-    [package, *_] = candidate.module.split(".")[1:]
     line = (candidate.module, candidate.line)
     hits = {
         world: found.modules[candidate.module] if candidate.of_module else found.lines.get(line, 0)
         for world, found in reached.items()
     }
-    return sorted(filter(hits.get, hits), key=lambda world: (world != package, -hits[world], world))
+    return sorted(filter(hits.get, hits), key=lambda world: (world != candidate.package, -hits[world], world))
 
 
 def _reached(plans: Mapping[str, list[Json]], processes: int) -> dict[str, Reached]:

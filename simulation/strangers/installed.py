@@ -18,6 +18,8 @@ from simulation.strangers.changes import places
 from simulation.strangers.diffs import Known, changed
 from simulation.strangers.tables import LAYER
 
+OURS = ("pushhub.", "cli.")
+"""Beginnings of the names of modules that can be changed."""
 Edit = Callable[[str], ast.Module]
 """Makes a tree of a module's text."""
 
@@ -45,7 +47,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None = None,
         target: ModuleType | None = None,  # noqa: ARG002 (of reloads)
     ) -> ModuleSpec | None:
-        edit = self._edits(fullname) if fullname.startswith("pushhub.") else None
+        edit = self._edits(fullname) if fullname.startswith(OURS) else None
         spec = PathFinder.find_spec(fullname, path) if edit else None
         if edit and spec and spec.origin and isinstance(spec.loader, SourceFileLoader):
             spec.loader = _Loader(fullname, spec.origin, edit)

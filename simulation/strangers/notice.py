@@ -30,10 +30,13 @@ Reaching = dict[str, dict[str, list[int]]]
 """By test, by module, the lines it reaches."""
 
 
-def noticed_by(candidate: Candidate) -> str:
-    """The test that notices a change, of those of its package; empty if none does."""
-    [_, package, *_] = candidate.module.split(".")
-    told = _reaching(package)
+SUITES = {"runtime": "functions"}
+"""Where the tests of a package are, if not in the folder of its name."""
+
+
+def noticed_by(candidate: Candidate) -> str | None:
+    """The test that notices a change, of those of its package; empty if none does, nothing if none reaches it."""
+    told = _reaching(SUITES.get(candidate.package, candidate.package))
     reaching: Reaching = told["reached"]
     tests = [
         test
@@ -42,7 +45,7 @@ def noticed_by(candidate: Candidate) -> str:
     ]
     tests.sort(key=lambda test: told["seconds"][test])
     if not tests:
-        return ""
+        return None
     took = [*accumulate(told["seconds"][test] for test in tests)]
     asked = tests[: max(1, bisect(took, LONGEST_S))]
     run = python(["-m", "simulation.strangers.notice", candidate.module, str(candidate.number), *asked])
@@ -51,7 +54,7 @@ def noticed_by(candidate: Candidate) -> str:
 
 
 def _reaching(package: str) -> dict[str, Any]:
-    code = digest_of([*LAYER.rglob("*.py"), *(ROOT / "tests" / package).rglob("*.py")])
+    code = digest_of([*LAYER.rglob("*.py"), *(ROOT / "cli").rglob("*.py"), *(ROOT / "tests" / package).rglob("*.py")])
     file = KEPT / f"{package}-tests-{code}.json"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +107,7 @@ class _Watching:
         self.told["seconds"][nodeid] = time.process_time() - self._began
 
 
-QUIETLY = ["-x", "-q", "-p", "no:cacheprovider", "-p", "local.mutant_tests", "--no-header", "--tb=no"]
+QUIETLY = ["-x", "-q", "-p", "no:cacheprovider", "-p", "simulation.strangers.bounded", "--no-header", "--tb=no"]
 
 
 def main(arguments: Sequence[str]) -> int:

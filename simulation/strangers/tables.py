@@ -44,6 +44,11 @@ class Candidate:
         """What it can be asked for by (``--these``)."""
         return f"{self.module}#{self.number}"
 
+    @property
+    def package(self) -> str:
+        """The package of the layer, or ``cli``."""
+        return self.module.removeprefix("pushhub.").partition(".")[0]
+
     def told(self) -> str:
         """The statement, and what the change makes of it."""
         tree = ast.parse(source(self.module))
@@ -60,9 +65,9 @@ class Outcome:
 
     Attributes:
         candidate: The change.
-        verdict: ``found``, ``stopped`` (the run ended in an error), ``endless``, ``tests`` (they noticed it, and the
-            simulator did not), ``lived``, ``no effect`` (all runs did exactly what they do without it), or ``not
-            reached`` (by any run).
+        verdict: ``tests`` (those of its package noticed it); ``found``, ``stopped`` (the run ended in an error) and
+            ``endless``, of the simulator; ``lived``, ``no effect`` (all runs did exactly what they do without it), or
+            ``not reached`` (by any test or run that was asked).
         by: The rules that it broke, the error, the test, or the worlds that it lived in.
     """
 
@@ -83,8 +88,9 @@ class Outcome:
 
 @cache
 def source(module: str) -> str:
-    """The text of a module of the hub."""
-    return (LAYER / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
+    """The text of a module of the hub, or of the command line."""
+    root = LAYER if module.startswith("pushhub.") else ROOT
+    return (root / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
 
 
 def _line(statement: ast.stmt) -> str:
@@ -93,7 +99,7 @@ def _line(statement: ast.stmt) -> str:
 
 def part(module: str) -> str:
     """A package's rules, stores, or use cases."""
-    _, package, *inner = module.split(".")
+    package, *inner = module.removeprefix("pushhub.").split(".")
     return f"{package}.{inner[0]}" if len(inner) > 1 else f"{package}, use cases"
 
 
@@ -126,7 +132,8 @@ def tables(outcomes: Sequence[Outcome]) -> list[str]:
         *rows("operator", [each.candidate.operator for each in outcomes]),
         "\n" + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()),
         f"reached: {share(len(told) - counts['not reached'], len(told))}",
-        f"of those that changed what runs do, the simulator noticed {share(simulator, effective)}",
-        f"with tests {share(both, effective)}",
-        f"of all that were reached, with tests {share(both, effective + counts['no effect'])}",
+        f"of those that changed something, the simulator noticed {share(simulator, effective)}",
+        f"tests {share(counts['tests'], effective)}",
+        f"both together {share(both, effective)}",
+        f"of all that were reached, both together {share(both, effective + counts['no effect'])}",
     ]

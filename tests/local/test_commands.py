@@ -109,7 +109,7 @@ def test_every_command_of_the_documentation_is_a_make_target() -> None:
     named = {each for page in pages for each in written.findall(page.read_text())}
     makefile = (REPOSITORY / "Makefile").read_text() + (REPOSITORY / "glue_jobs" / "targets.mk").read_text()
     # Then each is there
-    assert {"run", "up", "down", "test", "sam-local", "simulate", "report", "mutants"} <= named
+    assert {"run", "up", "down", "test", "sam-local", "simulate", "report", "sabotage"} <= named
     assert named - set(re.findall(r"^([a-z][a-z-]*):", makefile, re.M)) == set()
 
 

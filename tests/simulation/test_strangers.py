@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulation.strangers.__main__ import candidates
+from simulation.strangers.__main__ import candidates, main
 from simulation.strangers.changes import places
 from simulation.strangers.forked import Forks
 from simulation.strangers.notice import noticed_by
@@ -145,10 +145,27 @@ def test_what_a_module_states_needs_a_process_of_its_own(forks: Forks) -> None:
 
 
 def test_a_test_notices_a_change_of_what_it_reaches() -> None:
-    # Given a rule of a package, when it is changed, then the test that notices is named; where none reaches it, none is
+    # Given a rule of a package, when it is changed, then the test that notices is named
     change = next(each for each in candidates(["pushhub.base.der"]) if each.operator == "condition")
-    assert noticed_by(change).startswith("tests/base/")
-    assert noticed_by(replace(change, line=10**6)) == ""
+    noticed = noticed_by(change)
+    assert noticed is not None
+    assert noticed.startswith("tests/base/")
+    # And where none reaches it, none is
+    assert noticed_by(replace(change, line=10**6)) is None
+
+
+def test_the_command_draws_from_any_package_and_says_which_suite_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    # Given a rule, when three of its changes are drawn by a seed, and only tests are asked
+    arguments = ["--of", "pushhub.base.der", "--suites", "tests", "--most", "3", "--seed", "5", "--processes", "1"]
+    main(arguments)
+    # Then each is named, with the test that noticed it
+    told = [line.split() for line in capsys.readouterr().out.splitlines() if "pushhub.base.der#" in line]
+    assert len(told) == 3
+    noticed = [line for line in told if line[0] == "tests"]
+    assert noticed
+    assert all("tests/base/" in line[-1] for line in noticed)
+    # And the command line is a package like any other
+    assert {each.package for each in candidates(["pushhub.", "cli."])} >= {"cli", "base", "web", "runtime", "engine"}
 
 
 def test_a_share_tells_how_sure_it_is() -> None:

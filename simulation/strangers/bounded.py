@@ -1,6 +1,6 @@
-"""Additions to a test run against a mutant (a pytest plugin, loaded by :mod:`local.mutants`).
+"""Bounds tests that try a change, as a plugin of pytest.
 
-A mutant may make a loop endless: a test that uses too much processor time ends the run, as a failure. Examples of
+A change may make a loop endless: a test that uses too much processor time ends the run, as a failure. Examples of
 Hypothesis are the same each time, and failing ones are not shrunk, which would only take time.
 """
 
@@ -25,9 +25,9 @@ def pytest_sessionstart() -> None:
     """Set both up, once conftest.py has loaded the hub's own profile."""
     signal.signal(signal.SIGPROF, _too_long)
     settings.register_profile(
-        "mutants", settings(derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
+        "changes", settings(derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
     )
-    settings.load_profile("mutants")
+    settings.load_profile("changes")
 
 
 def pytest_runtest_setup() -> None:
