@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import requests
-from tests.fakes.verifier import symmetric, verified
 from tests.stack.hub_endpoint import TOKEN, HubEndpoint
 from tests.stack.project import unique, until
 from tests.stack.running import RunningStack
@@ -22,19 +21,6 @@ pytestmark = pytest.mark.stack
 
 WAIT_S = 90.0
 """How long something may take while everything runs on two processors, seconds."""
-
-HOSTILE = {
-    "html": "not valid JSON",
-    "wrong-id": "message_id is another one",
-    "no-id": "message_id is missing",
-    "huge": "larger than 2097152 bytes",
-    "deep": "nested deeper than 100 levels",
-    "no-messages": "messages[1] is not an object",
-    "many": "messages holds 10000 elements, more than the 1000 allowed",
-    "scheme": "update_url must be an http or https URL",
-    "negative": "delay is not from 0",
-    "endless": "delay is not from 0",
-}
 
 
 @dataclass(frozen=True)
@@ -175,17 +161,6 @@ def test_an_order_flows_through_an_integration(shop: Shop) -> None:
 
 
 @scenarios.test
-def test_a_signed_mapping_sends_what_its_service_can_verify(shop: Shop) -> None:
-    secret = symmetric()
-    mapping = shop.map("signed:one", "/take", signing={"secret": secret})
-    assert mapping["signing"] is True
-    shop.copies(shop.push("signed:one", größe="☃"), ["completed"])
-    [seen] = shop.endpoint.of("/take", größe="☃")
-    assert verified(secret, seen.headers, seen.raw)
-    assert not verified(symmetric("x"), seen.headers, seen.raw)
-
-
-@scenarios.test
 def test_a_failing_endpoint_is_shown_backs_off_and_gets_the_message_in_the_end(shop: Shop) -> None:
     shop.map("flaky:one", "/flaky", options={"retry_base": 2, "retry_cap": 4})
     incoming = shop.push("flaky:one", größe="☃")
@@ -207,87 +182,10 @@ def test_a_failing_endpoint_is_shown_backs_off_and_gets_the_message_in_the_end(s
 
 
 @scenarios.test
-def test_a_parked_message_waits_for_a_person_and_its_notification_is_raised_once(shop: Shop) -> None:
-    shop.map("stock:take", "/refuse", options={"retries_allowed": False})
-    [parked] = shop.copies(shop.push("stock:take"), ["parked"])
-    assert parked["last_error"] == "HTTP 500: Out of stock"
-    answer = shop.call("PUT", f"/messages/{parked['id']}", {"attempt_now": True})
-    assert answer.status_code == 200
-    until(
-        lambda: shop.message(parked["id"])["notifications"][0]["occurrences"] == 2 or None,
-        WAIT_S,
-        lambda: "it was not attempted again",
-    )
-    [raised] = shop.of_type("notification:error", 1)
-    assert raised["parent_id"] == parked["id"]
-    archived = shop.call("PUT", f"/messages/{parked['id']}", {"archive": True}).json()
-    assert (archived["queue_name"], archived["state"]) == ("archived", "never_processed")
-    assert len(shop.endpoint.of("/refuse")) == 2
-
-
-@scenarios.test
-def test_a_message_that_its_service_works_on_is_not_posted_again_and_an_archive_says_what_came_of_it(
-    shop: Shop,
-) -> None:
-    # Given a service that is working on two messages
-    shop.map("held:one", "/held")
-    pushed = [shop.push("held:one", number=unique("n")) for _ in range(2)]
-
-    def locked() -> list[dict[str, Any]] | None:
-        found = [shop.message(copy["id"]) for each in pushed for copy in shop.message(each)["children"]]
-        return found if len(found) == 2 and all(each["locked_at"] for each in found) else None
-
-    tried, archived = until(locked, WAIT_S, lambda: "they were not shown as locked")
-    rows = {each["id"]: each for each in shop.get("/queues/accepted.json", message="held:one")}
-    assert {each["locked_at"] for each in rows.values()} == {tried["locked_at"], archived["locked_at"]}
-
-    # When a person asks for an attempt of one, and archives the other
-    refused = shop.call("PUT", f"/messages/{tried['id']}", {"attempt_now": True})
-    assert (tried["can_attempt"], refused.status_code) == (False, 422)
-    assert tried["locked_at"] in refused.json()["errors"]["base"][0]
-    answer = shop.call("PUT", f"/messages/{archived['id']}", {"archive": True})
-    assert (answer.status_code, answer.json()["queue_name"]) == (200, "archived")
-
-    # Then each is posted once, and both show what came of that
-    shop.endpoint.let_go.set()
-    shop.of_type("held:done", 2)
-    assert [each["state"] for each in shop.copies(tried["parent_id"], ["completed"])] == ["completed"]
-    until(
-        lambda: "with 200; what the answer asks for was carried out" in shop.message(archived["id"])["reason"] or None,
-        WAIT_S,
-        lambda: str(shop.message(archived["id"])["reason"]),
-    )
-    assert len(shop.endpoint.of("/held")) == 2
-
-
-@scenarios.test
 def test_an_answer_compressed_unasked_is_a_success(shop: Shop) -> None:
     shop.map("zipped:one", "/zipped")
     [done] = shop.copies(shop.push("zipped:one"), ["completed"])
     assert done["result"] == {"message_id": done["id"]}
-
-
-@scenarios.test
-def test_a_delay_without_an_address_posts_again(shop: Shop) -> None:
-    shop.map("slow:one", "/postpone")
-    number = unique("n")
-    [done] = shop.copies(shop.push("slow:one", number=number), ["completed"])
-    first, second = shop.endpoint.of("/postpone", number=number)
-    assert second.at - first.at >= 3
-    assert (first.body, done["attempts"]) == (second.body, 0)
-
-
-@scenarios.test
-def test_hostile_answers_are_failures_with_a_reason_and_nothing_comes_of_them(shop: Shop) -> None:
-    ids = {}
-    for kind in HOSTILE:
-        shop.map(f"hostile:{kind}", f"/hostile/{kind}", options={"retries_allowed": False})
-        ids[kind] = shop.push(f"hostile:{kind}")
-    for kind, reason in HOSTILE.items():
-        [parked] = shop.copies(ids[kind], ["parked"])
-        assert reason in parked["last_error"], kind
-        assert parked["children"] == []
-    assert shop.get("/queues/archived.json", source="incoming", message="never:made") == []
 
 
 @scenarios.test
@@ -297,24 +195,6 @@ def test_the_egress_guard_holds_for_polls(shop: Shop) -> None:
     assert parked["last_answer"]["polled"] == "http://169.254.169.254/latest"
     assert parked["last_answer"]["error"] == "refused_by_guard"
     assert len(shop.endpoint.of("/hostile/inside")) == 1
-
-
-@scenarios.test
-def test_filters_with_patterns_and_paths_with_stars(shop: Shop) -> None:
-    shop.map(
-        "shipment:ready",
-        "/take",
-        filters=[
-            {"path": "payload.items.*.sku", "operator": "match", "value": "^A[0-9]+$", "match_rule": "any"},
-            {"path": "payload.total", "operator": "gt", "value": "10"},
-        ],
-    )
-    wanted = {"items": [{"sku": "B1"}, {"sku": "A7"}], "total": 12}
-    ids = [shop.push("shipment:ready", **each) for each in (wanted, {**wanted, "total": 9}, {**wanted, "items": []})]
-    shop.copies(ids[0], ["completed"])
-    for each in ids[1:]:
-        until(lambda: shop.message(each)["queue_name"] == "archived" or None, WAIT_S, lambda: "not routed")  # noqa: B023
-        assert shop.message(each)["state"] == "never_processed"
 
 
 @scenarios.test
@@ -380,19 +260,3 @@ def records(stack: RunningStack, project_id: str) -> list[dict[str, Any]]:
             lines = gzip.decompress(s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read()).splitlines()
             found += [each for each in map(json.loads, lines) if each.get("project") == project_id]
     return found
-
-
-def test_refusals_as_the_protocol_says_them(stack: RunningStack) -> None:
-    store = f"{stack.base_url}/api/stores/{stack.project_id}"
-    message = {"message": "a:b", "payload": {}}
-    wrong = requests.post(f"{store}/messages", json=message, headers={"X-Augury-Token": "x"}, timeout=30)
-    assert (wrong.status_code, wrong.json()) == (401, {"error": "Token is invalid."})
-    headers = {"X-Augury-Token": stack.token}
-    unknown = requests.post(
-        f"{stack.base_url}/api/stores/{'9' * 24}/messages", json=message, headers=headers, timeout=30
-    )
-    assert (unknown.status_code, unknown.json()) == (401, {"error": "Token is invalid."})
-    invalid = requests.post(f"{store}/messages", json={"payload": []}, headers=headers, timeout=30)
-    assert invalid.status_code == 422
-    assert invalid.json()["error"] == "Invalid object."
-    assert set(invalid.json()["errors"]) == {"message", "payload"}

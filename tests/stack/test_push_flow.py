@@ -12,11 +12,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pytest
 import requests
-from tests.fakes.verifier import new_asymmetric, symmetric, verified
 from tests.stack.endpoints import Endpoint, Push, Recorder, acknowledging, redirecting, slowly
 from tests.stack.project import DELAY_S, ProjectClient, unique, until
 from tests.stack.running import RunningStack
@@ -112,77 +111,6 @@ def test_the_request_on_the_wire(stage: Stage) -> None:
 
 
 @scenarios.test
-def test_a_trace_goes_from_the_producer_to_each_attempt(stage: Stage) -> None:
-    # Given a subscriber that takes a message at the third try
-    queue, endpoint = unique("traced"), stage.recorder.endpoint(500, 500, 200)
-    stage.project.make_push(queue, endpoint.url, retries=2, retries_delay=DELAY_S)
-    trace, parent, state = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "congo=t61rcWkgMzE,rojo=1"
-    headers = {
-        "Content-Type": "application/json",
-        "traceparent": f"00-{trace}-{parent}-01",
-        "tracestate": state,
-    }
-    body = json.dumps({"messages": [{"body": "x"}]}).encode()
-    answer = stage.project.send("POST", f"/queues/{queue}/messages", data=body, headers=headers)
-    assert answer.status_code == 201
-    # Then each attempt is of the trace, with a parent of its own
-    pushes = endpoint.wait(3, seconds=90)
-    assert {each.headers["tracestate"] for each in pushes} == {state}
-    sent = [each.headers["traceparent"].split("-") for each in pushes]
-    assert {(version, each, flags) for version, each, _, flags in sent} == {("00", trace, "01")}
-    assert len({each for _, _, each, _ in sent} | {parent}) == 4
-
-
-@scenarios.test
-def test_a_signed_subscriber_can_verify_what_it_is_sent(stage: Stage) -> None:
-    # Given subscribers with their own secrets, a symmetric one and an Ed25519 key
-    queue, first, second = unique("signed"), stage.recorder.endpoint(), stage.recorder.endpoint()
-    secret, (private, public) = symmetric(), new_asymmetric()
-    stage.project.make_push(
-        queue,
-        {"name": "first", "url": first.url, "signing": {"secret": secret}},
-        {"name": "second", "url": second.url, "signing": {"secret": private}},
-    )
-    stage.project.post(queue, "größe")
-    # Then each can verify its own requests, and no others
-    for key, push in ((secret, first.wait()[0]), (public, second.wait()[0])):
-        assert verified(key, push.headers, push.body)
-        assert not verified(key, push.headers, push.body + b" ")
-    assert not verified(symmetric("x"), first.wait()[0].headers, first.wait()[0].body)
-    # And no secret is shown
-    shown = stage.project.call("GET", f"/queues/{queue}").text
-    assert secret not in shown
-    assert private not in shown
-
-
-@scenarios.test
-def test_headers_of_subscriber_and_message(stage: Stage) -> None:
-    # Given a subscriber with headers of its own
-    queue, endpoint = unique("headers"), stage.recorder.endpoint()
-    headers = {
-        "Content-Type": "application/json",
-        "user-agent": "Mine/1.0",
-        "X-Key": "subscriber's",
-        "Authorization": "Bearer s3cret",
-    }
-    stage.project.make_push(queue, {"name": "s", "url": endpoint.url, "headers": headers})
-    # When a message with push headers is posted
-    [message_id] = stage.project.post(
-        queue, "{}", push_headers={"x-key": "message's", "X-Other": "\xe9t\xe9", "Content-Type": "text/csv"}
-    )
-    [push] = endpoint.wait()
-    # Then the message's headers override the subscriber's, which override the hub's
-    lowered = {name.lower(): value for name, value in push.headers.items()}
-    assert len(lowered) == len(push.received.headers)
-    assert lowered["content-type"] == "text/csv"
-    assert lowered["user-agent"] == "Mine/1.0"
-    assert lowered["x-key"] == "message's"
-    assert lowered["x-other"] == "\xe9t\xe9"
-    assert lowered["authorization"] == "Bearer s3cret"
-    assert lowered["iron-message-id"] == message_id
-
-
-@scenarios.test
 def test_multicast_retries_only_who_failed(stage: Stage) -> None:
     # Given a healthy subscriber, one that fails twice, one that always fails slowly, and one that refuses connections
     healthy, flaky = stage.recorder.endpoint(200), stage.recorder.endpoint(500, 404, 204)
@@ -214,15 +142,6 @@ def test_multicast_retries_only_who_failed(stage: Stage) -> None:
 
 
 @scenarios.test
-def test_no_retries_is_one_try(stage: Stage) -> None:
-    queue, endpoint = unique("once"), stage.recorder.endpoint(500)
-    stage.project.make_push(queue, endpoint, retries=0)
-    [message_id] = stage.project.post(queue, "x")
-    stage.project.wait_codes(queue, message_id, [500], [1])
-    no_more_than(endpoint, 1)
-
-
-@scenarios.test
 def test_unicast_asks_the_next_at_once_and_all_of_them_are_one_try(stage: Stage) -> None:
     # Given three subscribers that fail in the first round, one of which accepts in the second
     endpoints = [stage.recorder.endpoint(500), stage.recorder.endpoint(501), stage.recorder.endpoint(502, 200)]
@@ -242,55 +161,6 @@ def test_unicast_asks_the_next_at_once_and_all_of_them_are_one_try(stage: Stage)
     assert before[2] == 2
     no_more_than(endpoints[2], 2)
     assert [len(endpoint.pushes) for endpoint in endpoints] == before
-
-
-@scenarios.test
-def test_unicast_asks_one_only_when_it_accepts(stage: Stage) -> None:
-    endpoints = [stage.recorder.endpoint() for _ in range(3)]
-    queue = unique("one of three")
-    stage.project.make_push(queue, *endpoints, type="unicast")
-    ids = stage.project.post(queue, *(f"m{number}" for number in range(12)))
-    pushed = until(
-        lambda: came if len(came := [p.message_id for e in endpoints for p in e.pushes]) >= len(ids) else None,
-        40,
-        lambda: f"{[len(endpoint.pushes) for endpoint in endpoints]}",
-    )
-    # Then each message arrived once, and the load was shared
-    assert sorted(pushed) == sorted(ids)
-    assert sum(bool(endpoint.pushes) for endpoint in endpoints) > 1
-
-
-@scenarios.test
-def test_a_202_stops_the_round_in_unicast(stage: Stage) -> None:
-    # Given two subscribers that answer 202 and never acknowledge
-    endpoints = [stage.recorder.endpoint(202), stage.recorder.endpoint(202)]
-    queue, errors = unique("reserved"), unique("reserved-errors")
-    stage.project.make_push(queue, *endpoints, type="unicast", retries=1, error_queue=errors)
-    [message_id] = stage.project.post(queue, "x")
-    # Then each try is one push, and in the end there is one error message
-    [error] = stage.project.wait_messages(errors, 1)
-    pushes = sorted((push for endpoint in endpoints for push in endpoint.pushes), key=lambda push: push.at)
-    assert len(pushes) == 2
-    assert_spaced(pushes)
-    assert json.loads(error["body"])["source_msg_id"] == message_id
-
-
-@scenarios.test
-def test_an_unacknowledged_202_is_a_failed_try(stage: Stage) -> None:
-    # Given a subscriber that answers 202 and never acknowledges
-    queue, errors, endpoint = unique("unacknowledged"), unique("unacknowledged-errors"), stage.recorder.endpoint(202)
-    stage.project.make_push(queue, endpoint, retries=1, error_queue=errors)
-    [message_id] = stage.project.post(queue, "x")
-    # Then it is pushed again, and after the last reservation it is an error
-    [error] = stage.project.wait_messages(errors, 1)
-    erred_at = time.monotonic()
-    first, second = endpoint.pushes
-    assert_spaced([first, second])
-    assert erred_at - second.answered_at >= DELAY_S - EARLY_S
-    assert json.loads(error["body"])["subscribers"][0]["code"] == 202
-    assert stage.project.codes(queue, message_id) == [202]
-    # And none of its reservations is valid any more
-    assert [push.acknowledge().status_code for push in (first, second)] == [403, 403]
 
 
 @scenarios.test
@@ -346,33 +216,6 @@ def test_acknowledging_while_the_push_is_open(stage: Stage) -> None:
 
 
 @scenarios.test
-def test_a_superseded_reservation_is_refused(stage: Stage) -> None:
-    # Given a subscriber that got a second push
-    queue, endpoint = unique("stale"), stage.recorder.endpoint(202)
-    stage.project.make_push(queue, endpoint, retries=3, retries_delay=UNHURRIED_S)
-    [message_id] = stage.project.post(queue, "x")
-    first, second = endpoint.wait(2)[:2]
-    # Then the first reservation is refused however it is presented, and so is a forged one; an unknown message is not
-    # found
-    forged = {**second.reservation, "reservation_id": "0" * 32}
-    for answer in (
-        first.acknowledge(),
-        first.acknowledge(by_url=True),
-        first.acknowledge(token=stage.project.token),
-        second.acknowledge(body=forged),
-    ):
-        assert (answer.status_code, answer.json()) == (403, {"msg": "Reservation has timed out"})
-    unknown = second.message_url.partition("?")[0].replace(message_id, "1000000000000000001")
-    answer = requests.delete(unknown, json=second.reservation, timeout=40)
-    assert (answer.status_code, answer.json()) == (404, {"msg": "Message not found"})
-    found = stage.project.call("DELETE", urlsplit(unknown).path.split(stage.project.project_id)[1], second.reservation)
-    assert (found.status_code, found.json()) == (404, {"msg": "Message not found"})
-    # And the second is valid
-    assert second.acknowledge().status_code == 200
-    no_more_than(endpoint, 2)
-
-
-@scenarios.test
 def test_redirects_are_failures_and_are_not_followed(stage: Stage) -> None:
     # Given subscribers that redirect to one that would accept
     goal = stage.recorder.endpoint()
@@ -415,36 +258,6 @@ def test_error_queue_of_a_multicast_queue(stage: Stage) -> None:
     assert message["body"] == "cuerpo – ½"
     assert [each["status_code"] for each in message["push_statuses"]] == [200, 500, 404]
     assert [each["retries_remaining"] for each in message["push_statuses"]] == [1, 0, 0]
-
-
-@scenarios.test
-def test_error_queue_of_a_unicast_queue(stage: Stage) -> None:
-    # Given a unicast queue all of whose subscribers fail
-    queue, errors = unique("unicast"), unique("unicast-errors")
-    endpoints = [stage.recorder.endpoint(status) for status in (500, 404, 302)]
-    stage.project.make_push(queue, *endpoints, type="unicast", retries=1, error_queue=errors)
-    [message_id] = stage.project.post(queue, "x")
-    # Then there is one error message for all of them, after as many rounds as there are tries
-    [error] = stage.project.wait_messages(errors, 1)
-    fields = json.loads(error["body"])
-    assert fields["source_msg_id"] == message_id
-    assert [(each["name"], each["code"]) for each in fields["subscribers"]] == [("s0", 500), ("s1", 404), ("s2", 302)]
-    assert [len(endpoint.pushes) for endpoint in endpoints] == [2, 2, 2]
-    time.sleep(2)
-    assert stage.project.total(errors) == 1
-
-
-@scenarios.test
-def test_an_error_queue_may_push(stage: Stage) -> None:
-    # Given an error queue that is a push queue
-    queue, errors, reporter = unique("pushing"), unique("pushing-errors"), stage.recorder.endpoint()
-    stage.project.make_push(errors, reporter)
-    stage.project.make_push(queue, stage.recorder.endpoint(500), retries=0, error_queue=errors)
-    [message_id] = stage.project.post(queue, "x")
-    # Then the error is pushed
-    [push] = reporter.wait()
-    assert json.loads(push.body)["source_msg_id"] == message_id
-    until(lambda: stage.project.total(errors) == 1 or None, 20, lambda: f"{stage.project.total(errors)}")
 
 
 @scenarios.test
@@ -493,62 +306,6 @@ def test_a_delayed_message_is_pushed_when_it_is_due(stage: Stage) -> None:
     came_at = {push.message_id: push.at - posted_at for push in pushes}
     assert 4 - EARLY_S <= came_at[late] < 4 + LATE_S
     assert came_at[soon] < 4 + LATE_S
-
-
-@scenarios.test
-def test_a_message_is_not_pushed_after_it_expired(stage: Stage) -> None:
-    # Given a message that expires after eight seconds and is always refused
-    queue, endpoint = unique("expiring"), stage.recorder.endpoint(500)
-    stage.project.make_push(queue, endpoint, retries=50, message_expiration=8)
-    [message_id] = stage.project.post(queue, "x")
-    accepted_by = time.monotonic()
-    # Then it is pushed in that time, and not after it
-    endpoint.wait()
-    time.sleep(max(0.0, accepted_by + 8 + DELAY_S + 2 - time.monotonic()))
-    assert {push.message_id for push in endpoint.pushes} == {message_id}
-    assert max(push.at for push in endpoint.pushes) < accepted_by + 8 + 1
-    assert len(endpoint.pushes) <= 3
-
-
-@scenarios.test
-def test_deleted_and_cleared_messages_are_not_pushed_again(stage: Stage) -> None:
-    # Given failing subscribers of two queues
-    endpoints = [stage.recorder.endpoint(500), stage.recorder.endpoint(500)]
-    deleted, cleared = unique("deleted"), unique("cleared")
-    for queue, endpoint in zip((deleted, cleared), endpoints, strict=True):
-        stage.project.make_push(queue, endpoint, retries=20)
-    [message_id], [other] = stage.project.post(deleted, "x"), stage.project.post(cleared, "x")
-    for queue, posted in ((deleted, message_id), (cleared, other)):
-        stage.project.wait_codes(queue, posted, [500])
-    # When the message is deleted from one, and the other is cleared
-    stage.project.take("DELETE", f"/queues/{deleted}/messages/{message_id}")
-    stage.project.take("DELETE", f"/queues/{cleared}/messages", {})
-    counts = [len(endpoint.pushes) for endpoint in endpoints]
-    # Then neither is pushed again, nor found
-    no_more_than(endpoints[0], counts[0], seconds=2 * DELAY_S)
-    assert [len(endpoint.pushes) for endpoint in endpoints] == counts
-    for queue, posted in ((deleted, message_id), (cleared, other)):
-        assert stage.project.call("GET", f"/queues/{queue}/messages/{posted}").status_code == 404
-
-
-@scenarios.test
-def test_subscribers_that_come_and_go(stage: Stage) -> None:
-    # Given a queue with a failing subscriber
-    queue, old, new = unique("changing"), stage.recorder.endpoint(500), stage.recorder.endpoint()
-    stage.project.make_push(queue, old, retries=20)
-    [first] = stage.project.post(queue, "first")
-    old.wait()
-    # When another takes its place
-    replaced = {"subscribers": [{"name": "new", "url": new.url}]}
-    stage.project.take("PUT", f"/queues/{queue}/subscribers", replaced)
-    [second] = stage.project.post(queue, "second")
-    new.wait()
-    # Then the new one gets later messages only, and the old one nothing any more
-    time.sleep(DELAY_S + 1)
-    count = len(old.pushes)
-    no_more_than(old, count, seconds=DELAY_S + 1.0)
-    assert [push.message_id for push in new.pushes] == [second]
-    assert {push.message_id for push in old.pushes} == {first}
 
 
 @scenarios.test

@@ -6,21 +6,17 @@ All run side by side.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 import pytest
 from tests.stack.endpoints import Endpoint, Recorder
-from tests.stack.project import ProjectClient, unique, until
+from tests.stack.project import ProjectClient, unique
 from tests.stack.running import RunningStack
 from tests.stack.side_by_side import SideBySide
 
 pytestmark = pytest.mark.stack
-
-HOPS = 10
-"""Queues a message may pass before it counts as a loop."""
 
 
 @dataclass(frozen=True)
@@ -169,51 +165,3 @@ def test_a_worker_is_given_a_task(stage: Stage) -> None:
         "Content-Type": "text/plain; charset=utf-8",
     }
     stage.project.wait_codes(queue, message_id, [200], [1])
-
-
-def assert_ends(project: ProjectClient, *queues: str) -> None:
-    """Check that a message has passed the maximum number of queues, and no more."""
-
-    def passed() -> int:
-        return sum(project.total(queue) for queue in queues)
-
-    until(lambda: passed() >= HOPS + 1 or None, 60, lambda: f"{passed()} passed")
-    time.sleep(3)
-    assert passed() == HOPS + 1
-
-
-@scenarios.test
-def test_a_loop_within_the_hub_ends(stage: Stage) -> None:
-    there, back = unique("loop"), unique("loop")
-    stage.project.make_push(there, f"ironmq:///{back}", retries=0)
-    stage.project.make_push(back, address(stage.project, there), retries=0)
-    stage.project.post(there, "x")
-    assert_ends(stage.project, there, back)
-
-
-@scenarios.test
-def test_a_loop_through_another_host_ends(stage: Stage) -> None:
-    there, back = unique("circle"), unique("circle")
-    stage.project.make_push(there, address(stage.project, back, stage.elsewhere), retries=0)
-    stage.project.make_push(back, f"ironmq:///{there}", retries=0)
-    stage.project.post(there, "x")
-    assert_ends(stage.project, there, back)
-
-
-@scenarios.test
-def test_queues_that_are_each_others_error_queues_come_to_an_end(stage: Stage) -> None:
-    there, back, endpoint = unique("blame"), unique("blame"), stage.recorder.endpoint(500)
-    stage.project.make_push(there, endpoint, retries=0, error_queue=back)
-    stage.project.make_push(back, endpoint, retries=0, error_queue=there)
-    stage.project.post(there, "x")
-    assert_ends(stage.project, there, back)
-    assert len(endpoint.pushes) == HOPS + 1
-
-
-@scenarios.test
-def test_a_queue_cannot_subscribe_to_itself(stage: Stage) -> None:
-    queue = unique("self")
-    for url in (f"ironmq:///{queue}", address(stage.project, queue), address(stage.other, queue, "10.0.0.1")):
-        push = {"subscribers": [{"name": "s", "url": url}]}
-        answer = stage.project.call("PUT", f"/queues/{queue}", {"queue": {"push": push}})
-        assert (answer.status_code, bool(answer.json()["msg"])) == (400, True)
