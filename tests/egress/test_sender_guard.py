@@ -52,6 +52,7 @@ def test_a_name_that_turns_to_loopback_is_refused_at_the_next_connection() -> No
         url = right.url("answer_and_close", host="rebind.example")
         assert sending.send(asking(url)).status_code == 200
         # When its connection is gone and a new one would be needed
+        right.wait_until_closed()
         answer = sending.send(asking(url))
         # Then the guard checks again
         assert (answer.status_code, answer.error_class, answer.bytes_out) == (0, "refused_by_guard", 0)

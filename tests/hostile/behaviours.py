@@ -9,6 +9,7 @@ import gzip
 import os
 
 from tests.hostile.endpoint import Behaviour, Peer
+from tests.hostile.odd_answers import ODD_ANSWERS
 
 __all__ = ["BEFORE_BODY", "BEHAVIOURS", "GZIP_BOMB"]
 
@@ -23,6 +24,12 @@ def _healthy(peer: Peer) -> bool:
 def _status(peer: Peer) -> bool:
     """``/status/503``: answers with that status."""
     return peer.answer(status=f"{peer.request.path.rpartition('/')[2]} Told to")
+
+
+def _odd(peer: Peer) -> bool:
+    """``/odd/te-blank``: sends one of the odd answers, and keeps the connection open."""
+    peer.send(ODD_ANSWERS[peer.request.path.rpartition("/")[2].replace("-", " ")])
+    return True
 
 
 def _echo_cookie(peer: Peer) -> bool:
@@ -92,11 +99,11 @@ def _switch_protocols(peer: Peer) -> None:
 
 
 def _many_headers(peer: Peer) -> bool:
-    return peer.answer(headers="".join(f"X-{n}: x\r\n" for n in range(1000)))
+    return peer.answer(headers="".join(f"X-{n}: x\r\n" for n in range(5_001)))
 
 
 def _big_header(peer: Peer) -> bool:
-    return peer.answer(headers=f"X-Big: {'x' * 100_000}\r\n")
+    return peer.answer(headers=f"X-Big: {'x' * 310_000}\r\n")
 
 
 def _short_body(peer: Peer) -> None:
@@ -167,7 +174,7 @@ def _garbage_status(peer: Peer) -> None:
 
 
 def _other_version(peer: Peer) -> None:
-    peer.send(b"HTTP/2 200\r\nContent-Length: 0\r\n\r\n")
+    peer.send(b"HTTP/3 200\r\nContent-Length: 0\r\n\r\n")
 
 
 def _hostile_reason(peer: Peer) -> bool:
@@ -224,6 +231,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     for function in (
         _healthy,
         _status,
+        _odd,
         _echo_cookie,
         _hang,
         _hang_in_head,

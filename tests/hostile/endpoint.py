@@ -125,6 +125,7 @@ class HostileEndpoint:
     _stopping: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _open: set[socket.socket] = field(default_factory=set)
+    _closing: threading.Condition = field(default_factory=threading.Condition)
 
     def __enter__(self) -> Self:
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
@@ -167,7 +168,7 @@ class HostileEndpoint:
         with contextlib.suppress(OSError), contextlib.closing(raw):
             raw.sendall(self.greeting)
             connection = self.tls.wrap_socket(raw, server_side=True) if self.tls else raw
-            with contextlib.closing(connection), self._opened(connection):
+            with self._opened(connection), contextlib.closing(connection):
                 for nth, request in enumerate(self._read(connection, number)):
                     peer = Peer(connection, self._stopping, request, nth, self.port, self.drip_s)
                     if not self._behaviour(request)(peer):
@@ -179,7 +180,14 @@ class HostileEndpoint:
         try:
             yield
         finally:
-            self._open.discard(connection)
+            with self._closing:
+                self._open.discard(connection)
+                self._closing.notify_all()
+
+    def wait_until_closed(self) -> None:
+        """Wait until the endpoint has closed every connection on its side."""
+        with self._closing:
+            assert self._closing.wait_for(lambda: not self._open, timeout=20)
 
     def _read(self, connection: socket.socket, number: int) -> Iterator[Received]:
         waiting = b""

@@ -33,15 +33,13 @@ OUTCOMES: dict[str, tuple[int, str]] = {
     "endless_chunk_extensions": (0, TOO_LARGE),
     "endless_trailers": (0, TOO_LARGE),
     "big_header": (0, TOO_LARGE),
-    "many_headers": (0, "The answer has too many headers"),
+    "many_headers": (0, TOO_LARGE),
     "short_body": (0, "The answer ended before it was complete"),
     "cut_chunk": (0, "The answer ended before it was complete"),
     "garbage_status": (0, MALFORMED),
     "other_version": (0, MALFORMED),
     "negative_length": (0, MALFORMED),
     "length_no_number": (0, MALFORMED),
-    "two_lengths": (0, MALFORMED),
-    "two_lengths_in_one_line": (0, MALFORMED),
     "close": (0, CLOSED),
     "switch_protocols": (101, "Switching Protocols"),
     "redirect": (302, "Found"),
@@ -54,6 +52,12 @@ OUTCOMES: dict[str, tuple[int, str]] = {
     "long_body": (200, ""),
     "absurd_length": (200, ""),
     "same_length_twice": (200, ""),
+    "two_lengths": (200, ""),
+    "two_lengths_in_one_line": (200, ""),
+    # As curl takes them; tests/egress compares all others.
+    "odd/space-before-colon": (200, ""),
+    "odd/te-blank": (200, ""),
+    "odd/1000-headers": (200, ""),
     "gzip_bomb": (200, ""),
     "interim": (200, ""),
     "echo_cookie": (200, ""),
@@ -85,19 +89,22 @@ def aftermath(stack: RunningStack, tmp_path_factory: pytest.TempPathFactory) -> 
     authority = Authority(tmp_path_factory.mktemp("authority"))
     with (
         Recorder() as recorder,
-        HostileEndpoint(BEHAVIOURS, before_body=BEFORE_BODY) as plain,
+        HostileEndpoint(BEHAVIOURS, before_body=BEFORE_BODY, host="0.0.0.0") as plain,
         HostileEndpoint(BEHAVIOURS, tls=authority.server("127.0.0.1")) as unknown_authority,
         HostileEndpoint(BEHAVIOURS, tls=authority.server("127.0.0.1", expired=True, trusted=False)) as expired,
         HostileEndpoint(BEHAVIOURS, greeting=b"220 mail.example ESMTP\r\n") as mail,
         unaccepting_port() as unaccepting,
     ):
-        urls = {name: plain.url(name) for name in BEHAVIOURS if name != "status"} | {
-            "status/599": plain.url("status/599")
-        }
+        # Each has an address of its own: what one does to its connections is nothing to the others.
+        names = [
+            *(each for each in BEHAVIOURS if each not in ("status", "odd")),
+            *(each for each in OUTCOMES if "/" in each),
+        ]
+        urls = {name: plain.url(name, host=f"127.0.1.{number}") for number, name in enumerate(names, 1)}
         urls |= {
             "unknown authority": unknown_authority.url("healthy"),
             "expired": expired.url("healthy"),
-            "tls to plain": plain.url("healthy").replace("http:", "https:"),
+            "tls to plain": plain.url("healthy", host="127.0.0.1").replace("http:", "https:"),
             "plain to tls": unknown_authority.url("healthy").replace("https:", "http:"),
             "mail": mail.url("healthy"),
             "unaccepting": f"http://127.0.0.1:{unaccepting}/",
@@ -138,11 +145,9 @@ def test_every_endpoint_was_tried_once_and_none_twice(aftermath: Aftermath) -> N
     # Given all behaviours, including those that can end in several ways
     assert {name.partition("/")[0] for name in aftermath.statuses} >= BEHAVIOURS.keys()
     assert {each["tries"] for each in aftermath.statuses.values()} == {1}
-    # Then none led the hub to ask twice, or elsewhere. (A kept connection that closes without a word looks like one
-    # that was closed before the request, and there the sender asks once more on a fresh one.)
+    # Then none led the hub to ask twice, or elsewhere
     for name in OUTCOMES:
-        wanted = 2 if name in ("healthy", "close") else 1
-        assert aftermath.requests.count(f"/{name}") <= wanted, name
+        assert aftermath.requests.count(f"/{name}") <= 1, name
 
 
 def test_broken_connections_are_told(aftermath: Aftermath) -> None:

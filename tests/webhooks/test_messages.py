@@ -285,6 +285,18 @@ def test_what_fails_is_tried_again_on_svix_schedule_and_then_given_up(world: Web
     assert (destination["id"], destination["statusText"], destination["nextAttempt"]) == (endpoint, "fail", None)
 
 
+def test_an_answer_that_is_cut_within_a_letter_is_text(world: WebhooksWorld) -> None:
+    # Given an endpoint whose answer is longer than what is kept, which ends within a letter
+    app = world.make_app()
+    world.make_endpoint(app)
+    world.sender.script(URL, Reply(status_code=200, body="Überlastet, spät".encode()[:-2]))
+    posted = post(world, app)
+    world.run(seconds=5)
+    # Then what is whole is shown
+    [attempt] = world.ask("GET", f"/app/{app}/attempt/msg/{posted['id']}")["data"]
+    assert attempt["response"] == "Überlastet, sp"
+
+
 def test_attempts_say_what_was_answered(world: WebhooksWorld) -> None:
     app = world.make_app()
     endpoint = world.make_endpoint(app)

@@ -15,27 +15,24 @@ import socket
 import ssl
 import time
 from dataclasses import dataclass
-from email.message import Message
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import certifi
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.poolmanager import PoolKey
 
+from pushhub.egress.answer import AnswerCut, Reply, read_answer
 from pushhub.egress.guard import AllowedTargets, TargetRefused, checked_addresses
 from pushhub.egress.identity import IdentityRefused, TlsContexts
 from pushhub.egress.lookup import LookupFailed, NameLookup
 from pushhub.egress.socket import BoundedSocket, connect_to, time_left
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pushhub.base.ports import ClientIdentity
     from pushhub.egress.url import Target
-
-# Status line and headers together (http.client adds its own: 64 KiB a line, 100 headers).
-_HEAD_LIMIT = 256 * 1024
-# A chunk of one byte takes six on the wire; more framing than that is an attack rather than an answer.
-_FRAMING_FACTOR = 8
 
 
 class AttemptFailed(Exception):
@@ -55,7 +52,15 @@ class AttemptFailed(Exception):
 
 
 class StaleConnection(Exception):
-    """The other side closed the connection before sending any byte of its answer."""
+    """The other side closed the connection before sending any byte of its answer.
+
+    Args:
+        unread: Whether it has certainly read nothing of the request.
+    """
+
+    def __init__(self, *, unread: bool) -> None:
+        super().__init__()
+        self.unread = unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,26 +82,31 @@ class Route:
     identity: ClientIdentity | None = None
 
 
-class Reply(NamedTuple):
-    """An answer as received, with the body cut at the limit."""
+class _Answer:
+    """What ``http.client`` takes for its own kind of answer; all of it is read at once.
 
-    status: int
-    reason: str
-    headers: Message
-    body: bytes
-
-
-class _Answer(http.client.HTTPResponse):
-    """Skips interim answers: ``http.client`` only knows 100, but 102 and 103 may also arrive unrequested (RFC 9110,
-    15.2).
+    Attributes:
+        reply: The answer, once it was read.
+        will_close: Whether the connection cannot be used again.
     """
 
-    def _read_status(self) -> tuple[str, int, str]:
-        while True:
-            version, status, reason = super()._read_status()  # type: ignore[misc]
-            if not 102 <= status < 200:
-                return version, status, reason
-            http.client.parse_headers(self.fp)
+    reply: Reply
+    will_close = True
+
+    def __init__(self, receive: Callable[[bytearray], int], method: str, limit: int) -> None:
+        self._asked = receive, method, limit
+
+    def begin(self) -> None:
+        """Read it."""
+        self.reply = read_answer(*self._asked)
+        self.will_close = not self.reply.reusable
+
+    def isclosed(self) -> bool:
+        """Whether another request may be sent."""
+        return True
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class GuardedConnection(HTTPConnection):
@@ -107,9 +117,13 @@ class GuardedConnection(HTTPConnection):
         idle_since: When the last exchange ended, on ``time.monotonic``.
     """
 
-    response_class = _Answer
     route: Route
     idle_since = 0.0
+    _answer_limit = 0
+
+    def response_class(self, sock: socket.socket, method: str | None = None) -> _Answer:  # type: ignore[override]
+        """Called by ``http.client`` for the answer to a request."""
+        return _Answer(sock.recv_into, method or "", self._answer_limit)
 
     def _new_conn(self) -> socket.socket:
         target, deadline = self.route.target, self.route.deadline
@@ -148,46 +162,22 @@ class GuardedConnection(HTTPConnection):
 
         Raises:
             StaleConnection: Closed by the other side without an answer.
-            OSError, http.client.HTTPException, ValueError, AnswerTooLarge: What went wrong after the request was begun.
+            OSError, NotHttp, AnswerCut, AnswerTooLarge: What went wrong after the request was begun.
         """
         bounded = cast(BoundedSocket, self.sock)
-        bounded.bind_to(self.route.deadline, _HEAD_LIMIT)
+        bounded.bind_to(self.route.deadline)
+        self._answer_limit = answer_limit
         try:
             # A server that refuses a body half-way closes early, after sending its answer: so try to read that anyway.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
                 self.request(method, self.route.target.path, body=body or None, headers=headers)
-            # Not urllib3's own wrapper: it logs the URL, with its query, when an answer's headers are malformed.
-            answer = http.client.HTTPConnection.getresponse(self)
-        except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
+            # Not urllib3's own wrapper, which expects its own kind of answer.
+            answer = cast(_Answer, http.client.HTTPConnection.getresponse(self))
+        except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError, AnswerCut) as error:
             if bounded.received == 0:
-                raise StaleConnection from error
+                raise StaleConnection(unread=bounded.nothing_was_read()) from error
             raise
-        with answer:
-            _check_length(answer.headers)
-            bounded.allowance = _FRAMING_FACTOR * answer_limit + _HEAD_LIMIT
-            # Reading one byte more than wanted shows whether the answer was cut.
-            received = answer.read(answer_limit + 1)
-            whole = len(received) <= answer_limit
-            if whole and answer.length:
-                raise http.client.IncompleteRead(received, answer.length)
-            if not whole or answer.status < 200:
-                self.close()
-            return Reply(answer.status, answer.reason, answer.headers, received[:answer_limit])
-
-
-def _check_length(headers: Message) -> None:
-    """Refuse an answer whose length is not a single number: its end would be a guess (RFC 9112, 6.3).
-
-    Raises:
-        http.client.HTTPException: The length is negative, not a number, or given several times with different values.
-    """
-    given = {each.strip() for line in headers.get_all("Content-Length", []) for each in str(line).split(",")}
-    if len(given) > 1 or not all(each.isascii() and each.isdigit() for each in given):
-        raise _LengthUnclear
-
-
-class _LengthUnclear(http.client.HTTPException):
-    """The Content-Length of an answer cannot be relied on."""
+        return answer.reply
 
 
 class _GuardedTLSConnection(GuardedConnection, HTTPSConnection):

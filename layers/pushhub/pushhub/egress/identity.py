@@ -64,10 +64,18 @@ class TlsContexts:
 
 
 def _context(ca_file: str, authorities: str) -> ssl.SSLContext:
-    """A context that trusts some authorities, or else those of the file; names are always checked."""
+    """A context that trusts some authorities, or else those of the file; names are always checked.
+
+    It is the same on every version of Python. ``ssl.create_default_context`` is not: from 3.13 on it refuses
+    certificates without an identifier of their key, or of their issuer's (``VERIFY_X509_STRICT``), as many private
+    authorities make them.
+    """
+    # TLS 1.2 or newer, Python's own choice of ciphers; the certificate and its name are checked.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # An authority that somebody has chosen is trusted even if another one has signed it.
+    context.verify_flags = ssl.VERIFY_X509_TRUSTED_FIRST | ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        file = None if authorities else ca_file
-        context = ssl.create_default_context(cafile=file, cadata=authorities or None)
+        context.load_verify_locations(cafile=None if authorities else ca_file, cadata=authorities or None)
     except ssl.SSLError as error:
         raise IdentityRefused("the authorities' certificates cannot be loaded") from error
     context.sslsocket_class = BoundedTLSSocket

@@ -27,18 +27,17 @@ from requests.structures import CaseInsensitiveDict
 from urllib3.util import SKIP_HEADER
 
 from pushhub.base.verdict import Answer
+from pushhub.egress.answer import AnswerCut, AnswerTooLarge, NotHttp, Reply
 from pushhub.egress.connection import (
     AttemptFailed,
     GuardedConnection,
     GuardedPoolManager,
-    Reply,
     Route,
     StaleConnection,
     certificate_hint,
 )
 from pushhub.egress.guard import AllowedTargets
 from pushhub.egress.lookup import NameLookup
-from pushhub.egress.socket import AnswerTooLarge
 from pushhub.egress.url import InvalidTarget, Target, parse_target
 
 if TYPE_CHECKING:
@@ -229,15 +228,15 @@ def _exchange(connection: GuardedConnection, request: _GuardedRequest) -> Reply:
     try:
         try:
             return connection.exchange(push.method, request.wire_headers, push.body, push.answer_limit)
-        except StaleConnection:
-            if not reused:
+        except StaleConnection as stale:
+            if not (reused and stale.unread):
                 raise
-        # The other side may close an idle connection just as it is reused, which is no answer to this request. So the
-        # request is sent again, once; delivery is at least once anyway, and the message keeps its id.
+        # The other side closed an idle connection just as it was reused. One try is one request that can have been
+        # read: only because this one certainly was not, is it sent again.
         connection.close()
         connection.open(route)
         return connection.exchange(push.method, request.wire_headers, push.body, push.answer_limit)
-    except (StaleConnection, OSError, http.client.HTTPException, ValueError, AnswerTooLarge) as error:
+    except (StaleConnection, OSError, NotHttp, AnswerCut, AnswerTooLarge) as error:
         raise _explained(error, request) from error
 
 
@@ -250,15 +249,12 @@ def _explained(error: Exception, request: _GuardedRequest) -> AttemptFailed:
         case ssl.SSLError():
             hint = certificate_hint(error, request.route.identity)
             error_class, message = "tls", f"TLS failed: {error.reason or type(error).__name__}{hint}"
-        case OSError() if not isinstance(error, http.client.HTTPException):
+        case OSError():
             error_class, message = "reset", f"The connection broke: {error.strerror or type(error).__name__}"
-        case AnswerTooLarge() | http.client.LineTooLong():
+        case AnswerTooLarge():
             error_class, message = "too_large", "The answer's head or framing is too large"
-        case http.client.IncompleteRead():
+        case AnswerCut():
             error_class, message = "bad_response", "The answer ended before it was complete"
-        case _ if type(error) is http.client.HTTPException:
-            # There is only one reason for this error: more headers than http.client accepts.
-            error_class, message = "too_large", "The answer has too many headers"
         case _:
             error_class, message = "bad_response", "The answer is not valid HTTP/1.1"
     return AttemptFailed(error_class, message, sent=True)
@@ -315,11 +311,10 @@ def _latin_1(value: str) -> str:
 
 def _joined(reply: Reply) -> CaseInsensitiveDict[str]:
     """Headers by lower-case name; repeated ones are joined with commas (RFC 9110, 5.3)."""
-    headers: dict[str, str] = {}
-    for name, value in reply.headers.items():
-        lower = name.lower()
-        headers[lower] = f"{headers[lower]}, {value}" if lower in headers else value
-    return CaseInsensitiveDict(headers)
+    headers: dict[str, list[str]] = {}
+    for name, value in reply.headers:
+        headers.setdefault(name, []).append(value)
+    return CaseInsensitiveDict({name: ", ".join(values) for name, values in headers.items()})
 
 
 def _as_sent(reason: str) -> str:

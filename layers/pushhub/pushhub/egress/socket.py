@@ -1,15 +1,19 @@
-"""Sockets with one deadline and one byte allowance per exchange, however slowly the other side sends its answer.
+"""Sockets with one deadline per exchange, however slowly the other side sends its answer, and which know whether a
+request can have been read.
 
 A socket's own timeout is per call, so an endpoint that sends a byte each second could keep a reader for ever. Here each
-call gets only the time that is left, and reading stops after more bytes than any useful answer has.
+call gets only the time that is left.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import math
+import select
 import socket
 import ssl
+import struct
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,10 +28,9 @@ if TYPE_CHECKING:
 _OUR_FAULT = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 # A name may have hundreds of addresses; trying more than a few only wastes time.
 _ADDRESSES_TRIED = 4
-
-
-class AnswerTooLarge(Exception):
-    """More bytes arrived than the socket may receive."""
+# The part of tcp_info (linux/tcp.h) up to and with tcpi_bytes_acked.
+_TCP_INFO = struct.Struct("=120xQ")
+_REFUSAL_MS = 500
 
 
 def time_left(deadline: float) -> float:
@@ -47,33 +50,53 @@ class BoundedSocket(socket.socket):
 
     Attributes:
         deadline: On ``time.monotonic``; each call ends by then with ``TimeoutError``.
-        allowance: Bytes that may still be received.
         received: Bytes received since :meth:`bind_to`.
     """
 
     deadline = math.inf
-    allowance = 0
     received = 0
+    _acknowledged: int | None = None
 
-    def bind_to(self, deadline: float, allowance: int) -> None:
-        """Start an exchange that must end by ``deadline`` and may receive ``allowance`` bytes."""
+    def bind_to(self, deadline: float) -> None:
+        """Start an exchange that must end by ``deadline``."""
         self.deadline = deadline
-        self.allowance = allowance
         self.received = 0
+        self._acknowledged = self._bytes_acknowledged()
+
+    def nothing_was_read(self) -> bool:
+        """Whether the other side has certainly read nothing of what was sent since :meth:`bind_to`: its system has
+        refused the connection (RST), and has not acknowledged a byte.
+
+        To be asked after the connection was found closed. One that the other side has only ended in its own direction
+        can still read.
+        """
+        if self._acknowledged is None:
+            return False
+        with contextlib.suppress(OSError, ValueError):
+            closed = select.poll()
+            closed.register(self, 0)
+            # The refusal comes a round trip after what it refuses.
+            return bool(closed.poll(_REFUSAL_MS)) and self._bytes_acknowledged() == self._acknowledged
+        return False
+
+    def _bytes_acknowledged(self) -> int | None:
+        """Bytes that the other side's system has acknowledged (Linux's ``tcpi_bytes_acked``)."""
+        try:
+            known = self.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
+            (count,) = _TCP_INFO.unpack(known)
+        except (OSError, struct.error):
+            return None
+        return int(count)
 
     def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = None, flags: int = 0) -> int:
-        """Like the base class, within the limits.
+        """Like the base class, but no longer than the deadline.
 
         Raises:
-            TimeoutError: The deadline has passed.
-            AnswerTooLarge: The allowance is used up.
+            TimeoutError: It has passed.
         """
         self.settimeout(time_left(self.deadline))
         count = super().recv_into(buffer, nbytes or 0, flags)
         self.received += count
-        self.allowance -= count
-        if self.allowance < 0:
-            raise AnswerTooLarge
         return count
 
     def send(self, data: ReadableBuffer, flags: int = 0) -> int:

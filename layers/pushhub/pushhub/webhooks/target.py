@@ -165,10 +165,15 @@ class WebhookTarget(Component):
 
 
 def response_text(answer: Answer) -> str:
-    """The stored part of an answer: its body as text (base64 if it is not text), or what went wrong."""
+    """The stored part of an answer: its body as text (base64 if it is not text), or what went wrong.
+
+    What is stored was cut at a number of bytes, which may be within a letter.
+    """
     if answer.error_class:
         return answer.message
     try:
         return answer.body.decode()
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":
+            return answer.body[: error.start].decode()
         return base64.b64encode(answer.body).decode()
