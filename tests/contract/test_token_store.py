@@ -27,6 +27,7 @@ STATE = TokenState(
     failures=2,
     ask_at=NOW + 3,
     reason="invalid_client",
+    out_since=NOW - 6,
     claimed_until=NOW + 4,
     claim="c",
     useless_until=NOW + 5,

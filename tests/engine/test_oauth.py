@@ -21,6 +21,7 @@ URL = "https://login.example/token"
 GRANT = Grant(token_url=URL, method=POST, client_id="c", secret="s", revision="1")
 OWNER = TokenOwner(PROJECT, "ep_1")
 WAITS_MS = 10_000
+"""How long a caller can wait."""
 
 
 class Environments:

@@ -131,7 +131,7 @@ def test_nothing_reaches_the_service_while_the_token_server_fails(store: Store) 
     store.sender.script(TOKEN_URL, *[503] * 3)
     made(store, oauth=OAUTH, options={"retry_base": 3, "retry_cap": 3})
     ids = [store.push_message("order:new", number=str(each)) for each in range(5)]
-    store.run(seconds=5)
+    store.run(seconds=4)
     # Then nothing reaches the service, one request is made, and the reason is told
     assert not to(store)
     assert len(to(store, TOKEN_URL)) == 1

@@ -147,6 +147,19 @@ def test_nothing_reaches_the_receiver_while_the_token_server_fails(hub: Hub) -> 
     assert len(hub.world.sender.requests_to(TOKEN_URL)) <= 4
 
 
+def test_a_short_outage_of_the_token_server_gives_no_message_up(hub: Hub) -> None:
+    # Given a queue that does not retry, and a token server that is down for a moment
+    hub.make("q", push={"subscribers": [gated()], "retries": 0, "error_queue": "failed"})
+    hub.world.sender.script(TOKEN_URL, 503, 503, token())
+    message_id = post(hub)
+    hub.world.run(seconds=30)
+    # Then the message comes, and nothing is reported
+    assert authorizations(hub) == ["Bearer token-1"]
+    (status,) = hub.statuses("q", message_id)
+    assert (status["state"], status["status_code"]) == ("delivered", 200)
+    assert hub.call("GET", "/queues/failed").status == 404
+
+
 def test_a_key_signs_what_the_token_server_is_asked(hub: Hub) -> None:
     jwt = {"secret_base64": secret_base64(), "signing_algorithm": "RS256", "secret_id": "k1"}
     oauth = {"token_url": TOKEN_URL, "client_id": "pushhub", "auth_method": "private_key_jwt", "jwt_params": jwt}

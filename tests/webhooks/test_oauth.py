@@ -212,9 +212,59 @@ def test_a_token_server_that_stays_down_is_asked_ever_more_rarely(world: Webhook
     world.sender.script(TOKEN_URL, 503)
     for _ in range(360):
         post(world, app, seconds=10)
-    # An hour: after 10, 20, 40, 80, 160, 320 s, and then every 10 minutes
-    assert 8 <= len(world.sender.requests_to(TOKEN_URL)) <= 12
+    # An hour: after 5, 10, 20, 40, 80, 160, 320 s, and then every 10 minutes
+    assert 9 <= len(world.sender.requests_to(TOKEN_URL)) <= 13
     assert not world.sender.requests_to(URL)
+
+
+@pytest.mark.parametrize("down", [Reply(status_code=503), Reply(error_class="connect"), Reply(status_code=429)])
+def test_a_token_server_that_is_down_for_twelve_seconds_delays_messages_by_half_a_minute_at_most(
+    world: WebhooksWorld, down: Reply
+) -> None:
+    # Given a token server that is down from the first message on
+    app = world.make_app()
+    gated(world, app)
+    world.sender.script(TOKEN_URL, down)
+    posted: dict[str, int] = {}
+    for _ in range(12):
+        posted[post(world, app, seconds=1)] = world.clock.now()
+    assert not world.sender.requests_to(URL)
+    # When it is back after twelve seconds
+    world.sender.script(TOKEN_URL, token())
+    world.run(seconds=20)
+    # Then its circuit's next look brings everything through, long before the schedule's second retry
+    arrived = {each.headers["svix-id"] for each in world.sender.requests_to(URL)}
+    assert arrived == posted.keys()
+    assert len(world.sender.requests_to(TOKEN_URL)) == 3
+    # And none of the schedule was used up
+    assert {each.tries for each in world.messages.all_deliveries()} == {1}
+
+
+@pytest.mark.parametrize(
+    "down",
+    [Reply(status_code=401, body=b'{"error": "invalid_client"}'), Reply(error_class="refused_by_guard")],
+)
+def test_a_token_server_that_refuses_is_no_outage(world: WebhooksWorld, down: Reply) -> None:
+    # Given a token server that refuses what it is sent, or that may not be asked
+    app = world.make_app()
+    gated(world, app)
+    world.sender.script(TOKEN_URL, down)
+    post(world, app, seconds=100)
+    # Then the schedule goes on as ever: at once, after five seconds, and then after five minutes
+    (delivery,) = world.messages.all_deliveries()
+    assert (delivery.tries, delivery.attempts) == (2, 2)
+
+
+def test_an_outage_that_lasts_costs_tries_after_five_minutes(world: WebhooksWorld) -> None:
+    app = world.make_app()
+    gated(world, app)
+    world.sender.script(TOKEN_URL, 503)
+    post(world, app, seconds=299)
+    (delivery,) = world.messages.all_deliveries()
+    assert (delivery.tries, delivery.attempts) == (0, 6)
+    world.run(seconds=1_500)
+    (delivery,) = world.messages.all_deliveries()
+    assert delivery.tries >= 2
 
 
 def test_a_token_server_says_how_long_to_wait(world: WebhooksWorld) -> None:

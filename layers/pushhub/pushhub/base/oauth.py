@@ -40,6 +40,9 @@ MOST_WAIT_S = 3_600
 MOST_TOKEN = 16_384
 """Longest token, in characters."""
 
+_NOT_ASKED = frozenset({"refused_by_guard", "invalid_url", "invalid_header"})
+"""Classes of errors with which a token server was not asked, and will not be until something is changed."""
+
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _CODES = frozenset(
     {
@@ -56,12 +59,14 @@ class TokenRefused(Exception):
     Args:
         reason: Why, for the endpoint's owner; holds nothing that the server wrote but a code of the standard.
         wait_ms: How long it asks to wait, milliseconds.
+        is_outage: Whether it could not say: nothing is wrong with what it was sent, as far as anybody knows.
     """
 
-    def __init__(self, reason: str, wait_ms: int = 0) -> None:
+    def __init__(self, reason: str, wait_ms: int = 0, *, is_outage: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.wait_ms = wait_ms
+        self.is_outage = is_outage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,13 +185,15 @@ def read_token(answer: Answer) -> Token:
         TokenRefused: There is none.
     """
     if answer.error_class:
-        raise TokenRefused(f"the token server gave no answer ({answer.error_class})")
+        is_outage = answer.error_class not in _NOT_ASKED
+        raise TokenRefused(f"the token server gave no answer ({answer.error_class})", is_outage=is_outage)
     said = _object(answer.body)
     if not 200 <= answer.status_code < 300:
         code = said.get("error")
         known = isinstance(code, str) and code in _CODES
         reason = str(code) if known else f"the token server answered {answer.status_code}"
-        raise TokenRefused(reason, wait_ms=_retry_after_ms(answer))
+        is_outage = answer.status_code >= 500 or answer.status_code == 429
+        raise TokenRefused(reason, wait_ms=_retry_after_ms(answer), is_outage=is_outage)
     value, kind = said.get("access_token"), said.get("token_type", "bearer")
     if not isinstance(value, str) or len(value) > MOST_TOKEN or _TOKEN.fullmatch(value) is None:
         raise TokenRefused("the token server's answer has no access_token that can be sent")

@@ -12,7 +12,7 @@ from pushhub.base.gates import NO_PROOF, Proof
 from pushhub.base.times import iso_time
 from pushhub.base.verdict import Answer
 from pushhub.engine.component import Component
-from pushhub.engine.model.answer_rules import Asked
+from pushhub.engine.model.answer_rules import NOTHING_ASKED, Asked
 
 if TYPE_CHECKING:
     from pushhub.base.gates import ClientCertificate, Gated
@@ -107,7 +107,8 @@ class GateSending(Component):
         try:
             used = token()
         except NoToken as error:
-            return self._not_sent(_NO_TOKEN, f"oauth: {error.reason}", begun, error.wait_ms)
+            asked = Asked(wait_ms=error.wait_ms, spares=error.spares)
+            return self._not_sent(_NO_TOKEN, f"oauth: {error.reason}", begun, asked)
         answer = send(used)
         if answer.status_code != UNAUTHORIZED:
             return Sent(answer, proof=proof)
@@ -123,7 +124,7 @@ class GateSending(Component):
             self.tokens().useless(owner, grant)
         return Sent(answer, proof=proof)
 
-    def _not_sent(self, error_class: str, message: str, begun: int, wait_ms: int = 0) -> Sent:
+    def _not_sent(self, error_class: str, message: str, begun: int, asked: Asked = NOTHING_ASKED) -> Sent:
         answer = Answer(
             status_code=0,
             message=message[:200],
@@ -131,7 +132,7 @@ class GateSending(Component):
             started_at=begun,
             finished_at=self.clock.now(),
         )
-        return Sent(answer, reached=False, asked=Asked(wait_ms=wait_ms))
+        return Sent(answer, reached=False, asked=asked)
 
 
 def _day(certificate: ClientCertificate) -> str:

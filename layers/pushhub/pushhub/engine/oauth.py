@@ -2,8 +2,9 @@
 
 A token is kept sealed in a table that all execution environments share, and in the memory of each that has used it. Who
 finds none claims the request for it there; the others wait for the result. A token server that fails is asked again
-after 10 seconds, 20, 40 and so on up to 10 minutes, by one environment: its circuit. Meanwhile nothing is sent to the
-subscriber, and the subscriber is not blamed.
+after 5 seconds, 10, 20 and so on up to 10 minutes, by one environment: its circuit. Meanwhile nothing is sent to the
+subscriber, and the subscriber is not blamed. In the first minutes of an outage, messages wait for the circuit alone:
+their tries are not used up, so a short outage does not delay them by a long wait of their retry policy.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 """Seconds that a token server has to answer."""
 
-FIRST_WAIT_MS, MOST_WAIT_MS = 10_000, 600_000
+FIRST_WAIT_MS, MOST_WAIT_MS = 5_000, 600_000
 """Time after which a token server that failed is asked again: the first time, and at most."""
+
+SPARED_MS = 300_000
+"""How long an outage of a token server costs messages no tries, milliseconds."""
 
 USELESS_MS = 300_000
 """A subscriber that refuses a new token, too, has its tokens replaced at most once in this time."""
@@ -45,12 +49,14 @@ class NoToken(Exception):
     Args:
         reason: Why, for the subscriber's owner.
         wait_ms: Milliseconds after which the token server is asked again.
+        spares: Whether messages wait for that alone, whatever their retry policies say.
     """
 
-    def __init__(self, reason: str, wait_ms: int) -> None:
+    def __init__(self, reason: str, wait_ms: int, *, spares: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.wait_ms = wait_ms
+        self.spares = spares
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,7 @@ class TokenState:
         failures: How often the token server failed in a row.
         ask_at: When it may be asked again.
         reason: Why it gave no token.
+        out_since: Since when it has been out of order; 0 if it is not.
         claimed_until: Until when another environment is asking.
         claim: Random text of the run that asks: no two claims are ever the same write.
         useless_until: Until when a refused token is not replaced, as the one before it was refused, too.
@@ -89,10 +96,15 @@ class TokenState:
     failures: int = 0
     ask_at: int = 0
     reason: str = ""
+    out_since: int = 0
     claimed_until: int = 0
     claim: str = field(default="", repr=False)
     useless_until: int = 0
     version: int = 0
+
+    def spares(self, now: int) -> bool:
+        """Whether the token server has not been out of order for long."""
+        return self.out_since > 0 and now - self.out_since < SPARED_MS
 
 
 class TokenStore(Protocol):
@@ -146,7 +158,7 @@ class Tokens(Component):
                     break
             # Another thread of this environment is about it.
             if self.clock.now() + _POLL_S * 1000 >= until:
-                raise NoToken("the token server has not answered yet", FIRST_WAIT_MS)
+                raise NoToken("the token server has not answered yet", FIRST_WAIT_MS, spares=True)
             self.clock.sleep(_POLL_S)
         try:
             return self._shared(owner, grant, allowed, until)
@@ -216,10 +228,10 @@ class Tokens(Component):
                     self._forget_refused(owner)
                     raise NoToken("the receiver refuses new tokens, too", state.useless_until - now)
             if state.ask_at > now:
-                raise NoToken(state.reason, state.ask_at - now)
+                raise NoToken(state.reason, state.ask_at - now, spares=state.spares(now))
             if state.claimed_until > now:
                 if now + _POLL_S * 1000 >= until:
-                    raise NoToken("the token server has not answered yet", FIRST_WAIT_MS)
+                    raise NoToken("the token server has not answered yet", FIRST_WAIT_MS, spares=True)
                 self.clock.sleep(_POLL_S)
                 continue
             if now + 1_000 > until:
@@ -263,6 +275,7 @@ class Tokens(Component):
             failures=0,
             ask_at=0,
             reason="",
+            out_since=0,
             claimed_until=0,
             version=state.version + 1,
         )
@@ -272,13 +285,15 @@ class Tokens(Component):
         return self._remember(state.owner, grant, token)
 
     def _failed(self, state: TokenState, error: TokenRefused) -> NoToken:
+        now = self.clock.now()
         wait_ms = max(error.wait_ms, min(MOST_WAIT_MS, FIRST_WAIT_MS << min(state.failures, 10)))
         after = replace(
             state,
             sealed=b"",
             usable_until=0,
             failures=state.failures + 1,
-            ask_at=self.clock.now() + wait_ms,
+            ask_at=now + wait_ms,
+            out_since=(state.out_since or now) if error.is_outage else 0,
             reason=error.reason,
             claimed_until=0,
             version=state.version + 1,
@@ -288,7 +303,7 @@ class Tokens(Component):
             "no_token", project=state.owner.project, subscriber=state.owner.name, reason=error.reason, wait_ms=wait_ms
         )
         self._share(after)
-        return NoToken(error.reason, wait_ms)
+        return NoToken(error.reason, wait_ms, spares=after.spares(now))
 
     def _share(self, state: TokenState) -> None:
         """Store the result of a request. Without it, this environment goes by what it knows, and the claim ends."""

@@ -52,11 +52,13 @@ class Asked:
 
     Attributes:
         wait_ms: Milliseconds, from the end of the answer, before the next try.
+        spares: Whether that wait takes the place of the retry policy's, and the try is not counted.
         stops: What ends, if anything.
         reason: Why it ends, in a word for states and records: ``status_410``, ``asked_to_stop`` and the like.
     """
 
     wait_ms: int = 0
+    spares: bool = False
     stops: Stops | None = None
     reason: str = ""
 

@@ -366,7 +366,9 @@ def after_attempt(
     failed = verdict is Verdict.FAILED
     stopped = asked.stops is Stops.DELIVERY or (asked.stops is Stops.SUBSCRIBER and len(delivery.targets) == 1)
     round_goes_on = failed and not stopped and delivery.cursor + 1 < len(delivery.targets)
-    tries = delivery.tries if round_goes_on or verdict is Verdict.POSTPONED else delivery.tries + 1
+    spared = failed and asked.spares
+    counts = not (round_goes_on or spared or verdict is Verdict.POSTPONED)
+    tries = delivery.tries + counts
     asks_at = delivery.update_url
     settled_at: int | None = None
     due_at: int | None
@@ -382,7 +384,7 @@ def after_attempt(
     elif round_goes_on:
         state, due_at = DeliveryState.RETRYING, answer.finished_at
     else:
-        wait = None if stopped else policy.wait_ms(tries, jitter)
+        wait = None if stopped else 0 if spared else policy.wait_ms(tries, jitter)
         if wait is None and policy.holds:
             state, due_at = DeliveryState.HELD, None
         elif wait is None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 KEPT_S = 86_400
 """How long an item is kept after everything in it has ended."""
 
-_COUNTS = ("usable_until", "failures", "ask_at", "claimed_until", "useless_until", "version")
+_COUNTS = ("usable_until", "failures", "ask_at", "out_since", "claimed_until", "useless_until", "version")
 
 
 class DynamoDBTokens(TableStore):
