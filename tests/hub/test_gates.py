@@ -16,7 +16,7 @@ from tests.hub.api.hub_store import OTHER_STORE, Store
 from tests.hub.world import URL
 
 from pushhub.base.ports import PushRequest
-from pushhub.engine.ends import DAY_MS, LOOKS_AT_MINUTE
+from pushhub.engine.ends import DAY_MS
 from pushhub.engine.model.records import record_of_delivery
 from pushhub.hub.wiring import Hub
 
@@ -265,8 +265,7 @@ def test_a_store_is_told_30_7_and_1_days_before_an_end_and_at_the_end(store: Sto
     made(store, url=watcher, name="watch", messages=["notification:warn"])
 
     def look() -> None:
-        minute = store.clock.now() // 60_000
-        store.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+        store.clock.set((store.clock.now() // 3_600_000 + 1) * 3_600_000)
         store.hub.part(Hub).ends.run(lambda: 55_000)
 
     # When time goes by, with two looks at each time
@@ -286,13 +285,23 @@ def test_a_store_is_told_30_7_and_1_days_before_an_end_and_at_the_end(store: Sto
     assert mapping["mtls"]["subject"] == "pushhub.example"
 
 
+def test_a_certificate_that_ends_in_five_days_is_told_of_within_a_minute(store: Store) -> None:
+    ends = datetime.datetime.fromtimestamp(store.clock.now() // 1000 + 5 * 86_400, datetime.UTC)
+    made(store, mtls={"identity": identity(ends=ends)})
+    for _ in range(3):
+        store.clock.advance(seconds=60)
+        store.hub.part(Hub).ends.run(lambda: 55_000)
+    _, listed = store.call("GET", "/notifications")
+    subjects = [each["subject"] for each in listed["notifications"]]
+    assert subjects == ["The client certificate for acme.import ends in 5 days"]
+
+
 def test_a_certificate_that_is_gone_is_told_nothing_of(store: Store) -> None:
     ends = datetime.datetime.fromtimestamp(store.clock.now() // 1000 + 2 * 86_400, datetime.UTC)
     change(store, made(store, mtls={"identity": identity(ends=ends)}), mtls=False)
     store.call("DELETE", f"/mappings/{made(store, mtls={'identity': identity(ends=ends)})['id']}")
     for _ in range(2):
         store.clock.advance(seconds=2 * 86_400)
-        minute = store.clock.now() // 60_000
-        store.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+        store.clock.set((store.clock.now() // 3_600_000 + 1) * 3_600_000)
         assert store.hub.part(Hub).ends.run(lambda: 55_000) == 0
     assert not store.telemetry.named("certificate_ending")

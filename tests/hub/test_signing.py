@@ -16,7 +16,6 @@ from tests.hub.world import URL
 from pushhub.base.ports import PushRequest
 from pushhub.base.signature_schemes import PRESETS
 from pushhub.base.times import epoch_ms, iso_time
-from pushhub.engine.ends import LOOKS_AT_MINUTE
 from pushhub.hub.wiring import Hub
 from pushhub.webhooks.wiring import Webhooks
 
@@ -178,9 +177,8 @@ def test_a_scheme_of_a_service_ends_and_its_end_is_shown() -> None:
 
 
 def look(store: Store) -> int:
-    """Go on to the next time at which ends are looked at, and look."""
-    minute = store.clock.now() // 60_000
-    store.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+    """Go on to the next hour, and look for ends."""
+    store.clock.set((store.clock.now() // 3_600_000 + 1) * 3_600_000)
     return store.hub.part(Hub).ends.run(lambda: 55_000)
 
 

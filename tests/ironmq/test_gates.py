@@ -18,7 +18,7 @@ from tests.fakes.private_keys import identity, secret_base64
 from tests.fakes.verifier import symmetric
 from tests.ironmq.api.hub import OTHER_PROJECT, Hub, Result
 
-from pushhub.engine.ends import DAY_MS, LOOKS_AT_MINUTE
+from pushhub.engine.ends import DAY_MS
 from pushhub.engine.model.records import record_of_delivery
 from pushhub.engine.oauth import TokenOwner
 from pushhub.engine.store._delivery_items import decode_delivery, encode_delivery
@@ -420,9 +420,8 @@ def ending_in(hub: Hub, days: float) -> str:
 
 
 def look(hub: Hub) -> int:
-    """Go on to the next time at which ends are looked at, and look."""
-    minute = hub.world.clock.now() // 60_000
-    hub.world.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+    """Go on to the next hour, and look for ends."""
+    hub.world.clock.set((hub.world.clock.now() // 3_600_000 + 1) * 3_600_000)
     return hub.world.hub.part(Ironmq).ends.run(lambda: 55_000)
 
 
@@ -456,12 +455,26 @@ def test_alerts_are_told_30_7_and_1_days_before_an_end_and_at_the_end(hub: Hub) 
     assert [each["days_left"] for each in events] == [30, 7, 1, 0]
 
 
-def test_an_alert_is_told_of_each_subscriber_that_shows_the_same_certificate(hub: Hub) -> None:
-    mtls = {"identity": ending_in(hub, 2)}
-    hub.make("q", push={"subscribers": [{"name": name, "url": URL, "mtls": mtls} for name in ("s0", "s1")]})
+def test_a_certificate_that_ends_in_five_days_is_told_of_within_a_minute(hub: Hub) -> None:
+    hub.make("q", push={"subscribers": [{"name": "plain", "url": URL}]})
     alert = {"name": "all", "measure": "given_up", "threshold": 1, "url": "https://alerts.example/"}
     assert hub.call("POST", "/alerts", {"alert": alert}).status == 201
-    hub.world.clock.advance(seconds=86_400 + 3_600)
+    # Given a subscriber that is given a certificate for five days
+    assert put(hub, {"name": "s0", "url": URL, "mtls": {"identity": ending_in(hub, 5)}}, method="POST").status == 200
+    # When a minute has passed, then the alert is told, once
+    for _ in range(3):
+        hub.world.clock.advance(seconds=60)
+        hub.world.hub.part(Ironmq).ends.run(lambda: 55_000)
+    hub.world.run(seconds=5)
+    bodies = [json.loads(each.body) for each in hub.world.sender.requests_to("https://alerts.example/")]
+    assert [(each["state"], each["subscriber"], each["value"]) for each in bodies] == [("certificate_ending", "s0", 5)]
+
+
+def test_an_alert_is_told_of_each_subscriber_that_shows_the_same_certificate(hub: Hub) -> None:
+    alert = {"name": "all", "measure": "given_up", "threshold": 1, "url": "https://alerts.example/"}
+    assert hub.call("POST", "/alerts", {"alert": alert}).status == 201
+    mtls = {"identity": ending_in(hub, 2)}
+    hub.make("q", push={"subscribers": [{"name": name, "url": URL, "mtls": mtls} for name in ("s0", "s1")]})
     assert look(hub) == 2
     hub.world.run(seconds=5)
     bodies = [json.loads(each.body) for each in hub.world.sender.requests_to("https://alerts.example/")]

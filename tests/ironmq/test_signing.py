@@ -17,7 +17,6 @@ from tests.ironmq.api.hub import Hub
 
 from pushhub.base.signature_schemes import PRESETS
 from pushhub.base.times import epoch_ms, iso_time
-from pushhub.engine.ends import LOOKS_AT_MINUTE
 from pushhub.ironmq.wire.subscribers import MAX_SIGNED
 from pushhub.ironmq.wiring import Ironmq
 from pushhub.webhooks.wiring import Webhooks
@@ -314,9 +313,8 @@ def ends(hub: Hub, seconds: float) -> str:
 
 
 def look(hub: Hub) -> int:
-    """Go on to the next time at which ends are looked at, and look."""
-    minute = hub.world.clock.now() // 60_000
-    hub.world.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+    """Go on to the next hour, and look for ends."""
+    hub.world.clock.set((hub.world.clock.now() // 3_600_000 + 1) * 3_600_000)
     told = hub.world.hub.part(Ironmq).ends.run(lambda: 55_000)
     if told:
         hub.world.run(seconds=5)

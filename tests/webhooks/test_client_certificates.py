@@ -12,7 +12,7 @@ from tests.fakes import Reply
 from tests.fakes.private_keys import identity
 from tests.webhooks.world import WebhooksWorld
 
-from pushhub.engine.ends import DAY_MS, LOOKS_AT_MINUTE
+from pushhub.engine.ends import DAY_MS, EndNote
 from pushhub.webhooks.wiring import Webhooks
 
 URL = "https://a.example/in"
@@ -161,9 +161,8 @@ def ending_in(world: WebhooksWorld, days: float) -> str:
 
 
 def tick(world: WebhooksWorld) -> int:
-    """Go on to the next time at which ends are looked at, and look."""
-    minute = world.clock.now() // 60_000
-    world.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+    """Go on to the next hour, and look for ends."""
+    world.clock.set((world.clock.now() // 3_600_000 + 1) * 3_600_000)
     return world.hub.part(Webhooks).certificate_ends.run(lambda: 55_000)
 
 
@@ -192,6 +191,55 @@ def test_owners_are_told_30_7_and_1_days_before_an_end_and_at_the_end(world: Web
     assert not world.sender.requests_to(URL)
     (attempt,) = world.ask("GET", f"/app/{app}/attempt/endpoint/{endpoint}")["data"]
     assert attempt["response"].startswith("mtls: the client certificate ended 20")
+
+
+def test_a_certificate_that_ends_in_five_days_is_told_of_within_a_minute_and_shows_in_health(
+    world: WebhooksWorld,
+) -> None:
+    # Given somebody who gets operational events, and an endpoint that is given a certificate for five days
+    world.ask("POST", "/operational-webhook/endpoint", {"url": OPERATIONAL})
+    app = world.make_app()
+    ends = ending_in(world, 5)
+    endpoint = certified(world, app, ends)
+    # When a minute has passed, then the owner is told, once
+    for _ in range(3):
+        world.clock.advance(seconds=60)
+        world.hub.part(Webhooks).certificate_ends.run(lambda: 55_000)
+    assert warnings(world) == [5]
+    # And its health has the end
+    health = world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")
+    assert health["certificateDaysLeft"] == 5
+    assert health["certificateEndsAt"] == world.ask("GET", f"/app/{app}/endpoint/{endpoint}/mtls")["endsAt"]
+    # And the next warnings come as ever
+    for _ in range(6 * 24):
+        tick(world)
+    assert warnings(world) == [5, 1, 0]
+    assert world.ask("GET", f"/app/{app}/endpoint/{endpoint}/health")["certificateDaysLeft"] == 0
+    assert "certificateEndsAt" not in world.ask("GET", f"/app/{app}/endpoint/{world.make_endpoint(app)}/health")
+
+
+def test_a_look_between_a_note_and_its_certificate_loses_no_warning(
+    world: WebhooksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given that ends are looked at after the note of a certificate was written, and before the certificate is
+    world.ask("POST", "/operational-webhook/endpoint", {"url": OPERATIONAL})
+    app = world.make_app()
+    looks: list[int] = []
+    notes = world.ports.end_notes
+    real = notes.note_end
+
+    def note_end(note: EndNote) -> None:
+        real(note)
+        if not looks:
+            looks.append(world.hub.part(Webhooks).certificate_ends.run(lambda: 55_000))
+
+    monkeypatch.setattr(notes, "note_end", note_end)
+    certified(world, app, ending_in(world, 5))
+    assert looks == [0]
+    # Then the next look tells
+    world.clock.advance(seconds=60)
+    world.hub.part(Webhooks).certificate_ends.run(lambda: 55_000)
+    assert warnings(world) == [5]
 
 
 def test_a_certificate_that_was_replaced_or_removed_is_not_warned_of(world: WebhooksWorld) -> None:

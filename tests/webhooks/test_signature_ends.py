@@ -10,7 +10,7 @@ from tests.webhooks.test_signatures import GITHUB, OWN, STANDARD, STRIPE, URL, l
 from tests.webhooks.world import WebhooksWorld
 
 from pushhub.base.times import epoch_ms, iso_time
-from pushhub.engine.ends import DAY_MS, LOOKS_AT_MINUTE
+from pushhub.engine.ends import DAY_MS
 from pushhub.webhooks.wiring import Webhooks
 
 OPERATIONAL = "https://ops.example/in"
@@ -27,9 +27,8 @@ def at(world: WebhooksWorld, days: float) -> str:
 
 
 def tick(world: WebhooksWorld) -> int:
-    """Go on to the next time at which ends are looked at, and look."""
-    minute = world.clock.now() // 60_000
-    world.clock.set((minute + 1 + (LOOKS_AT_MINUTE - minute - 1) % 60) * 60_000)
+    """Go on to the next hour, and look for ends."""
+    world.clock.set((world.clock.now() // 3_600_000 + 1) * 3_600_000)
     return world.hub.part(Webhooks).signature_ends.run(lambda: 55_000)
 
 

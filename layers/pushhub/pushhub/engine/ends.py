@@ -26,8 +26,8 @@ CERTIFICATE_DAYS = (30, 7, 1, 0)
 SCHEME_DAYS = (7, 1)
 """Days before the end of a signature scheme at which its owner is told."""
 
-LOOKS_AT_MINUTE = 23
-"""Minute of each hour at which ends are looked at."""
+CHANGING_MS = 300_000
+"""How long a note may be there before its subscriber shows what ends: it is written first."""
 
 MARGIN_MS = 10_000
 """Time kept free at the end of a run."""
@@ -77,6 +77,11 @@ def next_warning(ends_at: int, after: int, days: Sequence[int] = CERTIFICATE_DAY
     return next((at for at in (ends_at - each * DAY_MS for each in days) if at > after), None)
 
 
+def first_warning(ends_at: int, now: int) -> int | None:
+    """When the end of a certificate that is set now is told first: at once, if it is near."""
+    return now if now < ends_at <= now + CERTIFICATE_DAYS[0] * DAY_MS else next_warning(ends_at, now)
+
+
 def days_left(ends_at: int, now: int) -> int:
     """Days until an end, counted up; 0 when it has come."""
     return max(0, -(-(ends_at - now) // DAY_MS))
@@ -107,26 +112,6 @@ def scheme_note(place: tuple[str, str, str], header: str, ends_at: int, now: int
     """
     at = next_warning(ends_at, now, SCHEME_DAYS) if ends_at else None
     return None if at is None else EndNote(at, *place, scheme_digest(header, ends_at))
-
-
-def tell_hourly(
-    notes: EndNotes, now: int, remaining_ms: Callable[[], int], see_to: Callable[[EndNote, int], int]
-) -> int:
-    """Once an hour, see to the notes that are due, and drop each; returns how much was told.
-
-    Args:
-        remaining_ms: Milliseconds that the run has left; what does not fit in is seen to by the next.
-        see_to: Tells of what a note says if it is still so, and notes the next warning; returns how much it told.
-    """
-    told = 0
-    if now // 60_000 % 60 != LOOKS_AT_MINUTE:
-        return told
-    for note in notes.due_ends(now):
-        if remaining_ms() < MARGIN_MS:
-            break
-        told += see_to(note, now)
-        notes.forget_end(note)
-    return told
 
 
 class Ending(NamedTuple):
@@ -180,7 +165,7 @@ Find = Callable[[EndNote], Iterable[Ending]]
 
 
 class Ends(Component):
-    """Implements :class:`pushhub.engine.protocol.Tick`: looks once an hour, and tells of ends when they are due.
+    """Implements :class:`pushhub.engine.protocol.Tick`: looks each minute, and tells of ends when they are due.
 
     A scheme that has ended already is told nothing of; a certificate is.
     """
@@ -192,17 +177,27 @@ class Ends(Component):
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Tell what is due; returns how much that was.
 
+        Args:
+            remaining_ms: Milliseconds that the run has left; what does not fit in is seen to by the next.
+
         Raises:
             Unavailable: It failed; the next run continues, and tells nothing twice.
         """
-        return tell_hourly(self.notes, self.clock.now(), remaining_ms, self._see_to)
+        told, now = 0, self.clock.now()
+        for note in self.notes.due_ends(now):
+            if remaining_ms() < MARGIN_MS:
+                break
+            ending = next((each for each in self.find(note) if each.digest == note.digest), None)
+            if ending is None and now - note.at < CHANGING_MS:
+                continue
+            if ending is not None and (ending.ends_at > now or 0 in ending.days):
+                self._tell(note, ending, now)
+                told += 1
+            self.notes.forget_end(note)
+        return told
 
-    def _see_to(self, note: EndNote, now: int) -> int:
-        ending = next((each for each in self.find(note) if each.digest == note.digest), None)
-        if ending is None or (ending.ends_at <= now and 0 not in ending.days):
-            return 0
+    def _tell(self, note: EndNote, ending: Ending, now: int) -> None:
         ending.tell(days_left(ending.ends_at, now))
         at = next_warning(ending.ends_at, now, ending.days)
         if at is not None:
             self.notes.note_end(replace(note, at=at))
-        return 1

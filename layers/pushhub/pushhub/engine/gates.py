@@ -20,7 +20,7 @@ from pushhub.egress.guard import AllowedTargets, unusable
 from pushhub.egress.identity import IdentityRefused, check_identity
 from pushhub.egress.url import InvalidTarget, parse_target
 from pushhub.engine.component import Component
-from pushhub.engine.ends import EndNote, next_warning
+from pushhub.engine.ends import EndNote, first_warning
 from pushhub.engine.grants import Allowed, read_grant
 from pushhub.engine.model.reach import Reach
 from pushhub.engine.projects import allowed_targets
@@ -190,7 +190,7 @@ class GateSettings(Component):
         return after
 
     def _note(self, project_id: str, protocol: str, place: tuple[str, str], certificate: ClientCertificate) -> None:
-        at = next_warning(certificate.ends_at, self.clock.now())
+        at = first_warning(certificate.ends_at, self.clock.now())
         if at is not None:
             # Noted first: a note without its certificate tells nothing.
             self.notes(protocol).note_end(EndNote(at, project_id, *place, certificate.digest))

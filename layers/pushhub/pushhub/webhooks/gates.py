@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from pushhub.base.errors import FieldRefused
 from pushhub.base.times import iso_time
 from pushhub.engine.component import Component
-from pushhub.engine.ends import EndNote, next_warning
+from pushhub.engine.ends import EndNote, first_warning
 from pushhub.engine.gates import check_fitting, grant_of, malformed, read_certificate
 from pushhub.engine.grants import Allowed, read_grant
 from pushhub.engine.projects import allowed_targets
@@ -93,7 +93,7 @@ class EndpointGates(Component):
         there = self.endpoints.endpoint(project_id, app, name)
         certificate, content = self._read_certificate(asked)
         sealed = self.vault.seal(project_id, content)
-        at = next_warning(certificate.ends_at, self.clock.now())
+        at = first_warning(certificate.ends_at, self.clock.now())
         if at is not None:
             # Noted first: a note without its certificate tells nothing.
             self.notes.note_end(EndNote(at, project_id, there.app_id, there.endpoint_id, certificate.digest))

@@ -57,6 +57,7 @@ class WebhooksHealth(Component):
                 for each in endpoint.signed_by(*self._inherited(application, keys))
                 if each.ends_at and each.signs_at(now)
             },
+            seen_at=now,
         )
 
     def _inherited(self, application: Application, keys: KeyRing) -> Sequence[tuple[Scheme, ...]]:

@@ -43,8 +43,10 @@ class EndpointCheckup(EndpointHealth):
         old_keys_end: When each earlier signing key still in use expires, epoch milliseconds, earliest first.
         signatures_end: When schemes that sign its requests end, by their header, epoch milliseconds: of its own, or
             those that it inherits.
+        seen_at: When this was so, epoch milliseconds.
     """
 
     waiting: int
     old_keys_end: tuple[int, ...]
     signatures_end: Mapping[str, int]
+    seen_at: int

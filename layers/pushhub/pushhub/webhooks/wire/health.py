@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.times import iso_time
+from pushhub.engine.ends import days_left
 from pushhub.engine.model.circuit import CircuitState
 from pushhub.webhooks.wire.endpoint import endpoint_view
 
@@ -28,12 +29,21 @@ def _circuit_view(shown: EndpointHealth) -> dict[str, Any]:
 def checkup_view(shown: EndpointCheckup) -> dict[str, Any]:
     """The health of one endpoint."""
     ends = {header: iso_time(at) for header, at in shown.signatures_end.items()}
+    certificate = shown.endpoint.certificate
     return {
         "disabled": shown.endpoint.fields.disabled,
         **_circuit_view(shown),
         "waiting": shown.waiting,
         "oldSecretsEnd": [iso_time(each) for each in shown.old_keys_end],
         **({"signaturesEnd": ends} if ends else {}),
+        **(
+            {
+                "certificateEndsAt": iso_time(certificate.ends_at),
+                "certificateDaysLeft": days_left(certificate.ends_at, shown.seen_at),
+            }
+            if certificate
+            else {}
+        ),
     }
 
 
