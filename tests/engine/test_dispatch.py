@@ -41,7 +41,7 @@ def test_a_hundred_messages_for_a_hundred_subscribers_are_queued_piece_by_piece(
     # Given the largest post to a queue of a hundred subscribers
     world = World()
     queue = WatchedWorkQueue(world)
-    world.dispatch.queues = replace(world.dispatch.queues, usual=queue)  # type: ignore[misc]
+    world.dispatch.__dict__["queues"] = replace(world.dispatch.queues, usual=queue)
     world.make_queue("q", subscribers(*MANY))
     ids = world.ingest.post(PROJECT, "q", [NewMessage(body=body)] * 100)
     # When the stream delivers it

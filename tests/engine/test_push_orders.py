@@ -686,7 +686,7 @@ def with_meanwhile(
 ) -> tuple[Bench, Meanwhile]:
     bench = Bench(plan, lane=lane, long=long)
     executor = Meanwhile(bench, *(begins_ms or (REFILL_AFTER_MS,)))
-    bench.push.executor = executor  # type: ignore[misc]
+    bench.push.__dict__["executor"] = executor
     if ends_at_look is not None:
         bench.clock.at_look[ends_at_look] = executor.end
     return bench, executor
@@ -890,7 +890,7 @@ def test_a_call_for_a_turn_under_terms_that_are_too_long_goes_on_to_the_long_run
     # And one of those does so
     other = Bench(long=True)
     other.subscribers = bench.subscribers
-    other.push.leases.store = bench.subscribers  # type: ignore[misc]
+    other.push.leases.__dict__["store"] = bench.subscribers
     other.work(other.received("poll", WorkOrder.wake_up(key, "orders")), "poll")
     assert [each.order.key.message_id for each, _ in other.looked_at] == ["1"]
 
@@ -1030,7 +1030,7 @@ def test_an_order_from_the_line_that_cannot_be_put_back_stays_where_it_stood() -
             bench.clock.at_look[bench.clock.looks + 40] = lambda: future.set_result(fn(*args, **kwargs))
             return future
 
-    bench.push.executor = Late()  # type: ignore[misc]
+    bench.push.__dict__["executor"] = Late()
     # When the terms are asked for, and the run has meanwhile given the turn back, taken it again, and found the order
     # a second time
     bench.outcomes["1"] = Following(Follow.LEASE, terms=terms)
