@@ -9,8 +9,8 @@ from typing import ClassVar, dataclass_transform
 class Component:
     """A part of the hub that others are handed to, each by the name of its field, once.
 
-    Type checkers see a frozen dataclass, and so does whoever makes or changes one: an unknown or missing collaborator is
-    a ``TypeError``, another one afterwards an ``AttributeError``. A real dataclass costs eight times as much at each
+    Type checkers see a frozen dataclass, and so does whoever makes or changes one: an unknown or missing collaborator
+    is a ``TypeError``, another one afterwards an ``AttributeError``. A real dataclass costs eight times as much at each
     cold start (docs/decisions/0155), as it writes its constructor anew.
     """
 
