@@ -40,6 +40,7 @@ from simulation.functions import Environment, Function, RunFailed
 from simulation.ids import ids_in
 from simulation.items import Pace
 from simulation.promises.judgement import Told
+from simulation.roles import roles
 from simulation.scheduler import SECOND, Scheduler, VirtualFuture, current_task
 from simulation.sources import QueueSource, StreamSource
 from simulation.sqs import NO_LINEAGE, Chances, Lineage, Queue, Sqs
@@ -139,6 +140,7 @@ class Account:
             they were too old.
         lost: When orders, or places in a stream, were lost, by what, and those messages.
         unqueued: Messages for which a person asked for a try and got a 5xx each time: the sweeper may find them.
+        roles: The roles of the functions, which know what was refused.
         chains_ended: What Lambda would not run a function for, as it was part of a chain that was too long: the
             function, and the text.
     """
@@ -195,6 +197,7 @@ class Account:
             "apigatewaymanagementapi": self.sockets,
             "lambda": Lambda(self),
         }
+        self.roles = roles(**stack.parameters)
         self.functions = {each.name: Function(self, each) for each in stack.functions}
         self._connect()
 

@@ -84,8 +84,8 @@ class Client:
         self._environment = environment
 
     def __getattr__(self, operation: str) -> Any:
-        real = getattr(self._service, operation)
         call, name = self._environment.call, self._name
+        real = self._environment.guarded(name, operation, getattr(self._service, operation))
         waits = operation == "receive_message"
 
         def made(**parameters: Any) -> Any:
@@ -306,6 +306,11 @@ class Environment:
             queue.awaiting.append(told.set)
             told.wait((wakes - now) / SECOND)
         self.pause(0)
+
+    def guarded(self, service: str, operation: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        """A call of a service as far as the function's role grants it. The release had the roles of its own template."""
+        role = self.account.roles[self.settings.name]
+        return role.guarded(service, operation, real) if self.version is TODAYS else real
 
     def call(self, service: str, operation: str, real: Callable[..., Any], parameters: dict[str, Any]) -> Any:
         """One call of a service, which may go wrong in every way there is."""

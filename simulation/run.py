@@ -323,6 +323,11 @@ def _queues(account: Account) -> list[Violation]:
         if name.endswith("Faults")
     ]
     violations += [
+        Violation("refused by its role", role.function, f"{action} on {resource}, {count} times")
+        for role in account.roles.values()
+        for (action, resource), count in Counter((each.action, each.resource) for each in role.refused).items()
+    ]
+    violations += [
         Violation("a chain that Lambda ended", _message_in(text), function) for function, text in account.chains_ended
     ]
     copied = sum((each.copied for each in account.queues.values()), Counter())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -92,14 +92,19 @@ pulses, whose items and records would make its runs longer, and no report."""
 
 @dataclass(frozen=True)
 class Stack:
-    """All of it."""
+    """All of it.
+
+    Attributes:
+        parameters: What it was deployed with; the functions' roles are made with the same.
+    """
 
     tables: tuple[Schema, ...]
     queues: tuple[QueueSettings, ...]
     functions: tuple[FunctionSettings, ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-class _Resolver:
+class Resolver:
     """Resolves values of the template that use functions like ``Ref`` and ``Fn::If``."""
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
@@ -109,6 +114,7 @@ class _Resolver:
         self._parameters = {**declared, **{name: value for name, value in parameters.items() if name in declared}}
 
     def value(self, value: Any) -> Any:
+        """A value with nothing left in it that is to be resolved."""
         if isinstance(value, list):
             return [self.value(each) for each in value]
         if not isinstance(value, dict):
@@ -141,7 +147,7 @@ class _Resolver:
 
     def _if(self, argument: Any) -> Any:
         condition, then, otherwise = argument
-        return self.value(then if self._holds({"Condition": condition}) else otherwise)
+        return self.value(then if self.holds({"Condition": condition}) else otherwise)
 
     def _findinmap(self, argument: Any) -> Any:
         found = self._template["Mappings"]
@@ -149,14 +155,15 @@ class _Resolver:
             found = found[str(self.value(each))]
         return found
 
-    def _holds(self, condition: Any) -> bool:
+    def holds(self, condition: Any) -> bool:
+        """Whether a condition holds."""
         ((function, argument),) = condition.items()
         if function == "Condition":
-            return self._holds(self._template["Conditions"][argument])
+            return self.holds(self._template["Conditions"][argument])
         if function == "Fn::Not":
-            return not self._holds(argument[0])
+            return not self.holds(argument[0])
         if function in {"Fn::And", "Fn::Or"}:
-            return (all if function == "Fn::And" else any)(self._holds(each) for each in argument)
+            return (all if function == "Fn::And" else any)(self.holds(each) for each in argument)
         if function != "Fn::Equals":
             raise ValueError(f"unknown condition {function}")
         left, right = (str(self.value(each)) for each in argument)
@@ -169,15 +176,21 @@ def named(resource: str, kind: str) -> str:
 
 
 @cache
-def _template() -> dict[str, Any]:
+def template() -> dict[str, Any]:
+    """What is deployed, with its loops written out."""
     return sam.load(ROOT / "template.yaml")
+
+
+def with_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a simulated stack, of which some are given."""
+    return {**PARAMETERS, **given}
 
 
 def stack(**parameters: Any) -> Stack:
     """The stack that the template describes with these parameters."""
-    template = _template()
-    resolver = _Resolver(template, {**PARAMETERS, **parameters})
-    resources = {name: (each["Type"], each) for name, each in template["Resources"].items()}
+    source = template()
+    resolver = Resolver(source, with_parameters(parameters))
+    resources = {name: (each["Type"], each) for name, each in source["Resources"].items()}
     tables, queues, functions = [], [], []
     for name, (kind, resource) in resources.items():
         properties = resource.get("Properties", {})
@@ -186,15 +199,15 @@ def stack(**parameters: Any) -> Stack:
         elif kind == "AWS::SQS::Queue":
             queues.append(_queue(name, resolver.value(properties)))
         elif kind == "AWS::Serverless::Function" and str(properties.get("CodeUri", "")).startswith("functions/"):
-            functions.append(_function(properties, resolver, template.get("Globals", {}), _written_out(name, resolver)))
-    return Stack(tuple(tables), tuple(queues), tuple(functions))
+            functions.append(_function(properties, resolver, source.get("Globals", {}), _written_out(name, resolver)))
+    return Stack(tuple(tables), tuple(queues), tuple(functions), parameters)
 
 
-def _written_out(function: str, resolver: _Resolver) -> list[QueueEvents]:
+def _written_out(function: str, resolver: Resolver) -> list[QueueEvents]:
     """Queues that invoke a function by mappings of their own in the template."""
     mappings = (
         resolver.value(each["Properties"])
-        for each in _template()["Resources"].values()
+        for each in template()["Resources"].values()
         if each["Type"] == "AWS::Lambda::EventSourceMapping"
     )
     return [_queue_events(each, each["EventSourceArn"]) for each in mappings if each["FunctionName"] == function]
@@ -236,7 +249,7 @@ def _queue(name: str, properties: Mapping[str, Any]) -> QueueSettings:
 
 
 def _function(
-    properties: Mapping[str, Any], resolver: _Resolver, common: Mapping[str, Any], queues: list[QueueEvents]
+    properties: Mapping[str, Any], resolver: Resolver, common: Mapping[str, Any], queues: list[QueueEvents]
 ) -> FunctionSettings:
     name = str(properties["CodeUri"]).removeprefix("functions/").rstrip("/")
     given = {
