@@ -59,6 +59,7 @@ def environment(place: Place) -> dict[str, str]:
         "MINISTACK_WORKER_THREADS": "256",
         "LAMBDA_EXECUTOR": "local",
         "DOCKER_HOST": "unix:///nonexistent",
+        "PUSHHUB_RIGHTS": str(place.rights),
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
     }
@@ -108,7 +109,7 @@ def start(place: Place) -> bool:
         raise LocalError(f"the emulator's environment is missing: {place.emulator_python}; 'make up' makes it")
     check_port(place.aws_port, "PUSHHUB_AWS_PORT")
     shutil.rmtree(place.temporary, ignore_errors=True)
-    for folder in (place.temporary, _snapshots(place), place.state / "s3"):
+    for folder in (place.temporary, place.rights, _snapshots(place), place.state / "s3"):
         folder.mkdir(parents=True, exist_ok=True)
     program = Path(__file__).parent / "emulator_process.py"
     process.start([str(place.emulator_python), "-P", str(program)], environment(place))

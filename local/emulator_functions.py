@@ -34,12 +34,15 @@ from ministack.services import lambda_svc  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
     from local.emulator_calls import TOKEN
+    from local.emulator_roles import NOTES, documents_of
     from local.emulator_turns import BACKLOG, NICENESS, Turns
 else:
     # Put there by the emulator's process, which has no package "local".
     _module = sys.modules["pushhub_emulator_turns"]
     BACKLOG, NICENESS, Turns = _module.BACKLOG, _module.NICENESS, _module.Turns
     TOKEN = sys.modules["pushhub_emulator_calls"].TOKEN
+    _roles = sys.modules["pushhub_emulator_roles"]
+    NOTES, documents_of = _roles.NOTES, _roles.documents_of
 
 PROGRAM = Path(__file__).with_name("function_process.py")
 UNFIT = 3
@@ -237,6 +240,7 @@ class Environment:
         self._config = config
         self._code = code
         self._process: Process | None = None
+        self._policies: list[Any] = []
         self._timeout_s = float(config.get("Timeout", 3))
 
     def invoke(
@@ -267,6 +271,10 @@ class Environment:
             if answer["status"] == "ready":
                 arn = invoked_function_arn or self._config["FunctionArn"]
                 run = {"event": event, "request_id": request_id, "trace_id": trace_id, "arn": arn}
+                policies = documents_of(self._config["Role"])
+                if policies != self._policies:
+                    # A deployment has changed the role, and nothing else of the function.
+                    self._policies = run["policies"] = policies
                 answer = process.ask(run, self._timeout_s, log)
         except TooLate:
             _log.warning("%s took longer than %d s", self._config["FunctionName"], self._timeout_s)
@@ -319,6 +327,7 @@ class Environment:
                 os.close(each)
         process = self._process = Process(handle, ours)
         name = self._config["FunctionName"]
+        self._policies = documents_of(self._config["Role"])
         function = {
             "request_id": "start",
             "folder": folder,
@@ -332,6 +341,9 @@ class Environment:
                 "log_stream_name": variables["AWS_LAMBDA_LOG_STREAM_NAME"],
             },
             "timeout_s": self._timeout_s,
+            "arn": self._config["FunctionArn"],
+            "policies": self._policies,
+            "notes": NOTES,
             # Held open to tell others which function this is (local.stack).
             "sign": f"{tempfile.gettempdir()}/function-{name}-{uuid.uuid4()}",
         }

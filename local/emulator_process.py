@@ -82,6 +82,9 @@ else:
     EVERY_S, NotSaved, Snapshots = _snapshots.EVERY_S, _snapshots.NotSaved, _snapshots.Snapshots
     _sibling("emulator_lanes")
     _sibling("emulator_groups")
+    # It has the modules with IAM's rules beside it loaded.
+    _sibling("function_rights")
+    _sibling("emulator_roles")
     _sources = _sibling("emulator_sources")
     Queues, Source, take_over = _sources.Queues, _sources.Source, _sources.take_over
     _functions = _sibling("emulator_functions")

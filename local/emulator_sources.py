@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from local.emulator_groups import SPARE_RUNS, TAKEN_FOR, For, in_turn, owner
     from local.emulator_journal import at_once
     from local.emulator_lanes import Batch, Lanes
+    from local.emulator_roles import may_read
     from local.emulator_turns import OWNERS
 else:
     # Put there by the emulator's process, which has no package "local".
@@ -35,12 +36,15 @@ else:
     in_turn, owner = _groups.in_turn, _groups.owner
     at_once = sys.modules["pushhub_emulator_journal"].at_once
     Batch, Lanes = _lanes.Batch, _lanes.Lanes
+    may_read = sys.modules["pushhub_emulator_roles"].may_read
     OWNERS = sys.modules["pushhub_emulator_turns"].OWNERS
 
 WINDOW_S = 2.0
 """The longest batching window here: who looks for a record on a machine of their own does not wait a minute."""
 LOOK_S = 1.0
 """How often mappings are looked at without a reason."""
+GRANTED_S = 60.0
+"""How long what a mapping's function may read is taken as it was."""
 HANDED_OUT_S = 0.01
 """How long a long poll leaves a message that comes to those who hand it out: a process of its own is better."""
 TOGETHER_S = 0.05
@@ -101,6 +105,7 @@ class Source:
         self._arrivals = arrivals
         self._mappings: list[Mapping] = []
         self._listed_at = 0.0
+        self._granted: dict[str, tuple[float, bool]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.paused = False
 
@@ -127,10 +132,20 @@ class Source:
             self._mappings = [
                 each
                 for each in listed["EventSourceMappings"]
-                if self._kind in each["EventSourceArn"] and each["State"] == "Enabled"
+                if self._kind in each["EventSourceArn"] and each["State"] == "Enabled" and self._may(each, now)
             ]
             self._listed_at = now
         return self._mappings
+
+    def _may(self, mapping: Mapping, now: float) -> bool:
+        """Whether the function's role grants what the mapping does."""
+        until, may = self._granted.get(mapping["UUID"], (0.0, False))
+        if now >= until:
+            path = f"/2015-03-31/functions/{quote(mapping['FunctionArn'], safe='')}/configuration"
+            status, _, body = at_once(lambda_svc.handle_request("GET", path, {}, b"", {}))
+            may = status == 200 and may_read(mapping, json.loads(body))
+            self._granted[mapping["UUID"]] = now + (GRANTED_S if may else LOOK_S), may
+        return may
 
     def _begin(self, run: Any) -> None:
         task = asyncio.get_running_loop().create_task(run)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import select
@@ -34,7 +35,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from local.function_rights import Guard, Notes
+else:
+    # Beside this file, which is run without its folder on the path.
+    _spec = importlib.util.spec_from_file_location(
+        "pushhub_function_rights", Path(__file__).with_name("function_rights.py")
+    )
+    _rights = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(_rights)
+    Guard, Notes = _rights.Guard, _rights.Notes
 
 MESSAGE = 1 << 17
 """Bytes of the largest request or report. An environment's variables are 4 KB at most."""
@@ -275,14 +287,19 @@ class Environment:
         os.open(function["sign"], os.O_RDONLY | os.O_CREAT)
         Path(function["sign"]).unlink()
         sys.argv = [f"{function['about']['function_name']}/{function['about']['log_stream_name']}"]
+        notes = Notes(function["notes"], function["about"]["function_name"])
+        guard = Guard(function["arn"], notes)
+        guard.grant(function["policies"])
         try:
-            handler = self._imported(function)
+            handler = self._imported(function, guard)
         except Exception as error:  # noqa: BLE001 (told to whoever waits)
             self._answer(function, _failed(error))
             return
         self._answer(function, json.dumps({"status": "ready"}))
         for line in self._requests:
             run = json.loads(line)
+            if "policies" in run:
+                guard.grant(run["policies"])
             os.environ.pop("_X_AMZN_TRACE_ID", None)
             if run["trace_id"]:
                 os.environ["_X_AMZN_TRACE_ID"] = run["trace_id"]
@@ -300,14 +317,17 @@ class Environment:
             self._answer(run, answer)
             self._ran()
 
-    def _imported(self, function: dict[str, Any]) -> Callable[[Any, Any], Any]:
-        """The function's handler."""
+    def _imported(self, function: dict[str, Any], guard: Guard) -> Callable[[Any, Any], Any]:
+        """The function's handler, whose calls of services are guarded."""
         for layer in function["layers"]:
             sys.path[:0] = [layer, f"{layer}/python"]
             for packages in Path(layer, "python", "lib").glob("python*/site-packages"):
                 site.addsitedir(str(packages))
         sys.path.insert(0, function["folder"])
         self._begins()
+        # A function without boto3 makes no calls.
+        with suppress(ImportError):
+            guard.stand()
         module, name = function["handler"].rsplit(".", 1)
         handler: Callable[[Any, Any], Any] = getattr(importlib.import_module(module.replace("/", ".")), name)
         return handler

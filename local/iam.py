@@ -18,6 +18,16 @@ from typing import Any
 Context = Mapping[str, "str | tuple[str, ...]"]
 """Condition keys of a request, in lower case. A key with several values has a tuple, also if it has only one now."""
 
+_LOGS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"]
+_STREAMS = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"]
+_QUEUES = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
+_MANAGED = {
+    "AWSLambdaBasicExecutionRole": _LOGS,
+    "AWSLambdaDynamoDBExecutionRole": [*_STREAMS, *_LOGS],
+    "AWSLambdaSQSQueueExecutionRole": [*_QUEUES, *_LOGS],
+}
+"""What AWS's own policies allow that SAM gives to the roles it makes, each on every resource of the account (AWS Managed
+Policy Reference). A role that the template writes out has none of them."""
 _STATEMENT = {"Sid", "Effect", "Action", "Resource", "Condition"}
 _FOR_ALL, _FOR_ANY = "ForAllValues", "ForAnyValue"
 
@@ -118,6 +128,18 @@ def _statements(document: Mapping[str, Any]) -> Iterator[_Statement]:
                 if "${" in action + resource + told:
                     raise UnknownPolicy(f"policy variables: {resource}")
                 yield _Statement(each["Effect"] == "Allow", Right(action, resource, told), holds)
+
+
+def managed(arn: str) -> Mapping[str, Any]:
+    """The document of one of AWS's own policies.
+
+    Raises:
+        UnknownPolicy: It is not among those that SAM gives to functions.
+    """
+    actions = _MANAGED.get(arn.rpartition("/")[2])
+    if actions is None:
+        raise UnknownPolicy(arn)
+    return {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions, "Resource": "*"}]}
 
 
 def listed(value: Any) -> list[Any]:

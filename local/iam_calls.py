@@ -244,6 +244,17 @@ _SERVICES: dict[str, Callable[[str, Parameters, Place], Iterator[Need]]] = {
     "events": _events,
 }
 
+def needs_of_mapping(mapping: Mapping[str, Any]) -> list[Need]:
+    """What Lambda does with a function's role for an event source mapping."""
+    source = mapping["EventSourceArn"]
+    of_queues = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+    of_streams = ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
+    actions = of_queues if ":sqs:" in source else [f"dynamodb:{each}" for each in of_streams]
+    found = [Need(each, source) for each in actions]
+    failures = mapping.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination")
+    return [*found, *([Need("sqs:SendMessage", failures)] if failures else [])]
+
+
 _OTHERWISE = {"s3": "AccessDenied", "sqs": "AccessDenied"}
 
 

@@ -95,6 +95,11 @@ class Place:
         return self.home / "tmp"
 
     @property
+    def rights(self) -> Path:
+        """What functions did with the rights of their roles, and what was refused (:mod:`local.function_rights`)."""
+        return self.home / "rights"
+
+    @property
     def description(self) -> Path:
         """``local.json``: how to reach the running stack. It exists while the stack runs."""
         return self.home / "local.json"

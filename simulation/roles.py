@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from local import template as sam
 from local.iam import Need, Policies, Right
-from local.iam_calls import Place, needs, needs_of_answer, refusal
+from local.iam_calls import Place, needs, needs_of_answer, needs_of_mapping, refusal
 from local.roles import policies_of_functions
 from simulation.template import BASE_URL, Resolver, template, with_parameters
 
@@ -26,6 +26,7 @@ _PSEUDO = {
     "AWS::StackName": "pushhub",
     "AWS::URLSuffix": "amazonaws.com",
 }
+_MAPPING = "AWS::Lambda::EventSourceMapping"
 _REFERENCE = re.compile(r"\$\{([^}!]+)\}")
 
 Call = Callable[..., Any]
@@ -180,7 +181,8 @@ def roles(**parameters: Any) -> dict[str, Role]:
     granted = policies_of_functions(resources)
     names = {name: folder.strip("/").rpartition("/")[2] for name, folder in sam.code_paths(template()).items()}
     found = {name: Role(names[name], policies) for name, policies in granted.items() if name in names}
-    for mapping in (each["Properties"] for each in resources.values() if each["Type"] == _MAPPING):
+    mappings = [each["Properties"] for each in resources.values() if each["Type"] == _MAPPING]
+    for mapping in mappings:
         role = found[mapping["FunctionName"]]
         for need in needs_of_mapping(mapping):
             granting = role.policies.granting(need)
@@ -188,17 +190,3 @@ def roles(**parameters: Any) -> dict[str, Role]:
                 raise RoleLacks(f"{role.function} may not {need.action} on {need.resource}")
             role.used.update(granting)
     return {each.function: each for each in found.values()}
-
-
-_MAPPING = "AWS::Lambda::EventSourceMapping"
-
-
-def needs_of_mapping(mapping: Mapping[str, Any]) -> list[Need]:
-    """What Lambda does with a function's role for an event source mapping."""
-    source = mapping["EventSourceArn"]
-    of_queues = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
-    of_streams = ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
-    actions = of_queues if ":sqs:" in source else [f"dynamodb:{each}" for each in of_streams]
-    found = [Need(each, source) for each in actions]
-    failures = mapping.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination")
-    return [*found, *([Need("sqs:SendMessage", failures)] if failures else [])]

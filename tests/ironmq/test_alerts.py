@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.engine.world import PROJECT
 from tests.fakes import FakeClock, FakeConfigStore, FakePullStore, Fault, FaultPlan
 from tests.fakes.alerts import FakeAlertLevels
+from tests.fakes.telemetry import FakeTelemetry
 from tests.ironmq.api.hub import Hub
 
 from pushhub.engine.model.message import NewMessage
@@ -126,7 +127,13 @@ def test_a_long_line_is_counted_only_as_far_as_it_matters(
             counted.append(at_most)
             return min(after, at_most)
 
-    alerts = Alerts(config=FakeConfigStore(), pull=Long(), levels=FakeAlertLevels(), clock=FakeClock())
+    alerts = Alerts(
+        config=FakeConfigStore(),
+        pull=Long(),
+        levels=FakeAlertLevels(),
+        clock=FakeClock(),
+        telemetry=FakeTelemetry(),
+    )
     found = [*alerts.fired(queue, after - before)]
     # Then the same alerts fire as if all of it were counted
     assert len(found) == sum(crosses(each, before, after) for each in queue.alerts)
@@ -191,6 +198,12 @@ def test_a_failing_alert_does_not_fail_the_post(call: str, fault: Fault) -> None
     assert len(ingest.post(PROJECT, "q", [NewMessage(body=b"x")])) == 1
     assert plan.struck
     assert hub.info("q")["size"] == 1
+    # And the operator learns of it, with the call that failed
+    telemetry = hub.world.telemetry
+    assert telemetry.counts["AlertsUnseen"] == 1
+    [told] = telemetry.named("alerts_unseen")
+    assert (told["project"], told["queue"]) == (PROJECT, "q")
+    assert str(told["error"])
 
 
 class Together:
@@ -212,7 +225,13 @@ class Together:
         self._waiting = [*changes]
         self._inside = [*inside]
         self.fired: list[Fired] = []
-        self.alerts = Alerts(config=FakeConfigStore(), pull=_Sized(self), levels=_Levels(self), clock=self.clock)
+        self.alerts = Alerts(
+            config=FakeConfigStore(),
+            pull=_Sized(self),
+            levels=_Levels(self),
+            clock=self.clock,
+            telemetry=FakeTelemetry(),
+        )
 
     def interrupted(self) -> None:
         """A call is made."""

@@ -18,6 +18,7 @@ from local.emulator_calls import TOKEN
 from local.emulator_turns import NICENESS
 from local.place import Place
 from local.processes import wait_until
+from tests.local.iam_roles import make_role
 
 from local import emulator, stack
 
@@ -75,7 +76,7 @@ def function(aws: Aws, name: str, layers: list[str] | None = None, **files: str)
     aws.functions().create_function(
         FunctionName=name,
         Runtime="python3.11",
-        Role="arn:aws:iam::000000000000:role/none",
+        Role=make_role(aws, name),
         Handler="code_of_it.handler",
         Code={"ZipFile": archive({"code_of_it.py": HANDLER, **modules})},
         Timeout=30,

@@ -12,6 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 from local.aws import Aws
 from local.place import Place
+from tests.local.iam_roles import make_role
 
 HANDLER = """
 import os, boto3, json, time
@@ -43,7 +44,7 @@ def aws(place: Place) -> Aws:
     aws.functions().create_function(
         FunctionName="echo",
         Runtime="python3.11",
-        Role="arn:aws:iam::000000000000:role/none",
+        Role=make_role(aws),
         Handler="code_of_it.handler",
         Code={"ZipFile": code.getvalue()},
         Timeout=2,

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from local.aws import Aws
 from local.place import Place
 from local.processes import wait_until
+from tests.local.iam_roles import make_role
 
 from local import emulator
 
@@ -37,7 +38,7 @@ def test_a_message_is_handed_out_once_to_runs_and_callers_that_ask_at_the_same_t
     aws.functions().create_function(
         FunctionName="takes",
         Runtime="python3.11",
-        Role="arn:aws:iam::000000000000:role/none",
+        Role=make_role(aws),
         Handler="code_of_it.handler",
         Code={"ZipFile": code.getvalue()},
         Environment={"Variables": {"SEEN": str(seen)}},

@@ -15,7 +15,7 @@ from pushhub.ironmq.wire.alerts import alert_body
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pushhub.base.ports import Clock
+    from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.queue import Alert, Queue
     from pushhub.engine.ports import QueueStore
     from pushhub.ironmq.model.alert_level import AlertLevels
@@ -81,6 +81,7 @@ class Alerts(Component):
     pull: PullSizes  # Provides sizes.
     levels: AlertLevelStore  # Stores what has been reached.
     clock: Clock
+    telemetry: Telemetry  # Told of alerts that could not be looked at.
 
     def begin(self, queue: Queue) -> None:
         """Note where a queue stands whose alerts or messages are others than before. Never fails: what is not known is
@@ -97,8 +98,15 @@ class Alerts(Component):
                 current = {each.alert_id for each in queue.alerts}
                 kept = {name: each for name, each in stored.levels.items() if name in current}
                 self._save(replace(stored, levels=kept), {each.alert_id: reached(each, size) for each in new}, now)
-        except (Conflict, Unavailable):
-            return
+        except (Conflict, Unavailable) as error:
+            self.unseen(queue, error)
+
+    def unseen(self, queue: Queue, error: Exception) -> None:
+        """A change of a queue's size was made, and its alerts could not be looked at, or not told of: say so, as nobody
+        else does.
+        """
+        self.telemetry.count("AlertsUnseen")
+        self.telemetry.event("alerts_unseen", project=queue.project, queue=queue.name, error=str(error))
 
     def fired(self, queue: Queue, change: int, *, exact: bool = True) -> Iterator[Fired]:
         """The alerts fired by a change that has just been made, each to be posted before the next is asked for: a later

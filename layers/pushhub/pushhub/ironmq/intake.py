@@ -208,8 +208,8 @@ class QueueIntake(Component):
                 self._sink(target).accept([message])
                 # Alerts about alert messages could trigger each other for ever, so those messages are only counted.
                 self._count(target, 1)
-        except (Conflict, Unavailable):
-            return
+        except (Conflict, Unavailable) as error:
+            self.alerts.unseen(queue, error)
 
     def queue(self, project_id: str, name: str) -> Queue:
         """A queue to post to; an unknown one is created as a pull queue.

@@ -170,7 +170,13 @@ class Ironmq:
         from pushhub.ironmq.alerts import Alerts
 
         outside, ports = self._outside, self.ports
-        return Alerts(config=outside.config, pull=ports.pull, levels=ports.alert_levels, clock=outside.clock)
+        return Alerts(
+            config=outside.config,
+            pull=ports.pull,
+            levels=ports.alert_levels,
+            clock=outside.clock,
+            telemetry=outside.telemetry,
+        )
 
     @cached_property
     def _fields(self) -> Fields:
