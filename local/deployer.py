@@ -122,6 +122,8 @@ def _deploy(place: Place, aws: Aws, say: Say) -> bool:
         return False
     say(f"deploying {len(transformed['Resources'])} resources ...")
     record.unlink(missing_ok=True)
+    # What a former role did not grant, the new one may.
+    (place.rights / "refused").unlink(missing_ok=True)
     _upload(aws, packages, body)
     _apply(aws, given, status)
     _verify(aws, transformed)

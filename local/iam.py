@@ -26,8 +26,8 @@ _MANAGED = {
     "AWSLambdaDynamoDBExecutionRole": [*_STREAMS, *_LOGS],
     "AWSLambdaSQSQueueExecutionRole": [*_QUEUES, *_LOGS],
 }
-"""What AWS's own policies allow that SAM gives to the roles it makes, each on every resource of the account (AWS Managed
-Policy Reference). A role that the template writes out has none of them."""
+"""What AWS's own policies allow that SAM gives to the roles it makes, each on every resource of the account
+(AWS Managed Policy Reference). A role that the template writes out has none of them."""
 _STATEMENT = {"Sid", "Effect", "Action", "Resource", "Condition"}
 _FOR_ALL, _FOR_ANY = "ForAllValues", "ForAnyValue"
 
@@ -112,7 +112,7 @@ class Policies:
 
 
 def _statements(document: Mapping[str, Any]) -> Iterator[_Statement]:
-    # What SAM makes of a function's Policies has no version; the older language lacks variables, which are refused below.
+    # What SAM makes of a function's Policies has no version; the older language lacks variables, refused below.
     if document.get("Version", "2008-10-17") not in {"2008-10-17", "2012-10-17"}:
         raise UnknownPolicy(f"a policy of the version {document['Version']}")
     for each in listed(document["Statement"]):

@@ -1,7 +1,7 @@
 """What a call of the SDK needs of IAM: actions, resources and condition keys, by the Service Authorization Reference.
 
-Standard library only: the emulator's functions load it too. A call that is not known here is an error, so that none goes
-by unseen.
+Standard library only: the emulator's functions load it too. A call that is not known here is an error, so that none
+goes by unseen.
 """
 
 from __future__ import annotations
@@ -36,7 +36,12 @@ OF_QUEUES = {
 OF_TABLES = {"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"}
 OF_OBJECTS = {"GetObject": "GetObject", "PutObject": "PutObject", "DeleteObject": "DeleteObject"}
 OF_BUCKETS = {"ListObjectsV2": "ListBucket", "HeadBucket": "ListBucket"}
-IN_A_TRANSACTION = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
+IN_A_TRANSACTION = {
+    "Put": "PutItem",
+    "Update": "UpdateItem",
+    "Delete": "DeleteItem",
+    "ConditionCheck": "ConditionCheckItem",
+}
 OF_CONNECTIONS = {"PostToConnection": "POST", "GetConnection": "GET", "DeleteConnection": "DELETE"}
 """The method of each operation, which is part of the resource of ``execute-api:ManageConnections``."""
 
@@ -243,6 +248,7 @@ _SERVICES: dict[str, Callable[[str, Parameters, Place], Iterator[Need]]] = {
     "glue": _glue,
     "events": _events,
 }
+
 
 def needs_of_mapping(mapping: Mapping[str, Any]) -> list[Need]:
     """What Lambda does with a function's role for an event source mapping."""

@@ -1,13 +1,23 @@
-"""The roles of the functions, as a template deploys them: whatever made them, the template or SAM."""
+"""The roles of the functions, as a template deploys them, whether it writes them out or SAM makes them; and which of
+their rights were used.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from local.iam import Policies, managed
-from local.place import Place
+from local import deployer
+from local.iam import Policies, Right, managed
+from local.place import REPOSITORY, Place
+
+USED = REPOSITORY / "build" / "rights"
+"""Where suites keep what was used."""
 
 Resources = Mapping[str, Mapping[str, Any]]
 """The resources of a template after the SAM transform, by logical id, with everything resolved and without those whose
@@ -41,6 +51,68 @@ def _documents(role: str, resources: Resources) -> Iterator[Mapping[str, Any]]:
             attached = each["Properties"]
             if role in [*attached.get("Roles", ()), attached.get("RoleName")]:
                 yield attached["PolicyDocument"]
+
+
+@dataclass(frozen=True, order=True)
+class Granted:
+    """A right of a function, under the names of the template, wherever it was deployed.
+
+    Attributes:
+        function: Name of its folder.
+        action: With its wildcards.
+        resource: The last part of the ARN, with logical ids in lower case.
+        condition: As JSON; empty if there is none.
+    """
+
+    function: str
+    action: str
+    resource: str
+    condition: str = ""
+
+    @classmethod
+    def of(cls, function: str, right: Right) -> Granted:
+        """The same right, from a deployment.
+
+        Args:
+            function: Name of the folder, or of the deployed function.
+            right: With ARNs of that deployment.
+        """
+        named = _DEPLOYED.sub(r"\1", right.resource.lower().split(":", 5)[-1]).removesuffix(".fifo")
+        resource = _KEY.sub("key/webhookskey", named).replace(deployer.WEBSOCKET_API, "websocketapi")
+        folder = _DEPLOYED.sub(r"\1", function.lower()).removesuffix("function")
+        return cls(folder, right.action, resource, right.condition)
+
+
+_DEPLOYED = re.compile(r"pushhub-([a-z]+)-[0-9a-z]+")
+"""The name that CloudFormation gives to a resource of the stack on one machine."""
+_KEY = re.compile(r"key/[0-9a-f-]{36}")
+
+_kept: set[Granted] = set()
+
+
+def keep(used: Iterable[Granted], folder: Path = USED) -> None:
+    """Keep that rights were used, for whoever asks which were not (:mod:`simulation.rights`)."""
+    new = set(used) - _kept
+    if not new:
+        return
+    _kept.update(new)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(asdict(each)) + "\n" for each in sorted(new))
+
+
+def kept(folder: Path = USED) -> set[Granted]:
+    """Every right that was used in a suite since the folder was emptied."""
+    lines = [line for file in sorted(folder.glob("*.jsonl")) for line in file.read_text(encoding="utf-8").splitlines()]
+    return {Granted(**json.loads(line)) for line in lines}
+
+
+def used_in(place: Place) -> set[Granted]:
+    """The rights that functions used in a running stack."""
+    return {
+        Granted.of(each["function"], Right(each["action"], each["resource"], each["condition"]))
+        for each in notes_of(place, "used")
+    }
 
 
 def notes_of(place: Place, name: str) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from local import deployer, emulator, hold, projects
+from local import deployer, emulator, hold, projects, roles
 from local.aws import Aws
 from local.delivery_check import undelivered
 from local.errors import LocalError, Say
@@ -220,6 +220,10 @@ def problems(place: Place) -> list[str]:
         found.append(f"the state cannot be saved, so nothing since the last snapshot would outlive a crash: {failed}")
     if not Room(place.state).left():
         found.append(f"the disk of {place.state} is nearly full, so posts are refused: make room")
+    lacks = {(each["function"], each["action"], each["resource"]) for each in roles.notes_of(place, "refused")}
+    found += [
+        f"{function} may not {action} on {resource}, which it does" for function, action, resource in sorted(lacks)
+    ]
     if hold.is_held(aws(description)):
         found.append("the stack's work is held for 'make sam-local': end that, or 'make up' goes on without it")
     if not found:

@@ -26,6 +26,7 @@ from urllib.parse import parse_qsl
 
 from botocore.exceptions import ClientError
 from greenlet import getcurrent
+from local.roles import Granted, keep
 
 from pushhub.cloud import observability
 from pushhub.cloud.settings import Settings
@@ -506,6 +507,8 @@ class Account:
                     yield
             finally:
                 self.scheduler.end()
+                for role in self.roles.values():
+                    keep(Granted.of(role.function, each) for each in role.used)
                 log.setLevel(level)
 
 

@@ -308,7 +308,7 @@ class Environment:
         self.pause(0)
 
     def guarded(self, service: str, operation: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        """A call of a service as far as the function's role grants it. The release had the roles of its own template."""
+        """A call of a service, as far as the function's role grants it. The release had roles of its own."""
         role = self.account.roles[self.settings.name]
         return role.guarded(service, operation, real) if self.version is TODAYS else real
 

@@ -1,4 +1,4 @@
-"""The roles of the functions in the simulated account: what they may do, what they did of that, and what was refused."""
+"""The roles of the functions in the simulated account: what they grant, what was used of that, and what was refused."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from functools import cache
 from typing import Any
 
 from botocore.exceptions import ClientError
-
-from local import template as sam
 from local.iam import Need, Policies, Right
 from local.iam_calls import Place, needs, needs_of_answer, needs_of_mapping, refusal
 from local.roles import policies_of_functions
+
+from local import template as sam
 from simulation.template import BASE_URL, Resolver, template, with_parameters
 
 PLACE = Place("us-east-1", "000000000000", "WebSocketApi")
@@ -96,6 +96,7 @@ class ArnResolver(Resolver):
     """Resolves values as CloudFormation does, to ARNs in the simulated account."""
 
     def value(self, value: Any) -> Any:
+        """A value with nothing left in it that is to be resolved."""
         made = super().value(value)
         if isinstance(made, list):
             return [each for each in made if each != "AWS::NoValue"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +17,11 @@ from typing import Any
 
 import botocore.client
 import pytest
+from botocore.exceptions import ClientError
+from local.iam import Need
+from local.iam_calls import needs, needs_of_answer
+from local.roles import Granted, keep
+from simulation.roles import PLACE, Role, roles
 from tests.cloud import aws_services as aws
 from tests.notifications.store import aws_notifications
 
@@ -28,6 +35,29 @@ from pushhub.runtime.hub import Pushhub, build, settings_of, start
 ROOT = Path(__file__).parents[2]
 
 RECORDS_BUCKET = "records"
+
+LOGICAL_IDS = {
+    aws.CONFIG_TABLE: "ConfigTable",
+    aws.MESSAGES_TABLE: "MessagesTable",
+    aws.PULL_TABLE: "PullTable",
+    aws.SCHEDULE_TABLE: "ScheduleTable",
+    aws.HUB_TABLE: "HubTable",
+    aws.WEBHOOKS_TABLE: "WebhooksTable",
+    aws.BUCKET: "BodiesBucket",
+    RECORDS_BUCKET: "RecordsBucket",
+    aws_notifications.BACKLOGS_TABLE: "BacklogsTable",
+    "wakes.fifo": "NotifyQueue",
+    "push_queue": "PushQueue",
+    "retry_queue": "RetryQueue",
+    "slow_queue": "SlowQueue",
+    "poll_queue": "PollQueue",
+    "route_queue": "RouteQueue",
+    "errors_queue": "ErrorsQueue",
+    "dispatch_failures": "DispatchFailures",
+    "wake": "WakeFunction",
+    "report": "ReportJob",
+}
+"""Logical ids in the template, by name here."""
 
 SETTINGS_OF_QUEUES = (
     "PUSH_QUEUE_URL",
@@ -73,9 +103,12 @@ class Call:
 class Functions:
     """Handlers by folder name, and what they called.
 
+    Each may call what its role in the template grants, and nothing else.
+
     Attributes:
         calls: Every AWS call since the last :meth:`forget`.
         queue_urls: By name of the setting that holds the URL.
+        roles: The roles, by function.
     """
 
     dynamodb: Any
@@ -83,6 +116,41 @@ class Functions:
     queue_urls: dict[str, str]
     calls: list[Call] = field(default_factory=list)
     handlers: dict[str, ModuleType] = field(default_factory=dict)
+    roles: dict[str, Role] = field(default_factory=lambda: roles(PastSearch="objects"))
+    _acts: Role | None = None
+
+    @contextmanager
+    def acting_as(self, name: str) -> Iterator[None]:
+        """Calls are made with the role of a function."""
+        self._acts = self.roles[name]
+        try:
+            yield
+        finally:
+            self._acts = None
+
+    def made(self, call: Call, make: Callable[[], Any]) -> Any:
+        """Make a call, if the role that acts grants it."""
+        self.calls.append(call)
+        service, operation, given = call.service, call.operation, call.parameters
+        self._require(call, needs(service, operation, given, PLACE) if self._acts else [])
+        try:
+            answer = make()
+        except ClientError as error:
+            response: dict[str, Any] = {**error.response}
+            self._require(call, needs_of_answer(service, operation, given, response, PLACE))
+            raise
+        self._require(call, needs_of_answer(service, operation, given, answer, PLACE))
+        return answer
+
+    def _require(self, call: Call, needed: list[Need]) -> None:
+        if self._acts:
+            in_the_stack = [Need(each.action, _in_the_stack(each.resource), each.context) for each in needed]
+            self._acts.require(call.service, call.operation, in_the_stack)
+
+    @property
+    def refused(self) -> list[tuple[str, str, str]]:
+        """What a role did not grant: function, action, resource."""
+        return [(role.function, each.action, each.resource) for role in self.roles.values() for each in role.refused]
 
     def start(self, name: str) -> ModuleType:
         """Import a function's handler, as a cold start does."""
@@ -96,9 +164,10 @@ class Functions:
 
     def invoke(self, name: str, event: dict[str, Any], context: Context | None = None) -> Any:
         """Run a function's handler."""
-        if name not in self.handlers:
-            self.handlers[name] = self.start(name)
-        return self.handlers[name].handler(event, context or Context())
+        with self.acting_as(name):
+            if name not in self.handlers:
+                self.handlers[name] = self.start(name)
+            return self.handlers[name].handler(event, context or Context())
 
     def forget(self) -> None:
         """Start a new list of calls."""
@@ -137,6 +206,17 @@ class Functions:
                 for each in answer.get("Messages", [])
             ]
         }
+
+
+def _in_the_stack(arn: str) -> str:
+    """The ARN of the template's resource that something stands for here."""
+    *head, rest = arn.split(":", 5)
+    if "kms" in head:
+        return PLACE.key("WebhooksKey")
+    parts = re.split("([/:])", rest)
+    name = next((each for each in parts if each in LOGICAL_IDS), "")
+    # Once: keys of objects may begin with the name of their bucket.
+    return ":".join([*head, rest.replace(name, LOGICAL_IDS.get(name, ""), 1)])
 
 
 @pytest.fixture
@@ -194,8 +274,8 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 
         def recorded(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
-            made.calls.append(Call(client.meta.service_model.service_name, operation, parameters))
-            return real(client, operation, parameters)
+            call = Call(client.meta.service_model.service_name, operation, parameters)
+            return made.made(call, lambda: real(client, operation, parameters))
 
         monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", recorded)
         start_afresh()
@@ -204,6 +284,9 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Functions]:
         monkeypatch.setattr(concurrency, "HOLD_MS", 3_600_000)
         yield made
         start_afresh()
+        for role in made.roles.values():
+            keep(Granted.of(role.function, each) for each in role.used)
+        assert made.refused == []
 
 
 def start_afresh() -> None:

@@ -1,22 +1,19 @@
-"""Each function's role allows every AWS call that the function makes: the emulator would not notice."""
+"""Each function's role allows what the function does in cases that come about seldom. All tests here run under the
+roles (:class:`tests.functions.conftest.Functions`).
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
-from functools import cache
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.cloud import aws_services as aws
-from tests.functions.conftest import RECORDS_BUCKET, Call, Functions, Sink, turn_clock, whole
+from tests.functions.conftest import RECORDS_BUCKET, Functions, Sink, turn_clock, whole
 from tests.functions.test_engine import PROJECT, a_push_queue, post
-from tests.notifications.store import aws_notifications
 
-from local import template
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.inserts import Inserts
@@ -25,130 +22,15 @@ from pushhub.engine.model.circuit import Circuit, CircuitState
 from pushhub.engine.model.flow import Limits
 from pushhub.engine.model.message import NewMessage
 from pushhub.engine.model.pulse import Pulse
-from pushhub.engine.model.queue import QueueType
+from pushhub.engine.model.queue import Alert, QueueType
 from pushhub.engine.store.aws_nights import GlueRuns
 from pushhub.engine.store.s3_records import S3RecordStore
 from pushhub.ironmq.model.project_alert import Format, Measure, ProjectAlert
 from pushhub.ironmq.wiring import Ironmq
 
-ROOT = Path(__file__).parents[2]
-
-RESOURCES = {
-    aws.CONFIG_TABLE: "ConfigTable",
-    aws.MESSAGES_TABLE: "MessagesTable",
-    aws.PULL_TABLE: "PullTable",
-    aws.SCHEDULE_TABLE: "ScheduleTable",
-    aws.HUB_TABLE: "HubTable",
-    aws.WEBHOOKS_TABLE: "WebhooksTable",
-    aws.BUCKET: "BodiesBucket",
-    RECORDS_BUCKET: "RecordsBucket",
-    aws_notifications.BACKLOGS_TABLE: "BacklogsTable",
-    "wakes.fifo": "NotifyQueue",
-    "push_queue": "PushQueue",
-    "retry_queue": "RetryQueue",
-    "slow_queue": "SlowQueue",
-    "poll_queue": "PollQueue",
-    "route_queue": "RouteQueue",
-    "errors_queue": "ErrorsQueue",
-    "dispatch_failures": "DispatchFailures",
-}
-"""Logical ids in the template by name in the tests."""
-
-IAM_ACTIONS = {
-    "SendMessageBatch": ["sqs:SendMessage"],
-    "ChangeMessageVisibilityBatch": ["sqs:ChangeMessageVisibility"],
-    "DeleteMessageBatch": ["sqs:DeleteMessage"],
-    "TransactWriteItems": ["dynamodb:PutItem"],
-    "BatchExecuteStatement": ["dynamodb:PartiQLInsert"],
-    "HeadBucket": ["s3:ListBucket"],
-    "ListObjectsV2": ["s3:ListBucket"],
-}
-"""Operations whose IAM action has another name."""
-
-
-@dataclass(frozen=True, order=True)
-class Right:
-    """An IAM action on a resource: a logical id, followed by the rest of the ARN (``/index/line``, ``/bodies/*``)."""
-
-    action: str
-    resource: str
-
-
-@cache
-def allowed(role: str) -> set[Right]:
-    """The rights that a role grants."""
-    resources = template.load(ROOT / "template.yaml")["Resources"]
-    rights: set[Right] = set()
-    for policy in resources[role]["Properties"]["Policies"]:
-        for statement in policy["PolicyDocument"]["Statement"]:
-            if "Action" not in statement:
-                continue  # conditional: the key of an encrypted deployment
-            rights |= {
-                Right(action, named(resource))
-                for action in listed(statement["Action"])
-                for resource in listed(statement["Resource"])
-            }
-    return rights
-
-
-def listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def named(resource: Any) -> str:
-    """``MessagesTable`` for its ARN, ``MessagesTable/index/due`` for what lies under it."""
-    if "Fn::GetAtt" in resource:
-        return ".".join(listed(resource["Fn::GetAtt"])).removesuffix(".Arn")
-    if "Ref" in resource:
-        return str(resource["Ref"])
-    if "Fn::If" in resource:
-        return named(resource["Fn::If"][-1])
-    return str(resource["Fn::Sub"]).replace("${", "").replace(".Arn}", "")
-
-
-def needed(calls: list[Call]) -> set[Right]:
-    """The rights that calls need."""
-    return {
-        Right(action, place)
-        for call in calls
-        for action in IAM_ACTIONS.get(call.operation, [f"{call.service}:{call.operation}"])
-        for place in places(call.parameters)
-    }
-
-
-def places(parameters: dict[str, Any]) -> set[str]:
-    """The tables, indexes, objects and queues that a call uses."""
-    if "RequestItems" in parameters:
-        return {RESOURCES[name] for name in parameters["RequestItems"]}
-    if "TransactItems" in parameters:
-        return {RESOURCES[each["TableName"]] for item in parameters["TransactItems"] for each in item.values()}
-    if "Statements" in parameters:
-        # Inserts that are written together, each into a table that it names in quotes.
-        return {RESOURCES[each["Statement"].split('"')[1]] for each in parameters["Statements"]}
-    if "TableName" in parameters:
-        index = f"/index/{parameters['IndexName']}" if "IndexName" in parameters else ""
-        return {RESOURCES[parameters["TableName"]] + index}
-    if parameters.keys() & {"KeyId", "CiphertextBlob"}:
-        return {"WebhooksKey"}
-    if "Bucket" in parameters:
-        below = f"/{parameters['Key']}" if "Key" in parameters else ""
-        return {RESOURCES[parameters["Bucket"]] + below}
-    return {RESOURCES[parameters["QueueUrl"].rpartition("/")[2]]}
-
-
-def missing_rights(calls: list[Call], role: str) -> list[Right]:
-    """The rights that calls need and a role does not grant."""
-    given = allowed(role)
-    return sorted(
-        want
-        for want in needed(calls)
-        if not any(want.action == have.action and fnmatchcase(want.resource, have.resource) for have in given)
-    )
-
-
-def lambdas_own(calls: list[Call]) -> list[Call]:
-    """Only the function's own calls, without those of the test."""
-    return [call for call in calls if call.operation not in {"ReceiveMessage", "Scan", "CreateQueue", "CreateTable"}]
+DAY_MS = 86_400_000
+FULL = Alert(alert_id="aaaaaaaaaaaa", type="fixed", direction="asc", trigger=1, queue="told", snooze=0)
+"""Fires when a queue has its first message."""
 
 
 @pytest.mark.parametrize("retries_delay", [3, 5000])
@@ -196,9 +78,8 @@ def test_sweep_is_allowed_to_look_at_a_night(functions: Functions, monkeypatch: 
     functions.invoke("sweep", {})
     # Then it may do all that leads to that, and start that one job
     assert {"Scan", "ListObjectsV2", "GetObject", "PutObject"} <= {each.operation for each in functions.calls}
-    assert not missing_rights(functions.calls, "SweepRole")
-    actions = {right.action: right.resource for right in allowed("SweepRole")}
-    assert actions["glue:StartJobRun"].endswith(":job/ReportJob}")
+    actions = {right.action: right.resource for right in functions.roles["sweep"].policies.rights}
+    assert actions["glue:StartJobRun"].endswith(":job/ReportJob")
     assert actions["events:PutEvents"].endswith(":event-bus/default")
 
 
@@ -242,10 +123,9 @@ def test_the_engine_is_allowed_to_keep_an_order(functions: Functions, sink: Sink
     # Given two messages of an ordering key, in one batch, to a subscriber that fails
     a_push_queue(sink.url, retries=1, retries_delay=3)
     sink.status = 500
-    functions.forget()
-    whole().part(Ironmq).post.post(PROJECT, "orders", [NewMessage(body=body, order_key="k") for body in (b"1", b"2")])
-    missing = missing_rights(functions.calls, "IngestRole")
-    assert not missing, f"ingest may not {missing}"
+    with functions.acting_as("ingest"):
+        messages = [NewMessage(body=body, order_key="k") for body in (b"1", b"2")]
+        whole().part(Ironmq).post.post(PROJECT, "orders", messages)
     run_and_check(functions, "dispatch", functions.stream_event())
     # When the second waits behind the first and is released, then push has the rights for that
     run_and_check(functions, "push", functions.sqs_event("PUSH_QUEUE_URL"))
@@ -338,11 +218,63 @@ def test_wake_and_push_are_allowed_to_tell_of_alerts(functions: Functions, sink:
     ]
 
 
+@pytest.mark.parametrize("by", ["errors", "push", "poll"])
+def test_who_posts_to_a_queue_may_fire_the_alerts_of_its_size(functions: Functions, sink: Sink, by: str) -> None:
+    # Given an error queue, or a pull queue that is fed by a push queue, with an alert of its size
+    queue = a_push_queue(sink.url, retries=0, retries_delay=3)
+    assert queue.push is not None
+    fed = replace(
+        queue,
+        name="failed",
+        uid="cccccccccccc",
+        pull_uid="dddddddddddd",
+        type=QueueType.PULL,
+        push=None,
+        alerts=(FULL,),
+    )
+    whole().engine.ports.config.create_queue(fed)
+    [shop] = queue.push.subscribers
+    push = replace(queue.push, error_queue="failed")
+    if by != "errors":
+        push = replace(queue.push, subscribers=(replace(shop, url="ironmq:///failed"),))
+    whole().engine.ports.config.update_queue(replace(queue, version=1, push=push))
+    # When a message is posted to it
+    sink.status = 500
+    post(b"x")
+    functions.invoke("dispatch", functions.stream_event())
+    orders = functions.sqs_event("PUSH_QUEUE_URL")
+    run_and_check(functions, "poll" if by == "poll" else "push", orders)
+    if by == "errors":
+        run_and_check(functions, "errors", functions.sqs_event("ERRORS_QUEUE_URL"))
+    # Then the alert has come
+    told = whole().engine.ports.config.queue(PROJECT, "told", fresh=True)
+    assert told is not None
+    assert whole().part(Ironmq).ports.pull.size(PROJECT, told.pull_uid, SystemClock().now()) == 1
+
+
+@pytest.mark.parametrize(("queue", "name"), [("PUSH", "push"), ("RETRY", "push"), ("SLOW", "poll"), ("POLL", "poll")])
+def test_an_order_that_waits_long_may_become_a_new_message_of_its_queue(
+    functions: Functions, sink: Sink, queue: str, name: str
+) -> None:
+    # Given an order that was received ten times and is five days old, and a table that cannot be read
+    a_push_queue(sink.url)
+    post(b"x")
+    functions.invoke("dispatch", functions.stream_event())
+    event = functions.sqs_event("PUSH_QUEUE_URL")
+    for each in event["Records"]:
+        each["attributes"] |= {"ApproximateReceiveCount": "11", "SentTimestamp": str(SystemClock().now() - 5 * DAY_MS)}
+        each["eventSourceARN"] = each["eventSourceARN"].replace("push_queue", f"{queue.lower()}_queue")
+    functions.dynamodb.delete_table(TableName=aws.MESSAGES_TABLE)
+    # When the function can do nothing for it now, Then it may send it to its queue again, as a new message
+    run_and_check(functions, name, event)
+    sent = [each for each in functions.calls if each.operation == "SendMessageBatch"]
+    assert {each.parameters["QueueUrl"].rpartition("/")[2] for each in sent} == {f"{queue.lower()}_queue"}
+
+
 def run_and_check(functions: Functions, name: str, event: dict[str, Any]) -> None:
+    """Run a function, which makes calls, each of which its role allows."""
     functions.forget()
     assert event.get("Records", [1]), f"nothing for {name} to do"
     functions.invoke(name, event)
-    own = lambdas_own(functions.calls)
-    assert own
-    missing = missing_rights(own, f"{name.capitalize()}Role")
-    assert not missing, f"{name} may not {missing}"
+    assert functions.calls
+    assert functions.refused == []

@@ -14,9 +14,8 @@ import pytest
 from local.aws import Aws
 from local.place import Place
 from local.processes import wait_until
-from tests.local.iam_roles import grant, make_role
-
 from local.roles import notes_of
+from tests.local.iam_roles import grant, make_role
 
 HANDLER = """
 import base64, boto3
@@ -75,7 +74,10 @@ def test_a_call_that_the_role_does_not_grant_is_refused_and_noted(aws: Aws, plac
     refused = call("sqs", "send_message", QueueUrl=urls[1], MessageBody="x")
     assert refused["Code"] == "AccessDenied"
     assert f"not authorized to perform: {SEND} on resource: {granted.replace('granted', 'other')}" in refused["Message"]
-    assert [each["Attributes"]["ApproximateNumberOfMessages"] for each in (_size(aws, url) for url in urls)] == ["1", "0"]
+    assert [each["Attributes"]["ApproximateNumberOfMessages"] for each in (_size(aws, url) for url in urls)] == [
+        "1",
+        "0",
+    ]
     # And both are noted
     [told] = notes_of(place, "refused")
     assert (told["function"], told["action"], told["resource"][-6:]) == ("sender", SEND, ":other")
@@ -106,7 +108,9 @@ def test_a_key_that_the_role_may_not_open_with_gives_nothing_away(aws: Aws) -> N
     # Given a function that may seal and open for one purpose
     kms = boto3.client("kms", **aws.arguments)
     key = kms.create_key()["KeyMetadata"]["Arn"]
-    call = function(aws, "opener", make_role(aws, "opens", "kms:Decrypt", "arn:aws:kms:us-east-1:000000000000:key/none"))
+    call = function(
+        aws, "opener", make_role(aws, "opens", "kms:Decrypt", "arn:aws:kms:us-east-1:000000000000:key/none")
+    )
     wrapped = kms.generate_data_key(KeyId=key, NumberOfBytes=32)["CiphertextBlob"]
     # When it opens with another key, Then it is refused, although only the answer says which key that was
     assert call("kms", "decrypt", CiphertextBlob=base64.b64encode(wrapped).decode())["Code"] == "AccessDeniedException"

@@ -1,11 +1,10 @@
-"""IAM's own rules, by the examples of its documentation: what is allowed, what is refused, and what is not understood."""
+"""IAM's own rules, by the examples of its documentation: what is allowed, what is refused, what is not understood."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-
 from local.iam import Context, Need, Policies, Right, UnknownPolicy, matches_arn
 
 TABLE = "arn:aws:dynamodb:us-east-1:123456789012:table/Books"
@@ -67,7 +66,11 @@ def test_actions_are_compared_without_regard_to_case_and_resources_with_it() -> 
         ("arn:aws:sqs:*:123456789012:line", "arn:aws:sqs:eu-west-1:123456789012:line", True),
         # A wildcard in one part does not reach over a colon into the next one.
         ("arn:aws:sqs:*:line", "arn:aws:sqs:eu-west-1:123456789012:line", False),
-        ("arn:aws:lambda:us-east-1:123456789012:function:*", "arn:aws:lambda:us-east-1:123456789012:function:f:7", True),
+        (
+            "arn:aws:lambda:us-east-1:123456789012:function:*",
+            "arn:aws:lambda:us-east-1:123456789012:function:f:7",
+            True,
+        ),
         # Nothing else is special.
         ("arn:aws:s3:::shelf/a.c", "arn:aws:s3:::shelf/abc", False),
         ("arn:aws:s3:::shelf/[ab]", "arn:aws:s3:::shelf/a", False),

@@ -19,7 +19,7 @@ from local.place import HOST, REPOSITORY, Place
 from local.projects import Credentials
 from local.stack import Description
 
-from local import projects, stack
+from local import projects, roles, stack
 
 __all__ = ["RunningStack", "free_port", "prepared"]
 
@@ -131,8 +131,15 @@ class RunningStack:
         stack.down(self.place, self.said.append)
 
     def discard(self) -> None:
-        """Stop it for good and remove its state; its logs stay."""
+        """Stop it for good and remove its state; its logs stay.
+
+        Raises:
+            AssertionError: A function has made a call that its role does not grant.
+        """
         stack.abandon(self.place)
+        roles.keep(roles.used_in(self.place))
+        refused = [*roles.notes_of(self.place, "refused")]
+        assert not refused, f"refused by their roles: {refused}"
 
     def kill_function_workers(self, function: str) -> int:
         """Kill the processes of a function (``push``, ``ingest`` ...) with SIGKILL; returns how many there were."""
