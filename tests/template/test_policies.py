@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from simulation.roles import PLACE, roles
 from tests.template.cloudformation import Resource, deployed, of_type, references, resolved, resources, walk
+
+from local.iam import Context, Need
 
 ROLES = of_type("AWS::IAM::Role")
 
@@ -220,40 +223,68 @@ def test_the_stacks_key_is_for_its_account_and_the_alarms_only() -> None:
     assert "aws:SourceAccount" in alarms["Condition"]["StringEquals"]
 
 
-def _uses_of(role: Resource, key: str, **conditions: bool) -> set[str]:
-    """What a role may do with a key, in a stack with the given conditions."""
-    parts = [resolved(each["PolicyDocument"], **conditions)["Statement"] for each in role.get("Policies", [])]
-    return {
-        action
-        for statement in walk(parts)
-        if isinstance(statement, dict) and "Action" in statement and key in references(statement.get("Resource"))
-        for action in listed(statement["Action"])
-    }
+VAULTS = {"control", "push", "poll"}
+"""The functions that seal and open."""
+OF_SIGNING = {"consumers", "notify"}
+"""The functions that open what consumers' tokens are signed with, and nothing else."""
+
+KEYS = [f"arn:aws:kms:us-east-1:123456789012:key/{each}" for each in ("present", "former", "logs")]
+PRESENT, FORMER, LOGS = KEYS
+OF_STACK = PLACE.key("WebhooksKey")
 
 
-VAULTS = ("ControlRole", "PushRole", "PollRole")
-"""The roles of the functions that seal and open."""
-
-BOTH = {"kms:Decrypt", "kms:GenerateDataKey"}
-
-
-def test_the_first_key_seals_and_every_key_that_did_before_still_opens() -> None:
-    none = {"HasKmsKey": False, "HasOldKmsKeys": False, "OpensWithStackKey": False}
-    for name in VAULTS:
-        assert _uses_of(ROLES[name], "WebhooksKey", **none) == BOTH
-        moved = none | {"HasKmsKey": True, "OpensWithStackKey": True}
-        assert _uses_of(ROLES[name], "KmsKeyArn", **moved) == BOTH
-        assert _uses_of(ROLES[name], "WebhooksKey", **moved) == {"kms:Decrypt"}
-        back = none | {"HasOldKmsKeys": True}
-        assert _uses_of(ROLES[name], "WebhooksKey", **back) == BOTH
-        assert _uses_of(ROLES[name], "OldKmsKeyArns", **back) == {"kms:Decrypt"}
+def may(key: str, action: str = "kms:Decrypt", *, context: Context, **parameters: str) -> set[str]:
+    """The functions that may do something with a key, in a stack with these parameters."""
+    need = Need(action, key, context)
+    return {name for name, role in roles(**parameters).items() if role.policies.granting(need)}
 
 
-def test_what_a_former_key_encrypted_at_rest_can_be_read_by_whoever_reads_it_with_the_present_one() -> None:
-    for name, role in ROLES.items():
-        present = _uses_of(role, "KmsKeyArn", HasKmsKey=True, HasOldKmsKeys=True, OpensWithStackKey=True)
-        former = _uses_of(role, "OldKmsKeyArns", HasKmsKey=False, HasOldKmsKeys=True, OpensWithStackKey=False)
-        assert former == ({"kms:Decrypt"} if "kms:Decrypt" in present else set()), name
+def sealed(project: str) -> Context:
+    return {"kms:encryptioncontext:project": project}
+
+
+def by_a_service(service: str) -> Context:
+    """What KMS is told when a service encrypts at rest for a caller."""
+    return {"kms:viaservice": f"{service}.us-east-1.amazonaws.com", f"kms:encryptioncontext:aws:{service}:arn": "arn"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "seals", "opens"),
+    [
+        ({}, OF_STACK, [OF_STACK]),
+        ({"KmsKeyArn": PRESENT}, PRESENT, [PRESENT, OF_STACK]),
+        ({"KmsKeyArn": PRESENT, "OldKmsKeyArns": FORMER}, PRESENT, [PRESENT, FORMER, OF_STACK]),
+        ({"OldKmsKeyArns": FORMER}, OF_STACK, [OF_STACK, FORMER]),
+        # Where one key is for everything, also
+        ({"KmsKeyArn": PRESENT, "LogsKeyArn": PRESENT}, PRESENT, [PRESENT, OF_STACK]),
+    ],
+)
+def test_only_who_needs_it_opens_what_is_sealed_whichever_key_seals(
+    parameters: dict[str, str], seals: str, opens: list[str]
+) -> None:
+    for key in (*KEYS, OF_STACK):
+        assert may(key, "kms:GenerateDataKey", context=sealed("1"), **parameters) == (VAULTS if key == seals else set())
+        assert may(key, context=sealed("1"), **parameters) == (VAULTS if key in opens else set()), key
+        assert may(key, context=sealed("#signing"), **parameters) == (VAULTS | OF_SIGNING if key in opens else set())
+        # What a service asks for in the name of a function is no way around it.
+        for service in ("dynamodb", "s3", "sqs"):
+            given = {**by_a_service(service), **sealed("1")}
+            assert may(key, context=given, **parameters) <= VAULTS
+
+
+def test_what_is_encrypted_at_rest_is_read_through_its_service_with_the_present_key_and_with_former_ones() -> None:
+    everybody = {*roles()}
+    for key, actions in ((PRESENT, ("kms:Decrypt", "kms:GenerateDataKey")), (FORMER, ("kms:Decrypt",))):
+        for action in actions:
+            given = {"KmsKeyArn": PRESENT, "OldKmsKeyArns": FORMER}
+            for service in ("dynamodb", "s3", "sqs"):
+                found = may(key, action, context=by_a_service(service), **given)
+                # The console reads a table and nothing else.
+                assert found == (
+                    everybody if (service, action) == ("dynamodb", "kms:Decrypt") else everybody - {"console"}
+                )
+            # And nobody decrypts it past the service.
+            assert may(key, action, context={"kms:encryptioncontext:aws:sqs:arn": "arn"}, **given) == set()
 
 
 def test_the_stacks_own_key_stays_when_another_one_seals() -> None:
