@@ -40,7 +40,7 @@ FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(PYTHON) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help check style simulate run up down clean status project deployable template-diff report-upload logs test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
+.PHONY: help check style simulate run up down clean status project deployable template-diff report-upload logs rights test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -130,6 +130,9 @@ test-browser: environments browser-environment ## tests of the console in Debian
 
 simulate: environments ## faults on the real code in virtual time: make simulate SEED=1 SEEDS=10 WORLD=all HOURS=6 (docs/simulation.md)
 	@$(PYTHON) -m simulation --seed $(SEED) --seeds $(SEEDS) --world $(WORLD) --hours $(HOURS) --rate $(RATE) --only "$(ONLY)"
+
+rights: environment ## which rights of the functions' roles no suite has used since build/rights was removed (docs/testing.md)
+	@$(PYTHON) -m simulation.rights
 
 sabotage: environments ## small changes of the code that a seed draws: which suite notices? make sabotage MOST=40 DRAW=1 OF=pushhub.hub SUITES=tests, or KNOWN=all (docs/simulation.md)
 	@$(PYTHON) -m simulation.strangers --most $(MOST) $(if $(DRAW),--seed $(DRAW)) $(if $(OF),--of "$(OF)") $(if $(SUITES),--suites $(SUITES)) $(if $(KNOWN),--known "$(KNOWN)")

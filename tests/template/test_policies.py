@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from local.iam import Context, Need
 from simulation.roles import PLACE, roles
 from tests.template.cloudformation import Resource, deployed, of_type, references, resolved, resources, walk
-
-from local.iam import Context, Need
 
 ROLES = of_type("AWS::IAM::Role")
 
