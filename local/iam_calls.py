@@ -196,6 +196,9 @@ def _text(value: Any) -> str:
 def _sqs(operation: str, given: Parameters, place: Place) -> Iterator[Need]:
     if operation in OF_QUEUES:
         yield Need(f"sqs:{OF_QUEUES[operation]}", place.queue(given["QueueUrl"]))
+    elif operation == "ListQueues":
+        # It takes no resource, so only a right on every one grants it.
+        yield Need("sqs:ListQueues", place.arn("sqs", "*"))
 
 
 def _s3(operation: str, given: Parameters, place: Place) -> Iterator[Need]:  # noqa: ARG001 (a bucket has no account in its ARN)
