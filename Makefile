@@ -101,7 +101,7 @@ parts-rest: $(addprefix part-,test-report test-stack test-long test-sam test-bro
 
 test: export LANES_BEGAN := $(shell date +%s)
 test: python ## style, types, every rule's test, and one path of each kind for real: minutes
-	@mkdir -p build && rm -f build/lanes.txt
+	@mkdir -p build && rm -rf build/lanes.txt build/rights
 	@$(call SOME,4) parts-quick; passed=$$?; cat build/lanes.txt; \
 		echo "pushhub: left to make test-all: $(addprefix tests/,$(LONG))"; exit $$passed
 
