@@ -1,4 +1,4 @@
-"""The layer: locked, and only what docs/decisions/0002-layer-contents.md says."""
+"""The layer: locked, and only what docs/dependencies.md says."""
 
 from __future__ import annotations
 

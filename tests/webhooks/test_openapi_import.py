@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings, target
 from hypothesis import strategies as st
 from tests.fakes.effort import effort
@@ -213,14 +211,6 @@ components:
 """
 
 
-@pytest.fixture(params=["CLoader", "Loader"])
-def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both parsers: the one in C, and the one in Python that replaces it on machines without it."""
-    if request.param == "Loader":
-        monkeypatch.delattr(yaml, "CLoader")
-
-
-@pytest.mark.usefixtures("parser")
 def test_a_document_may_be_yaml(world: WebhooksWorld) -> None:
     # Given the same document in YAML and in JSON
     assert parse_yaml(YAML) == SPEC
@@ -229,7 +219,6 @@ def test_a_document_may_be_yaml(world: WebhooksWorld) -> None:
     assert imported(world) == {"modified": []}
 
 
-@pytest.mark.usefixtures("parser")
 def test_words_numbers_and_dates_of_yaml_are_what_its_core_schema_says() -> None:
     text = (
         "[yes, No, on, 2026-11-22, 012, 0x1F, 0o17, 1_000, .5, -1.5e3, +7, ~, NULL, True, 'true',"
@@ -246,7 +235,6 @@ LAUGHS = "\n".join(
 )
 
 
-@pytest.mark.usefixtures("parser")
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -336,76 +324,6 @@ def test_no_document_takes_more_work_than_its_steps(components: Any, schema: Any
     target(done)
     # A step is some instructions, and so is an event type.
     assert done <= 100 * few + 1_500 * times
-
-
-@pytest.fixture(scope="module")
-def only_python() -> Iterator[None]:
-    """PyYAML as it is on another processor than it was built for."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.delattr(yaml, "CLoader")
-        yield
-
-
-PARTS = [
-    "- ",
-    "a: ",
-    "k",
-    "? ",
-    "[",
-    "]",
-    "{",
-    "}",
-    ",",
-    "x ",
-    "\n",
-    "  ",
-    "'",
-    '"',
-    "\\x41",
-    "|\n",
-    "#",
-    ": ",
-    ">\n  ",
-    "&a ",
-]
-
-
-@pytest.mark.usefixtures("only_python")
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=12), st.integers(1, 8))
-def test_no_yaml_takes_the_parser_in_python_more_work_than_it_pays_for(parts: list[str], times: int) -> None:
-    text = "".join(parts) * times
-
-    def work() -> None:
-        with suppress(Invalid):
-            parse_yaml(text)
-
-    done = effort(work, within=("/yaml/",))
-    # No character is more than an event of its own; and what it makes ready for any document.
-    paid = (13 + 1.3) * len(text)
-    target(done / (100 + paid))
-    assert done <= 9_000 + 150 * paid, (done, paid, text)
-
-
-@pytest.mark.usefixtures("only_python")
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("a: b\n" * 10_000, "too large here"),
-        ("[" + "1," * 4_000 + "1]", "too large here"),
-        ("[" * 51 + "]" * 51, "nested deeper"),
-        ("{a: " * 51 + "1" + "}" * 51, "nested deeper"),
-    ],
-)
-def test_yaml_that_the_parser_in_python_would_be_slow_with_is_refused(text: str, told: str) -> None:
-    with pytest.raises(Invalid, match=told):
-        parse_yaml(text)
-
-
-@pytest.mark.usefixtures("only_python")
-def test_a_small_document_is_read_by_the_parser_in_python_too() -> None:
-    assert parse_yaml(yaml.safe_dump(SPEC)) == SPEC
-    assert parse_yaml("[" * 50 + "]" * 50 + "\n") is not None
 
 
 def test_more_event_types_than_one_request_may_bring_are_refused(world: WebhooksWorld) -> None:

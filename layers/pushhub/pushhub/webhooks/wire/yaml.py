@@ -18,19 +18,8 @@ MOST_CHARACTERS = 500_000
 """Longest document accepted."""
 
 _EVENT_STEPS = 2
-"""Steps for an event of the parser written in C."""
+"""Steps for an event of the parser, the one written in C: the layer is built for its processor."""
 
-_PYTHON_EVENT_STEPS = 13
-"""Steps for an event of the parser written in Python, which is all there is where PyYAML was built for another
-processor: it takes some 25 microseconds for an event, and ..."""
-
-_PYTHON_CHARACTER_STEPS = 1.3
-"""... some 2.5 for a character."""
-
-_PYTHON_FLOW_DEPTH = 50
-"""Deepest nesting of brackets that it reads: at each word it looks at all that are open."""
-
-_BRACKETS = re.compile(r"[\[\]{}]")
 _HALVES = re.compile("[\ud800-\udfff]")
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE, _FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
@@ -48,15 +37,8 @@ def parse_yaml(text: str) -> Any:
 
     if len(text) > MOST_CHARACTERS:
         raise Invalid(f"YAML of more than {MOST_CHARACTERS} characters must be converted to JSON first")
-    fast = getattr(yaml, "CLoader", None)
-    steps = Steps()
     try:
-        if fast is None:
-            steps.spend(round(len(text) * _PYTHON_CHARACTER_STEPS))
-            _check_brackets(text)
-        price = _EVENT_STEPS if fast else _PYTHON_EVENT_STEPS
-        events = _paid(yaml.parse(text, Loader=fast or yaml.Loader), steps, price)
-        return _Document(events, yaml).value()
+        return _Document(_paid(yaml.parse(text, Loader=yaml.CLoader), Steps()), yaml).value()
     except TooMuchWork as error:
         raise Invalid("The YAML is too large here and must be converted to JSON first") from error
     except yaml.MarkedYAMLError as error:
@@ -66,21 +48,10 @@ def parse_yaml(text: str) -> Any:
         raise Invalid("Not YAML") from error
 
 
-def _check_brackets(text: str) -> None:
-    """Check how deep brackets are nested, those within strings included."""
-    depth = 0
-    for found in _BRACKETS.finditer(text):
-        depth = max(0, depth + (1 if found[0] in "[{" else -1))
-        if depth > _PYTHON_FLOW_DEPTH:
-            raise Invalid(
-                f"YAML with brackets nested deeper than {_PYTHON_FLOW_DEPTH} levels must be converted to JSON"
-            )
-
-
-def _paid(events: Iterator[Any], steps: Steps, price: int) -> Iterator[Any]:
+def _paid(events: Iterator[Any], steps: Steps) -> Iterator[Any]:
     """The events, each paid for."""
     for event in events:
-        steps.spend(price)
+        steps.spend(_EVENT_STEPS)
         yield event
 
 
