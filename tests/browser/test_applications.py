@@ -21,6 +21,21 @@ def application(project: Project, name: str) -> str:
     return str(made["id"])
 
 
+def test_a_name_turns_no_text_around_it(console: Console) -> None:
+    page, project = console.page, console.project
+    # Given a customer whose names hold what turns the text that follows (U+202E), or isolates it
+    name = "Acme \u202egnp.exe\u2066"
+    app = application(project, name)
+    project.webhooks("POST", f"/app/{app}/endpoint", {"url": "https://acme.example/in", "description": name})
+    for path in ("apps", f"apps/{app}"):
+        # When a person looks at it, then it is written out, in the page and in its title
+        console.open(path)
+        expect(page.get_by_text("Acme [U+202E]gnp.exe[U+2066]").first).to_be_visible()
+        told = page.evaluate("document.title + document.documentElement.innerHTML")
+        assert "\u202e" not in told
+        assert "\u2066" not in told
+
+
 def test_an_application_and_an_endpoint_are_made_changed_and_paused(console: Console, recorder: Recorder) -> None:
     page, project = console.page, console.project
     # Given an application with a hostile name, created by a person

@@ -153,7 +153,7 @@ def test_ticks_are_made_before_a_backlog_takes_the_time(monkeypatch: pytest.Monk
     parts = {
         "wake": Backlog(),
         "recover": Recovered(),
-        "callers": Recovered(),
+        "wake_ups": Recovered(),
         "queue_levels": Look(),
         "pulses": Pulses(),
     }
@@ -161,6 +161,31 @@ def test_ticks_are_made_before_a_backlog_takes_the_time(monkeypatch: pytest.Monk
     # When wake runs, then the ticks come first, with half of the time at most
     assert wake_due(cast(Pushhub, SimpleNamespace(engine=engine)), {}, Minute()) == {"woken": 9, "ticked": 1}
     assert done == [("pulse", 60_000), ("tick", 30_000), ("wake", 10_000), ("look", 10_000)]
+
+
+def test_a_part_of_the_minute_that_fails_stops_none_of_the_others() -> None:
+    # Given a minute, each of whose parts may fail for a project of its own
+    class Part:
+        def __init__(self, error: Exception | None = None) -> None:
+            self.error, self.runs = error, 0
+
+        def run(self, remaining_ms: Callable[[], int] | None = None) -> int:
+            self.runs += 1
+            if self.error is not None:
+                raise self.error
+            return 1
+
+    names = ("pulses", "recover", "wake_ups", "wake", "queue_levels")
+    for failing in (*names, "tick"):
+        parts = {name: Part(KeyError("x") if name == failing else None) for name in names}
+        ticks = [Part(KeyError("x") if failing == "tick" else None), Part()]
+        protocol = Protocol(name="p", ticks=tuple((lambda each=each: each) for each in ticks))  # type: ignore[misc]
+        engine = SimpleNamespace(**parts, protocols=[protocol])
+        # When one fails
+        with pytest.raises(KeyError):
+            wake_due(cast(Pushhub, SimpleNamespace(engine=engine)), {}, Context())
+        # Then all others had their turn, and the failure is the run's
+        assert [each.runs for each in (*parts.values(), *ticks)] == [1] * 7, failing
 
 
 def test_wake_tells_of_what_was_set_aside(functions: Functions, capsys: pytest.CaptureFixture[str]) -> None:

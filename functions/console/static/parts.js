@@ -1,7 +1,7 @@
 // What pages are made of.
 import { Refused, asWritten } from "./http.js";
 import { href } from "./route.js";
-import { Fragment, html, useCallback, useEffect, useRef, useState } from "./view.js";
+import { Fragment, html, shown, useCallback, useEffect, useRef, useState } from "./view.js";
 
 /** Load something and keep it: {data, error, loading, reload}. It is loaded again when `depends` change, and every `every` ms while seen. */
 export function useLoad(load, depends, { every = 0 } = {}) {
@@ -55,7 +55,7 @@ export function Loaded({ from, children }) {
 export function Page({ title, lead, crumbs = [], actions, children }) {
   const heading = useRef(null);
   useEffect(() => {
-    document.title = `${title} · Pushhub`;
+    document.title = `${shown(title)} · Pushhub`;
   }, [title]);
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   return html`<${Fragment}>

@@ -21,6 +21,7 @@
     ├── Conflict                  somebody else wrote first; look again
     └── Unavailable               a service we depend on did not answer; the effect is unknown
         ├── Contended             others changed the same thing in every round
+        ├── Unreadable            what is stored is damaged: only a person can mend it
         └── Overdue               it was not called, because the request's time is over
 """
 
@@ -193,6 +194,15 @@ class Unavailable(HubError):
 
 class Contended(Unavailable):
     """Other writers came first in every round (:mod:`pushhub.base.conflicts`): a little later it can be done."""
+
+
+class Unreadable(Unavailable):
+    """What is stored under a key cannot be read, and will not be until somebody mends it: an order for it is kept, and
+    everybody else is served.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("reading an item", "unreadable")
 
 
 class Overdue(Unavailable):

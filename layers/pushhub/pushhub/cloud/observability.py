@@ -29,7 +29,7 @@ run at a time, leads to it (decision 0053)."""
 HUB_FAULTS: Final = frozenset(
     {
         *("WorkOrdersPoisoned", "PushFaults", "StreamRecordsPoisoned", "RecordsQuarantined"),
-        *("DeliveriesSwept", "SweepsUnfinished", "WakesPoisoned", "SpansNotPosted"),
+        *("DeliveriesSwept", "SweepsUnfinished", "WakesPoisoned", "SpansNotPosted", "ItemsUnreadable"),
     }
 )
 """Metrics of faults in the hub itself, which are also counted together, as ``HubFaults`` of the service ``hub``: one

@@ -181,20 +181,32 @@ class Ends(Component):
             remaining_ms: Milliseconds that the run has left; what does not fit in is seen to by the next.
 
         Raises:
-            Unavailable: It failed; the next run continues, and tells nothing twice.
+            Exception: What the last note that failed did. It stays, for the next run, and keeps no other waiting;
+                nothing is told twice.
         """
         told, now = 0, self.clock.now()
+        failed: Exception | None = None
         for note in self.notes.due_ends(now):
             if remaining_ms() < MARGIN_MS:
                 break
-            ending = next((each for each in self.find(note) if each.digest == note.digest), None)
-            if ending is None and now - note.at < CHANGING_MS:
-                continue
-            if ending is not None and (ending.ends_at > now or 0 in ending.days):
-                self._tell(note, ending, now)
-                told += 1
-            self.notes.forget_end(note)
+            try:
+                told += self._see_to(note, now)
+            except Exception as error:  # noqa: BLE001 (raised when all have had their turn)
+                failed = error
+        if failed is not None:
+            raise failed
         return told
+
+    def _see_to(self, note: EndNote, now: int) -> bool:
+        """Tell what a note says, if it is still so; returns whether something was told."""
+        ending = next((each for each in self.find(note) if each.digest == note.digest), None)
+        if ending is None and now - note.at < CHANGING_MS:
+            return False
+        due = ending is not None and (ending.ends_at > now or 0 in ending.days)
+        if ending is not None and due:
+            self._tell(note, ending, now)
+        self.notes.forget_end(note)
+        return due
 
     def _tell(self, note: EndNote, ending: Ending, now: int) -> None:
         ending.tell(days_left(ending.ends_at, now))

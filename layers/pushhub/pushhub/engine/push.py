@@ -27,7 +27,7 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.errors import Unavailable
+from pushhub.base.errors import Unavailable, Unreadable
 from pushhub.engine.component import Component
 from pushhub.engine.failed_calls import FailedCalls
 from pushhub.engine.faults import described
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from pushhub.engine.deliver import Deliver
     from pushhub.engine.forwarding import NextQueues
     from pushhub.engine.leases import Leases
+    from pushhub.engine.model.delivery import Delivery
     from pushhub.engine.model.keys import Addressee, DeliveryKey
     from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import Deliveries, WorkQueue
@@ -260,7 +261,7 @@ class Push(Component):
         unread = {each.order.key for each in batch if not each.is_fresh(now)}
         keys = [key for key in run.ledger.unknown(batch) if key in unread]
         try:
-            stored = self.messages.deliveries(keys) if unread else {}
+            stored, batch = self._states(run, batch, keys)
         except Unavailable as error:
             self._failed.tell("states_unreadable", error, orders=len(batch))
             self._keep_unsure(run, batch)
@@ -415,16 +416,47 @@ class Push(Component):
         received, stored = loaded
         try:
             return self.deliver.run(received, stored, remaining_ms, terms, may_ask)
-        except Unavailable as error:
-            self._failed.tell("attempt_unrecorded", error, **received.order.identity)
         except Exception as error:  # noqa: BLE001 (the dead-letter queue keeps it in sight)
-            self.telemetry.count("PushFaults")
-            self.telemetry.event("push_fault", **described(error), **received.order.identity)
-            # Until somebody mends us: it must not use up its receives in an hour.
-            until = self._forwarding.unsure(received, MAX_DELAY_MS).until
-            return Following(Follow.FAULT, until, answered=False, terms=terms)
+            if not isinstance(error, Unavailable) or isinstance(error, Unreadable):
+                self._fault(received, error)
+                # Until somebody mends us: it must not use up its receives in an hour.
+                until = self._forwarding.unsure(received, MAX_DELAY_MS).until
+                return Following(Follow.FAULT, until, answered=False, terms=terms)
+            self._failed.tell("attempt_unrecorded", error, **received.order.identity)
         # A request may have been made.
         return Following(Follow.LATER, self._forwarding.unsure(received).until, answered=False, terms=terms)
+
+    def _fault(self, received: Received, error: Exception) -> None:
+        self.telemetry.count("PushFaults")
+        self.telemetry.event("push_fault", **described(error), **received.order.identity)
+
+    def _states(
+        self, run: _Run, batch: Sequence[Received], keys: Sequence[DeliveryKey]
+    ) -> tuple[dict[DeliveryKey, Delivery], Sequence[Received]]:
+        """The states of deliveries, and the orders of the batch without those for states that cannot be read: such an
+        order waits for somebody to mend it, and touches no other.
+
+        Raises:
+            Unavailable: They could not be fetched.
+        """
+        if not keys:
+            return {}, batch
+        try:
+            return self.messages.deliveries(keys), batch
+        except Unreadable:
+            found: dict[DeliveryKey, Delivery] = {}
+            damaged: dict[DeliveryKey, Unreadable] = {}
+            for key in keys:
+                try:
+                    found |= self.messages.deliveries([key])
+                except Unreadable as error:
+                    damaged[key] = error
+        aside = [each for each in batch if each.order.key in damaged]
+        for each in aside:
+            self._fault(each, damaged[each.order.key])
+        waits = [self._forwarding.unsure(each, MAX_DELAY_MS) for each in aside]
+        run.ledger.keep(self._forwarding.keep(waits, run.source))
+        return found, [each for each in batch if each.order.key not in damaged]
 
     def _put_aside(self, run: _Run, loaded: Loaded) -> None:
         """An order waits like a retry, without an attempt."""

@@ -8,7 +8,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.errors import Unavailable
+from pushhub.base.errors import Unavailable, Unreadable
 from pushhub.engine.component import Component
 from pushhub.engine.model.activity import (
     Activity,
@@ -61,6 +61,9 @@ class Records(Component):
         for stream_record in batch:
             try:
                 made = self.read(stream_record)
+            except Unreadable as error:
+                self._set_aside(stream_record, table, error)
+                continue
             except Unavailable:
                 raise
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it must neither block its shard nor vanish)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from pushhub.base.errors import Unreadable
 from pushhub.engine.component import Component
 from pushhub.engine.model.circuit import CircuitState, SubscriberKey
 from pushhub.engine.model.flow import FlowKey
@@ -82,9 +83,13 @@ class Sweep(Component):
             if remaining_ms() < MARGIN_MS:
                 self.telemetry.count("SweepsUnfinished")
                 break
-            found += self._lost(message, deliveries)
-            if reschedule:
-                swept += self._reschedule(deliveries)
+            try:
+                found += self._lost(message, deliveries)
+                if reschedule:
+                    swept += self._reschedule(deliveries)
+            except Unreadable:
+                # It is told where it is read. Every other message is swept.
+                self.telemetry.event("message_not_swept", project=message.project, message_id=message.message_id)
             if len(found) >= BATCH:
                 swept += self._queue(found)
                 found = []

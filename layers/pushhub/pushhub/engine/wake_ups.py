@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.component import Component
+from pushhub.engine.faults import described
 from pushhub.engine.leases import TENDED_MS
 from pushhub.engine.model.flow import FlowKey
 from pushhub.engine.model.keys import DeliveryKey
@@ -41,7 +42,17 @@ class WakeUps(Component):
 
     def run(self, remaining_ms: Callable[[], int]) -> int:
         """Tend all backlogs, as far as the remaining milliseconds allow; returns the number of wake-ups."""
-        return sum(self._tend(key, added_at) for key, added_at in _while(remaining_ms, self.backlogs.listed_backlogs()))
+        listed = _while(remaining_ms, self.backlogs.listed_backlogs())
+        return sum(self._tend_safely(key, added_at) for key, added_at in listed)
+
+    def _tend_safely(self, key: FlowKey, added_at: int) -> bool:
+        """A problem with one backlog must not delay the others. The next minute tries again."""
+        try:
+            return self._tend(key, added_at)
+        except Exception as error:  # noqa: BLE001 (told, counted, and tried again each minute)
+            self.telemetry.count("CallsFailed")
+            self.telemetry.event("backlog_not_tended", **described(error), project=key.project, flow=key.name)
+            return False
 
     def hurry(self, addressee: Addressee, queue: str) -> None:
         """A subscriber's limits have changed: wake a run for it now if the next attempt is arranged for later.

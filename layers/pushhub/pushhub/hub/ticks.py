@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Conflict
+from pushhub.base.errors import Conflict, Unavailable, Unreadable
 from pushhub.engine.component import Component
+from pushhub.engine.faults import described
 from pushhub.engine.suspension import is_suspended
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.schedule import tick_after
@@ -49,6 +51,7 @@ class HubTicks(Component):
             Unavailable: The next run continues.
         """
         made: set[tuple[str, int]] = set()
+        failed: Exception | None = None
         while remaining_ms() > MARGIN_MS:
             now = self.clock.now()
             # The index lags slightly behind the table: a scheduler that has just ticked may still be listed.
@@ -61,18 +64,26 @@ class HubTicks(Component):
                 break
             for scheduler in due:
                 made.add((scheduler.scheduler_id, scheduler.next_at))
-                current = self.schedulers.scheduler(scheduler.project, scheduler.scheduler_id)
-                if current is None or current.next_at > now:
-                    continue
-                if not is_suspended(self.projects, current.project):
-                    self._tick(current)
-                moved = replace(current, next_at=tick_after(current.next_at, current.period_ms, now))
                 try:
-                    self.schedulers.put_scheduler(moved)
-                except Conflict:
-                    continue  # it was changed concurrently, or another run made this tick
+                    self._see_to(scheduler, now)
+                except Exception as error:  # noqa: BLE001 (one store's trouble must not stop the schedulers of others)
+                    failed = error
+                    self.telemetry.count("CallsFailed")
+                    self.telemetry.event("scheduler_not_ticked", **described(error), project=scheduler.project)
         self.telemetry.count("SchedulersTicked", len(made))
+        if isinstance(failed, Unavailable) and not isinstance(failed, Unreadable):
+            raise failed
         return len(made)
+
+    def _see_to(self, scheduler: Scheduler, now: int) -> None:
+        current = self.schedulers.scheduler(scheduler.project, scheduler.scheduler_id)
+        if current is None or current.next_at > now:
+            return
+        if not is_suspended(self.projects, current.project):
+            self._tick(current)
+        # Unless it was changed concurrently, or another run made this tick.
+        with suppress(Conflict):
+            self.schedulers.put_scheduler(replace(current, next_at=tick_after(current.next_at, current.period_ms, now)))
 
     def _tick(self, scheduler: Scheduler) -> None:
         self.intake().derive(

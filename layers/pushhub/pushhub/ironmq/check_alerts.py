@@ -6,9 +6,10 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import Conflict, HubError
+from pushhub.base.errors import Conflict
 from pushhub.base.ids import time_of_message_id
 from pushhub.engine.component import Component
+from pushhub.engine.faults import described
 from pushhub.engine.model.backoff import SCHEDULES
 from pushhub.engine.model.circuit import SubscriberKey
 from pushhub.engine.model.delivery import DeliveryState
@@ -187,8 +188,9 @@ class CheckAlerts(Component):
                 told += self._look(alert)
             except Conflict:
                 continue  # its owner has just changed it
-            except HubError as error:
-                self.telemetry.event("alert_not_looked_at", project=alert.project, error=str(error))
+            except Exception as error:  # noqa: BLE001 (one project's trouble must not hide another's alert)
+                self.telemetry.count("CallsFailed")
+                self.telemetry.event("alert_not_looked_at", project=alert.project, **described(error))
         if told:
             self.telemetry.count("AlertsTold", told)
         return told

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pushhub.base.errors import MessageNotFound, Unavailable
+from pushhub.base.errors import MessageNotFound, Unavailable, Unreadable
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
 from pushhub.engine.model.delivery import Delivery, DeliveryState
@@ -55,11 +55,22 @@ class ErrorQueuePost(Component):
             queues.setdefault((order.key.project, order.queue, order.key.queue_uid), {})[order.key] = order
         failed: dict[DeliveryKey, Exception] = {}
         for together in queues.values():
-            try:
-                failed |= self._of_one_queue([*together.values()])
-            except Unavailable as error:
-                failed |= dict.fromkeys(together, error)
+            failed |= self._tried([*together.values()])
         return failed
+
+    def _tried(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
+        """Handle deliveries of one queue; one of which nothing can be read keeps no other waiting."""
+        try:
+            return self._of_one_queue(orders)
+        except Unreadable as error:
+            if len(orders) == 1:
+                return {orders[0].key: error}
+            failed: dict[DeliveryKey, Exception] = {}
+            for each in orders:
+                failed |= self._tried([each])
+            return failed
+        except Unavailable as error:
+            return dict.fromkeys((each.key for each in orders), error)
 
     def _of_one_queue(self, orders: Sequence[WorkOrder]) -> dict[DeliveryKey, Exception]:
         first = orders[0]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.errors import Unavailable
+from pushhub.base.errors import Unavailable, Unreadable
 from pushhub.cloud.observability import telemetry
 from pushhub.engine.faults import described
 from pushhub.runtime.invocation import failures
@@ -83,7 +84,7 @@ def dispatch_inserted(hub: Pushhub, event: dict[str, Any], context: LambdaContex
             image = record["dynamodb"]["NewImage"]
             if RESTORED not in image:
                 messages.append(decode_message(image))
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, Unreadable) as error:
             telemetry.count("StreamRecordsPoisoned")
             telemetry.event("stream_record_poisoned", event_id=record.get("eventID"), **described(error))
             hub.engine.ports.set_aside(json.dumps(record, default=str))
@@ -106,15 +107,42 @@ def wake_due(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dic
     if "project" in event:
         work = [make() for protocol in hub.engine.protocols for make in protocol.project_work]
         return {"worked": sum(each.run_project(str(event["project"]), remaining_ms) for each in work)}
-    hub.engine.pulses.run()
     half = remaining_ms() // 2
-    ticks: list[Tick] = [hub.engine.recover, hub.engine.wake_ups]
-    ticks += [make() for protocol in hub.engine.protocols for make in protocol.ticks]
-    ticked = sum(each.run(lambda: remaining_ms() - half) for each in ticks)
-    woken = hub.engine.wake.run(remaining_ms)
+    ticks: list[Callable[[], Tick]] = [lambda: hub.engine.recover, lambda: hub.engine.wake_ups]
+    ticks += [make for protocol in hub.engine.protocols for make in protocol.ticks]
+    minute = _Parts()
+    minute.run(hub.engine.pulses.run)
+    ticked = sum(minute.run(partial(_tick, make, lambda: remaining_ms() - half)) for make in ticks)
+    woken = minute.run(lambda: hub.engine.wake.run(remaining_ms))
     # Last: what a look at queues finds is for a person, and waits for none of the others.
-    hub.engine.queue_levels.run()
+    minute.run(hub.engine.queue_levels.run)
+    minute.end()
     return {"woken": woken, "ticked": ticked}
+
+
+def _tick(make: Callable[[], Tick], remaining_ms: Callable[[], int]) -> int:
+    return make().run(remaining_ms)
+
+
+class _Parts:
+    """Parts of a run that have nothing to do with one another: one that fails stops none of the others."""
+
+    def __init__(self) -> None:
+        self._failed: Exception | None = None
+
+    def run(self, part: Callable[[], int | None]) -> int:
+        """Do a part; returns how much was done."""
+        try:
+            return part() or 0
+        except Exception as error:  # noqa: BLE001 (told at once, and raised when every part has had its turn)
+            telemetry.event("part_failed", **described(error))
+            self._failed = error
+            return 0
+
+    def end(self) -> None:
+        """Raise what the last part that failed did."""
+        if self._failed is not None:
+            raise self._failed
 
 
 SWEEP_PARTS = 24

@@ -9,6 +9,7 @@ from pushhub.base.gates import NO_PROOF, Proof
 from pushhub.base.verdict import Verdict
 from pushhub.cloud.records import Record
 from pushhub.cloud.table import Item, number, numbers, text, texts
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.delivery import Attempt, Delivery, DeliveryState, EarlierAttempt, TargetStatus
 from pushhub.engine.model.trace import Span
 from pushhub.engine.store._keys import delivery_key, key_of
@@ -122,6 +123,7 @@ def encode_delivery(delivery: Delivery, shards: int = UNSETTLED_SHARDS) -> Item:
     return item | _unsettled_keys(delivery, shards)
 
 
+@decodes
 def decode_delivery(image: Item) -> Delivery:
     """The delivery in a table item, or in an image from the table's stream."""
     project, queue_uid, message_id, subscriber_id = key_of(image)

@@ -6,6 +6,7 @@ import base64
 from dataclasses import replace
 
 from pushhub.cloud.table import Item, number, text, texts
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.eager import Eager
 from pushhub.engine.model.message import DESCENDANTS, KEPT_AFTER_EXPIRY_MS, BodyRef, Message, Ordering
 from pushhub.engine.model.trace import Trace
@@ -59,6 +60,7 @@ def encode_fields(message: Message) -> Item:
     return item
 
 
+@decodes
 def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) -> Message:
     """The message from an item or a stream image; in the latter, binary values are base64 text."""
     body: bytes | None = None
@@ -93,6 +95,7 @@ def decode_fields(item: Item, *, project: str, queue_uid: str, message_id: str) 
     return replace(message, eager=_decode_eager(item, message)) if "eager" in item else message
 
 
+@decodes
 def _decode_eager(item: Item, message: Message) -> Eager:
     ids = tuple(each["S"] for each in item["eager_for"]["L"]) if "eager_for" in item else message.delivery_subscribers
     return Eager(subscriber_ids=ids, again_s=int(item["eager"]["N"]))

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.table import Item, number, numbers, text, texts
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.project import Project
 from pushhub.engine.model.quota import Quota
 from pushhub.engine.model.span_export import SpanExport
@@ -35,6 +36,7 @@ def encode_project(project: Project) -> Item:
     }
 
 
+@decodes
 def decode_project(item: Item, project_id: str) -> Project:
     """The project from its item."""
     return Project(
@@ -57,6 +59,7 @@ def encode_span_export(export: SpanExport) -> Item:
     return {"url": text(export.url), "headers": {"M": headers}, "on": {"BOOL": export.on}} | sealed
 
 
+@decodes
 def decode_span_export(item: Item, project_id: str) -> SpanExport:
     """Where a project exports spans to, from its item."""
     return SpanExport(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.gates import ClientCertificate
 from pushhub.cloud.records import Record, choice, one_of
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.answer_rules import AnswerRules, OnStatus, StatusRule
 from pushhub.engine.model.backoff import Exponential, FixedDelay, Schedule
 from pushhub.engine.model.circuit import Circuit
@@ -42,6 +43,7 @@ def encode_queue(queue: Queue) -> Item:
     return _QUEUE.encode(queue)
 
 
+@decodes
 def decode_queue(item: Item, project_id: str, name: str) -> Queue:
     """The queue from its item."""
     queue: Queue = _QUEUE.decode(item, project=project_id, name=name)

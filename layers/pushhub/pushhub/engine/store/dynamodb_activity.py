@@ -9,6 +9,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, TypeVar
 
 from pushhub.cloud.table import Item, TableStore, numbers
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.activity import Activity, SubscriberActivity
 from pushhub.engine.store._hours import add_to_hour, hours
 
@@ -54,6 +55,7 @@ def _counts(activity: Activity | SubscriberActivity) -> dict[str, int]:
     return counts | {f"{_TOOK}{place}": count for place, count in took.items()}
 
 
+@decodes
 def _decode(item: Item, kind: type[Counts]) -> Counts:
     counts = {each.name: numbers(item, each.name) or 0 for each in fields(kind) if each.name != "took"}
     places = (name.removeprefix(_TOOK) for name in item if name.startswith(_TOOK))

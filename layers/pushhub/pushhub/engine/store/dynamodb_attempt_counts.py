@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.table import Item, TableStore, number, numbers
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.attempt_counts import OUTCOMES, AttemptCounts, CountedSubscriber
 from pushhub.engine.store._hours import add_to_hour, hours
 
@@ -30,6 +31,7 @@ def _partition(subscriber: CountedSubscriber) -> str:
     return f"ATTEMPTS#{subscriber.project}#{subscriber.subscriber_id}#{subscriber.queue}"
 
 
+@decodes
 def _decode(item: Item) -> AttemptCounts:
     minutes: dict[tuple[int, str], int] = {}
     for name in item:

@@ -13,6 +13,7 @@ from pushhub.base.errors import Conflict, Unavailable
 from pushhub.base.shared_reads import SharedReads
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.engine.model.project import Project, ProjectToken
 from pushhub.engine.model.quota import Mark
 from pushhub.engine.ports import PROJECT_MS
@@ -136,7 +137,7 @@ class DynamoDBConfigStore:
         found = self._table.scan(
             FilterExpression="sk = :project", ExpressionAttributeValues={":project": text("PROJECT")}
         )
-        projects = [decode_project(item, item["pk"]["S"].removeprefix("P#")) for item in found]
+        projects = readable(found, lambda item: decode_project(item, item["pk"]["S"].removeprefix("P#")))
         return sorted(projects, key=lambda each: (each.created_at, each.project_id))
 
     def put_span_export(self, export: SpanExport) -> None:
@@ -361,6 +362,7 @@ def _key(project_id: str, sort_key: str) -> Item:
     return {"pk": text(f"P#{project_id}"), "sk": text(sort_key)}
 
 
+@decodes
 def _decode_token(item: Item) -> ProjectToken:
     return ProjectToken(
         token_hash=item["sk"]["S"].removeprefix(_TOKEN),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from pushhub.cloud.table import Item, TableStore, text
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.engine.ends import EndNote
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ class DynamoDBEndNotes(TableStore):
             ExpressionAttributeValues={":pk": text(self._pk), ":now": text(f"{now + 1:015d}")},
             ConsistentRead=True,
         )
-        for item in found:
-            at, project, group, subscriber_id, digest = item["sk"]["S"].split("#")
-            yield EndNote(int(at), project, unquote(group), subscriber_id, digest)
+        yield from readable(found, _decode)
 
     def forget_end(self, note: EndNote) -> None:
         self._table.delete(self._key(note))
@@ -55,3 +54,9 @@ class DynamoDBEndNotes(TableStore):
     def _key(self, note: EndNote) -> Item:
         place = f"{note.at:015d}#{note.project}#{quote(note.group, safe='')}#{note.subscriber_id}#{note.digest}"
         return {"pk": text(self._pk), "sk": text(place)}
+
+
+@decodes
+def _decode(item: Item) -> EndNote:
+    at, project, group, subscriber_id, digest = item["sk"]["S"].split("#")
+    return EndNote(int(at), project, unquote(group), subscriber_id, digest)

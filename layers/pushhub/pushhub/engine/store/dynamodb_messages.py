@@ -16,6 +16,7 @@ from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.inserts import Inserts
 from pushhub.cloud.table import Item, Table, WritesRefused, number, text
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.engine.model.message import Message, Ordering
 from pushhub.engine.ports import Once, Schedule
@@ -72,10 +73,16 @@ _DELETED = "deleted"
 """Marks what remains of a deleted message: its keys, its times, and its cause."""
 
 
+@decodes
 def decode_message(image: Item) -> Message:
     """The message in a table item, or in an image from the table's stream (``kind`` is ``message``)."""
     key = key_of(image)
     return decode_fields(image, project=key.project, queue_uid=key.queue_uid, message_id=key.message_id)
+
+
+@decodes
+def _decode_either(item: Item) -> Message | Delivery:
+    return decode_message(item) if item["kind"]["S"] == _MESSAGE else decode_delivery(item)
 
 
 class DynamoDBMessageStore:
@@ -230,13 +237,12 @@ class DynamoDBMessageStore:
         for _, group in groupby(items, key=together):
             message: Message | None = None
             deliveries: list[Delivery] = []
-            for item in group:
-                if _DELETED in item or item["sk"]["S"] == APART or is_pulse(item):
-                    continue
-                if item["kind"]["S"] == _MESSAGE:
-                    message = decode_message(item)
+            kept = (each for each in group if not (_DELETED in each or each["sk"]["S"] == APART or is_pulse(each)))
+            for found in readable(kept, _decode_either):
+                if isinstance(found, Message):
+                    message = found
                 else:
-                    deliveries.append(decode_delivery(item))
+                    deliveries.append(found)
             if message is not None:
                 yield message, deliveries
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.unreadable import decodes, paired
 from pushhub.engine.model.keys import DeliveryKey
 from pushhub.engine.model.schedule import Position, ScheduleEntry
 
@@ -154,11 +155,19 @@ class DynamoDBSchedule:
             minute, after = min(until, this_minute), ""
         for _ in range(MINUTES_PER_LOOK):
             items = self._entries(minute, position.shard, after, limit)
-            entries = [each for each in map(_decode_entry, items) if each.wakes_at <= now]
+            entries: list[ScheduleEntry] = []
+            for item, entry in paired(items, _decode_entry):
+                if entry is not None and entry.wakes_at > now:
+                    break
+                # What cannot be read is passed by.
+                after = item["sk"]["S"]
+                entries += [entry] if entry is not None else []
             if entries:
                 # Something is going on, perhaps in several environments.
                 self._forget()
-                return entries, position.at(minute, items[len(entries) - 1]["sk"]["S"])
+                return entries, position.at(minute, after)
+            if items and after == items[-1]["sk"]["S"]:
+                continue
             if minute >= this_minute:
                 until = minute if items else minute + 1
                 break
@@ -210,6 +219,7 @@ def _partition(minute: int, shard: int) -> str:
     return f"{minute}#{shard:02d}"
 
 
+@decodes
 def _decode_entry(item: Item) -> ScheduleEntry:
     wakes_at, _, rest = item["sk"]["S"].partition("#")
     *key, version = rest.rsplit("#", 4)
@@ -234,6 +244,7 @@ def _encode_position(position: Position) -> Item:
     }
 
 
+@decodes
 def _decode_position(item: Item) -> Position:
     return Position(
         shard=int(item["pk"]["S"].partition("#")[2]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.table import Item, TableStore, number, text
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.search import IndexEntry, lookup_key
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def _encode(entry: IndexEntry) -> Item:
     return _key(entry) | {"queue": text(entry.queue), "ttl": number(entry.expires_at // 1000)}
 
 
+@decodes
 def _decode(item: Item, project_id: str, value: str) -> IndexEntry:
     message_id, queue_uid, field = item["sk"]["S"].split("#", 2)
     return IndexEntry(

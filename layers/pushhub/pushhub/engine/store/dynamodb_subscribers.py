@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, number, numbers, text, texts
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.engine.model.circuit import CircuitState, Health, SubscriberKey
 from pushhub.engine.model.flow import BacklogEntry, FlowKey, LeaseState, Limits, Terms
 from pushhub.engine.model.keys import DeliveryKey
@@ -128,7 +129,7 @@ class DynamoDBSubscribers(TableStore):
             ConsistentRead=True,
             Limit=limit,
         )
-        return [_place_of(item, key) for item in islice(items, limit)]
+        return [_decode_place(item, key) for item in islice(items, limit)]
 
     def remove_from_backlog(self, key: FlowKey, place: str, rest: Sequence[WorkOrder]) -> None:
         if rest:
@@ -145,9 +146,7 @@ class DynamoDBSubscribers(TableStore):
             items = self._table.items(
                 KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(f"LINES#{shard}")}
             )
-            for item in items:
-                project, _, name = item["sk"]["S"].partition("#")
-                yield FlowKey(project, name), int(item["added_at"]["N"])
+            yield from readable(items, _decode_tended)
 
     def unlist_backlog(self, key: FlowKey, added_at: int) -> None:
         with suppress(ConditionRefused):
@@ -173,11 +172,8 @@ class DynamoDBSubscribers(TableStore):
         condition, values = "pk = :pk", {":pk": text(f"CIRCUITS#{shard}")}
         if prefix:
             condition, values[":prefix"] = f"{condition} AND begins_with(sk, :prefix)", text(prefix)
-        for item in self._table.items(KeyConditionExpression=condition, ExpressionAttributeValues=values):
-            project, queue_uid, subscriber_id = item["sk"]["S"].split("#", 2)
-            yield SubscriberKey(
-                project=project, queue=item["queue"]["S"], queue_uid=queue_uid, subscriber_id=subscriber_id
-            )
+        items = self._table.items(KeyConditionExpression=condition, ExpressionAttributeValues=values)
+        yield from readable(items, _decode_listed)
 
     def leave(self, key: SubscriberKey) -> None:
         self._table.delete(_list_key(key))
@@ -228,7 +224,7 @@ class DynamoDBSubscribers(TableStore):
             Limit=max(1, limit // SHARDS),
         )
         for item in items:
-            yield Waiting(order=WorkOrder.decode(item["order"]["S"]), place=f"{shard}/{item['sk']['S']}")
+            yield Waiting(order=_decode_order(item), place=f"{shard}/{item['sk']['S']}")
 
     def wait_behind(self, before: DeliveryKey, order: WorkOrder) -> None:
         item = _behind_key(before) | {"order": text(replace(order, message=None).encode())}
@@ -236,7 +232,7 @@ class DynamoDBSubscribers(TableStore):
 
     def behind(self, ended: DeliveryKey) -> WorkOrder | None:
         item = self._table.get(_behind_key(ended))
-        return WorkOrder.decode(item["order"]["S"]) if item else None
+        return _decode_order(item) if item else None
 
     def take(self, before: DeliveryKey, order: WorkOrder, *, by_itself: bool) -> bool:
         taken_by = text("itself" if by_itself else "before")
@@ -269,9 +265,8 @@ class DynamoDBSubscribers(TableStore):
             Limit=limit,
         )
         found: dict[tuple[str, str, str], int] = {}
-        for item in islice(items, limit):
-            until, project, queue_uid, subscriber_id = item["sk"]["S"].split("#", 3)
-            found.setdefault((project, queue_uid, subscriber_id), int(until))
+        for key, until in readable(islice(items, limit), _decode_slow):
+            found.setdefault(key, until)
         return found
 
     def _time_to_live(self) -> Item:
@@ -316,6 +311,29 @@ def _waiting_partition(key: SubscriberKey, shard: int) -> str:
     return f"WAITING#{_name(key)}#{shard}"
 
 
+@decodes
+def _decode_order(item: Item) -> WorkOrder:
+    return WorkOrder.decode(item["order"]["S"])
+
+
+@decodes
+def _decode_tended(item: Item) -> tuple[FlowKey, int]:
+    project, _, name = item["sk"]["S"].partition("#")
+    return FlowKey(project, name), int(item["added_at"]["N"])
+
+
+@decodes
+def _decode_listed(item: Item) -> SubscriberKey:
+    project, queue_uid, subscriber_id = item["sk"]["S"].split("#", 2)
+    return SubscriberKey(project=project, queue=item["queue"]["S"], queue_uid=queue_uid, subscriber_id=subscriber_id)
+
+
+@decodes
+def _decode_slow(item: Item) -> tuple[tuple[str, str, str], int]:
+    until, project, queue_uid, subscriber_id = item["sk"]["S"].split("#", 3)
+    return (project, queue_uid, subscriber_id), int(until)
+
+
 def _encode_health(health: Health) -> Item:
     item = _health_key(health.key) | {"queue": text(health.key.queue), "state": text(health.state)}
     item |= {name: number(getattr(health, name)) for name in _COUNTS}
@@ -324,6 +342,7 @@ def _encode_health(health: Health) -> Item:
     return item if health.failing_since is None else item | {"failing_since": number(health.failing_since)}
 
 
+@decodes
 def _decode_health(item: Item, key: SubscriberKey) -> Health:
     return Health(
         key=key,
@@ -350,6 +369,7 @@ def _decode_terms(holder: Item) -> Terms:
     return Terms(limits=limits, longest_ms=int(fields["longest_ms"]["N"]))
 
 
+@decodes
 def _decode_flow(item: Item, *, before: bool) -> LeaseState:
     """The state of a flow, as stored or (``before``) as it was before the lease was taken."""
     until = int(item["before" if before else "until"]["N"])
@@ -376,7 +396,8 @@ def _standing(key: FlowKey, place: str, orders: Sequence[WorkOrder]) -> Item:
     }
 
 
-def _place_of(item: Item, key: FlowKey) -> BacklogEntry:
+@decodes
+def _decode_place(item: Item, key: FlowKey) -> BacklogEntry:
     queue, queue_uid, subscriber = (item[name]["S"] for name in ("queue", "queue_uid", "subscriber"))
     given = [each["S"] for each in item["orders"]["L"]]
     orders = tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.table import Item, TableStore, number, text
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.oauth import TokenOwner, TokenState
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def _key(owner: TokenOwner) -> Item:
     return {"pk": text(f"TOKEN#{owner.project}#{owner.name}"), "sk": text("TOKEN")}
 
 
+@decodes
 def _decode(item: Item, owner: TokenOwner) -> TokenState:
     return TokenState(
         owner=owner,

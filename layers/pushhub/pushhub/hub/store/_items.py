@@ -14,6 +14,7 @@ from pushhub.base.verdict import Answer
 from pushhub.cloud.documents import AS_IT_IS, NONE, Document, Kind, read_by
 from pushhub.cloud.records import Record, choice
 from pushhub.cloud.table import Item, number, text, texts
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.message import BodyRef
 from pushhub.hub.model.filters import Filter, MatchRule, Operator
 from pushhub.hub.model.integration import EndpointDescription, Integration, Recommendation, Service
@@ -80,6 +81,7 @@ def _encoded(fields: dict[str, Any], **encrypted: bytes) -> Item:
     return {"doc": json_text(fields), "version": number(fields["version"]), **apart}
 
 
+@decodes
 def decode_mapping(item: Item) -> ServiceMapping:
     """The mapping from its item."""
     apart = {name: _encrypted(item, name) for name in SEALED}
@@ -96,6 +98,7 @@ def encode_integration(integration: Integration) -> Item:
     return _encoded(_INTEGRATION.encode(integration), credentials=integration.credentials)
 
 
+@decodes
 def decode_integration(item: Item) -> Integration:
     """The integration from its item."""
     found = json.loads(item["doc"]["S"])
@@ -114,6 +117,7 @@ def encode_parameter(parameter: Parameter, credentials: Credentials) -> Item:
     }
 
 
+@decodes
 def decode_parameter(item: Item, project: str, credentials: Credentials) -> Parameter:
     """The parameter from its item. Values from before November 2026 are not encrypted."""
     sealed = _encrypted(item, "sealed")
@@ -140,6 +144,7 @@ def encode_entry(entry: LoggedMessage) -> Item:
     }
 
 
+@decodes
 def decode_entry(item: Item) -> LoggedMessage:
     """The log entry from its item."""
     project, _, message_id = item["pk"]["S"].split("#")
@@ -174,6 +179,7 @@ def encode_answer(recorded: RecordedAnswer) -> Item:
     return item
 
 
+@decodes
 def decode_answer(item: Item) -> RecordedAnswer:
     """The recorded answer from its item."""
     answer = Answer(
@@ -199,6 +205,7 @@ def encode_open_request(request: OpenRequest) -> Item:
     return {**_OPEN_REQUEST.encode(request), "ttl": number(request.ends_at // 1000 + ANSWER_KEPT_S)}
 
 
+@decodes
 def decode_open_request(item: Item) -> OpenRequest:
     """The noted request from its item."""
     request: OpenRequest = _OPEN_REQUEST.decode(item)
@@ -220,6 +227,7 @@ def encode_notification(notification: Notice) -> Item:
     }
 
 
+@decodes
 def decode_notification(item: Item) -> Notice:
     """The notification from its item."""
     project, _, message_id = item["pk"]["S"].split("#")

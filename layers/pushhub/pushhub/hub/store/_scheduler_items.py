@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 
 from pushhub.cloud.table import Item, number, text
+from pushhub.cloud.unreadable import decodes
 from pushhub.hub.model.schedule import Scheduler
 from pushhub.hub.store._keys import json_text, shard_of
 
@@ -25,6 +26,7 @@ def encode_scheduler(scheduler: Scheduler) -> Item:
     }
 
 
+@decodes
 def decode_scheduler(item: Item) -> Scheduler:
     """The scheduler from its item."""
     return Scheduler(**json.loads(item["doc"]["S"]))

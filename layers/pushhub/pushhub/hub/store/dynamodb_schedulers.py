@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from pushhub.cloud.table import Item, TableStore, text
+from pushhub.cloud.unreadable import readable
 from pushhub.hub.store._keys import SHARDS, store_key
 from pushhub.hub.store._scheduler_items import decode_scheduler, encode_scheduler, tick_key
 
@@ -48,7 +49,7 @@ class DynamoDBSchedulers(TableStore):
                 ExpressionAttributeValues={":key": text(tick_key(shard)), ":bound": text(f"{now + 1:015d}")},
                 Limit=limit,
             )
-            found += [decode_scheduler(each) for each in islice(items, limit)]
+            found += readable(islice(items, limit), decode_scheduler)
         return sorted(found, key=lambda each: each.next_at)[:limit]
 
     def one(self, project_id: str, sort_key: str, decode: Callable[[Item], T]) -> T | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pushhub.cloud.table import Item, number, numbers, text
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.store._message_items import decode_fields, encode_fields
 from pushhub.ironmq.ports import PullMessage
 
@@ -112,6 +113,7 @@ def entry_key(item: Item, place: str) -> Item:
     return {"pk": shard_key(project, pull_uid, numbers(item, "shard") or 0), "sk": text(place)}
 
 
+@decodes
 def decode_candidate(entry: Item) -> Candidate:
     """The message as its entry describes it."""
     place = entry["sk"]["S"]
@@ -123,6 +125,7 @@ def decode_candidate(entry: Item) -> Candidate:
     )
 
 
+@decodes
 def decode_pull_message(image: Item, now: int = 0) -> PullMessage:
     """The message in a table item, or in an image from the table's stream.
 

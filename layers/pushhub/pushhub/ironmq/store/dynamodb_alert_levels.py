@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pushhub.base.errors import Conflict
 from pushhub.cloud.table import Item, TableStore, number, text
+from pushhub.cloud.unreadable import decodes
 from pushhub.ironmq.model.alert_level import AlertLevel, AlertLevels
 
 _KEPT_S = 40 * 86_400
@@ -42,6 +43,7 @@ def encode(levels: AlertLevels) -> Item:
     return {**_key(levels.project, levels.pull_uid), "levels": {"M": shown}, "version": number(levels.version)}
 
 
+@decodes
 def decode(item: Item) -> AlertLevels:
     """The levels in an item."""
     project, pull_uid, _ = item["pk"]["S"].rsplit("#", 2)

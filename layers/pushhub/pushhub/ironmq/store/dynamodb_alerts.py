@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from pushhub.cloud.table import Item, TableStore, number, text
+from pushhub.cloud.unreadable import decodes, readable
 from pushhub.ironmq.model.project_alert import (
     AlertState,
     Counts,
@@ -42,7 +43,7 @@ class DynamoDBAlerts(TableStore):
         items = self._table.items(
             KeyConditionExpression="pk = :pk", ExpressionAttributeValues={":pk": text(_PARTITION)}
         )
-        yield from map(_decode, items)
+        yield from readable(items, _decode)
 
     def alert(self, project_id: str, alert_id: str) -> ProjectAlert | None:
         item = self._table.get(_key(project_id, alert_id))
@@ -74,6 +75,7 @@ def _encode(alert: ProjectAlert) -> Item:
     }
 
 
+@decodes
 def _decode(item: Item) -> ProjectAlert:
     project, alert_id = item["sk"]["S"].split("#")
     settings, state = json.loads(item["settings"]["S"]), json.loads(item["state"]["S"])

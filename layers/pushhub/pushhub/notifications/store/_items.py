@@ -25,6 +25,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pushhub.cloud.table import Item, number, numbers, text
+from pushhub.cloud.unreadable import decodes
 from pushhub.notifications.model.backlog import Backlog, Consumer, Entry
 from pushhub.notifications.model.request import REPEATABLE_MS, PublishRequest
 from pushhub.notifications.model.subscription import Context, Subscription
@@ -105,6 +106,7 @@ def _topic(pk: str) -> Topic:
     return Topic(project=project, name=name, non_persistent=kind == "v")
 
 
+@decodes
 def decode_head(item: Item) -> Head:
     """A head."""
     return Head(
@@ -140,6 +142,7 @@ def encode_commit(commit: Commit) -> Item:
     return item
 
 
+@decodes
 def decode_commit(item: Item) -> Commit:
     """A commit from an item or a stream image."""
     return Commit(
@@ -199,6 +202,7 @@ def _encode_consumer(consumer: Consumer) -> Item:
     return {"M": fields}
 
 
+@decodes
 def decode_backlog(item: Item) -> Backlog:
     """A backlog from an item or a stream image."""
     bounds = [int(each["N"]) for each in item.get("lapsed", {"L": []})["L"]]
@@ -266,6 +270,7 @@ def _entries(packed: bytes) -> Iterator[Entry]:
         at += 3
 
 
+@decodes
 def decode_positions(item: Item, name: str) -> frozenset[int]:
     """A set of positions."""
     return frozenset(int(each) for each in item.get(name, {"NS": []})["NS"])
@@ -287,6 +292,7 @@ def encode_connection(connection: Connection) -> Item:
     }
 
 
+@decodes
 def decode_connection(item: Item) -> Connection:
     """A connection from an item or a stream image."""
     return Connection(
@@ -318,6 +324,7 @@ def encode_request(request: PublishRequest, noted_at: int) -> Item:
     }
 
 
+@decodes
 def decode_request(item: Item) -> PublishRequest:
     """A request."""
     project = item["pk"]["S"].partition("#")[0]
@@ -357,6 +364,7 @@ def encode_subscription(rule: Subscription) -> Item:
     return item
 
 
+@decodes
 def decode_subscription(item: Item) -> Subscription:
     """A subscription."""
     return Subscription(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, number, text
+from pushhub.cloud.unreadable import readable
 from pushhub.notifications.store._items import (
     backlog_key,
     connection_key,
@@ -76,7 +77,7 @@ class DynamoDBConnectionStore(TableStore):
             item = self._table.get(connection_key(connection_ids[0]))
             return {connection_ids[0]: decode_connection(item)} if item else {}
         items = self._table.get_many([connection_key(each) for each in connection_ids])
-        return {each.connection_id: each for each in map(decode_connection, items)}
+        return {each.connection_id: each for each in readable(items, decode_connection)}
 
     def acknowledge(self, connection_id: str, positions: Set[int], *, shared: bool) -> Connection | None:
         return self._change(

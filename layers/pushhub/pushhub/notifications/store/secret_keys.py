@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import Conflict, Unavailable
 from pushhub.cloud.calls import ConditionRefused, aws_call
 from pushhub.cloud.table import Item, Table, number, text
+from pushhub.cloud.unreadable import decodes
 from pushhub.cloud.vault import KmsVault
 from pushhub.engine.reseal import SealedItem
 
@@ -158,6 +159,7 @@ class SigningSecretItem:
         return True
 
 
+@decodes
 def _decode(item: Item) -> SigningSecret:
     previous = bytes(item["previous"]["B"]) if "previous" in item else b""
     return SigningSecret(bytes(item["current"]["B"]), previous, int(item["since"]["N"]))

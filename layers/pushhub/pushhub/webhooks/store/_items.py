@@ -31,6 +31,7 @@ from pushhub.base.gates import ClientCertificate
 from pushhub.base.signature_schemes import Scheme
 from pushhub.cloud.documents import Document, Kind, read_by
 from pushhub.cloud.table import Item, number, text
+from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.model.application import Application, ApplicationFields
 from pushhub.webhooks.model.cloud_events import CloudEvents, Mode
@@ -136,6 +137,7 @@ def encode_application(application: Application) -> Item:
     return {"doc": doc({**_APPLICATION.encode(application.fields), **signs, "at": at})}
 
 
+@decodes
 def decode_application(item: Item) -> Application:
     """The application from its item."""
     value = json.loads(item["doc"]["S"])
@@ -163,6 +165,7 @@ def encode_endpoint(endpoint: Endpoint) -> Item:
     }
 
 
+@decodes
 def decode_endpoint(item: Item) -> Endpoint:
     """The endpoint from its item."""
     # Before the reach was stored, a portal could set any URL.
@@ -189,6 +192,7 @@ def encode_event_type(event_type: EventType) -> Item:
     return {"version": number(event_type.version), "doc": doc({**_EVENT_TYPE.encode(event_type), "at": at})}
 
 
+@decodes
 def decode_event_type(item: Item) -> EventType:
     """The event type from its item."""
     value = json.loads(item["doc"]["S"])

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Document, Kind
 from pushhub.cloud.table import Item, TableStore, number, text
+from pushhub.cloud.unreadable import decodes
 from pushhub.webhooks.model.portal import Capability, PortalAccess
 from pushhub.webhooks.store._items import app_pk, doc, key
 
@@ -54,6 +55,7 @@ def _encoded(access: PortalAccess) -> Item:
     return _key(access) | {"doc": doc(value), "ttl": number(access.expires_at // 1000 + 1)}
 
 
+@decodes
 def _decoded(item: Item) -> PortalAccess:
     value = json.loads(item["doc"]["S"])
     _, project, app_id = item["pk"]["S"].split("#")

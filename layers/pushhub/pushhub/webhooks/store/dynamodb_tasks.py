@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, WritesRefused, number, text
+from pushhub.cloud.unreadable import decodes
 from pushhub.webhooks.model.task import Task, TaskAsk, TaskKind, TaskStatus
 from pushhub.webhooks.store._items import between, doc, key, project_pk
 
@@ -168,6 +169,7 @@ def _encoded(task: Task) -> Item:
     }
 
 
+@decodes
 def _decoded(item: Item) -> Task:
     value = json.loads(item["doc"]["S"])
     return Task(
