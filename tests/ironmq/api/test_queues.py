@@ -386,3 +386,16 @@ def test_a_push_queue_is_eager_from_when_its_owner_says_so_until_they_say_otherw
     # Until it is made like others
     hub.call("PATCH", "/queues/q", {"queue": {"push": {"eager": False}}})
     assert "eager" not in hub.call("GET", "/queues/q").body["queue"]["push"]
+
+
+def test_an_error_queue_appears_with_its_first_message(hub: Hub) -> None:
+    # Given a push queue with an error queue
+    hub.make_push("q", URL, retries=0, error_queue="failed")
+    assert [each["name"] for each in hub.call("GET", "/queues").body["queues"]] == ["q"]
+    # When a message is given up
+    hub.world.sender.script(URL, 500)
+    hub.post("q", "x")
+    hub.world.run(seconds=5)
+    # Then the queue is there, of type pull
+    assert [each["name"] for each in hub.call("GET", "/queues").body["queues"]] == ["failed", "q"]
+    assert hub.info("failed")["type"] == "pull"
