@@ -7,7 +7,6 @@ SAM_VENV ?= .venv-sam
 BROWSER_VENV ?= .venv-browser
 NAME ?=
 OF ?=
-SINCE ?= HEAD
 STACK ?= pushhub
 SEED ?= 1
 SEEDS ?= 10
@@ -40,7 +39,7 @@ FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(PYTHON) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help check style simulate run up down clean status project deployable template-diff report-upload logs rights test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
+.PHONY: help check style simulate run up down clean status project report-upload logs rights test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -63,19 +62,13 @@ status: environments ## whether the stack runs, and how to reach it
 project: environments ## make another project with a token of its own: make project NAME=second
 	@$(if $(NAME),$(PYTHON) -m local project "$(NAME)",echo "pushhub: say which: make project NAME=second" >&2; exit 1)
 
-deployable: environments ## what sam build takes: build/template.json
-	@$(PYTHON) -m local.deployable build/template.json
-
-template-diff: environments ## what a change of template.yaml changes on AWS: make template-diff SINCE=main
-	@$(PYTHON) -m local.template_diff $(SINCE) || [ $$? = 1 ]
-
 report-upload: environments ## after sam deploy: the report job's script and libraries: make report-upload STACK=pushhub REGION= PROFILE=
 	@$(PYTHON) -m local.report_upload $(STACK) $(if $(REGION),--region $(REGION)) $(if $(PROFILE),--profile $(PROFILE))
 
 logs: environments ## follow the logs of the running stack
 	@$(PYTHON) -m local logs
 
-sam-local: environments sam-environment deployable ## sam local invoke: build, seed the running stack with work for each function, show the commands
+sam-local: environments sam-environment ## sam local invoke: build, seed the running stack with work for each function, show the commands
 	@SAM_CLI_TELEMETRY=0 $(SAM_VENV)/bin/sam build --parameter-overrides Architecture=$$($(PYTHON) -m local.sam_local architecture) >/dev/null
 	@$(PYTHON) -m local.sam_local
 

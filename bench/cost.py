@@ -55,7 +55,7 @@ BATCH = 10
 KEPT = frozenset({"records", "tables", "gateway", "attempts"})
 """Parts of an account that are not the way of a message."""
 OPTIONAL = frozenset({("tables", "dynamodb_history_gb_month")})
-"""What the parameter PointInTimeRecovery takes off."""
+"""What point-in-time recovery of the tables is of it."""
 ATTEMPT = '"message":"attempt"'
 """In the event of an attempt."""
 MESSAGES = 400
@@ -325,7 +325,7 @@ def keep(hub: Hub, account: Account) -> None:
     posts = account.units["ingest"]["http_api_request"]
     if not posts:
         return
-    log_class = hub.source["Parameters"]["AccessLogClass"]["Default"]
+    log_class = hub.source["Resources"]["HttpApiLogs"]["Properties"]["LogGroupClass"]
     ingested = posts * access_log_bytes(hub.source) / 1e9
     account.add("gateway", **{{"STANDARD": "logs_gb", "INFREQUENT_ACCESS": "logs_infrequent_gb"}[log_class]: ingested})
 

@@ -95,7 +95,7 @@ def _concurrency(functions: Any) -> Iterator[Check]:
 
 def _log_role(gateway: Any) -> Iterator[Check]:
     role = gateway.get_account().get("cloudwatchRoleArn")
-    said = role or "none is set: WebSocketAccessLog=account-role would fail, none and stack-role work"
+    said = role or "none is set: WebSocketAccessLog=true would fail (docs/deploy.md says how to set one)"
     yield Check("websocket log role", "ok", said)
 
 

@@ -7,11 +7,9 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import template
@@ -20,10 +18,7 @@ from local.errors import LocalError, Say
 from local.packages import Package, build_function, build_layer, forget_old
 from local.place import Place
 from local.processes import wait_until
-from pushhub.base.errors import HubError
-from pushhub.cloud.clock import SystemClock
 from pushhub.egress.guard import AllowedTargets
-from pushhub.notifications.store.secret_keys import copy_of_stack
 
 STACK = "pushhub"
 """Name of the CloudFormation stack."""
@@ -77,17 +72,30 @@ def parameters(place: Place) -> dict[str, str]:
         # Who looks at the log of a machine of their own wants every attempt in it.
         "AttemptEvents": "all",
         "AllowedTargets": ",".join(allowed),
-        "RefusedTargetHint": "; to allow it on this machine: PUSHHUB_ALLOWED_TARGETS=<host or network> make up",
         # There is no Athena.
         "PastSearch": "objects",
         # Each run is a process of 40 MB.
         "PushMaximumConcurrency": "4",
         # Each request that waits holds a process, and starting one takes a core for a second.
         "LongPolls": "4",
-        "SigningSecretCopied": "true",
         "LogRetentionDays": "1",
-        "WebSocketManagementUrl": f"{place.aws_endpoint_url}/_aws/execute-api/{WEBSOCKET_API}/live",
     }
+
+
+def settings(place: Place) -> dict[str, str]:
+    """Settings of functions that are others than on AWS, and that no operator chooses there."""
+    return {
+        "REFUSED_TARGET_HINT": "; to allow it on this machine: PUSHHUB_ALLOWED_TARGETS=<host or network> make up",
+        # The emulator has its WebSocket APIs at addresses of its own; consumers connect by way of the front door.
+        "WEBSOCKET_MANAGEMENT_URL": f"{place.aws_endpoint_url}/_aws/execute-api/{WEBSOCKET_API}/live",
+        "WEBSOCKET_URL": "",
+    }
+
+
+def _with_settings(source: dict[str, Any], own: Mapping[str, str]) -> None:
+    for resource in source["Resources"].values():
+        variables = resource.get("Properties", {}).get("Environment", {}).get("Variables", {})
+        variables |= {name: value for name, value in own.items() if name in variables}
 
 
 def deploy(place: Place, aws: Aws, say: Say) -> bool:
@@ -101,34 +109,40 @@ def deploy(place: Place, aws: Aws, say: Say) -> bool:
     """
     try:
         return _deploy(place, aws, say)
-    except (BotoCoreError, ClientError, HubError) as error:
+    except (BotoCoreError, ClientError) as error:
         raise LocalError(f"the deployment failed: {error}") from error
 
 
 def _deploy(place: Place, aws: Aws, say: Say) -> bool:
     source = template.load(place.template)
+    stacks = template.nested(source, place.template.parent)
+    files = _files(stacks)
+    _with_settings(source, settings(place))
     packages = _packages(place, source)
     code = {name: (_ARTIFACTS, package.key) for name, package in packages.items()}
-    transformed = template.transform(source, code)
+    urls = {name: f"{aws.endpoint_url}/{_ARTIFACTS}/{key}" for name, (key, _) in files.items()}
+    transformed = template.transform(source, code, urls)
     body = json.dumps(transformed, sort_keys=True)
     given = parameters(place)
     digest = hashlib.sha256((body + json.dumps(given, sort_keys=True)).encode()).hexdigest()
+    expected = {"": transformed["Resources"], **{name: each["Resources"] for name, each in stacks.items()}}
 
     record = place.state / "deployed"
     status = _status(aws)
     known = record.read_text().strip() if record.exists() else ""
     if status in {"CREATE_COMPLETE", "UPDATE_COMPLETE"} and known == digest:
-        _verify(aws, transformed)
+        _verify(aws, expected)
         return False
-    say(f"deploying {len(transformed['Resources'])} resources ...")
+    say(f"deploying {sum(map(len, expected.values())) - len(stacks)} resources ...")
     record.unlink(missing_ok=True)
     # What a former role did not grant, the new one may.
     (place.rights / "refused").unlink(missing_ok=True)
-    _upload(aws, packages, body)
+    templates = {"template.json": body, **dict(files.values())}
+    _upload(aws, packages, templates)
     _apply(aws, given, status)
-    _verify(aws, transformed)
+    _verify(aws, expected)
     record.write_text(digest + "\n")
-    _forget_old(aws, packages)
+    _forget_old(aws, {*templates, *(package.key for package in packages.values())})
     forget_old(place.builds)
     return True
 
@@ -142,7 +156,13 @@ def _packages(place: Place, source: dict[str, Any]) -> dict[str, Package]:
     return packages
 
 
-def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:
+def _files(stacks: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Key and text of the template of each nested stack. Another text has another key, or nothing would be updated."""
+    texts = {name: json.dumps(each, sort_keys=True) for name, each in stacks.items()}
+    return {name: (f"{hashlib.sha256(text.encode()).hexdigest()}.json", text) for name, text in texts.items()}
+
+
+def _upload(aws: Aws, packages: dict[str, Package], templates: Mapping[str, str]) -> None:
     s3 = aws.s3()
     # Objects are on disk at once, the rest of the state at a clean stop: the bucket may be older than the stack.
     if _ARTIFACTS not in {bucket["Name"] for bucket in s3.list_buckets()["Buckets"]}:
@@ -151,16 +171,17 @@ def _upload(aws: Aws, packages: dict[str, Package], body: str) -> None:
     for key, path in {package.key: package.path for package in packages.values()}.items():
         if key not in present:
             s3.put_object(Bucket=_ARTIFACTS, Key=key, Body=path.read_bytes())
-    s3.put_object(Bucket=_ARTIFACTS, Key="template.json", Body=body.encode())
+    for key, text in templates.items():
+        s3.put_object(Bucket=_ARTIFACTS, Key=key, Body=text.encode())
 
 
 def _uploaded(aws: Aws) -> set[str]:
     return {entry["Key"] for entry in aws.s3().list_objects_v2(Bucket=_ARTIFACTS).get("Contents", [])}
 
 
-def _forget_old(aws: Aws, packages: dict[str, Package]) -> None:
+def _forget_old(aws: Aws, deployed: set[str]) -> None:
     """Remove uploads that are no longer deployed; functions and layers keep their own copies."""
-    for key in _uploaded(aws) - {package.key for package in packages.values()} - {"template.json"}:
+    for key in _uploaded(aws) - deployed:
         aws.s3().delete_object(Bucket=_ARTIFACTS, Key=key)
 
 
@@ -192,8 +213,6 @@ def _apply(aws: Aws, given: dict[str, str], status: str) -> None:
         if status in {"", "DELETE_COMPLETE"}:
             client.create_stack(**request)
         else:
-            # An update from before 2026-11-27 deletes it (docs/deploy.md).
-            copy_of_stack(partial(boto3.client, **aws.arguments), STACK, SystemClock())
             client.update_stack(**request)
     except ClientError as error:
         if "No updates are to be performed" in str(error):
@@ -221,11 +240,11 @@ def _first_failure(aws: Aws, since: str) -> str:
     return first
 
 
-def _verify(aws: Aws, transformed: dict[str, Any]) -> None:
+def _verify(aws: Aws, expected: Mapping[str, Mapping[str, Any]]) -> None:
     absent: list[str] = []
 
     def complete() -> bool:
-        absent[:] = missing(aws, STACK, transformed["Resources"])
+        absent[:] = missing(aws, STACK, expected[""], expected)
         return not absent
 
     # A function that was just updated is not active for a moment.
@@ -233,11 +252,14 @@ def _verify(aws: Aws, transformed: dict[str, Any]) -> None:
         raise LocalError(f"the deployment is not complete: {'; '.join(absent)}; 'make clean' starts anew")
 
 
-def missing(aws: Aws, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def missing(
+    aws: Aws, stack: str, resources: Mapping[str, Mapping[str, Any]], inner: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
     """What a stack should contain but does not.
 
     Args:
-        resources: Resources of the template it was made from, by logical id, without those whose condition is false.
+        resources: Resources of the template it was made from, by logical id.
+        inner: The same of its nested stacks, by the logical id of the stack.
 
     Returns:
         One text for each thing missing; empty when all is there.
@@ -250,6 +272,9 @@ def missing(aws: Aws, stack: str, resources: Mapping[str, Mapping[str, Any]]) ->
             # A condition decides in CloudFormation; without one there is no reason to be absent.
             if "Condition" not in resource:
                 problems.append(f"{name} was not made")
+            continue
+        if name in inner:
+            problems += missing(aws, str(made[name].get("PhysicalResourceId", "")), inner[name], {})
             continue
         works = _WORKS.get(resource["Type"])
         try:

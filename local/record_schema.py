@@ -1,8 +1,8 @@
 """``make record-schema``: writes what is derived from the delivery record's fields into the files that have to list
 them out.
 
-The table of fields in ``docs/records.md`` and the columns of Athena's table in ``template.yaml``. A test holds both to
-their source.
+The table of fields in ``docs/records.md`` and the columns of Athena's table in ``stacks/report.yaml``. A test holds
+both to their source.
 """
 
 from __future__ import annotations
@@ -29,9 +29,6 @@ _IN_JSON: Final = {
 _KEPT_BESIDES: Final = {"source": "string"}
 """The additional column of curated records: the object that each came from."""
 
-_WIDTH: Final = 153
-"""Characters in a line of the template's columns, without the indentation."""
-
 
 def table_of_fields() -> str:
     """The table of fields of ``docs/records.md``."""
@@ -43,18 +40,9 @@ def table_of_fields() -> str:
 
 
 def columns_of_athena() -> str:
-    """The columns of curated records as ``template.yaml`` lists them, as many to a line as fit."""
-    columns = []
-    for name, kind in {**COLUMNS, **_KEPT_BESIDES}.items():
-        quoted = f'"{kind}"' if "<" in kind else kind
-        columns.append(f"{{Name: {name}, Type: {quoted}}}")
-    rows: list[str] = []
-    for each in columns:
-        if rows and len(rows[-1]) + len(each) + 2 < _WIDTH:
-            rows[-1] += f", {each}"
-        else:
-            rows.append(each)
-    return ",\n".join(f"            {row}" for row in rows) + "\n"
+    """The columns of curated records as ``stacks/report.yaml`` lists them, one to a line."""
+    columns = {**COLUMNS, **_KEPT_BESIDES}.items()
+    return "".join(f"            - {{Name: {name}, Type: {kind}}}\n" for name, kind in columns)
 
 
 def with_fields(page: str) -> str:
@@ -63,9 +51,11 @@ def with_fields(page: str) -> str:
 
 
 def with_columns(template: str) -> str:
-    """``template.yaml`` with the columns of curated records as they should be."""
-    pattern = r"(?<=Columns: \[\n)(?: +\{Name: [^\n]*\n)+(?= +\]\n\n  CuratedDeliveries:)"
-    return _replaced(template, pattern, columns_of_athena())
+    """``stacks/report.yaml`` with the columns of curated records as they should be."""
+    head, found, rest = template.partition("\n  CuratedRecords:\n")
+    columns, end, tail = rest.partition("\n  CuratedDeliveries:\n")
+    pattern = r"(?<=Columns:\n)(?: +- \{Name: [^\n]*\n)+"
+    return head + found + _replaced(columns, pattern, columns_of_athena()) + end + tail
 
 
 def _replaced(text: str, pattern: str, by: str) -> str:
@@ -77,7 +67,7 @@ def _replaced(text: str, pattern: str, by: str) -> str:
 
 def main() -> None:
     """Write both files."""
-    for name, derived in {"docs/records.md": with_fields, "template.yaml": with_columns}.items():
+    for name, derived in {"docs/records.md": with_fields, "stacks/report.yaml": with_columns}.items():
         file = ROOT / name
         file.write_text(derived(file.read_text(encoding="utf-8")), encoding="utf-8")
 

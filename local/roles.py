@@ -42,10 +42,18 @@ def policies_of_functions(resources: Resources) -> dict[str, Policies]:
 
 
 def _documents(role: str, resources: Resources) -> Iterator[Mapping[str, Any]]:
-    """The documents of a role's policies, given its logical id."""
+    """The documents of a role's policies, given its logical id.
+
+    A boundary takes back what AWS's own policies allow beyond the stack (``FunctionBoundary``); within it, the
+    function's policies have to suffice. So they do not count where there is one.
+    """
     properties = resources[role]["Properties"]
     yield from (each["PolicyDocument"] for each in properties.get("Policies", ()))
-    yield from map(managed, properties.get("ManagedPolicyArns", ()))
+    for arn in properties.get("ManagedPolicyArns", ()):
+        if arn in resources:
+            yield resources[arn]["Properties"]["PolicyDocument"]
+        elif "PermissionsBoundary" not in properties:
+            yield managed(arn)
     for each in resources.values():
         if each["Type"] in _ATTACHED:
             attached = each["Properties"]

@@ -180,7 +180,7 @@ def roles(**parameters: Any) -> dict[str, Role]:
     """
     resources = deployed(**parameters)
     granted = policies_of_functions(resources)
-    names = {name: folder.strip("/").rpartition("/")[2] for name, folder in sam.code_paths(template()).items()}
+    names = {name: folder.strip("/").rpartition("/")[2] for name, (_, folder) in sam.code_folders(template()).items()}
     found = {name: Role(names[name], policies) for name, policies in granted.items() if name in names}
     mappings = [each["Properties"] for each in resources.values() if each["Type"] == _MAPPING]
     for mapping in mappings:

@@ -4,6 +4,7 @@ are checked.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import time
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any, cast
 
 from pushhub.cloud.table import Table
 from pushhub.engine.wiring import CONFIG_TABLE
@@ -173,10 +175,13 @@ def played(
     world = WORLDS[plan.world](account, truth, plan.hours, plan.rate)
     with account.installed():
         if any(each.kind is Kind.DEPLOYED for each in storms):
-            # Its operator has run pushhub signing-secret copy; the release signs with the one in Secrets Manager.
+            # That code signs with a secret of Secrets Manager: both sign with the same.
             operator = Operator(account)
             item = SigningSecretItem(Table(*operator.table(CONFIG_TABLE)), operator.vault, operator.clock)
-            item.copy(account.services["secretsmanager"], "signing")
+            former = cast(Any, account.services["secretsmanager"])
+            found = former.get_secret_value(SecretId="signing", VersionStage="AWSCURRENT")
+            secret = hashlib.sha256(found["SecretString"].encode()).digest()
+            item.make(secret, since=round(found["CreatedDate"].timestamp() * 1000))
         world.set_up()
         account.begin_schedules()
         account.weather = _shifted(storms, account.scheduler.now, seed)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,10 @@ BASE_URL = "https://hub.example"
 
 PARAMETERS = {"PublicBaseUrl": BASE_URL}
 """Parameters of a stack that the simulator deploys, unless a world says otherwise; the others have their defaults."""
+
+
+BATCHES = {"BatchSize": "batch", "BatchWindowSeconds": "window_s"}
+"""What a world may say of the queues of push and poll, to try other batches than those that are deployed."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +181,8 @@ def named(resource: str, kind: str) -> str:
 
 @cache
 def template() -> dict[str, Any]:
-    """What is deployed, with its loops written out."""
-    return sam.load(ROOT / "template.yaml")
+    """What is deployed, nested stacks' resources too."""
+    return sam.as_one(sam.load(ROOT / "template.yaml"), ROOT)
 
 
 def with_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,9 +190,14 @@ def with_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**PARAMETERS, **given}
 
 
-def stack(**parameters: Any) -> Stack:
-    """The stack that the template describes with these parameters."""
+def stack(settings: Mapping[str, str] | None = None, /, **parameters: Any) -> Stack:
+    """The stack that the template describes with these parameters.
+
+    Args:
+        settings: Environment variables that have these values in place of the template's, wherever a function has them.
+    """
     source = template()
+    batches: dict[str, Any] = {BATCHES[name]: int(value) for name, value in parameters.items() if name in BATCHES}
     resolver = Resolver(source, with_parameters(parameters))
     resources = {name: (each["Type"], each) for name, each in source["Resources"].items()}
     tables, queues, functions = [], [], []
@@ -199,7 +208,11 @@ def stack(**parameters: Any) -> Stack:
         elif kind == "AWS::SQS::Queue":
             queues.append(_queue(name, resolver.value(properties)))
         elif kind == "AWS::Serverless::Function" and str(properties.get("CodeUri", "")).startswith("functions/"):
-            functions.append(_function(properties, resolver, source.get("Globals", {}), _written_out(name, resolver)))
+            made = _function(properties, resolver, source.get("Globals", {}), _written_out(name, resolver))
+            if made.name in ("push", "poll"):
+                made = replace(made, queues=tuple(replace(each, **batches) for each in made.queues))
+            own = {key: value for key, value in (settings or {}).items() if key in made.environ}
+            functions.append(replace(made, environ={**made.environ, **own}))
     return Stack(tuple(tables), tuple(queues), tuple(functions), parameters)
 
 
@@ -274,7 +287,8 @@ def _function(
                     ),
                 )
             )
-        else:
+        elif event["Type"] != "ScheduleV2":
+            # What runs by the clock is the world's.
             raise ValueError(f"{name} is called by {event['Type']}, which the simulator does not have")
     timeout = properties.get("Timeout", common.get("Function", {}).get("Timeout", 3))
     chains = properties.get("RecursiveLoop", "Terminate") == "Allow"

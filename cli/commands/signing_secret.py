@@ -8,12 +8,12 @@ from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.table import Table
 from pushhub.cloud.vault import KmsVault
-from pushhub.notifications.store.secret_keys import TAKEN_UP_AFTER_MS, SigningSecretItem, copy_of_stack
+from pushhub.notifications.store.secret_keys import TAKEN_UP_AFTER_MS, SigningSecretItem
 
 from ..dry import changes
 from ..framework import Group
 from ..hub import HubOptions
-from ..operator import KEY_OUTPUT, OWN_RIGHTS, TABLE_OUTPUT, deployment
+from ..operator import KEY_OUTPUT, TABLE_OUTPUT, deployment
 
 
 @click.group(cls=Group)
@@ -34,21 +34,3 @@ def rotate(hub: HubOptions) -> None:
     item = SigningSecretItem(Table(found.client("dynamodb"), found.outputs[TABLE_OUTPUT], clock), vault, clock)
     item.rotate()
     hub.show([{"signing secret": "rotated", "signs from": iso_time(clock.now() + TAKEN_UP_AFTER_MS)}])
-
-
-@signing_secret.command("copy")
-@changes
-@click.pass_obj
-def copy(hub: HubOptions) -> None:
-    """Copy the secret of a stack made before 2026-11-27 out of Secrets Manager, before that stack is updated.
-
-    The update deletes it there, and tokens would be lost with it (docs/deploy.md). Acts with your own rights, those of
-    who deploys, unless you say --role-arn. Can be repeated; the hub may run.
-    """
-    hub.role_arn = hub.role_arn or OWN_RIGHTS
-    found = deployment(hub)
-    if not found.name:
-        raise click.UsageError("say --stack NAME: on this machine the update copies it by itself")
-    copied = copy_of_stack(found.client, found.name, SystemClock())
-    said = {True: "copied", False: "was copied before", None: "nothing to copy: the stack has none in Secrets Manager"}
-    hub.show([{"signing secret": said[copied]}])

@@ -145,7 +145,6 @@ ELSEWHERE = {
     "rebuild": "compares the table: test_rebuild.py",
     "reseal": "compares the tables: test_reseal.py",
     "report": "starts a job: test_report.py",
-    "signing-secret copy": "compares the item: test_signing_secret.py",
     "signing-secret rotate": "compares the item: test_signing_secret.py",
 }
 

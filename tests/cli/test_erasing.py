@@ -239,11 +239,12 @@ def hub(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_every_table_and_folder_of_the_template_is_in_the_list() -> None:
-    template = (Path(__file__).parents[2] / "template.yaml").read_text()
+    root = Path(__file__).parents[2]
+    template = "".join(each.read_text() for each in (root / "template.yaml", *(root / "stacks").glob("*.yaml")))
     assert set(re.findall(r"^  (\w+):\n    Type: AWS::DynamoDB::Table$", template, re.MULTILINE)) == {*TABLES}
     folders = set(re.findall(r"\$\{BodiesBucket\.Arn\}/(\w+)/", template))
     assert folders == {*BODIES}
-    used = set(re.findall(r"\$\{RecordsBucket(?:\.Arn)?\}/(\w+)", template))
+    used = set(re.findall(r"\$\{RecordsBucket(?:\.?Arn)?\}/(\w+)", template))
     assert used - {*RECORDS} == set()
 
 

@@ -33,7 +33,7 @@ from tests.cli.test_erasing import NAMES, OUTPUTS, RECORDS_BUCKET, Hub
 from tests.cli.test_moving import Mover
 from tests.cloud import aws_services as aws
 from tests.contract.samples import first, message
-from tests.template.cloudformation import deployed, of_type, references, source
+from tests.template.cloudformation import deployed, of_type, references, resources, source
 
 from pushhub.base.times import iso_time
 from pushhub.base.verdict import Verdict
@@ -77,7 +77,7 @@ def stack(acme: Hub, monkeypatch: pytest.MonkeyPatch) -> Hub:
     """A stack with a report's job and streams that are read."""
     below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
     more = {"ReportJobName": "report", "DispatchFunctionName": "dispatch", "RecordsFunctionName": "rec"}
-    chosen = {"PointInTimeRecovery": "true", "DeletionProtection": "true", "AuditTrail": "true"}
+    chosen = {"DeletionProtection": "true", "AuditTrail": "true"}
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
         if operation == "DescribeStacks":
@@ -408,16 +408,16 @@ def in_letters(value: Any) -> Any:
     if "Fn::Split" in value:
         return [in_letters({"Ref": "OldKmsKeyArns"})] * 2
     if "Fn::Sub" in value:
-        resources = source()["Resources"]
+        there = resources()
         named = {
-            each: str(in_letters({"Ref": each if each in resources else "Any"}))
+            each: str(in_letters({"Ref": each if each in there else "Any"}))
             for each in re.findall(r"\$\{([\w:]+)", value["Fn::Sub"])
         }
         return re.sub(r"\$\{([\w:]+).*?\}", lambda found: named[found[1]], value["Fn::Sub"])
     if "Ref" in value or "Fn::GetAtt" in value:
         name = value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0]
-        kind = {**source()["Resources"], "Any": {}}.get(name, {}).get("Type", "")
-        most = {"AWS::IAM::Role": 64, "AWS::Serverless::Function": 64, "AWS::SQS::Queue": 80, "AWS::S3::Bucket": 63}
+        kind = {**resources(), "Any": {}}.get(name, {}).get("Type", "")
+        most = {"AWS::IAM::Role": 64, "AWS::Lambda::Function": 64, "AWS::SQS::Queue": 80, "AWS::S3::Bucket": 63}
         whole = f"{'s' * 128}-{name}-1ABCDEFGHIJKL"
         return f"arn:aws:dynamodb:ap-southeast-2:123456789012:table/{whole[: most.get(kind, 128 + 35)]}"
     return {key: in_letters(each) for key, each in value.items()}
@@ -507,7 +507,7 @@ class Account:
         self.asked: set[str] = set()
         self.outputs = {"OperatorRoleArn": ROLE}
         for name, output in source()["Outputs"].items():
-            logical = next(iter(references(output["Value"]) & {*source()["Resources"]}), None)
+            logical = next(iter(references(output["Value"]) & {*resources()}), None)
             if "Condition" not in output and logical is not None:
                 self.outputs[name] = {
                     "Arn": self.arn(logical),
@@ -522,7 +522,7 @@ class Account:
         ]
 
     def arn(self, logical: str) -> str:
-        kind = source()["Resources"][logical]["Type"]
+        kind = resources()[logical]["Type"]
         if logical == "OperatorRole":
             return ROLE
         return {
@@ -570,7 +570,7 @@ class Account:
             named = [{"OutputKey": key, "OutputValue": value} for key, value in self.outputs.items()]
             return {"Stacks": [{"StackId": STACK_ID, "Outputs": named}]}
         if operation == "GetFunctionConfiguration":
-            role = self.arn(given["FunctionName"].replace("Function", "Role"))
+            role = self.arn(given["FunctionName"] + "Role")
             return test_doctor.GOOD["GetFunctionConfiguration"] | {"Role": role}
         if operation == "DescribeAlarms":
             [alarm] = test_doctor.GOOD[operation]["MetricAlarms"]

@@ -1,16 +1,14 @@
-"""``pushhub signing-secret``: a stack's secret leaves Secrets Manager, and is rotated."""
+"""``pushhub signing-secret``: a stack's secret is rotated."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import boto3
 import botocore.client
 import pytest
-from botocore.exceptions import ClientError
 from tests.cli.conftest import Typed
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeClock
@@ -23,14 +21,9 @@ from pushhub.notifications.store.secret_keys import SigningSecret, SigningSecret
 
 @dataclass
 class Stack:
-    """A deployed stack.
-
-    Attributes:
-        resources: Physical ids of resources by type, as far as CloudFormation has one named SigningSecret.
-    """
+    """A deployed stack."""
 
     key: str
-    resources: dict[str, str] = field(default_factory=dict)
 
     @property
     def item(self) -> SigningSecretItem:
@@ -56,60 +49,15 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     real = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        if operation == "DescribeStackResource":
-            for kind, resource in made.resources.items():
-                return {"StackResourceDetail": {"ResourceType": kind, "PhysicalResourceId": resource}}
-            raise ClientError({"Error": {"Code": "ValidationError", "Message": "does not exist"}}, operation)
         if operation == "DescribeStacks":
             outputs = {"ConfigTableName": aws.CONFIG_TABLE, "VaultKeyArn": made.key}
-            # Were it assumed, the call would fail: the role of a stack from before may not read the secret.
-            outputs["OperatorRoleArn"] = "arn:aws:iam::123456789012:role/acme-OperatorRole-1"
             return {"Stacks": [{"Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in outputs.items()]}]}
-        assert operation != "AssumeRole" or not made.resources, "the operators' role may not copy"
         return real(client, operation, parameters)
 
     monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
     with aws.dynamodb():
         made = Stack(boto3.client("kms").create_key()["KeyMetadata"]["Arn"])
         yield made
-
-
-def in_secrets_manager(stack: Stack, text: str) -> None:
-    arn = boto3.client("secretsmanager").create_secret(Name="SigningSecret-1", SecretString=text)["ARN"]
-    stack.resources["AWS::SecretsManager::Secret"] = arn
-
-
-def test_the_secret_of_a_stack_from_before_is_copied_once(stack: Stack, typed: Typed) -> None:
-    # Given a stack from before 2026-11-27, and an operator who looks first
-    in_secrets_manager(stack, "former")
-    assert "kms GenerateDataKey" in typed("--stack", "acme", "signing-secret", "copy", "--dry-run") + typed.errors
-    assert stack.item.read() is None
-    # When it is copied, then what it signs is the same, and nothing shows it
-    said = typed("--stack", "acme", "signing-secret", "copy") + typed.errors
-    assert stack.secrets() == (hashlib.sha256(b"former").digest(),)
-    assert "copied" in said
-    assert stack.secrets()[0].hex() not in said
-    # And once more changes nothing
-    before = stack.stored()
-    assert typed.json("--stack", "acme", "signing-secret", "copy") == [{"signing secret": "was copied before"}]
-    assert stack.stored() == before
-
-
-@pytest.mark.parametrize("kind", [None, "AWS::CloudFormation::WaitConditionHandle"])
-def test_a_stack_of_today_has_nothing_to_copy(stack: Stack, typed: Typed, kind: str | None) -> None:
-    if kind:
-        stack.resources[kind] = "https://handle"
-    [row] = typed.json("--stack", "acme", "signing-secret", "copy")
-    assert row["signing secret"].startswith("nothing to copy")
-    assert stack.item.read() is None
-
-
-def test_a_secret_in_use_is_not_copied_over(stack: Stack, typed: Typed) -> None:
-    in_secrets_manager(stack, "former")
-    stack.item.make(b"a" * 32)
-    typed("--stack", "acme", "signing-secret", "copy", code=1)
-    assert "another signing secret is in use" in typed.errors
-    assert stack.secrets() == (b"a" * 32,)
 
 
 def test_rotating_keeps_the_present_one_and_waits_ten_minutes(stack: Stack, typed: Typed) -> None:

@@ -219,7 +219,7 @@ def test_control_adds_to_the_audit_trail_and_can_do_nothing_else_with_it(
     asked, ended = kept.read(PROJECT, "2020-01-01", "2100")
     assert (asked["action"], asked["from"]["address"], ended["status"]) == ("ironmq.put_queue", "203.0.113.9", 200)
     # And that is the only right to change it, under the condition that nothing is overwritten
-    [policy] = deployed(AuditTrail="true")["ControlRole"]["Properties"]["Policies"]
+    [policy] = deployed(AuditTrail="true")["ControlFunctionRole"]["Properties"]["Policies"]
     statements = [each for each in policy["PolicyDocument"]["Statement"] if "/audit/" in json.dumps(each)]
     assert statements == [
         {

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from pushhub.engine.model.delivery import DeliveryState
 
-TEMPLATE = (Path(__file__).parents[2] / "template.yaml").read_text(encoding="utf-8")
+TEMPLATE = (Path(__file__).parents[2] / "stacks" / "report.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ TEMPLATE = (Path(__file__).parents[2] / "template.yaml").read_text(encoding="utf
     [("records", CURATED), ("deliveries", KEPT_DELIVERY), ("attempts_hourly", HOURLY), ("findings", FINDING)],
 )
 def test_a_table_has_the_columns_of_its_schema_in_their_order(table: str, schema: StructType) -> None:
-    (section,) = re.findall(rf"TableInput:\n +Name: {table}\n.*?Columns: \[\n(.*?)\n +\]\n", TEMPLATE, re.DOTALL)
-    columns = re.findall(r'\{Name: (\w+), Type: "?([\w<>]+)"?\}', section)
+    (section,) = re.findall(rf"TableInput:\n +Name: {table}\n.*?Columns:\n((?: +- .*\n)+)", TEMPLATE, re.DOTALL)
+    columns = re.findall(r"\{Name: (\w+), Type: ([\w<>]+)\}", section)
     assert columns == [(field.name, field.dataType.simpleString()) for field in schema.fields]
 
 

@@ -185,9 +185,10 @@ def test_what_a_read_leaves_over_is_asked_for_again_after_a_while() -> None:
 
 
 def test_its_role_may_read_what_is_read_and_nothing_else() -> None:
-    template = (Path(__file__).parents[2] / "template.yaml").read_text(encoding="utf-8")
-    (rights,) = re.findall(r'\[dynamodb:BatchGetItem\]\n(?:.*\n){2}.*"dynamodb:Attributes": \[(.*)\]\}\n', template)
-    assert rights.split(", ") == list(sightings.WANTED)
+    template = (Path(__file__).parents[2] / "stacks" / "report.yaml").read_text(encoding="utf-8")
+    listed = r"\[dynamodb:BatchGetItem\]\n(?:.*\n){2,3} +dynamodb:Attributes:\n((?: +- \w+\n)+)"
+    (rights,) = re.findall(listed, template)
+    assert re.findall(r"- (\w+)", rights) == list(sightings.WANTED)
     assert not {"body", "headers", "statuses", "update_url"} & {*sightings.WANTED}
 
 

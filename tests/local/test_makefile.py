@@ -84,15 +84,6 @@ def test_without_chromium_the_browsers_tests_are_left_out_in_one_line(tmp_path: 
     ]
 
 
-@pytest.mark.parametrize(("status", "code"), [(0, 0), (1, 0), (2, 2)])
-def test_a_difference_of_templates_is_no_error(status: int, code: int) -> None:
-    # Given a comparison that ends with 1 when there is a difference, and with 2 when it cannot be made
-    command = ["make", "-s", "-o", "environments", "template-diff", f"PYTHON=sh -c 'exit {status}' --"]
-    ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert ended.returncode == code
-    assert ("Error" in ended.stderr) == (code != 0)
-
-
 def lane(folder: Path, *command: str, began: str = "0") -> subprocess.Popen[str]:
     """Begin a part of the tests as ``make test`` does, where Ctrl-C is ignored, but in another folder."""
     return subprocess.Popen(

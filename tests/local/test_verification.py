@@ -58,7 +58,7 @@ class Everything:
 
 
 def find(**answers: Any) -> list[str]:
-    return missing(cast(Aws, Everything(Client(**answers))), "stack", RESOURCES)
+    return missing(cast(Aws, Everything(Client(**answers))), "stack", RESOURCES, {})
 
 
 def test_when_all_is_there_nothing_is_missing() -> None:

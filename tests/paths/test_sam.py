@@ -1,4 +1,4 @@
-"""SAM takes the template as it is written, and its build is the layer with its dependencies and without the SDK, and
+"""SAM takes the template as it lies, and its build is the layer with its dependencies and without the SDK, and
 otherwise only handlers.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -128,7 +129,8 @@ def allow_batches(made: Deployment) -> None:
         for policy in iam.list_role_policies(RoleName=role["RoleName"])["PolicyNames"]:
             document = iam.get_role_policy(RoleName=role["RoleName"], PolicyName=policy)["PolicyDocument"]
             for statement in document["Statement"]:
-                statement["Action"] += [BATCHES[action] for action in statement["Action"] if action in BATCHES]
+                actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+                statement["Action"] = actions + [BATCHES[action] for action in actions if action in BATCHES]
             iam.put_role_policy(RoleName=role["RoleName"], PolicyName=policy, PolicyDocument=json.dumps(document))
 
 
@@ -153,6 +155,23 @@ def allow_plain_http(made: Deployment) -> None:
     """Allow requests without TLS, which the buckets deny, because the emulator has none."""
     for name in ("BodiesBucketName", "RecordsBucketName"):
         made.client("s3").delete_bucket_policy(Bucket=made.outputs[name])
+
+
+def resources_of(made: Deployment, stack: str = STACK) -> set[str]:
+    """Logical ids of what is there, nested stacks' too, without the digests in the names of layers and versions."""
+    found: set[str] = set()
+    for each in made.client("cloudformation").describe_stack_resources(StackName=stack)["StackResources"]:
+        assert each["ResourceStatus"].endswith("_COMPLETE"), each
+        if each["ResourceType"] == "AWS::CloudFormation::Stack":
+            found |= resources_of(made, each["PhysicalResourceId"])
+        else:
+            found.add(undigested(each["LogicalResourceId"]))
+    return found
+
+
+def undigested(name: str) -> str:
+    """A logical id without the digest that the transform puts at the end of a layer's or a version's."""
+    return re.sub(r"^(PushhubLayer|\w+FunctionVersion)[0-9a-f]{10}$", r"\1", name)
 
 
 @pytest.fixture

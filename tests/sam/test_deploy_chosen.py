@@ -10,7 +10,6 @@ them arrive.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +20,6 @@ from typing import Any
 import boto3
 import pytest
 import requests
-from botocore.exceptions import ClientError
 from cli.__main__ import run
 from cli.erasing import SETTLED_MS
 from cli.rights import RIGHTS
@@ -32,6 +30,8 @@ from tests.sam.conftest import (
     allow_batches,
     allow_plain_http,
     deploy,
+    resources_of,
+    undigested,
     without_conditions,
 )
 from tests.sam.sink import Sink
@@ -39,35 +39,27 @@ from tests.sam.test_deploy import WAIT_SECONDS, push_queue
 from tests.sam.toolbox import REGION
 from tests.template.cloudformation import deployed
 
-from local import template
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.table import Table
 from pushhub.cloud.vault import KmsVault
-from pushhub.notifications.model.topic import Topic
-from pushhub.notifications.store.secret_keys import SealedSigningKeys, SigningSecretItem
-from pushhub.notifications.wire.tokens import Claims, Tokens
+from pushhub.notifications.store.secret_keys import SigningSecretItem
 
 pytestmark = [pytest.mark.slow, pytest.mark.stack]
 
-LEFT_OUT = {"Deployments", "IngestDeployments", "ControlDeployments", "PushDeployments"}
-"""What the emulator does not know: ``AWS::CodeDeploy``."""
 GRADUAL = ("Ingest", "Control", "Push")
 ACCOUNT = "arn:aws:iam::000000000000"
 BO, EVE = "bo", "eve"
 """An operator, and somebody who is none."""
 PLAIN = {
     "ApiRequestsPerSecond": "1000",
-    "ApiBurst": "900",
     "WebSocketMessagesPerSecond": "800",
-    "WebSocketBurst": "700",
     "ProducersUrl": "true",
     "GradualDeployment": "Canary10Percent5Minutes",
     "Dashboard": "true",
-    "AccessLogClass": "STANDARD",
     "AuditTrail": "true",
     "BodyVersionsDays": "7",
-    "WebSocketAccessLog": "stack-role",
+    "WebSocketAccessLog": "true",
     "IngestConcurrency": "20",
     "DispatchConcurrency": "10",
     "ControlConcurrency": "30",
@@ -90,12 +82,9 @@ def chosen(deployment: Deployment, build: Path) -> dict[str, str]:
         ec2.create_subnet(VpcId=network, CidrBlock=f"10.9.{each}.0/24")["Subnet"]["SubnetId"] for each in range(2)
     ]
     group = ec2.create_security_group(GroupName="egress", Description="egress", VpcId=network)["GroupId"]
-    routes = ec2.create_route_table(VpcId=network)["RouteTable"]["RouteTableId"]
     parameters = PLAIN | {
-        "EgressVpcId": network,
         "EgressSubnetIds": ",".join(subnets),
         "EgressSecurityGroupIds": group,
-        "EgressRouteTableIds": routes,
         "CertificateArn": acm.request_certificate(DomainName=PLAIN["DomainName"])["CertificateArn"],
         "LogsKeyArn": kms.create_key()["KeyMetadata"]["Arn"],
     }
@@ -104,15 +93,8 @@ def chosen(deployment: Deployment, build: Path) -> dict[str, str]:
 
 
 def again(deployment: Deployment, build: Path, parameters: dict[str, str]) -> None:
-    """Deploy the build without what the emulator does not know."""
-    made = template.load(build / "template.yaml")
-    for name in LEFT_OUT:
-        del made["Resources"][name]
-    for each in GRADUAL:
-        del made["Resources"][f"{each}Live"]["UpdatePolicy"]
-    (build / "known.json").write_text(json.dumps(made))
-    words = [f"{name}={value}" for name, value in parameters.items()]
-    deploy(build, deployment.emulator, *words, name="known.json")
+    """Deploy the build. The emulator transforms it without the values of parameters, and so without CodeDeploy."""
+    deploy(build, deployment.emulator, *(f"{name}={value}" for name, value in parameters.items()))
     [stack] = deployment.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
     deployment.outputs.update({each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]})
     allow_batches(deployment)
@@ -120,12 +102,6 @@ def again(deployment: Deployment, build: Path, parameters: dict[str, str]) -> No
     # A role that the update does not change has lost its conditions before.
     assert without_conditions(deployment) <= UNKNOWN_KEYS
     allow_simulation(deployment)
-
-
-def access_log(deployment: Deployment) -> str:
-    """Where the access log of the HTTP API goes."""
-    [stage] = deployment.client("apigatewayv2").get_stages(ApiId=deployment.outputs["HttpApiId"])["Items"]
-    return str(stage["AccessLogSettings"]["DestinationArn"]).removesuffix(":*")
 
 
 def allow_simulation(deployment: Deployment) -> None:
@@ -145,37 +121,31 @@ def rights(deployment: Deployment, function: str) -> str:
     assert found["Runtime"] == "python3.14"
     role = found["Role"].rpartition("/")[2]
     names = iam.list_role_policies(RoleName=role)["PolicyNames"]
-    return json.dumps([iam.get_role_policy(RoleName=role, PolicyName=each)["PolicyDocument"] for each in names])
+    found_there = [iam.get_role_policy(RoleName=role, PolicyName=each)["PolicyDocument"] for each in names]
+    for each in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]:
+        if ":aws:policy/" not in each["PolicyArn"]:
+            version = iam.get_policy(PolicyArn=each["PolicyArn"])["Policy"]["DefaultVersionId"]
+            whole = iam.get_policy_version(PolicyArn=each["PolicyArn"], VersionId=version)
+            found_there.append(whole["PolicyVersion"]["Document"])
+    return json.dumps(found_there)
 
 
-def test_every_resource_of_every_parameter_arrived_but_those_of_codedeploy(
-    deployment: Deployment, chosen: dict[str, str]
-) -> None:
-    assert {
-        name for name, each in deployed(**chosen).items() if each["Type"].startswith("AWS::CodeDeploy::")
-    } == LEFT_OUT
+def test_every_resource_of_every_parameter_arrived(deployment: Deployment, chosen: dict[str, str]) -> None:
     arrived(deployment, chosen)
 
 
 def arrived(deployment: Deployment, chosen: dict[str, str]) -> None:
     """The resources are those that the template has with the parameters, and no others."""
-    found = deployment.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
-    there = {each["LogicalResourceId"] for each in found if each["ResourceStatus"].endswith("_COMPLETE")}
-    assert {each for each in there if not each.startswith("PushhubLayer")} == {
-        each for each in deployed(**chosen) if each not in LEFT_OUT and not each.startswith("PushhubLayer")
-    }
+    assert resources_of(deployment) == {undigested(each) for each in deployed(**chosen)}
 
 
 def test_what_calls_strangers_may_be_in_the_subnets_and_says_from_which_addresses_it_calls(
     deployment: Deployment, chosen: dict[str, str]
 ) -> None:
+    functions, subnets = deployment.client("lambda"), chosen["EgressSubnetIds"].split(",")
     for name, inside in (("Push", True), ("Poll", True), ("Control", True), ("Ingest", False), ("Wake", False)):
-        assert ("ec2:CreateNetworkInterface" in rights(deployment, name)) == inside, name
-    endpoints = deployment.client("ec2").describe_vpc_endpoints(
-        Filters=[{"Name": "vpc-id", "Values": [chosen["EgressVpcId"]]}]
-    )["VpcEndpoints"]
-    assert {each["ServiceName"].rpartition(".")[2] for each in endpoints} == {"dynamodb", "s3"}
-    assert {each for one in endpoints for each in one["RouteTableIds"]} == {chosen["EgressRouteTableIds"]}
+        found = functions.get_function_configuration(FunctionName=deployment.outputs[f"{name}FunctionName"])
+        assert found.get("VpcConfig", {}).get("SubnetIds", []) == (subnets if inside else []), name
     told = requests.get(f"{deployment.base_url}/.well-known/webhook-source-ips.json", timeout=30).json()
     assert told["prefixes"] == ["203.0.113.7/32"]
     assert told["upcoming"] == [{"from": "2027-01-01T00:00:00Z", "prefixes": ["198.51.100.1/32"]}]
@@ -205,8 +175,7 @@ def test_the_domain_is_the_http_apis_and_both_gateways_have_their_limits(
             assert mapping["ApiId"] == api["ApiId"]
         else:
             assert ":log-group:/aws/vendedlogs/pushhub-websocket-api" in stage["AccessLogSettings"]["DestinationArn"]
-    assert limits == {"HTTP": ("1000", "900"), "WEBSOCKET": ("800", "700")}
-    assert "ApiGatewayLogsRole" in deployment.client("apigateway").get_account()["cloudwatchRoleArn"]
+    assert limits == {"HTTP": ("1000", "1000"), "WEBSOCKET": ("800", "800")}
 
 
 def test_logs_and_functions_settings_are_encrypted_with_the_key(deployment: Deployment, chosen: dict[str, str]) -> None:
@@ -486,8 +455,7 @@ def test_the_domain_and_a_web_acl_may_be_the_distributions_instead(
         VisibilityConfig={"SampledRequestsEnabled": False, "CloudWatchMetricsEnabled": False, "MetricName": "edge"},
     )["Summary"]["ARN"]
     # When a distribution is asked for
-    standard = access_log(deployment)
-    more = {"EdgeDistribution": "true", "WebAclArn": acl, "AccessLogClass": "INFREQUENT_ACCESS"}
+    more = {"EdgeDistribution": "true", "WebAclArn": acl}
     again(deployment, build, chosen | more)
     # Then it has the name, the certificate and the ACL, and the HTTP API has the name no more
     arrived(deployment, chosen | more)
@@ -498,70 +466,6 @@ def test_the_domain_and_a_web_acl_may_be_the_distributions_instead(
     assert config["WebACLId"] == acl
     assert config["ViewerCertificate"]["ACMCertificateArn"] == chosen["CertificateArn"]
     assert deployment.client("apigatewayv2").get_domain_names()["Items"] == []
-    # And the access log, which was of this class at first and of the other since, is of this one again; both are kept
-    assert standard.endswith("-http-api-STANDARD")
-    assert access_log(deployment).endswith("-http-api-INFREQUENT_ACCESS")
-    groups = deployment.client("logs").describe_log_groups(logGroupNamePrefix="/aws/vendedlogs/")["logGroups"]
-    assert {standard, access_log(deployment)} <= {each["arn"].removesuffix(":*") for each in groups}
-
-
-FORMER: dict[str, Any] = {
-    "Resources": {
-        "SigningSecret": {
-            "Type": "AWS::SecretsManager::Secret",
-            "Properties": {"GenerateSecretString": {"PasswordLength": 64, "ExcludePunctuation": True}},
-        },
-        "WebhooksKey": {"Type": "AWS::KMS::Key", "Properties": {"Description": "seals"}},
-        "ConfigTable": {
-            "Type": "AWS::DynamoDB::Table",
-            "Properties": {
-                "BillingMode": "PAY_PER_REQUEST",
-                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-                "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in ("pk", "sk")],
-            },
-        },
-    },
-    "Outputs": {
-        "ConfigTableName": {"Value": {"Ref": "ConfigTable"}},
-        "VaultKeyArn": {"Value": {"Fn::GetAtt": ["WebhooksKey", "Arn"]}},
-    },
-}
-"""What concerns it of the template from before 2026-11-27."""
-
-
-def test_tokens_outlive_the_update_that_removes_their_secret(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The procedure of docs/deploy.md, "Updating"."""
-    # Given a stack from before 2026-11-27, and a token of a consumer
-    formation, clock = deployment.client("cloudformation"), SystemClock()
-    wait = {"Delay": 1, "MaxAttempts": 120}
-    formation.create_stack(StackName="former", TemplateBody=json.dumps(FORMER))
-    formation.get_waiter("stack_create_complete").wait(StackName="former", WaiterConfig=wait)
-    found = formation.describe_stack_resource(StackName="former", LogicalResourceId="SigningSecret")
-    secret = found["StackResourceDetail"]["PhysicalResourceId"]
-    text = deployment.client("secretsmanager").get_secret_value(SecretId=secret)["SecretString"]
-    now = clock.now() // 1000
-    token = Tokens(lambda: [hashlib.sha256(text.encode()).digest()]).sign(
-        Claims(topic=Topic(project="p", name="t"), subscriber="s", issued_at=now, expires_at=now + 86_400)
-    )
-    # When its operator copies the secret, and updates the stack, which deletes it
-    who_deploys = Operator({"AccessKeyId": "test", "SecretAccessKey": "test"}, deployment, monkeypatch, capsys)
-    for said in ("copied", "was copied before"):
-        assert who_deploys("signing-secret", "copy", stack="former") == [{"signing secret": said}]
-    resources = {name: each for name, each in FORMER["Resources"].items() if name != "SigningSecret"}
-    formation.update_stack(StackName="former", TemplateBody=json.dumps(FORMER | {"Resources": resources}))
-    formation.get_waiter("stack_update_complete").wait(StackName="former", WaiterConfig=wait)
-    with pytest.raises(ClientError):
-        deployment.client("secretsmanager").get_secret_value(SecretId=secret)
-    # Then the functions of today find the token good
-    [stack] = formation.describe_stacks(StackName="former")["Stacks"]
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
-    keys = SealedSigningKeys(signing_secret(deployment, outputs), clock)
-    assert Tokens(keys.secrets).check(token, now).subscriber == "s"
-    # And there is nothing left to copy
-    [row] = who_deploys("signing-secret", "copy", stack="former")
-    assert "nothing to copy" in row["signing secret"]
 
 
 def test_no_function_was_refused_anything_or_failed_otherwise(deployment: Deployment) -> None:

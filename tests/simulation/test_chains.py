@@ -104,7 +104,7 @@ def test_without_leave_for_its_chain_push_is_run_no_more_and_that_is_noticed() -
 @pytest.mark.parametrize(("copies", "limit", "most"), [(1, 1_000, MAX_HOPS + 1), (2, 50, 51)])
 def test_a_circle_of_queues_ends_by_the_hubs_own_limits_and_not_by_lambdas(copies: int, limit: int, most: int) -> None:
     # Given two queues that feed each other, once or twice each
-    account = Account("circle", stack(QueueDescendants=limit), Weather((), "circle"))
+    account = Account("circle", stack({"QUEUE_DESCENDANTS": str(limit)}), Weather((), "circle"))
     feeds: dict[str, dict[str, Any]] = {
         name: {"subscribers": [{"name": f"s{each}", "url": f"ironmq:///{other}"} for each in range(copies)]}
         for name, other in (("there", "back"), ("back", "there"))

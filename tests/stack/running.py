@@ -40,11 +40,10 @@ def prepared(home: Path) -> Place:
     so that edits do not reach a running test.
     """
     sources = home / "sources"
-    for name in ("functions", "layers"):
+    for name in ("functions", "layers", "stacks"):
         shutil.copytree(REPOSITORY / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"))
     template = sources / "template.yaml"
-    for name in ("template.yaml", "dashboard.yaml"):
-        shutil.copy(REPOSITORY / name, sources)
+    shutil.copy(REPOSITORY / "template.yaml", template)
     emulator_python = Place.from_environment().emulator_python
     return Place(
         home=home / "stack",

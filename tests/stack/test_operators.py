@@ -29,9 +29,7 @@ CHOSEN = {
     "Dashboard": '"true"',
     "BodyVersionsDays": "7",
     "ApiRequestsPerSecond": "1000",
-    "ApiBurst": "1000",
     "WebSocketMessagesPerSecond": "1000",
-    "WebSocketBurst": "1000",
 }
 
 
@@ -40,7 +38,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     running = RunningStack(place=prepared(tmp_path_factory.mktemp("operated")))
     text = running.place.template.read_text(encoding="utf-8")
     for name, value in CHOSEN.items():
-        text, found = re.subn(rf"(\n  {name}: {{Type: \w+, Default: )[^,]+", rf"\g<1>{value}", text)
+        text, found = re.subn(rf"(\n  {name}:\n(?:    .*\n)*?    Default: ).*", rf'\g<1>"{value}"', text)
         assert found == 1, name
     running.place.template.write_text(text, encoding="utf-8")
     running.up()

@@ -1,4 +1,4 @@
-"""Reads template.yaml as CloudFormation will see it, after the SAM transform."""
+"""Reads template.yaml and the stacks nested in it as CloudFormation will see them, after the SAM transform."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ __all__ = [
     "resources",
     "source",
     "walk",
+    "whole",
 ]
 
 ROOT = Path(__file__).parents[2]
@@ -35,10 +36,15 @@ def source() -> Resource:
     return template.load(ROOT / "template.yaml")
 
 
+def whole() -> Resource:
+    """The template with its nested stacks in it, as if all of it were one file."""
+    return template.as_one(template.load(ROOT / "template.yaml"), ROOT)
+
+
 @cache
 def resources() -> dict[str, Resource]:
-    """All resources by logical id, with SAM's own types transformed to CloudFormation's."""
-    written = template.load(ROOT / "template.yaml")
+    """All resources by logical id, nested stacks' too, with SAM's own types transformed to CloudFormation's."""
+    written = whole()
     code = {name: ("artifacts", f"{name}.zip") for name in template.code_folders(written)}
     made: dict[str, Resource] = template.transform(written, code)["Resources"]
     return made
@@ -100,8 +106,12 @@ def conditions(**parameters: str) -> dict[str, bool]:
     """The values of the template's conditions, with the given parameters and defaults for the others."""
     values = {name: str(each["Default"]) for name, each in source()["Parameters"].items()} | parameters
 
+    declared = whole()["Conditions"]
+
     def holds(condition: Resource) -> bool:
         ((function, arguments),) = condition.items()
+        if function == "Condition":
+            return holds(declared[arguments])
         if function == "Fn::Not":
             return not holds(arguments[0])
         if function in ("Fn::And", "Fn::Or"):
@@ -110,7 +120,7 @@ def conditions(**parameters: str) -> dict[str, bool]:
         left, right = (values[each["Ref"]] if isinstance(each, dict) else str(each) for each in arguments)
         return left == right
 
-    return {name: holds(each) for name, each in source()["Conditions"].items()}
+    return {name: holds(each) for name, each in declared.items()}
 
 
 def deployed(**parameters: str) -> dict[str, Resource]:

@@ -22,8 +22,8 @@ NAMED_BY = {
     "QueueName": "AWS::SQS::Queue",
     "TableName": "AWS::DynamoDB::Table",
     "ApiId": "AWS::ApiGatewayV2::Api",
-    "LogGroupName": "AWS::Logs::LogGroup",
 }
+GROUPS = {each["LogGroupName"]["Fn::Sub"]: name for name, each in of_type("AWS::Logs::LogGroup").items()}
 
 
 def body(*, producers_url: bool = True, gradual: bool = True) -> Resource:
@@ -33,6 +33,8 @@ def body(*, producers_url: bool = True, gradual: bool = True) -> Resource:
     for name, there in (("OfProducersUrl", producers_url), ("OfReleases", gradual)):
         _, then, otherwise = also[name]["Fn::If"]
         text = text.replace(f"${{{name}}}", then["Fn::Sub"] if there else otherwise)
+    for name in ("Intro", "SubscribersInTrouble"):
+        text = text.replace(f"${{{name}}}", also[name]["Fn::Sub"])
     made: Resource = json.loads(text)
     return made
 
@@ -73,7 +75,9 @@ def test_its_alarms_are_those_of_the_template(producers_url: bool) -> None:
     optional |= {"IngestReleaseErrors", "ControlReleaseErrors", "PushReleaseErrors"}
     expected = set(ALARMS) if producers_url else set(ALARMS) - optional
     alarms = widget["properties"]["alarms"]
-    assert sorted(alarms) == sorted(f"${{{each}.Arn}}" for each in expected)
+    arn = "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:${AWS::StackName}-"
+    assert sorted(alarms) == sorted(f"{arn}{each}" for each in expected)
+    assert all(ALARMS[each]["AlarmName"] == {"Fn::Sub": f"${{AWS::StackName}}-{each}"} for each in ALARMS)
     assert len(alarms) <= 100  # CloudWatch's limit for such a widget
 
 
@@ -98,6 +102,9 @@ def test_each_line_is_of_something_that_exists() -> None:
             continue
         assert namespace.startswith("AWS/")
         ((key, value),) = dimensions.items()
+        if key == "LogGroupName":
+            assert value in GROUPS
+            continue
         logical, _, attribute = value.removeprefix("${").removesuffix("}").partition(".")
         assert resources()[logical]["Type"] == NAMED_BY[key]
         # Ref of a queue is its URL
@@ -115,7 +122,10 @@ def test_no_function_queue_table_or_log_is_left_out() -> None:
     assert shown("Throttles") == shown("Invocations") == set(FUNCTIONS)
     assert shown("ReadThrottleEvents") == shown("WriteThrottleEvents") == tables
     assert shown("ConsumedReadCapacityUnits") == shown("ConsumedWriteCapacityUnits") == tables
-    assert shown("IncomingBytes") == {each["LoggingConfig"]["LogGroup"]["Ref"] for each in FUNCTIONS.values()}
+    logs = {each["LoggingConfig"]["LogGroup"]["Ref"] for each in FUNCTIONS.values()}
+    assert {value for _, name, by in metrics() if name == "IncomingBytes" for value in by.values()} == {
+        name for name, group in GROUPS.items() if group in logs
+    }
 
 
 def test_ends_of_deliveries_are_all_shown() -> None:
@@ -136,7 +146,7 @@ def test_subscribers_in_trouble_are_found_by_fields_that_attempts_have() -> None
     assert by
     used = {*re.findall(r"\((\w+)", query), *by[1].split(", "), *re.findall(r"(?:filter|and) (\w+) ", query)} - {""}
     assert used - {"message"} <= fields
-    assert query.startswith("SOURCE '${PushLogs}' | ")
+    assert query.startswith("SOURCE '/aws/lambda/${AWS::StackName}-push' | ")
 
 
 @pytest.mark.parametrize("name", ALARMS)

@@ -26,10 +26,9 @@ def is_kept(resource: Resource) -> bool:
 def test_nothing_else_is_kept_in_the_way_of_the_next_deployment() -> None:
     # Given the resources that stay when a stack is removed
     kept = {name for name, each in resources().items() if each.get("DeletionPolicy", "Delete") != "Delete"}
-    # Then that is data and the key of some of it, and the account's setting for API Gateway with its role, which others
-    # use; and versions of functions, each of which has a number of its own
+    # Then that is data and the key of some of it; and versions of functions, each of which has a number of its own
     versions = {*of_type("AWS::Lambda::Version")}
-    assert kept == {*TABLES, *BUCKETS, *versions, "WebhooksKey", "ApiGatewayAccount", "ApiGatewayLogsRole"}
+    assert kept == {*TABLES, *BUCKETS, *versions, "WebhooksKey"}
     assert all(is_kept(resources()[name]) for name in kept - versions)
 
 
@@ -40,9 +39,8 @@ def test_a_table_is_billed_by_use_kept_and_protected(name: str) -> None:
     assert table["BillingMode"] == "PAY_PER_REQUEST"
     assert is_kept(resource)
     assert resolved(table, ProtectsTables=True)["DeletionProtectionEnabled"] is True
-    history = resolved(table, KeepsHistory=True)["PointInTimeRecoverySpecification"]
-    assert history == {"PointInTimeRecoveryEnabled": True}
-    assert parameter("DeletionProtection")["Default"] == parameter("PointInTimeRecovery")["Default"] == "true"
+    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert parameter("DeletionProtection")["Default"] == "true"
 
 
 @pytest.mark.parametrize("name", ["MessagesTable", "PullTable", "BacklogsTable"])
@@ -55,21 +53,6 @@ def test_the_schedule_is_written_once_and_leaves_by_itself() -> None:
     table = TABLES["ScheduleTable"]
     assert table["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
     assert table.keys().isdisjoint({"GlobalSecondaryIndexes", "LocalSecondaryIndexes", "StreamSpecification"})
-
-
-def test_tables_and_the_index_that_take_the_load_can_be_warmed() -> None:
-    wants = {
-        "Fn::If": [
-            "WarmsTables",
-            {"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": {"Ref": "WarmWrites"}},
-            {"Ref": "AWS::NoValue"},
-        ]
-    }
-    for name in ("MessagesTable", "ScheduleTable"):
-        assert TABLES[name]["WarmThroughput"] == wants
-    # A throttled index throttles its table's writes
-    (unsettled,) = TABLES["MessagesTable"]["GlobalSecondaryIndexes"]
-    assert unsettled["WarmThroughput"] == wants
 
 
 def test_configuration_neither_expires_nor_streams() -> None:
@@ -133,33 +116,30 @@ def test_objects_leave_by_lifecycle() -> None:
     ]
 
 
+def former_versions(**parameters: str) -> Resource:
+    """The rule that ends them."""
+    rules = deployed(**parameters)["BodiesBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+    (found,) = (each for each in rules if each["Id"] == "drop-former-versions")
+    return dict(found)
+
+
 def test_removed_bodies_can_be_had_back_for_as_long_as_is_asked() -> None:
     without, there = (deployed(**more)["BodiesBucket"]["Properties"] for more in ({}, {"BodyVersionsDays": "7"}))
     assert "VersioningConfiguration" not in without
     assert there["VersioningConfiguration"] == {"Status": "Enabled"}
-    added = [
-        each
-        for each in there["LifecycleConfiguration"]["Rules"]
-        if each not in without["LifecycleConfiguration"]["Rules"]
-    ]
-    assert added == [
-        {
-            "Id": "drop-former-versions",
-            "Status": "Enabled",
-            "NoncurrentVersionExpiration": {"NoncurrentDays": {"Ref": "BodyVersionsDays"}},
-            "ExpiredObjectDeleteMarker": True,
-        }
-    ]
+    assert former_versions(BodyVersionsDays="7") == {
+        "Id": "drop-former-versions",
+        "Status": "Enabled",
+        "NoncurrentVersionExpiration": {"NoncurrentDays": {"Ref": "BodyVersionsDays"}},
+        "ExpiredObjectDeleteMarker": True,
+    }
     # And nothing else changes
     before, after = deployed(), deployed(BodyVersionsDays="7")
     assert {name for name in before if before[name] != after[name]} == {"BodiesBucket"}
     assert before.keys() == after.keys()
 
 
-def test_a_secret_that_was_not_copied_is_not_deleted() -> None:
-    """CloudFormation refuses a template in which a resource has another type, so a secret of Secrets Manager by this
-    name stays until somebody says that it was copied (tests/template/test_aws_rules.py has the rule).
-    """
-    assert deployed()["SigningSecret"]["Type"] != "AWS::SecretsManager::Secret"
-    assert deployed().keys() - deployed(SigningSecretCopied="true").keys() == {"SigningSecret"}
-    assert parameter("SigningSecretCopied")["Default"] == "false"
+def test_former_bodies_go_when_versions_are_no_longer_wanted() -> None:
+    # Given a bucket that had versions and is to have none: S3 keeps those of before until a rule ends them
+    assert former_versions(BodyVersionsDays="0")["NoncurrentVersionExpiration"] == {"NoncurrentDays": 1}
+    assert former_versions()["Status"] == "Enabled"

@@ -7,7 +7,7 @@ from typing import Any
 from tests.template.cloudformation import deployed
 
 NAMED = {"DomainName": "hub.example.com", "CertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/1"}
-LIMITS = {"ApiRequestsPerSecond": "5", "ApiBurst": "9", "WebSocketMessagesPerSecond": "7", "WebSocketBurst": "11"}
+LIMITS = {"ApiRequestsPerSecond": "5", "WebSocketMessagesPerSecond": "7"}
 
 
 def distribution(**parameters: str) -> dict[str, Any]:
@@ -50,9 +50,21 @@ def test_a_web_acl_is_on_the_distribution() -> None:
 def test_the_gateways_limits_are_those_of_their_api() -> None:
     there, before = deployed(**LIMITS), deployed()
     assert {name for name in there if there[name] != before[name]} == {"HttpApiStage", "WebSocketStage"}
-    for stage, rate, burst in (
-        ("HttpApiStage", "ApiRequestsPerSecond", "ApiBurst"),
-        ("WebSocketStage", "WebSocketMessagesPerSecond", "WebSocketBurst"),
-    ):
+    for stage, rate in (("HttpApiStage", "ApiRequestsPerSecond"), ("WebSocketStage", "WebSocketMessagesPerSecond")):
         settings = there[stage]["Properties"]["DefaultRouteSettings"]
-        assert settings == {"ThrottlingRateLimit": {"Ref": rate}, "ThrottlingBurstLimit": {"Ref": burst}}
+        # A rate without a burst would be one of 0, and refuse everything
+        assert settings == {"ThrottlingRateLimit": {"Ref": rate}, "ThrottlingBurstLimit": {"Ref": rate}}
+
+
+def test_the_name_of_the_edges_function_fits_whatever_the_stack_is_called() -> None:
+    """CloudFront takes 64 characters, and a stack's name may have 128."""
+    [rewrite] = (
+        each["Properties"]
+        for each in deployed(EdgeDistribution="true").values()
+        if each["Type"].endswith("t::Function")
+    )
+    text, values = rewrite["Name"]["Fn::Sub"]
+    assert "AWS::StackName" not in text
+    # The end of a stack's id is a UUID
+    assert values == {"Id": {"Fn::Select": [2, {"Fn::Split": ["/", {"Ref": "AWS::StackId"}]}]}}
+    assert len(text.replace("${Id}", "8aa2b5c0-0000-11ef-9a6c-0a1b2c3d4e5f")) <= 64

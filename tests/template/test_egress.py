@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.template.cloudformation import deployed, of_type, parameter, references
+from tests.template.cloudformation import deployed, parameter
 
 from pushhub.cloud.settings import MissingSettingError
 from pushhub.engine.wiring import ALLOWED_TARGETS, SETTINGS
@@ -17,7 +17,6 @@ from pushhub.runtime.source_addresses import PATH, SourceAddresses
 ONLY_CHECKS = {"ingest"}
 """Checks URLs of what is made along with a post, and calls nobody."""
 GIVEN = {"EgressSubnetIds": "subnet-1,subnet-2", "EgressSecurityGroupIds": "sg-1"}
-ROUTED = {**GIVEN, "EgressVpcId": "vpc-1", "EgressRouteTableIds": "rtb-1"}
 
 
 def vpc_of(resources: dict[str, Any]) -> set[str]:
@@ -41,26 +40,14 @@ def test_nothing_else_changes() -> None:
     before, after = deployed(), deployed(**GIVEN)
     assert before.keys() == after.keys()
     changed = {name for name in before if before[name] != after[name]}
-    assert changed == {f"{name}{kind}" for name in ("Push", "Poll", "Control") for kind in ("Function", "Role")}
-    for name in changed:
-        text = json.dumps(before[name])
-        assert "ec2:" not in text
-        assert "VpcConfig" not in text
-    assert deployed(**ROUTED).keys() - before.keys() == {"EgressDynamodb", "EgressS3"}
+    assert changed - {"FunctionBoundary"} == {f"{name}Function" for name in ("Push", "Poll", "Control")}
+    assert not [name for name in changed if "VpcConfig" in json.dumps(before[name])]
 
 
-def test_only_roles_of_functions_in_the_vpc_may_make_interfaces() -> None:
-    there = deployed(**GIVEN)
-    roles = {name for name, each in there.items() if "ec2:CreateNetworkInterface" in json.dumps(each)}
-    assert roles == {"PushRole", "PollRole", "ControlRole"}
-
-
-def test_the_endpoints_are_free_gateways_in_the_given_route_tables() -> None:
-    endpoints = of_type("AWS::EC2::VPCEndpoint").values()
-    assert {each["VpcEndpointType"] for each in endpoints} == {"Gateway"}
-    assert all(references(each["RouteTableIds"]) == {"EgressRouteTableIds"} for each in endpoints)
-    services = {each["ServiceName"]["Fn::Sub"] for each in endpoints}
-    assert services == {"com.amazonaws.${AWS::Region}.dynamodb", "com.amazonaws.${AWS::Region}.s3"}
+def test_network_interfaces_can_be_made_only_if_functions_are_in_the_vpc() -> None:
+    """SAM gives roles AWSLambdaVPCAccessExecutionRole wherever there may be a VPC; the boundary takes it back."""
+    assert '"ec2:*"' in json.dumps(deployed()["FunctionBoundary"])
+    assert "ec2" not in json.dumps(deployed(**GIVEN)["FunctionBoundary"])
 
 
 def told(monkeypatch: pytest.MonkeyPatch, method: str = "GET", **settings: str) -> dict[str, Any]:
@@ -109,5 +96,5 @@ def test_control_does_not_start_with_addresses_that_are_none(
 
 
 def test_all_of_it_is_off_by_default() -> None:
-    for name in (*ROUTED, "SourceAddresses", "NextSourceAddresses", "NextSourceAddressesFrom"):
+    for name in (*GIVEN, "SourceAddresses", "NextSourceAddresses", "NextSourceAddressesFrom"):
         assert parameter(name)["Default"] == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import botocore.session
 import pytest
 from cli.concurrency import BOUNDED, DEFAULT, advice, fitting
-from tests.template.cloudformation import Resource, deployed, of_type, parameter, references, source
+from tests.template.cloudformation import Resource, deployed, of_type, parameter, source
 
 HUB = deployed()
 RESERVING = {
@@ -25,23 +25,15 @@ def test_no_setting_of_the_account_is_needed_and_none_is_touched() -> None:
     # "CloudWatch Logs role ARN must be set in account settings to enable logging". One of an HTTP API is not.
     assert "AccessLogSettings" not in stage(HUB)["Properties"]
     assert "AccessLogSettings" in HUB["HttpApiStage"]["Properties"]
-    assert {"ApiGatewayAccount", "ApiGatewayLogsRole", "WebSocketLogs"}.isdisjoint(HUB)
+    assert "WebSocketLogs" not in HUB
+    assert not [name for name, each in HUB.items() if each["Type"] == "AWS::ApiGateway::Account"]
 
 
-@pytest.mark.parametrize(("choice", "sets_role"), [("account-role", False), ("stack-role", True)])
-def test_connections_are_logged_on_request_with_a_role_of_the_account_or_one_set_before(
-    choice: str, *, sets_role: bool
-) -> None:
-    made = deployed(WebSocketAccessLog=choice)
+def test_connections_are_logged_on_request() -> None:
+    made = deployed(WebSocketAccessLog="true")
     settings = stage(made)["Properties"]["AccessLogSettings"]
     assert settings["DestinationArn"] == {"Fn::GetAtt": ["WebSocketLogs", "Arn"]}
-    assert "WebSocketLogs" in made
-    assert ("ApiGatewayAccount" in made, "ApiGatewayLogsRole" in made) == (sets_role, sets_role)
-    # The stage is refused when it is made before the setting, so it refers to it
-    assert ("ApiGatewayAccount" in references(stage(made))) == sets_role
-    if sets_role:
-        role = {"Fn::GetAtt": ["ApiGatewayLogsRole", "Arn"]}
-        assert made["ApiGatewayAccount"]["Properties"] == {"CloudWatchRoleArn": role}
+    assert made.keys() - HUB.keys() == {"WebSocketLogs"}
 
 
 def test_no_concurrency_is_reserved_unless_it_is_asked_for() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.template.cloudformation import deployed, of_type
+from tests.template.cloudformation import deployed, of_type, walk
 
 ARN = "arn:aws:kms:eu-west-1:123456789012:key/3"
 KEY = {"Ref": "LogsKeyArn"}
@@ -18,8 +18,10 @@ def test_every_log_group_and_function_uses_the_key_and_its_role_may_open_with_it
         if each["Type"] == "AWS::Lambda::Function":
             assert each["Properties"]["KmsKeyArn"] == KEY, name
             role = there[each["Properties"]["Role"]["Fn::GetAtt"][0]]
-            [policy] = role["Properties"]["Policies"]
-            rights = [one for one in policy["PolicyDocument"]["Statement"] if one["Resource"] == KEY]
+            if name != "ConsoleFunction":
+                assert {"Ref": "FunctionKeysPolicy"} in role["Properties"]["ManagedPolicyArns"], name
+                role = there["FunctionKeysPolicy"]
+            rights = [one for one in walk(role) if isinstance(one, dict) and one.get("Resource") == KEY]
             assert [one["Action"] for one in rights] == [["kms:Decrypt"]], name
 
 

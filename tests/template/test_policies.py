@@ -24,7 +24,7 @@ WILDCARDS = {
     "${RecordsBucket.Arn}/records/dt=*": (
         "each object has a key of its own; quarantined ones, which may hold bodies, are not among them"
     ),
-    "*": "the network interfaces of a function in a VPC, and what operators ask: their actions take no resource",
+    "*": "what operators ask: these actions take no resource",
     "${BodiesBucket.Arn}/*": "whoever erases a project erases its folder in each",
     "${RecordsBucket.Arn}/curated/*": "as for curated",
     "${RecordsBucket.Arn}/curated/open/*": "a state for each day",
@@ -43,21 +43,14 @@ WILDCARDS = {
     "${MessagesTable.Arn}/stream/*": "a table that is restored has another stream, and its readers read on",
     "${PullTable.Arn}/stream/*": "a table that is restored has another stream, and its readers read on",
     "${BacklogsTable.Arn}/stream/*": "a table that is restored has another stream, and its readers read on",
-    "arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${WebSocketApi}/live/*/@connections/*": (
+    "arn:${AWS::Partition}:execute-api:${AWS::Region}:${AWS::AccountId}:${WebSocketApi}/live/*": (
         "each connection has an id of its own; send, look and close are methods"
     ),
 }
 
 
-OF_INTERFACES = {
-    *("ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:DescribeNetworkInterfaces"),
-    *("ec2:DescribeSubnets", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"),
-}
-"""What Lambda needs to run a function in a VPC (AWS's own policy AWSLambdaVPCAccessExecutionRole, without its logs)."""
 OPERATORS = "OperatorRole"
 """Assumed by persons; tests/cli/test_rights.py compares its rights with what their commands call."""
-OF_DEPLOYMENTS = {"cloudwatch:DescribeAlarms"}
-"""What CodeDeploy does to go back when an alarm rings; it takes no resource."""
 OF_OPERATORS = [
     {"lambda:ListEventSourceMappings"},
     # On the functions that read streams only, by a condition
@@ -72,9 +65,7 @@ def statements(role: Resource) -> Iterator[dict[str, Any]]:
         with_keys = {
             "HasKmsKey": True,
             "HasOldKmsKeys": True,
-            "OpensWithStackKey": True,
             "SearchesWithAthena": True,
-            "HasEgress": True,
             "HasLogsKey": True,
             "KeepsAudit": True,
         }
@@ -100,9 +91,7 @@ def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
             assert references(resource) - WHERE <= {*resources(), "KmsKeyArn", "OldKmsKeyArns", "LogsKeyArn"}
             text = resource.get("Fn::Sub", "") if isinstance(resource, dict) else resource
             # An account has one catalog, which Glue asks about beside each table in it.
-            known = text.endswith("}:catalog") or (
-                resource == "*" and set(statement["Action"]) in [OF_INTERFACES, OF_DEPLOYMENTS, *OF_OPERATORS]
-            )
+            known = text.endswith("}:catalog") or (resource == "*" and set(statement["Action"]) in OF_OPERATORS)
             known = known or text.endswith(
                 (":stack/${AWS::StackName}/*", ":${AWS::Region}::/account", ":event-bus/default")
             )
@@ -110,17 +99,44 @@ def test_a_role_names_resources_of_this_stack_only(name: str) -> None:
             assert "*" not in text or text in WILDCARDS
 
 
-MANAGED = {
-    # API Gateway tests the role when it is set, and refuses one with fewer rights; it is the account's, not the hub's.
-    "ApiGatewayLogsRole": [
-        {"Fn::Sub": "arn:${AWS::Partition}:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs"}
-    ],
+OF_SAM = {
+    "AWSLambdaBasicExecutionRole": {"logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"},
+    "AWSLambdaVPCAccessExecutionRole": {"logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "ec2:*"},
+    "AWSLambdaSQSQueueExecutionRole": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"},
+    "AWSLambdaDynamoDBExecutionRole": {
+        *("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"),
+    },
 }
+"""What AWS's managed policies that SAM gives roles allow on everything that is in the account. (ListStreams, which the
+last one has too, lists names.)"""
+OF_KEYS = {"Fn::If": ["HasKeys", {"Ref": "FunctionKeysPolicy"}, {"Ref": "AWS::NoValue"}]}
+
+
+def test_what_sam_gives_roles_beyond_their_policies_is_bounded_to_the_stack() -> None:
+    # Given the policies of AWS that roles have
+    attached = [each for role in ROLES.values() for each in role.get("ManagedPolicyArns", ()) if each != OF_KEYS]
+    given = {each.rpartition("/")[2] for each in attached}
+    assert given == OF_SAM.keys()
+    # Then each role that has one has the boundary
+    for role in ROLES.values():
+        if "ManagedPolicyArns" in role:
+            assert role["PermissionsBoundary"] == {"Ref": "FunctionBoundary"}
+    # Which allows what policies do, but denies all of that outside of the stack
+    boundary = resources()["FunctionBoundary"]["Properties"]["PolicyDocument"]["Statement"]
+    allows, *denies = resolved(boundary, HasEgress=False)
+    assert allows == {"Effect": "Allow", "Action": "*", "Resource": "*"}
+    assert {each["Effect"] for each in denies} == {"Deny"}
+    assert {action for each in denies for action in each["Action"]} == set().union(*OF_SAM.values())
+    queues, streams, logs, interfaces = denies
+    assert references(queues["NotResource"]) == {*of_type("AWS::SQS::Queue")}
+    tables = {name for name, each in of_type("AWS::DynamoDB::Table").items() if "StreamSpecification" in each}
+    assert {each["Fn::Sub"] for each in streams["NotResource"]} == {f"${{{each}.Arn}}/stream/*" for each in tables}
+    assert logs["NotResource"]["Fn::Sub"].endswith(":log-group:/aws/lambda/${AWS::StackName}-*")
+    assert interfaces["Resource"] == "*"
 
 
 @pytest.mark.parametrize("name", ROLES)
-def test_a_role_has_no_managed_policy_and_belongs_to_one_resource(name: str) -> None:
-    assert ROLES[name].get("ManagedPolicyArns") == MANAGED.get(name)
+def test_a_role_belongs_to_one_resource(name: str) -> None:
     # A function's rights to itself are in a separate policy: in its role, the two would refer to each other.
     users = [
         user
@@ -129,15 +145,14 @@ def test_a_role_has_no_managed_policy_and_belongs_to_one_resource(name: str) -> 
         and each["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
         and name in references(each.get("Properties"))
     ]
-    # Each of the three functions that have versions has a group of deployments.
-    assert len(users) == {OPERATORS: 0, "DeploymentsRole": 3}.get(name, 1)
+    assert len(users) == (0 if name == OPERATORS else 1)
 
 
 def test_wake_may_run_itself_and_nothing_else() -> None:
     policies = {name: each for name, each in resources().items() if each["Type"] == "AWS::IAM::Policy"}
     assert list(policies) == ["WakeRunsPolicy"]
     properties = policies["WakeRunsPolicy"]["Properties"]
-    assert properties["Roles"] == [{"Ref": "WakeRole"}]
+    assert properties["Roles"] == [{"Ref": "WakeFunctionRole"}]
     [statement] = properties["PolicyDocument"]["Statement"]
     assert statement["Action"] == ["lambda:InvokeFunction"]
     assert statement["Resource"] == {"Fn::GetAtt": ["WakeFunction", "Arn"]}
@@ -183,17 +198,10 @@ def test_each_named_wildcard_is_needed() -> None:
 
 
 @pytest.mark.parametrize("name", of_type("AWS::Lambda::Function"))
-def test_each_function_has_a_role_of_its_own_that_may_write_its_own_log_only(name: str) -> None:
-    function = of_type("AWS::Lambda::Function")[name]
-    role = ROLES[function["Role"]["Fn::GetAtt"][0]]
-    log_rights = [each for each in statements(role) if any("logs:" in action for action in each["Action"])]
-    assert log_rights == [
-        {
-            "Effect": "Allow",
-            "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
-            "Resource": {"Fn::GetAtt": [function["LoggingConfig"]["LogGroup"]["Ref"], "Arn"]},
-        }
-    ]
+def test_a_functions_log_is_one_that_its_boundary_lets_it_write(name: str) -> None:
+    group = of_type("AWS::Lambda::Function")[name]["LoggingConfig"]["LogGroup"]["Ref"]
+    written = of_type("AWS::Logs::LogGroup")[group]["LogGroupName"]["Fn::Sub"]
+    assert written == f"/aws/lambda/${{AWS::StackName}}-{name.removesuffix('Function').lower()}"
 
 
 def test_the_environment_of_a_function_names_only_what_its_role_may_use() -> None:
@@ -289,8 +297,6 @@ def test_what_is_encrypted_at_rest_is_read_through_its_service_with_the_present_
 def test_the_stacks_own_key_stays_when_another_one_seals() -> None:
     key = deployed(KmsKeyArn="arn:aws:kms:eu-west-1:123456789012:key/1")["WebhooksKey"]
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
-    assert "WebhooksKey" in deployed(KeepStackKey="false")
-    assert "WebhooksKey" not in deployed(KmsKeyArn="arn:aws:kms:eu-west-1:123456789012:key/1", KeepStackKey="false")
 
 
 def test_only_these_apis_and_schedules_may_call_functions() -> None:

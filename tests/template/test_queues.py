@@ -203,18 +203,21 @@ def test_records_is_shown_what_has_a_record(name: str, kind: str, state: Deliver
 def test_dispatch_is_run_for_new_messages_only() -> None:
     (mapping,) = (each for each in STREAM_MAPPINGS.values() if each["FunctionName"]["Ref"] == "DispatchFunction")
     (pattern,) = mapping["FilterCriteria"]["Filters"]
-    assert pattern == {"Pattern": '{"eventName":["INSERT"],"dynamodb":{"NewImage":{"kind":{"S":["message"]}}}}'}
+    assert json.loads(pattern["Pattern"]) == {
+        "eventName": ["INSERT"],
+        "dynamodb": {"NewImage": {"kind": {"S": ["message"]}}},
+    }
 
 
 def test_records_is_not_run_for_acknowledgements_and_heads() -> None:
     (mapping,) = (
         each for each in STREAM_MAPPINGS.values() if each["EventSourceArn"]["Fn::GetAtt"][0] == "BacklogsTable"
     )
-    patterns = [each["Pattern"] for each in mapping["FilterCriteria"]["Filters"]]
+    patterns = [json.loads(each["Pattern"]) for each in mapping["FilterCriteria"]["Filters"]]
     # A pulse is shown when it is sent, and not when it goes
     assert patterns == [
-        '{"dynamodb":{"NewImage":{"kind":{"S":["commit","backlog","pulse"]}}}}',
-        '{"dynamodb":{"OldImage":{"kind":{"S":["commit","backlog"]}}}}',
+        {"dynamodb": {"NewImage": {"kind": {"S": ["commit", "backlog", "pulse"]}}}},
+        {"dynamodb": {"OldImage": {"kind": {"S": ["commit", "backlog"]}}}},
     ]
 
 

@@ -71,7 +71,7 @@ def test_a_quiet_night_counts_as_a_run_that_succeeded() -> None:
     assert detail["state"] in pattern["detail"]["state"]
     assert (detail["jobName"], pattern["detail"]["jobName"]) == ("job", [{"Ref": "ReportJob"}])
     # And sweep may send no other, and only that rule takes it
-    statements = of_type("AWS::IAM::Role")["SweepRole"]["Policies"][0]["PolicyDocument"]["Statement"]
+    statements = of_type("AWS::IAM::Role")["SweepFunctionRole"]["Policies"][0]["PolicyDocument"]["Statement"]
     (allowed,) = (each for each in statements if "events:PutEvents" in each.get("Action", ()))
     assert allowed["Condition"] == {"StringEquals": {"events:source": event["Source"]}}
     assert [name for name, each in RULES.items() if event["Source"] in each["EventPattern"]["source"]] == [

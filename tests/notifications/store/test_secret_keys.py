@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.exceptions import EndpointConnectionError
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeClock
 from tests.fakes.credentials import FakeVault
@@ -41,27 +39,6 @@ class Service:
             return call(**arguments)
 
         return counted
-
-
-class SecretsManager:
-    """Versions of one secret by stage, with the times they were made."""
-
-    def __init__(self, clock: FakeClock) -> None:
-        self._clock = clock
-        self.versions: dict[str, tuple[str, int]] = {}
-        self.rotate("first")
-
-    def rotate(self, text: str) -> None:
-        if current := self.versions.get("AWSCURRENT"):
-            self.versions["AWSPREVIOUS"] = current
-        self.versions["AWSCURRENT"] = text, self._clock.now()
-
-    def get_secret_value(self, *, SecretId: str, VersionStage: str) -> Any:  # noqa: N803 (the SDK's names)
-        if VersionStage not in self.versions:
-            response: Any = {"Error": {"Code": "ResourceNotFoundException", "Message": SecretId}}
-            raise ClientError(response, "GetSecretValue")
-        text, created_at = self.versions[VersionStage]
-        return {"SecretString": text, "CreatedDate": datetime.fromtimestamp(created_at / 1000, UTC)}
 
 
 @dataclass
@@ -237,47 +214,3 @@ def test_what_is_stored_opens_for_nothing_else(house: House) -> None:
     assert b"a" * 32 not in stored.current
     assert house.vault.open(SEALED_FOR, stored.current) == b"a" * 32
     assert "current" not in repr(stored)
-
-
-@pytest.mark.parametrize("rotated", [False, True])
-def test_tokens_of_a_stack_from_before_are_good_after_it_was_copied(house: House, rotated: bool) -> None:
-    # Given a secret in Secrets Manager, and tokens signed with what it holds
-    former = SecretsManager(house.clock)
-    if rotated:
-        house.clock.advance(seconds=3_600)
-        former.rotate("second")
-    house.clock.advance(seconds=3_600)
-    # When it is copied, twice
-    assert house.item.copy(former, "arn")
-    assert not house.item.copy(former, "arn")
-    # Then what it signed is good, the newest first
-    texts = ["second", "first"] if rotated else ["first"]
-    assert house.environment().secrets() == tuple(hashlib.sha256(each.encode()).digest() for each in texts)
-
-
-def test_one_that_was_rotated_after_it_was_copied_is_copied_again(house: House) -> None:
-    former = SecretsManager(house.clock)
-    house.item.copy(former, "arn")
-    house.clock.advance(seconds=3_600)
-    former.rotate("second")
-    assert house.item.copy(former, "arn")
-    house.clock.advance(seconds=600)
-    assert len(house.environment().secrets()) == 2
-    assert not house.item.copy(former, "arn")
-
-
-def test_nothing_is_copied_over_a_secret_that_is_in_use(house: House) -> None:
-    house.item.make(b"a" * 32)
-    with pytest.raises(Conflict, match="another signing secret"):
-        house.item.copy(SecretsManager(house.clock), "arn")
-    assert house.environment().secrets() == (b"a" * 32,)
-
-
-def test_a_copy_takes_what_it_can_read_or_nothing(house: House) -> None:
-    class Down:
-        def get_secret_value(self, **_: Any) -> Any:
-            raise DOWN
-
-    with pytest.raises(Unavailable):
-        house.item.copy(Down(), "arn")
-    assert house.item.read() is None

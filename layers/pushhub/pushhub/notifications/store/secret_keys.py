@@ -4,22 +4,20 @@ invalidating tokens still in use (docs/decisions/0144-the-signing-secret-is-an-i
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Conflict, Unavailable
-from pushhub.cloud.calls import ConditionRefused, aws_call
+from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, Table, number, text
 from pushhub.cloud.unreadable import decodes
-from pushhub.cloud.vault import KmsVault
 from pushhub.engine.reseal import SealedItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
@@ -31,7 +29,6 @@ else (template.yaml)."""
 
 SECRET_BYTES = 32
 _KEY: Item = {"pk": text("SIGNING"), "sk": text("SECRET")}
-_STAGES = ("AWSCURRENT", "AWSPREVIOUS")
 _KEPT_MS = 300_000
 TAKEN_UP_AFTER_MS = 2 * _KEPT_MS
 """When a new secret is used for signing: by then every process has read it."""
@@ -110,34 +107,6 @@ class SigningSecretItem:
         """Seal it with the first key; raises ``Conflict`` if it was changed, and ``Unavailable``."""
         self._replace(stored, self._sealed(self.opened(stored), stored.since))
 
-    def copy(self, client: Any, secret_id: str) -> bool:
-        """Store the secret that a deployment from before 2026-11-27 has in Secrets Manager.
-
-        Args:
-            secret_id: ARN of the secret.
-
-        Returns:
-            Whether it was stored; False if it has been stored before.
-
-        Raises:
-            Conflict: Another secret is in use, whose tokens would be lost.
-            Unavailable: It could not be read, or it is not known whether it was stored.
-        """
-        found = [each for each in (_version(client, secret_id, stage) for stage in _STAGES) if each is not None]
-        secret, made_at = [each for each, _ in found], found[0][1]
-        stored = self.read()
-        if stored is None and self.make(*secret, since=made_at):
-            return True
-        stored = stored or self.read()
-        opened = () if stored is None else self.opened(stored)
-        if secret[0] in opened:
-            return False
-        if stored is None or opened[0] not in secret:
-            raise Conflict("another signing secret is in use, which was not copied from Secrets Manager")
-        # It was rotated there since it was copied.
-        self._replace(stored, self._sealed(secret, made_at))
-        return True
-
     def _sealed(self, plain: Sequence[bytes], since: int) -> SigningSecret:
         sealed = [self._vault.seal(SEALED_FOR, each) for each in plain]
         return SigningSecret(sealed[0], b"".join(sealed[1:2]), since)
@@ -172,52 +141,6 @@ def sealed_signing_secret(client: DynamoDBClient, table: str, clock: Clock, vaul
     if stored is not None:
         sealed = tuple(filter(None, (stored.current, stored.previous)))
         yield SealedItem("what signs consumers' tokens", SEALED_FOR, sealed, False, partial(item.reseal, stored))
-
-
-def _version(client: Any, secret_id: str, stage: str) -> tuple[bytes, int] | None:
-    """A version of a secret in Secrets Manager and when it was made (epoch milliseconds); None if there is none."""
-    try:
-        with aws_call("secretsmanager:GetSecretValue"):
-            answer = client.get_secret_value(SecretId=secret_id, VersionStage=stage)
-    except Unavailable as error:
-        if stage == _STAGES[1] and "ResourceNotFoundException" in str(error):
-            return None
-        raise
-    created = round(answer["CreatedDate"].timestamp() * 1000)
-    return hashlib.sha256(answer["SecretString"].encode()).digest(), created
-
-
-def copy_of_stack(client: Callable[[str], Any], stack: str, clock: Clock) -> bool | None:
-    """Store the secret that a stack from before 2026-11-27 has in Secrets Manager (docs/deploy.md).
-
-    Args:
-        client: Returns the client of a service.
-        stack: Name of the stack.
-
-    Returns:
-        As :meth:`SigningSecretItem.copy`; None if the stack has no such secret.
-
-    Raises:
-        Conflict: As there.
-        Unavailable: As there, or the stack could not be read.
-    """
-    asked = client("cloudformation")
-    try:
-        with aws_call("cloudformation:DescribeStackResource"):
-            found = asked.describe_stack_resource(StackName=stack, LogicalResourceId="SigningSecret")
-    except Unavailable as error:
-        if "ValidationError" in str(error):
-            return None
-        raise
-    resource = found["StackResourceDetail"]
-    if resource["ResourceType"] != "AWS::SecretsManager::Secret":
-        return None
-    with aws_call("cloudformation:DescribeStacks"):
-        (described,) = asked.describe_stacks(StackName=stack)["Stacks"]
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in described["Outputs"]}
-    vault = KmsVault(client("kms"), outputs["VaultKeyArn"], clock)
-    item = SigningSecretItem(Table(client("dynamodb"), outputs["ConfigTableName"], clock), vault, clock)
-    return item.copy(client("secretsmanager"), resource["PhysicalResourceId"])
 
 
 class SealedSigningKeys:
