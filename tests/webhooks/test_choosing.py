@@ -48,7 +48,7 @@ def test_a_payload_that_is_not_as_its_schema_says_is_treated_as_its_event_type_a
 
 
 def test_a_schema_that_cannot_be_enforced_is_refused_when_it_is_to_be(world: WebhooksWorld) -> None:
-    body = {"name": "a", "description": "x", "schemas": {"1": {"properties": {"a": {"pattern": "x"}}}}}
+    body = {"name": "a", "description": "x", "schemas": {"1": {"properties": {"a": {"pattern": "x(?=y)"}}}}}
     assert world.call("POST", "/event-type", {**body, "schemaEnforcement": "reject"}).status == 422
     assert world.call("POST", "/event-type", {**body, "schemaEnforcement": "sometimes"}).status == 422
     assert world.call("POST", "/event-type", body).status == 201

@@ -22,7 +22,7 @@ MAX_INSTRUCTIONS = 4_000
 """Largest regular expression accepted, in instructions of RE2: ``a{1000}`` is short and has a thousand."""
 
 MAX_TEXT = 10_000
-"""How much of a text is examined, in characters."""
+"""How much of a text is examined, in characters, where no more is asked for."""
 
 _MEMORY = 256 * 1024
 """Bytes that a compiled expression may take with everything it remembers while it runs. RE2's own cache keeps 128."""
@@ -93,17 +93,18 @@ class Pattern:
         if self.instructions > MAX_INSTRUCTIONS:
             raise Invalid(f"is too large: {_TOO_LARGE}")
 
-    def found_in(self, text: str, steps: Steps) -> bool:
-        """Whether it is found in the first :data:`MAX_TEXT` characters of a text.
+    def found_in(self, text: str, steps: Steps, *, most: int | None = MAX_TEXT) -> bool:
+        """Whether it is found in a text.
 
         Args:
             steps: Spent by what the search may take at worst.
+            most: How many characters are examined; None for all of them.
 
         Raises:
             TooMuchWork: There are not that many steps left; nothing was searched.
         """
         # Half of a surrogate pair has no bytes. No pattern can name one.
-        examined = text[:MAX_TEXT].encode(errors="replace")
+        examined = text[:most].encode(errors="replace")
         steps.spend(1 + self.instructions * len(examined) // _WORK_PER_STEP)
         return self._compiled.search(examined) is not None
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
+from urllib.parse import unquote
 
-from pushhub.base.errors import TooMuchWork
+from pushhub.base.errors import Invalid, TooMuchWork
+from pushhub.base.patterns import MAX_INSTRUCTIONS, Pattern
 from pushhub.base.steps import Steps
 
 _TYPES = {"array", "boolean", "integer", "null", "number", "object", "string"}
@@ -137,17 +139,36 @@ _PER_STEP = 8
 _KEYS_PER_STEP = 3
 """How many of the texts and whole numbers that a schema allows are read for a step."""
 
+_COMPILED = 200
+"""Steps for making a regular expression of its text."""
+
+_ANNOTATIONS = frozenset({"$schema", "$id", "$comment", "title", "description", "examples", "definitions"})
 _MOST_BITS = 256
 _LISTED = 10
 _SHOWN = 100
 """How many missing properties a violation lists, and how many characters of a name it shows."""
 
 
+MAX_PATTERNS = 2_000
+"""Longest regular expressions of an enforced schema together, in characters."""
+
+_LATER_DRAFTS = ("https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema")
+_DRAFTS = ("http://json-schema.org/draft-07/schema", "http://json-schema.org/draft-06/schema")
+_OF_LATER_DRAFTS = frozenset(
+    {
+        *("$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef", "$vocabulary"),
+        *("dependentRequired", "dependentSchemas", "maxContains", "minContains", "prefixItems"),
+        *("unevaluatedItems", "unevaluatedProperties"),
+    }
+)
+"""Keywords that restrict values in later drafts, and mean nothing in draft 7."""
+
+
 def enforceable(schema: Any, steps: Steps | None = None) -> str | None:
     """Why a valid schema cannot be enforced; None when it can.
 
-    Regular expressions are untrusted, and Python's have no time limit, but a payload must be checked within
-    milliseconds.
+    What would be checked otherwise than its owner means it is refused by name: keywords of later drafts, references
+    that cannot be followed, and regular expressions that RE2 lacks (:mod:`pushhub.base.patterns`).
 
     Args:
         steps: As in :func:`schema_problem`.
@@ -155,18 +176,98 @@ def enforceable(schema: Any, steps: Steps | None = None) -> str | None:
     Raises:
         TooMuchWork: The schema is too large to be checked.
     """
-    steps = steps or Steps()
-    if isinstance(schema, dict):
-        steps.spend()
+    return _Enforceable(schema, steps or Steps()).problem(schema)
+
+
+class _Enforceable:
+    """What makes a schema impossible to enforce, in all its parts and whatever its references lead to."""
+
+    def __init__(self, root: Any, steps: Steps) -> None:
+        self._root = root
+        self._steps = steps
+        self._later = False
+        self._seen: set[int] = set()
+        self._patterns: set[str] = set()
+        self._length = self._instructions = 0
+
+    def problem(self, schema: Any) -> str | None:
+        if not isinstance(schema, dict) or id(schema) in self._seen:
+            return None
+        self._seen.add(id(schema))
+        self._steps.spend()
+        problem = self._draft(schema) or self._reference(schema)
+        if problem is not None:
+            return problem
         for keyword, value in schema.items():
-            if keyword in ("pattern", "patternProperties"):
+            if keyword in _OF_LATER_DRAFTS:
                 return f"{keyword} cannot be enforced"
-            steps.spend(1 + _size(value) // _PER_STEP)
-            for inner in _inner(keyword, value):
-                problem = enforceable(inner, steps)
+            self._steps.spend(1 + _size(value) // _PER_STEP)
+            patterns = [value] if keyword == "pattern" else value if keyword == "patternProperties" else []
+            inner = value.values() if keyword == "$defs" and isinstance(value, dict) else _inner(keyword, value)
+            for problem in (*map(self._pattern, patterns), *map(self.problem, inner)):
                 if problem is not None:
                     return problem
-    return None
+        return None
+
+    def _draft(self, schema: Mapping[str, Any]) -> str | None:
+        said = (
+            str(schema.get("$schema", _DRAFTS[0]))
+            .removesuffix("#")
+            .replace("https://json-schema.org/draft-", "http://json-schema.org/draft-")
+        )
+        if said not in (*_DRAFTS, *_LATER_DRAFTS):
+            return f"$schema {said[:_SHOWN]} is not known"
+        self._later = self._later or said in _LATER_DRAFTS
+        if "$id" in schema and schema is not self._root and "$ref" not in schema:
+            return "$id cannot be enforced within a schema"
+        if self._later and isinstance(schema.get("items"), list):
+            return "items cannot be a list in this draft"
+        return None
+
+    def _reference(self, schema: Mapping[str, Any]) -> str | None:
+        if "$ref" not in schema:
+            return None
+        reference = schema["$ref"]
+        if self._later and schema.keys() & _FORMS.keys() - {"$ref", *_ANNOTATIONS}:
+            return "$ref cannot be enforced beside other keywords"
+        self._steps.spend_on_text(len(reference))
+        target = referenced(self._root, reference, self._steps)
+        if target is None:
+            return f"$ref {reference[:_SHOWN]} cannot be followed"
+        return self.problem(target)
+
+    def _pattern(self, text: str) -> str | None:
+        if text in self._patterns:
+            return None
+        self._patterns.add(text)
+        self._length += len(text)
+        if self._length > MAX_PATTERNS:
+            return f"its patterns are longer than {MAX_PATTERNS} characters together"
+        self._steps.spend(_COMPILED)
+        try:
+            self._instructions += Pattern(text).instructions
+        except Invalid as error:
+            return f"the pattern {text[:_SHOWN]} {error.message}"
+        if self._instructions > MAX_INSTRUCTIONS:
+            return f"its patterns have more than {MAX_INSTRUCTIONS} instructions together"
+        return None
+
+
+def referenced(root: Any, reference: str, steps: Steps) -> Any:
+    """The schema in a document that a reference leads to; None if it leads nowhere, or out of the document."""
+    if reference != "#" and not reference.startswith("#/"):
+        return None
+    target = root
+    for step in reference.split("/")[1:]:
+        steps.spend()
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(target, list) and name.isdecimal() and len(name) < 6 and int(name) < len(target):
+            target = target[int(name)]
+        elif isinstance(target, dict) and name in target:
+            target = target[name]
+        else:
+            return None
+    return target if _is_schema(target) else None
 
 
 TOO_COMPLEX = "the schema is too complex for this payload"
@@ -175,8 +276,8 @@ TOO_COMPLEX = "the schema is too complex for this payload"
 def violation(schema: Any, value: Any, steps: Steps | None = None) -> str | None:
     """How a value violates a valid and enforceable schema; None when it does not.
 
-    Formats, default values and contents are annotations. A schema that takes too many steps is reported as a violation:
-    references and lists of values can make a small schema stand for a huge one.
+    Formats, default values and contents are annotations; regular expressions are RE2's. A schema that takes too many
+    steps is reported as a violation: references and lists of values can make a small schema stand for a huge one.
 
     Args:
         steps: Spent by the comparisons; None for a budget of its own.
@@ -184,7 +285,7 @@ def violation(schema: Any, value: Any, steps: Steps | None = None) -> str | None
     check = _Check(schema, steps or Steps())
     try:
         problem = check.problem(schema, value, 0)
-    except TooMuchWork:
+    except Invalid:
         return TOO_COMPLEX
     return None if problem is None else f"{check.place} {problem}"
 
@@ -197,6 +298,7 @@ class _Check:
         self._steps = steps
         self._targets: dict[str, Any] = {}
         self._keys: dict[tuple[int, str], frozenset[str]] = {}
+        self._patterns: dict[str, Pattern] = {}
         # Filled from the end when a violation is found: most comparisons need no text of where they are.
         self._place: list[str] = []
 
@@ -237,20 +339,15 @@ class _Check:
         """The schema that a reference within the document leads to; one that leads nowhere allows everything."""
         if reference not in self._targets:
             self._steps.spend_on_text(len(reference))
-            self._targets[reference] = self._found(reference)
+            found = referenced(self._root, reference, self._steps)
+            self._targets[reference] = True if found is None else found
         return self._targets[reference]
 
-    def _found(self, reference: str) -> Any:
-        if reference != "#" and not reference.startswith("#/"):
-            return True
-        target = self._root
-        for step in reference.split("/")[1:]:
-            self._steps.spend()
-            name = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(target, dict) or name not in target:
-                return True
-            target = target[name]
-        return target if _is_schema(target) else True
+    def _matches(self, pattern: str, text: str) -> bool:
+        if pattern not in self._patterns:
+            self._steps.spend(_COMPILED)
+            self._patterns[pattern] = Pattern(pattern)
+        return self._patterns[pattern].found_in(text, self._steps, most=None)
 
     def _combined(self, schema: Mapping[str, Any], value: Any, depth: int) -> str | None:
         for each in schema.get("allOf", ()):
@@ -285,9 +382,15 @@ class _Check:
     def _object(self, schema: Mapping[str, Any], value: Mapping[str, Any], depth: int) -> str | None:
         properties, others = schema.get("properties", {}), schema.get("additionalProperties", True)
         self._steps.spend(len(value) // _PER_STEP)
+        patterned = schema.get("patternProperties")
         for name, each in value.items():
             inner = properties.get(name, others)
-            problem = None if inner is True else self._within(name, inner, each, depth)
+            problem = None
+            if patterned:
+                problem, matched = self._patterned(patterned, name, each, depth)
+                inner = properties.get(name, True) if matched else inner
+            if problem is None and inner is not True:
+                problem = self._within(name, inner, each, depth)
             if problem is not None:
                 return problem
             if "propertyNames" in schema and not self._fits(schema["propertyNames"], name, depth):
@@ -306,6 +409,15 @@ class _Check:
                 if problem is not None:
                     return problem
         return None
+
+    def _patterned(self, patterned: Mapping[str, Any], name: str, value: Any, depth: int) -> tuple[str | None, bool]:
+        """The first violation by patterns of names, and whether any of them matches the name."""
+        matched = [inner for pattern, inner in patterned.items() if self._matches(pattern, name)]
+        for inner in matched:
+            problem = self._within(name, inner, value, depth)
+            if problem is not None:
+                return problem, True
+        return None, bool(matched)
 
     def _simple(self, schema: Mapping[str, Any], value: Any) -> str | None:
         """Violations of a value by itself."""
@@ -360,6 +472,8 @@ class _Check:
                 return f"has fewer than {_shown(schema[least])}"
             if isinstance(value, kind) and most in schema and len(value) > schema[most]:
                 return f"has more than {_shown(schema[most])}"
+        if isinstance(value, str) and "pattern" in schema and not self._matches(schema["pattern"], value):
+            return f"does not match the pattern {schema['pattern'][:_SHOWN]}"
         if isinstance(value, dict) and "required" in schema:
             required = schema["required"]
             self._steps.spend(len(required) // _PER_STEP)
