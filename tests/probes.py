@@ -46,6 +46,7 @@ AREAS = {
     "signatures, tokens and keys": (
         "tests/base/test_signing.py",
         "tests/functions/test_signing.py",
+        "tests/dialects",
         "tests/ironmq/test_signing.py",
         "tests/notifications/wire/test_tokens.py",
         "tests/notifications/store/test_secret_keys.py",

@@ -30,13 +30,13 @@ Reaching = dict[str, dict[str, list[int]]]
 """By test, by module, the lines it reaches."""
 
 
-SUITES = {"runtime": "functions"}
-"""Where the tests of a package are, if not in the folder of its name."""
+SUITES = {"runtime": ("functions",), "ironmq": ("ironmq", "dialects"), "hub": ("hub", "dialects")}
+"""Where the tests of a package are, if not in the folder of its name alone."""
 
 
 def noticed_by(candidate: Candidate) -> str | None:
     """The test that notices a change, of those of its package; empty if none does, nothing if none reaches it."""
-    told = _reaching(SUITES.get(candidate.package, candidate.package))
+    told = _reaching(candidate.package)
     reaching: Reaching = told["reached"]
     tests = [
         test
@@ -54,11 +54,13 @@ def noticed_by(candidate: Candidate) -> str | None:
 
 
 def _reaching(package: str) -> dict[str, Any]:
-    code = digest_of([*LAYER.rglob("*.py"), *(ROOT / "cli").rglob("*.py"), *(ROOT / "tests" / package).rglob("*.py")])
+    folders = [f"tests/{each}" for each in SUITES.get(package, (package,))]
+    tests = (each for folder in folders for each in (ROOT / folder).rglob("*.py"))
+    code = digest_of([*LAYER.rglob("*.py"), *(ROOT / "cli").rglob("*.py"), *tests])
     file = KEPT / f"{package}-tests-{code}.json"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
-        python(["-m", "simulation.strangers.notice", "--reached", package, str(file)])
+        python(["-m", "simulation.strangers.notice", "--reached", str(file), *folders])
     told: dict[str, Any] = json.loads(file.read_text())
     return told
 
@@ -116,8 +118,8 @@ def main(arguments: Sequence[str]) -> int:
 
     if arguments[0] == "--reached":
         watching = _Watching(watch())
-        pytest.main([*QUIETLY[1:], f"tests/{arguments[1]}"], [watching])
-        Path(arguments[2]).write_text(json.dumps(watching.told))
+        pytest.main([*QUIETLY[1:], *arguments[2:]], [watching])
+        Path(arguments[1]).write_text(json.dumps(watching.told))
         return 0
     module, number, *tests = arguments
     change(module, int(number))

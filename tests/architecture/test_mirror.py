@@ -21,7 +21,10 @@ OF_OTHER_CODE = {
     "template": "template.yaml",
 }
 """Folders that mirror something other than a package of the layer, and what they mirror."""
-ACROSS = {"architecture", "browser", "contract", "exhaustive", "fakes", "hostile", "paths", "sam", "seeds", "stack"}
+ACROSS = {
+    *("architecture", "browser", "contract", "dialects", "exhaustive", "fakes", "hostile", "paths", "sam", "seeds"),
+    "stack",
+}
 """Folders of tests of the whole (rules, one suite per port, pages, deployments), and of code shared by tests."""
 
 

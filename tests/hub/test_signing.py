@@ -1,4 +1,6 @@
-"""Signed mappings: what services are sent, how keys are set, changed and removed, and that nobody sees them."""
+"""Signed mappings, beside what every dialect promises (``tests/dialects``): retries and polls, forms, schemes with an
+event type, and who is told of ends.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from tests.engine.world import PROJECT
-from tests.fakes.verifier import new_asymmetric, symmetric, verified
+from tests.fakes.verifier import symmetric, verified
 from tests.hub.api.hub_store import Store
 from tests.hub.world import URL
 
@@ -19,7 +20,7 @@ from pushhub.base.times import epoch_ms, iso_time
 from pushhub.hub.wiring import Hub
 from pushhub.webhooks.wiring import Webhooks
 
-FIRST, SECOND = symmetric("1"), symmetric("2")
+FIRST = symmetric("1")
 MAPPING = {"name": "acme.import", "url": URL, "token": "t" * 32, "messages": ["order:new"]}
 
 
@@ -43,23 +44,6 @@ def sent(store: Store) -> PushRequest:
     return store.sender.requests[-1]
 
 
-def test_a_service_can_verify_what_it_is_sent() -> None:
-    store = Store()
-    mapping = made(store, signing={"secret": FIRST})
-    request = sent(store)
-    assert mapping["signing"] is True
-    assert verified(FIRST, request.headers, request.body)
-    assert not verified(SECOND, request.headers, request.body)
-    assert request.headers["webhook-id"] == json.loads(request.body)["message_id"]
-    assert request.headers["X-Augury-Token"] == MAPPING["token"]
-
-
-def test_a_mapping_is_not_signed_for_unless_it_is_asked_for() -> None:
-    store = Store()
-    assert "signing" not in made(store)
-    assert not [name for name in sent(store).headers if name.lower().startswith("webhook")]
-
-
 def test_retries_and_polls_are_signed_with_what_they_send() -> None:
     store = Store()
     made(store, signing={"secret": FIRST})
@@ -75,25 +59,6 @@ def test_retries_and_polls_are_signed_with_what_they_send() -> None:
     assert all(verified(FIRST, each.headers, each.body) for each in requests)
 
 
-def test_secrets_change_with_a_time_of_grace_and_end_with_false() -> None:
-    store = Store()
-    private, public = new_asymmetric()
-    mapping = made(store, signing={"secret": FIRST})
-    change(store, mapping, signing={"secret": private, "grace_period": 600})
-    request = sent(store)
-    assert verified(FIRST, request.headers, request.body)
-    assert verified(public, request.headers, request.body)
-    # A change that does not mention it leaves it, and so does writing back what was read
-    change(store, mapping, signing=True, enabled=True)
-    change(store, mapping, name="acme.renamed")
-    store.clock.advance(seconds=601)
-    request = sent(store)
-    assert verified(public, request.headers, request.body)
-    assert not verified(FIRST, request.headers, request.body)
-    assert "signing" not in change(store, mapping, signing=False)
-    assert "webhook-signature" not in sent(store).headers
-
-
 def test_a_web_form_gives_a_secret_as_text() -> None:
     store = Store()
     mapping = made(store)
@@ -103,37 +68,6 @@ def test_a_web_form_gives_a_secret_as_text() -> None:
     assert verified(FIRST, request.headers, request.body)
     assert change(store, mapping, form=True, **{"mapping[signing]": "true"})["signing"] is True
     assert "signing" not in change(store, mapping, form=True, **{"mapping[signing]": "false"})
-
-
-@pytest.mark.parametrize(
-    "signing",
-    [
-        *(True, 1, "yes", "{", [1], {}, {"secret": None}, {"secret": 7}, {"secret": "whsec_"}, {"secret": "whsec_!"}),
-        *({"secret": "whsk_" + "x" * 88}, {"secret": FIRST[:20]}, {"secret": [FIRST]}),
-        *({"secret": FIRST, "grace_period": wrong} for wrong in (-1, 604_801, "soon", 1.5, [1])),
-    ],
-)
-def test_what_is_no_secret_is_refused_and_not_repeated(signing: object) -> None:
-    store = Store()
-    status, body = store.call("POST", "/mappings", {"mapping": {**MAPPING, "signing": signing}})
-    assert status == 422, body
-    assert "MTEx" not in json.dumps(body)
-    assert store.call("GET", "/mappings")[1] == []
-
-
-def test_no_secret_is_seen_anywhere() -> None:
-    store = Store()
-    mapping = made(store, signing={"secret": FIRST}, options={"retries_allowed": False})
-    store.endpoints[URL] = lambda _: 500
-    incoming = store.push_message("order:new", number="R1")
-    store.run(seconds=60)
-    [stored] = store.settings.mappings(PROJECT)
-    seen = [
-        *(json.dumps(store.call("GET", path)[1]) for path in ("/mappings", f"/messages/{incoming}", "/notifications")),
-        *(json.dumps(mapping), repr(stored), repr(store.telemetry.__dict__), repr(store.log.__dict__)),
-    ]
-    assert stored.sealed
-    assert not [each for each in seen if "MTEx" in each or "1" * 32 in each]
 
 
 def test_a_service_is_signed_by_another_senders_scheme() -> None:
@@ -154,26 +88,6 @@ def test_a_service_is_signed_by_another_senders_scheme() -> None:
         "PUT", f"/mappings/{mapping['id']}", {"mapping": {"signing": {"signatures": [{**own, "hash": "md5"}]}}}
     )
     assert (status, "signing.signatures.0.hash" in json.dumps(shown)) == (422, True)
-
-
-def test_a_scheme_of_a_service_ends_and_its_end_is_shown() -> None:
-    # Given a service that moves from Stripe's scheme to GitHub's within a day
-    store = Store()
-    end = iso_time(store.clock.now() + 86_400_000)
-    both = [{"preset": "stripe", "secret": "s", "endsAt": end}, {"preset": "github", "secret": "g"}]
-    mapping = made(store, signing={"signatures": both})
-    assert mapping["signing_ends"] == {"Stripe-Signature": end}
-    assert {"Stripe-Signature", "X-Hub-Signature-256"} <= set(sent(store).headers)
-    # When it is there, then the other one is sent alone
-    store.clock.set(epoch_ms(end))
-    assert "X-Hub-Signature-256" in (headers := sent(store).headers)
-    assert "Stripe-Signature" not in headers
-    # And a change of the schemes removes it
-    assert "signing_ends" not in change(store, mapping, signing={"signatures": both[1:]})
-    # And one that leaves nothing is refused by name
-    ending = {"signing": {"signatures": [{**both[1], "endsAt": iso_time(store.clock.now() + 1_000)}]}}
-    status, shown = store.call("PUT", f"/mappings/{mapping['id']}", {"mapping": ending})
-    assert (status, "signing.signatures.0.endsAt" in json.dumps(shown)) == (422, True)
 
 
 def look(store: Store) -> int:
@@ -216,14 +130,3 @@ def test_a_store_without_signed_services_is_told_nothing_of_what_it_could_inheri
     inherited = (replace(PRESETS["slack"], ends_at=epoch_ms(end)), PRESETS["standard-webhooks"])
     store.hub.part(Webhooks).signature_defaults.set_of_project(PROJECT, inherited)
     assert [look(store) for _ in range(9 * 24)] == [0] * 9 * 24
-
-
-def test_a_service_with_nothing_but_a_secret_inherits_the_projects_schemes() -> None:
-    store = Store()
-    made(store, signing={"secret": FIRST})
-    store.config.sign_project(PROJECT, (PRESETS["github"],))
-    request = sent(store)
-    assert (
-        request.headers["X-Hub-Signature-256"] == f"sha256={hmac.digest(FIRST.encode(), request.body, 'sha256').hex()}"
-    )
-    assert "webhook-signature" not in request.headers

@@ -1,0 +1,188 @@
+"""What is sent to, in each dialect that takes signatures, OAuth 2.0 and client certificates as settings of its own: a
+subscriber of a queue, a service of a store. Tests of what all of them promise are written once, over these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tests.engine.world import PROJECT, World
+from tests.hub.api.hub_store import OTHER_STORE, Store
+from tests.ironmq.api.hub import OTHER_PROJECT, Hub
+
+from pushhub.base.ports import PushRequest
+from pushhub.engine.model.records import record_of_delivery
+from pushhub.hub.wiring import Hub as HubProtocol
+from pushhub.ironmq.wiring import Ironmq
+
+URL = "https://receiver.example/in"
+OTHER_URL = "https://other.example/in"
+
+
+class Subscriber:
+    """A subscriber of a push queue. What its methods do is the same for each receiver.
+
+    ``make`` makes it, or one at another URL, or in another project; ``change`` speaks of some settings alone, and
+    ``write_back`` writes it as it is shown, as clients do that change something else. ``refusal`` is how one with wrong
+    settings is refused, with the setting's name first. ``answers`` is what it answers from now on, and after that that
+    it has taken what it is sent. ``said`` is what its owner is told of the last attempt, and ``kept`` all that is
+    stored and logged of it and shown to owners.
+    """
+
+    def __init__(self) -> None:
+        self._hub = Hub()
+        self._last = ""
+
+    @property
+    def world(self) -> World:
+        return self._hub.world
+
+    def make(self, url: str = URL, *, theirs: bool = False, **settings: Any) -> None:
+        project = OTHER_PROJECT if theirs else PROJECT
+        name = "s0" if url == URL else "s1"
+        push = {"subscribers": [{"name": name, "url": url, **settings}], "retries": 10, "retries_delay": 3}
+        if self._hub.call("GET", "/queues/q", project=project).status == 200:
+            made = self._hub.call(
+                "POST", "/queues/q/subscribers", {"subscribers": push["subscribers"]}, project=project
+            )
+        else:
+            made = self._hub.call("PUT", "/queues/q", {"queue": {"push": push}}, project=project)
+        assert made.status == 200, made
+
+    def change(self, **settings: Any) -> None:
+        given = {"subscribers": [{"name": "s0", "url": URL, **settings}]}
+        changed = self._hub.call("PUT", "/queues/q/subscribers", given)
+        assert changed.status == 200, changed
+
+    def write_back(self) -> None:
+        self.change(**self.shown())
+
+    def shown(self) -> Mapping[str, Any]:
+        return dict(self._hub.info("q")["push"]["subscribers"][0])
+
+    def refusal(self, **settings: Any) -> str:
+        push = {"subscribers": [{"name": "s0", "url": URL, **settings}]}
+        refused = self._hub.call("PUT", "/queues/q", {"queue": {"push": push}})
+        assert refused.status == 400, refused
+        assert self._hub.call("GET", "/queues/q").status == 404
+        return refused.msg
+
+    def post(self, *, seconds: float = 1, theirs: bool = False) -> None:
+        project = OTHER_PROJECT if theirs else PROJECT
+        posted = self._hub.call("POST", "/queues/q/messages", {"messages": [{"body": "x"}]}, project=project)
+        assert posted.status == 201, posted
+        [self._last] = posted.body["ids"]
+        self.world.run(seconds=seconds)
+
+    def said(self) -> str:
+        return str(self._hub.statuses("q", self._last)[0]["msg"])
+
+    def answers(self, *statuses: int) -> None:
+        self.world.sender.script(URL, *statuses, 200)
+
+    def look_for_ends(self) -> int:
+        return self.world.hub.part(Ironmq).ends.run(lambda: 55_000)
+
+    def kept(self) -> str:
+        stored = [self.world.config.queue(PROJECT, "q"), self.world.messages.all_deliveries()]
+        shown = [self._hub.info("q"), self._hub.statuses("q", self._last), self.world.telemetry.__dict__]
+        return json.dumps([*shown, *map(repr, stored)], default=repr)
+
+
+class Service:
+    """A service of a store, by its mapping."""
+
+    def __init__(self) -> None:
+        self._store = Store()
+        self._mapping: dict[str, Any] = {}
+        self._last = ""
+        self._statuses: list[int] = []
+
+    @property
+    def world(self) -> World:
+        return self._store
+
+    def make(self, url: str = URL, *, theirs: bool = False, **settings: Any) -> None:
+        status, shown = self._asked("POST", "/mappings", {"mapping": self._given(url, settings)}, theirs=theirs)
+        assert status == 201, shown
+        self._mapping = self._mapping or shown
+
+    def change(self, **settings: Any) -> None:
+        status, shown = self._asked("PUT", f"/mappings/{self._mapping['id']}", {"mapping": settings})
+        assert status == 200, shown
+
+    def write_back(self) -> None:
+        self.change(**self.shown())
+
+    def shown(self) -> Mapping[str, Any]:
+        _, listed = self._asked("GET", "/mappings")
+        return dict(next(each for each in listed if each["id"] == self._mapping["id"]))
+
+    def refusal(self, **settings: Any) -> str:
+        status, shown = self._asked("POST", "/mappings", {"mapping": self._given(URL, settings)})
+        assert status == 422, shown
+        assert self._asked("GET", "/mappings")[1] == []
+        ((name, (message, *_)), *_) = shown["errors"].items()
+        return f"{name}.{message.replace(' ', ': ', 1)}" if message[0].islower() else f"{name}: {message}"
+
+    def post(self, *, seconds: float = 1, theirs: bool = False) -> None:
+        message = {"message": "order:new", "payload": {"number": "R1"}}
+        status, answer = self._asked("POST", "/messages", message, theirs=theirs)
+        assert status == 201, answer
+        self._last = answer["message_id"]
+        self._store.run(seconds=seconds)
+
+    def said(self) -> str:
+        (copy,) = self._store.copies(self._last)
+        return str(copy.last_error).removeprefix("No usable answer: ")
+
+    def answers(self, *statuses: int) -> None:
+        self._statuses = [*statuses]
+
+    def look_for_ends(self) -> int:
+        return self._store.hub.part(HubProtocol).ends.run(lambda: 55_000)
+
+    def kept(self) -> str:
+        stored = [self._store.settings.mappings(PROJECT), self._store.log.__dict__]
+        paths = ("/mappings", f"/messages/{self._last}", "/notifications")
+        shown = [*(self._asked("GET", path)[1] for path in paths), self._store.telemetry.__dict__]
+        return json.dumps([*shown, *map(repr, [*stored, self._store.messages.all_deliveries()])], default=repr)
+
+    def _given(self, url: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        self._store.endpoints.setdefault(url, self._answer)
+        name = "acme.in" if url == URL else "acme.other"
+        options = {"retry_base": 3, "retry_cap": 3}
+        mapping = {"name": name, "url": url, "token": "t" * 32, "messages": ["order:new"], "options": options}
+        return {**mapping, **settings}
+
+    def _asked(self, method: str, path: str, body: Any = None, *, theirs: bool = False) -> tuple[int, Any]:
+        store, opened = (OTHER_STORE, self._store.other_token) if theirs else (PROJECT, self._store.token)
+        return self._store.call(method, path, body, store=store, token=opened)
+
+    def _answer(self, _: Any) -> Any:
+        return self._statuses.pop(0) if self._statuses else {}
+
+
+Receiver = Subscriber | Service
+RECEIVERS: dict[str, type[Receiver]] = {"a subscriber of a queue": Subscriber, "a service of a store": Service}
+
+
+def sent(receiver: Receiver, url: str = URL) -> PushRequest:
+    """What it is sent for a message that is posted now."""
+    receiver.post()
+    return receiver.world.sender.requests_to(url)[-1]
+
+
+def header(request: PushRequest, name: str) -> str | None:
+    """A header, of which there is one at most, whatever its spelling."""
+    found = [value for each, value in request.headers.items() if each.lower() == name.lower()]
+    assert len(found) < 2
+    return found[0] if found else None
+
+
+def records(receiver: Receiver) -> list[dict[str, object]]:
+    """The fields of the delivery records of its messages."""
+    found = (record_of_delivery(None, each, 0) for each in receiver.world.messages.all_deliveries())
+    return [dict(each.as_fields()) for each in found if each is not None]
