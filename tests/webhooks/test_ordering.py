@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from tests.fakes import Crash, Fault, FaultPlan, Reply
-from tests.webhooks.test_races import prepared
-from tests.webhooks.world import WebhooksWorld
+from tests.webhooks.world import WebhooksWorld, prepared
 
 URL, OTHER_URL = "https://a.example/in", "https://b.example/in"
 

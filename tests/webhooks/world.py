@@ -11,13 +11,14 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from tests.engine.world import PROJECT, World
+from tests.fakes import FaultPlan
 
 from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 from pushhub.webhooks.api.api import WebhooksApi
 from pushhub.webhooks.wiring import Webhooks
 
-__all__ = ["OTHER_PROJECT", "Answered", "WebhooksWorld"]
+__all__ = ["OTHER_PROJECT", "Answered", "WebhooksWorld", "prepared"]
 
 OTHER_PROJECT = "5f0000000000000000000002"
 
@@ -106,3 +107,15 @@ class WebhooksWorld(World):
     def make_endpoint(self, app: str, url: str = "https://a.example/in", **fields: Any) -> str:
         """A new endpoint; its id."""
         return str(self.ask("POST", f"/app/{app}/endpoint", {"url": url, **fields})["id"])
+
+
+def prepared(plan: FaultPlan) -> tuple[WebhooksWorld, str, str]:
+    """An application with an endpoint, on ports that the plan strikes from now on."""
+    calm = WebhooksWorld()
+    app = calm.make_app()
+    endpoint = calm.make_endpoint(app)
+    calm.plan = plan
+    # As a cold start does: everything is built anew, on the same stores.
+    for made in ("hub", "api"):
+        calm.__dict__.pop(made, None)
+    return calm, app, endpoint

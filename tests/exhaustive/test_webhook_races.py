@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.fakes import Crash, Fault, FaultPlan, Reply
-from tests.webhooks.world import WebhooksWorld
+from tests.webhooks.world import WebhooksWorld, prepared
 
 from pushhub.base.errors import Conflict
 from pushhub.engine.model.message import Message
@@ -140,18 +140,6 @@ def posted_until_told(world: WebhooksWorld, app: str, **more: Any) -> str:
             return str(answer.body["id"])
         assert answer.status == 500
     raise AssertionError("never taken")
-
-
-def prepared(plan: FaultPlan) -> tuple[WebhooksWorld, str, str]:
-    """An application with an endpoint, on ports that the plan strikes from now on."""
-    calm = WebhooksWorld()
-    app = calm.make_app()
-    endpoint = calm.make_endpoint(app)
-    calm.plan = plan
-    # As a cold start does: everything is built anew, on the same stores.
-    for made in ("hub", "api"):
-        calm.__dict__.pop(made, None)
-    return calm, app, endpoint
 
 
 def calls_of_a_message(**more: Any) -> int:
