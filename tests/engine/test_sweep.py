@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from tests.engine.world import World, subscribers
+from tests.engine.world import PROJECT, World, subscribers
 from tests.fakes import Reply
 
 from pushhub.engine.model.backoff import Schedule
 from pushhub.engine.model.circuit import Circuit
 from pushhub.engine.model.delivery import DeliveryState
+from pushhub.engine.model.project import Project
+from pushhub.engine.projects import Projects
 from pushhub.engine.sweep import GRACE_MS
 from pushhub.runtime.engine import SWEEP_PARTS
 
@@ -152,10 +156,91 @@ def test_the_schedule_can_be_made_anew() -> None:
     world.dispatch_only()
     world.schedule.lose()
     # When the whole table is swept by hand
-    assert world.hub.engine.sweep.run(0, 1, lambda: 10**6, reschedule=True) == 1
+    assert world.hub.engine.sweep.run(0, 1, lambda: 10**6, schedule_lost=True) == 1
     # Then the delivery is made at its time, once
     world.run(seconds=HOUR + 60)
     assert len(world.sender.requests) == 1
+
+
+def sweep_everything(world: World) -> int:
+    """What the runbook says when the schedule's table was lost."""
+    return world.hub.engine.sweep.run(0, 1, lambda: 10**6, schedule_lost=True)
+
+
+def lose_the_table(world: World) -> None:
+    """The table with the schedule, and with what waits for subscribers, is made anew, which takes a minute."""
+    world.schedule.lose()
+    world.ports.subscribers.lose()
+    world.clock.advance(seconds=60)
+
+
+@pytest.mark.parametrize("resumed_first", [False, True])
+def test_what_waited_for_a_suspended_project_comes_within_the_hour_after_the_table_was_lost(
+    resumed_first: bool,
+) -> None:
+    # Given 2,210 deliveries of a suspended project, all waiting: posted just now, failed once, delayed
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=1_800)
+    world.config.put_project(Project(project_id=PROJECT, created_at=0))
+    world.sender.script(A, *[500] * 200, 200)
+    for number in range(0, 200, 100):
+        world.post("q", *(b"%d" % each for each in range(number, number + 100)))
+    world.run(seconds=10)
+    for number in range(200, 2_200, 100):
+        world.post("q", *(b"%d" % each for each in range(number, number + 100)))
+    world.post("q", *(b"%d" % each for each in range(2_200, 2_210)), delay_s=1_000)
+    projects = Projects(config=world.config, clock=world.clock)
+    projects.suspend(PROJECT)
+    world.run(seconds=1_200)
+    assert len(world.sender.requests) == 200
+    # When the table is lost, and everything swept as the runbook says, before or after the project is resumed
+    lose_the_table(world)
+    if resumed_first:
+        projects.resume(PROJECT)
+        world.clock.advance(seconds=5)
+    assert sweep_everything(world) == 2_210
+    world.run(seconds=300)
+    projects.resume(PROJECT)
+    # Then all of it has come within the hour, and each once
+    world.run(seconds=HOUR)
+    assert sorted(int(each.body) for each in world.sender.requests[200:]) == [*range(2_210)]
+
+
+def test_what_waited_for_a_subscriber_is_found_though_it_has_been_held_anew_since_the_table_was_lost() -> None:
+    # Given a delivery that waits for a paused subscriber, whose table is lost
+    world = World()
+    world.make_queue("q", tuple(replace(each, paused=True) for each in subscribers(A)))
+    world.post("q", b"before")
+    world.run(seconds=10)
+    lose_the_table(world)
+    # When another one is held before anybody sweeps
+    world.post("q", b"after")
+    world.run(seconds=10)
+    assert sweep_everything(world) == 2
+    world.run(seconds=10)
+    # Then both come when it is no longer paused
+    queue = world.config.queue(PROJECT, "q", fresh=True)
+    assert queue is not None
+    assert queue.push is not None
+    push = replace(queue.push, subscribers=subscribers(A))
+    world.config.update_queue(replace(queue, push=push))
+    world.run(seconds=HOUR)
+    assert sorted(each.body for each in world.sender.requests) == [b"after", b"before"]
+
+
+def test_what_waited_behind_another_message_comes_in_order_after_the_table_was_lost() -> None:
+    # Given a message that waits behind another one, which is tried again in ten minutes
+    world = World()
+    world.make_queue("q", subscribers(A), retries=3, retries_delay=600)
+    world.sender.script(A, 500, 200)
+    world.post("q", b"1", b"2", order_key="k")
+    world.run(seconds=10)
+    # When the table is lost and everything swept
+    lose_the_table(world)
+    assert sweep_everything(world) >= 1
+    world.run(seconds=HOUR)
+    # Then both have come, one after the other
+    assert [each.body for each in world.sender.requests] == [b"1", b"1", b"2"]
 
 
 def test_a_delivery_that_ended_and_is_gone_before_its_message_does_not_begin_anew() -> None:

@@ -39,6 +39,13 @@ class FakeSubscribers:
         self._slow: dict[tuple[str, str, str], int] = {}
         self.writes: list[Health] = []
 
+    def lose(self) -> None:
+        """The table is lost, and made anew."""
+        kept = ("_lock", "_places", "writes")
+        for name, each in vars(self).items():
+            if name not in kept:
+                each.clear()
+
     def health(self, key: SubscriberKey) -> Health | None:
         """See the port."""
         return self._healths.get(key)

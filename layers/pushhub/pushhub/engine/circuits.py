@@ -252,12 +252,18 @@ class Circuits(Component):
             self._known.move_to_end(key)
             if len(self._known) > KNOWN:
                 self._known.popitem(last=False)
-        self._learn(known, health)
+        self._learn(known, health, asked_at=now)
         return known
 
-    def _learn(self, known: _Known, health: Health) -> None:
+    def _learn(self, known: _Known, health: Health, *, asked_at: int = 0) -> None:
+        """Know what is stored, or was just written.
+
+        Args:
+            asked_at: When it was read. What is stored may be older than what is known: the table was lost, or restored.
+                It is true all the same, unless something was learned since it was asked for.
+        """
         with self._lock:
-            if health.version >= known.health.version:
+            if health.version >= known.health.version or known.read_at < asked_at:
                 if health.state is not known.health.state:
                     # The counts belong to the past: after a probe, or a change made elsewhere, counting starts again.
                     known.in_a_row = 0

@@ -7,7 +7,7 @@ part of the table is read, so that every message is checked once a day (decision
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.errors import Unreadable
@@ -19,7 +19,7 @@ from pushhub.engine.model.work import WorkOrder
 from pushhub.engine.ports import Backlogs, Deliveries, Healths, Messages, Outstanding, Schedule, WorkQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.delivery import Delivery
@@ -39,6 +39,20 @@ MARGIN_MS = 20_000
 
 BATCH = 500
 """Orders sent at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A delivery that gets an order.
+
+    Attributes:
+        queue: Where that goes.
+        tried: Whether it was attempted before.
+    """
+
+    queue: WorkQueue
+    order: WorkOrder
+    tried: bool = False
 
 
 class _Stored(Outstanding, Messages, Deliveries, Protocol):
@@ -61,14 +75,16 @@ class Sweep(Component):
     clock: Clock
     telemetry: Telemetry  # Told of each lost delivery.
 
-    def run(self, part: int, parts: int, remaining_ms: Callable[[], int], *, reschedule: bool = False) -> int:
+    def run(self, part: int, parts: int, remaining_ms: Callable[[], int], *, schedule_lost: bool = False) -> int:
         """Check one part of the table.
 
         Args:
             part: Number of the part, from 0.
             remaining_ms: Milliseconds this invocation has left; a sweep that runs out of time is counted as
                 ``SweepsUnfinished``.
-            reschedule: Put every scheduled delivery back into the schedule, for when that was lost or is new.
+            schedule_lost: The schedule's table was lost, or is new. So is whatever waited there: scheduled deliveries
+                are entered again, and everything else that is due gets an order now, as nobody knows any more what
+                waited for its subscriber, for its turn, or behind another message.
 
         Returns:
             Number of deliveries queued or scheduled again.
@@ -77,15 +93,15 @@ class Sweep(Component):
             Unavailable: A read or write failed; the next day's sweep makes up for it.
         """
         self._left_alone: dict[SubscriberKey, bool] = {}
-        found: list[tuple[WorkQueue, WorkOrder]] = []
+        found: list[_Found] = []
         swept = 0
         for message, deliveries in self.messages.outstanding(part, parts):
             if remaining_ms() < MARGIN_MS:
                 self.telemetry.count("SweepsUnfinished")
                 break
             try:
-                found += self._lost(message, deliveries)
-                if reschedule:
+                found += self._due(message, deliveries) if schedule_lost else self._lost(message, deliveries)
+                if schedule_lost:
                     swept += self._reschedule(deliveries)
             except Unreadable:
                 # It is told where it is read. Every other message is swept.
@@ -101,10 +117,25 @@ class Sweep(Component):
             self.schedule.enter(each)
         return len(waiting)
 
-    def _lost(self, message: Message, deliveries: Sequence[Delivery]) -> Iterable[tuple[WorkQueue, WorkOrder]]:
-        """The deliveries of a message that are long overdue and unchanged."""
+    def _lost(self, message: Message, deliveries: Sequence[Delivery]) -> Iterator[_Found]:
+        """The deliveries of a message that are long overdue and unchanged, and wait nowhere."""
+        for found in self._overdue(message, deliveries, self.clock.now() - GRACE_MS):
+            order = found.order
+            if order.manual or not self._waits_elsewhere(message, order.key.subscriber_id, tried=found.tried):
+                yield found
+
+    def _due(self, message: Message, deliveries: Sequence[Delivery]) -> Iterator[_Found]:
+        """The deliveries of a message that are due, wherever they waited but in the schedule. Some have an order already;
+        a second one is harmless, and whoever has to wait is made to wait again.
+        """
+        scheduled = {each.subscriber_id for each in deliveries if each.scheduled}
+        for found in self._overdue(message, deliveries, self.clock.now() + 1):
+            if found.order.manual or found.order.key.subscriber_id not in scheduled:
+                yield found
+
+    def _overdue(self, message: Message, deliveries: Sequence[Delivery], before: int) -> Iterator[_Found]:
+        """The deliveries of a message that were due before a moment, or whose time is over."""
         now = self.clock.now()
-        before = now - GRACE_MS
         stored = {each.subscriber_id: each for each in deliveries}
         for subscriber_id in dict.fromkeys((*message.delivery_subscribers, *stored)):
             order = WorkOrder(key=message.delivery_key(subscriber_id), queue=message.queue)
@@ -114,16 +145,15 @@ class Sweep(Component):
                 # untried deliveries have to be found before that, and at the message's expiry without delay: each
                 # message is checked once a day.
                 late = message.due_at < before or message.expires_at <= now
-                lost = late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS
-                if lost and not self._waits_elsewhere(message, subscriber_id):
+                if late and now < message.expires_at + KEPT_AFTER_EXPIRY_MS:
                     queue = self.queues.of(message.queue)
-                    yield self.push_queue if queue is self.queues.usual else queue, order
+                    yield _Found(self.push_queue if queue is self.queues.usual else queue, order)
                 continue
             if delivery.asked_at is not None and delivery.asked_at < before:
-                yield self.queues.of(message.queue), replace(order, manual=True)
-            overdue = delivery.wakes_at is not None and delivery.wakes_at < before
-            if overdue and not self._waits_elsewhere(message, subscriber_id, tried=delivery.attempts > 0):
-                yield self.queues.of(message.queue, polls=delivery.update_url is not None), order
+                yield _Found(self.queues.of(message.queue), replace(order, manual=True))
+            if delivery.wakes_at is not None and delivery.wakes_at < before:
+                queue = self.queues.of(message.queue, polls=delivery.update_url is not None)
+                yield _Found(queue, order, tried=delivery.attempts > 0)
 
     def _waits_elsewhere(self, message: Message, subscriber_id: str, *, tried: bool = False) -> bool:
         """Whether an unexpired delivery waits in its subscriber's backlog or line, or behind another with the same
@@ -148,13 +178,13 @@ class Sweep(Component):
         goes_before = self.messages.delivery(key)
         return not goes_before.settled if goes_before else self.messages.message(key.message) is not None
 
-    def _queue(self, found: Sequence[tuple[WorkQueue, WorkOrder]]) -> int:
+    def _queue(self, found: Sequence[_Found]) -> int:
         for queue in (self.push_queue, *self.queues.all):
-            orders = [(order, 0) for each, order in found if each is queue]
+            orders = [(each.order, 0) for each in found if each.queue is queue]
             if orders:
                 queue.send(orders)
-        for queue, order in found:
-            self.telemetry.event("delivery_swept", **order.identity, to=queue.name)
+        for each in found:
+            self.telemetry.event("delivery_swept", **each.order.identity, to=each.queue.name)
         if found:
             self.telemetry.count("DeliveriesSwept", len(found))
         return len(found)

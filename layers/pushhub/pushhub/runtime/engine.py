@@ -153,13 +153,13 @@ def sweep_part(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> d
     """Schedule, each hour: scan this hour's part of the messages table, and decide once a night whether the delivery
     report has something to prove.
 
-    When run by hand, ``{"everything": true}`` scans all of it and rebuilds the schedule.
+    When run by hand, ``{"everything": true}`` scans all of it, and has everything go on that the schedule's table held.
     """
     part, parts = hub.engine.ports.clock.now() // 3_600_000 % SWEEP_PARTS, SWEEP_PARTS
     everything = event.get("everything") is True
     if everything:
         part, parts = 0, 1
-    swept = hub.engine.sweep.run(part, parts, context.get_remaining_time_in_millis, reschedule=everything)
+    swept = hub.engine.sweep.run(part, parts, context.get_remaining_time_in_millis, schedule_lost=everything)
     if hub.engine.nights is not None and not everything:
         hub.engine.nights.run()
     return {"swept": swept}
