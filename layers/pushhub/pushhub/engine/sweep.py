@@ -125,8 +125,8 @@ class Sweep(Component):
                 yield found
 
     def _due(self, message: Message, deliveries: Sequence[Delivery]) -> Iterator[_Found]:
-        """The deliveries of a message that are due, wherever they waited but in the schedule. Some have an order already;
-        a second one is harmless, and whoever has to wait is made to wait again.
+        """The deliveries of a message that are due, wherever they waited but in the schedule. Some have an order
+        already; a second one is harmless, and whoever has to wait is made to wait again.
         """
         scheduled = {each.subscriber_id for each in deliveries if each.scheduled}
         for found in self._overdue(message, deliveries, self.clock.now() + 1):
