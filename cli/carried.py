@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from pushhub.base import json_text
 from pushhub.base.ports import Vault
 from pushhub.cloud.table import Item, Table
 from pushhub.cloud.vault import MARK
@@ -67,9 +68,9 @@ class Folder:
         if not (self.path / name).is_file():
             return {}
         try:
-            found = json.loads(self.read(name))
-        except ValueError as error:
-            raise click.ClickException(f"{self.path / name} is no JSON: {error}") from error
+            found = json_text.read(self.read(name))
+        except json_text.NotJson as error:
+            raise click.ClickException(f"{self.path / name} {error}") from error
         if not isinstance(found, dict):
             raise click.ClickException(f"{self.path / name} is no export's")
         return found
@@ -89,13 +90,13 @@ class Folder:
 
     def write_lines(self, name: str, lines: list[dict[str, Any]]) -> None:
         """Write a file of JSON lines."""
-        text = "".join(json.dumps(each, separators=(",", ":"), ensure_ascii=False) + "\n" for each in lines)
+        text = "".join(json_text.write(each) + "\n" for each in lines)
         self.write(name, gzip.compress(text.encode(), mtime=0))
 
     def lines(self, name: str) -> list[dict[str, Any]]:
         """The lines of such a file."""
         try:
-            return [json.loads(each) for each in gzip.decompress(self.read(name)).splitlines()]
+            return [json_text.read(each) for each in json_text.split(gzip.decompress(self.read(name)))]
         except (EOFError, OSError, ValueError) as error:
             raise click.ClickException(f"{self.path / name} is damaged: {error!r}") from error
 

@@ -5,10 +5,11 @@ What is installed with pip has no clone: it finds a stack by ``PUSHHUB_HOME``, o
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
+
+from pushhub.base.json_text import stored
 
 _HOME = ".pushhub"
 
@@ -23,7 +24,7 @@ def running() -> dict[str, Any] | None:
     """The content of the ``local.json`` of the stack that runs on this machine; None if none is found."""
     for home in _homes():
         try:
-            described = json.loads((home / "local.json").read_text())
+            described = stored((home / "local.json").read_text())
         except (OSError, ValueError):
             continue
         if isinstance(described, dict):

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from pushhub.base.numerals import digits
+
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SPAN = re.compile(r"([0-9]{1,6})([smhd])")
 _OTHER = {"status": int, "retry_after": int, "takes": float, "share": float, "down": int, "up": int}
@@ -43,8 +45,9 @@ class OutageWindow(click.ParamType[dict[str, Any]]):
         if dash:
             window["start"] = 0 if start == "0" else span.convert(start, param, ctx) // 1000
         trouble, *others = what.split(",") if what else ["times_out"]
-        if trouble.isdigit():
-            window |= {"endpoint": "answers", "status": int(trouble)}
+        status = digits(trouble, 9)
+        if status is not None:
+            window |= {"endpoint": "answers", "status": status}
         else:
             window["endpoint"] = trouble
         for each in others:

@@ -7,7 +7,6 @@ erasure took out of the delivery records is noted first, so that the nightly rep
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import zlib
 from collections import Counter
@@ -19,6 +18,7 @@ from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
+from pushhub.base import json_text
 from pushhub.base.errors import Invalid, Unavailable
 from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import folder_of
@@ -176,9 +176,15 @@ class Erasing:
             rest = {key: lines for key, lines in kept.items() if len(lines) < len(read[key])}
             noted = self._noted(day)
             if rest:
-                self._write(_note_of(project_id), json.dumps({"erasure": uuid4().hex}).encode())
+                self._write(
+                    _note_of(project_id),
+                    json_text.write({"erasure": uuid4().hex}).encode(),
+                )
                 noted |= {_below_day(key): sum(not _is_link(each) for each in lines) for key, lines in rest.items()}
-                self._write(f"{NOTES}/dt={day}.json", json.dumps(noted, sort_keys=True).encode())
+                self._write(
+                    f"{NOTES}/dt={day}.json",
+                    json_text.write(noted, sort_keys=True).encode(),
+                )
             for key in side_by_side.each(partial(self._rewritten, rest), rest):
                 erased.removed[place] += len(read[key]) - len(rest[key])
             # A run that was cut off may have left former versions of what it has rewritten.
@@ -236,7 +242,7 @@ class Erasing:
         except KeyError:
             return False
         now = {each["Key"]: each["ETag"].strip('"') for each in self._listed(f"records/dt={day}/")}
-        made_from = {name: mark for name, (_, mark) in json.loads(made["Body"].read())["raw"].items()}
+        made_from = {name: mark for name, (_, mark) in json_text.stored(made["Body"].read())["raw"].items()}
         if any(made_from.get(name) != now.get(f"records/dt={day}/{name}") for name in self._noted(day)):
             return True
         # A run that was cut off has made the records anew, and not yet what it makes of them.
@@ -247,19 +253,19 @@ class Erasing:
     def _is_in_findings(self, project_id: str) -> bool:
         """Whether no night has taken what is the project's out of what former nights have found and carried over."""
         try:
-            noted = json.loads(self._read(_note_of(project_id)))["erasure"]
+            noted = json_text.stored(self._read(_note_of(project_id)))["erasure"]
         except KeyError:
             return False
         if not any(self._keys("curated/days/")):
             return False
         try:
-            return bool(json.loads(self._read(TAKEN_OUT)).get(_digest(project_id)) != noted)
+            return bool(json_text.stored(self._read(TAKEN_OUT)).get(_digest(project_id)) != noted)
         except KeyError:
             return True
 
     def _noted(self, day: str) -> dict[str, int]:
         try:
-            noted: dict[str, int] = json.loads(self._read(f"{NOTES}/dt={day}.json"))
+            noted: dict[str, int] = json_text.stored(self._read(f"{NOTES}/dt={day}.json"))
         except KeyError:
             return {}
         return noted
@@ -274,7 +280,7 @@ class Erasing:
             return []
         content = self._read(key)
         try:
-            return gzip.decompress(content).splitlines()
+            return json_text.split(gzip.decompress(content))
         except (OSError, EOFError, zlib.error) as error:
             found = f"{key} cannot be read ({error}): bring back a former version of it, or remove it"
             raise Invalid(f"{found}, and run this command again") from error
@@ -361,8 +367,8 @@ def _is_link(line: bytes) -> bool:
 def _record(line: bytes) -> Mapping[str, Any] | None:
     """What a line says; None if it is no record."""
     try:
-        read = json.loads(line)
-    except (ValueError, RecursionError):
+        read = json_text.read(line, last_wins=True)
+    except json_text.NotJson:
         return None
     return read if isinstance(read, dict) else None
 

@@ -6,8 +6,6 @@ says where the next one begins, and nothing else is remembered.
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,6 +13,7 @@ from typing import Any
 
 import click
 
+from pushhub.base import json_text
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Vault
 from pushhub.base.times import iso_time
@@ -90,7 +89,7 @@ class Exporting(Carrier):
             for item in items:
                 if moving(name, item, project_id):
                     lines.append(self._line(name, item, project_id))
-                    size += len(json.dumps(lines[-1]))
+                    size += len(json_text.write(lines[-1]))
             pages += 1
             if size >= PART_BYTES or pages >= PART_PAGES or following is None:
                 self.folder.write_lines(f"{name}/{number:06d}.jsonl.gz", [*lines, {"next": following}])
@@ -128,10 +127,11 @@ class Exporting(Carrier):
             found: dict[str, dict[str, Any]] = {}
             for key, content in zip(keys, side_by_side.each(partial(self._read, self.records), keys), strict=True):
                 hour = key.partition("hour=")[2][:2]
-                for line in gzip.decompress(content).splitlines():
-                    if project_id.encode() in line and (record := json.loads(line)).get("project") == project_id:
+                for record in json_text.lines(content, partial(_passed_over, key), naming=project_id.encode()):
+                    if record.get("project") == project_id:
                         # A batch of a stream may have been recorded twice.
-                        found[record.get("record_id", line.decode())] = {"hour": hour, "record": record}
+                        called = str(record.get("record_id") or json_text.write(record))
+                        found[called] = {"hour": hour, "record": record}
             self.folder.write_lines(name, [*found.values()])
 
     def _counted(self) -> Counter[str]:
@@ -157,6 +157,11 @@ class Exporting(Carrier):
             if page is None:
                 return
             yield page
+
+
+def _passed_over(key: str, what: json_text.Unread) -> None:
+    """Say what cannot be read, and so is not exported."""
+    click.echo(f"not exported: {key}: {what}", err=True)
 
 
 def opened_by(vault: Vault, project_id: str, sealed: bytes) -> bytes | None:

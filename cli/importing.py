@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +18,7 @@ from typing import Any
 
 import click
 
+from pushhub.base import json_text
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, Vault
 from pushhub.cloud.calls import aws_call
@@ -236,5 +236,5 @@ def _is_message(item: Item) -> bool:
 
 
 def _lines(records: Iterable[Mapping[str, Any]]) -> bytes:
-    text = "".join(json.dumps(each, separators=(",", ":"), ensure_ascii=False) + "\n" for each in records)
+    text = "".join(json_text.write(each) + "\n" for each in records)
     return gzip.compress(text.encode(), mtime=0)

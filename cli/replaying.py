@@ -7,12 +7,13 @@ replay busy. An error message is deleted when its message has arrived; all other
 from __future__ import annotations
 
 import base64
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from pushhub.base.json_text import NotJson, read
 
 from .answers import number, section, sections, text
 from .rest import Refused, Rest, segment
@@ -50,8 +51,8 @@ class Failed:
     def of(cls, body: str) -> Failed:
         """Read the body of an error message."""
         try:
-            told = json.loads(body)
-        except (ValueError, RecursionError):
+            told = read(body, last_wins=True)
+        except NotJson:
             told = None
         if not isinstance(told, dict) or not isinstance(told.get("source_msg_id"), str):
             raise Stays("it is not an error message")

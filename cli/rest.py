@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,6 +9,8 @@ from urllib.parse import quote
 
 import click
 import requests
+
+from pushhub.base import json_text
 
 from .answers import Odd
 from .dry import NotDone
@@ -105,7 +106,7 @@ class Rest:
         if self._dry and not reads and method != "GET":
             raise NotDone(f"{method} {path}", body)
         shown = {"Authorization": f"Bearer {self.token}", "X-Augury-Token": self.token, **(headers or {})}
-        content = {"data": body} if isinstance(body, bytes) else {"json": body} if body is not None else {}
+        sent = {"data": body} if isinstance(body, bytes) else {"json": body} if body is not None else {}
         try:
             with self._session.request(
                 method,
@@ -115,21 +116,21 @@ class Rest:
                 timeout=timeout,
                 allow_redirects=False,
                 stream=True,
-                **content,
+                **sent,
             ) as answer:
-                status, read = answer.status_code, _read(answer, time.monotonic() + 2 * timeout)
+                status, content = answer.status_code, _content(answer, time.monotonic() + 2 * timeout)
         except requests.RequestException as error:
             raise Unreachable(f"{self.base_url} did not answer: {_reason(error)}") from error
         # A redirect is not followed: it would take the token elsewhere.
         if not 200 <= status < 300:
-            raise Refused(status, _message(read))
+            raise Refused(status, _message(content))
         try:
-            return json.loads(read) if read else {}
-        except (ValueError, RecursionError) as error:
-            raise Odd(f"it is no JSON; is {self.base_url} the base URL of a hub?") from error
+            return json_text.read(content, last_wins=True) if content else {}
+        except json_text.NotJson as error:
+            raise Odd(f"it {error}; is {self.base_url} the base URL of a hub?") from error
 
 
-def _read(answer: requests.Response, until: float) -> bytes:
+def _content(answer: requests.Response, until: float) -> bytes:
     """The whole body.
 
     Raises:
@@ -147,18 +148,18 @@ def _read(answer: requests.Response, until: float) -> bytes:
     return b"".join(blocks)
 
 
-def _message(read: bytes) -> str:
+def _message(content: bytes) -> str:
     """The message of an error in any of the protocols."""
     try:
-        told = json.loads(read) if read else {}
-    except (ValueError, RecursionError):
-        return read[:200].decode(errors="replace")
+        told = json_text.read(content, last_wins=True) if content else {}
+    except json_text.NotJson:
+        return content[:200].decode(errors="replace")
     if not isinstance(told, dict):
         return str(told)[:200]
     found = next((told[name] for name in ("msg", "message", "detail", "error") if told.get(name)), "no reason given")
-    found = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    found = found if isinstance(found, str) else json_text.write(found, spaced=True)
     errors = told.get("errors")
-    return f"{found} {json.dumps(errors, ensure_ascii=False)}" if errors else found
+    return f"{found} {json_text.write(errors, spaced=True)}" if errors else found
 
 
 def _reason(error: BaseException) -> str:

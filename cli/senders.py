@@ -6,7 +6,6 @@ The answers are read without trust: what is missing or has another form is no re
 from __future__ import annotations
 
 import base64
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,12 +13,15 @@ from typing import Any, ClassVar, Final
 
 import click
 
+from pushhub.base import json_text
+from pushhub.base.numerals import whole
+
 from .rest import Refused, Rest, segment
 from .taking_over import HIDDEN, MOST_PAGES, Source, TheirApplication, TheirEndpoint, TheirQueue, patiently, text_of
 
 PAGE: Final = 100
 _CHANNEL = re.compile(r"[^a-zA-Z0-9\-_.:+]")
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+_DURATION = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?")
 
 
 class _Sender(Source):
@@ -327,7 +329,7 @@ def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
     labels = _texts(theirs.get("labels"))
     channel = "+".join(f"{_CHANNEL.sub('_', key)}:{_CHANNEL.sub('_', value)}" for key, value in sorted(labels.items()))
     if channel:
-        notes.append(f"send messages with these labels with channels: [{json.dumps(channel[:128])}]")
+        notes.append(f"send messages with these labels with channels: [{json_text.write(channel[:128])}]")
     return TheirEndpoint(
         uid=uid,
         fields={
@@ -382,7 +384,7 @@ def _seconds(duration: object) -> int:
     if isinstance(duration, int):
         return duration
     found = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
-    hours, minutes, seconds = (int(each or 0) for each in found.groups()) if found else (0, 0, 0)
+    hours, minutes, seconds = (whole(each or "0") for each in found.groups()) if found else (0, 0, 0)
     return hours * 3600 + minutes * 60 + seconds
 
 
@@ -408,8 +410,8 @@ def _parsed(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
-    except ValueError:
+        return json_text.read(value, last_wins=True)
+    except json_text.NotJson:
         return None
 
 

@@ -6,7 +6,6 @@ stack on this machine.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import tomllib
@@ -15,6 +14,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import click
+
+from pushhub.base import json_text
 
 FILE = "config.toml"
 OWNER_ONLY = 0o600
@@ -112,7 +113,7 @@ def _quoted(text: str) -> str:
     """A string as TOML writes it, which is how JSON writes what can be printed."""
     if not text.isprintable():
         raise click.UsageError("names and values hold printable characters only")
-    return json.dumps(text, ensure_ascii=False)
+    return json_text.write(text, spaced=True)
 
 
 def profile_from_environment(environ: Mapping[str, str] = os.environ) -> Profile:

@@ -18,6 +18,9 @@ from itertools import chain
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from pushhub.base.json_text import NotJson, read
+from pushhub.base.numerals import digits
+
 TOLERANCE_S = 300
 """Seconds that a timestamp may be off in either direction (Standard Webhooks)."""
 MILLISECONDS = 10**11
@@ -85,9 +88,9 @@ def _id(signed: Signed) -> Finding:
 
 def _timestamp(signed: Signed, now: int, tolerance: int) -> Finding:
     text = signed.timestamp
-    if not (text.isascii() and text.isdigit()) or len(text) > 15:
+    sent = digits(text, 15)
+    if sent is None:
         return Finding("timestamp", True, f"{text[:40]!r} is not a number of seconds")
-    sent = int(text)
     if sent >= MILLISECONDS:
         return Finding("timestamp", True, "counts milliseconds: it must be seconds")
     off = now - sent
@@ -180,8 +183,8 @@ def _other_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
     yield "has different line endings than when it was signed", body.replace(b"\r\n", b"\n")
     yield "begins with a byte order mark", body.removeprefix(b"\xef\xbb\xbf")
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = read(body, last_wins=True)
+    except NotJson:
         return
     parsed = "was parsed and serialised again: sign and verify the bytes as received"
     for separators in ((",", ":"), (", ", ": ")):
@@ -193,7 +196,7 @@ def _other_bodies(body: bytes) -> Iterator[tuple[str, bytes]]:
 
 def _other_heads(signed: Signed) -> Iterator[tuple[str, str, Signed]]:
     yield "id", "has white space that was not signed", replace(signed, message_id=signed.message_id.strip())
-    if signed.timestamp.isdigit() and len(signed.timestamp) <= 15:
-        sent = int(signed.timestamp)
+    sent = digits(signed.timestamp, 15)
+    if sent is not None:
         yield "timestamp", "was signed in milliseconds", replace(signed, timestamp=str(sent * 1000))
         yield "timestamp", "was signed in seconds", replace(signed, timestamp=str(sent // 1000))

@@ -7,7 +7,6 @@ deleted.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,8 @@ from enum import StrEnum
 from typing import Any
 
 import click
+
+from pushhub.base import json_text
 
 from .rest import Refused, Rest, segment
 
@@ -247,7 +248,7 @@ class Importer:
             if ours is not None and _covers(ours, theirs.settings):
                 outcome = Outcome.SAME
             # What is not shown cannot be compared: it is written each time.
-            if not self._dry and (outcome is not Outcome.SAME or HIDDEN in json.dumps(ours)):
+            if not self._dry and (outcome is not Outcome.SAME or HIDDEN in json_text.write(ours)):
                 patiently(self._here, "PUT", path, {"queue": dict(theirs.settings)}, sleep=self._sleep)
         except Refused as error:
             return Copied(kind="queue", name=theirs.name, outcome=Outcome.FAILED, note=error.message)

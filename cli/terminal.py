@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
+
+from pushhub.base import json_text
 
 GOOD = ("delivered", "acknowledged", "completed", "enabled", "ok")
 BAD = ("failed", "failing", "exhausted", "expired", "held", "refused", "wrong")
@@ -27,7 +28,7 @@ def printable(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(printable, value)) or "-"
     if isinstance(value, dict):
-        return printable(json.dumps(value, ensure_ascii=False))
+        return printable(json_text.write(value, spaced=True))
     shown = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(value))
     return "-" if value is None or value == "" else shown
 
@@ -41,7 +42,7 @@ def as_json(value: Any) -> str:
     r"""A value in one line of JSON. What a terminal would obey (controls, escapes, marks that turn the direction of
     writing) and what cannot be encoded is written as ``\uXXXX``, so every parser reads the same value.
     """
-    text = json.dumps(value, ensure_ascii=False)
+    text = json_text.write(value, spaced=True)
     return text if text.isprintable() else "".join(map(_escaped, text))
 
 
@@ -49,4 +50,4 @@ def _escaped(character: str) -> str:
     if character.isprintable():
         return character
     # The one control character that JSON leaves alone.
-    return "\\u007f" if character == "\x7f" else json.dumps(character)[1:-1]
+    return "\\u007f" if character == "\x7f" else json_text.write(character, ascii_only=True)[1:-1]

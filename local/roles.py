@@ -111,7 +111,9 @@ def keep(used: Iterable[Granted], folder: Path = USED) -> None:
 
 def kept(folder: Path = USED) -> set[Granted]:
     """Every right that was used in a suite since the folder was emptied."""
-    lines = [line for file in sorted(folder.glob("*.jsonl")) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        line for file in sorted(folder.glob("*.jsonl")) for line in file.read_text(encoding="utf-8").split("\n") if line
+    ]
     return {Granted(**json.loads(line)) for line in lines}
 
 
@@ -126,4 +128,4 @@ def used_in(place: Place) -> set[Granted]:
 def notes_of(place: Place, name: str) -> list[dict[str, Any]]:
     """What was noted in a running stack: what was ``refused``, or ``used`` for the first time."""
     file = place.rights / name
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return [json.loads(line) for line in file.read_text().split("\n") if line] if file.exists() else []

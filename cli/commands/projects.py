@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from pushhub.base.errors import NotFound
+from pushhub.base.numerals import digits
 from pushhub.base.times import iso_time
 from pushhub.cloud.clock import SystemClock
 from pushhub.engine.model.project import Project
@@ -36,9 +37,10 @@ class _Rate(click.ParamType[int | None]):
             return None
         if value == "none":
             return 0
-        if not (value.isascii() and value.isdigit() and 1 <= int(value[:8]) <= MOST_PER_SECOND):
+        quota = digits(value, 9)
+        if quota is None or not 1 <= quota <= MOST_PER_SECOND:
             self.fail(f"{value} is neither 1 to {MOST_PER_SECOND}, nor none, nor default", param, ctx)
-        return int(value)
+        return quota
 
 
 @click.group(cls=Group)

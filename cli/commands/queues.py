@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
+
+from pushhub.base.json_text import read
 
 from ..answers import Odd, section, sections, text
 from ..dry import changes
@@ -131,9 +132,9 @@ def delete_queue(hub: HubOptions, name: str, *, yes: bool) -> None:
 
 def _read(file: Any) -> dict[str, Any]:
     try:
-        given = json.load(file)
-    except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"--from is not JSON: {error}") from error
+        given = read(file.read())
+    except ValueError as error:
+        raise click.UsageError(f"--from cannot be read: it {error}") from error
     if not isinstance(given, dict):
         raise click.UsageError("--from must hold an object")
     inside = given.get("queue", given)

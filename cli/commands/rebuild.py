@@ -16,6 +16,7 @@ from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
 from ..operator import TABLE_OUTPUT, deployment
+from ..passing_over import PassedOver
 
 
 @click.command(cls=Command)
@@ -27,8 +28,8 @@ from ..operator import TABLE_OUTPUT, deployment
 def rebuild(hub: HubOptions, since: str) -> int:
     """Restore messages that the messages table has lost, from delivery records and the bodies bucket.
 
-    What cannot be restored is listed. First stop push, poll and wake (docs/operations.md). What is in the table stays
-    as it is.
+    What cannot be restored is listed, and so are records that cannot be read, which are passed over. First stop push,
+    poll and wake (docs/operations.md). What is in the table stays as it is.
     """
     found = deployment(hub)
     clock, dynamodb, s3 = SystemClock(), found.client("dynamodb"), found.client("s3")
@@ -39,10 +40,12 @@ def rebuild(hub: HubOptions, since: str) -> int:
         queues=DynamoDBConfigStore(dynamodb, found.outputs[TABLE_OUTPUT], clock),
         clock=clock,
     )
-    try:
-        rebuilt = use_case.run(S3Records(s3, found.outputs["RecordsBucketName"]).read(since), dry=hub.dry_run)
-    except (KeyError, ValueError) as error:
-        raise click.ClickException(f"a record cannot be read: {error!r}") from error
+    passed_over = PassedOver(hub)
+    records = S3Records(s3, found.outputs["RecordsBucketName"]).read(since, passed_over)
+    rebuilt = use_case.run(records, dry=hub.dry_run)
+    for each in rebuilt.passed_over:
+        passed_over(each)
+    passed_over.summed_up()
     click.echo(
         f"{'would be ' if hub.dry_run else ''}put back: {rebuilt.messages} messages; deliveries that go on: "
         f"{rebuilt.resumed}, wait for a person: "
@@ -56,4 +59,4 @@ def rebuild(hub: HubOptions, since: str) -> int:
             for each in rebuilt.unknown
         ]
     )
-    return 1 if rebuilt.lost else 0
+    return 1 if rebuilt.lost or passed_over.count else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -12,6 +11,8 @@ from typing import Any
 import click
 
 from pushhub.base.errors import Invalid
+from pushhub.base.json_text import read
+from pushhub.base.numerals import fraction
 from pushhub.base.times import epoch_ms, iso_time
 from pushhub.engine.history import history
 from pushhub.engine.store.s3_records import S3Records
@@ -33,6 +34,7 @@ from ..durations import Duration, OutageWindow, worded
 from ..framework import Command, Group
 from ..hub import HubOptions
 from ..operator import deployment
+from ..passing_over import PassedOver
 from ..pictures import as_svg, sparkline
 from ..terminal import as_json
 
@@ -166,16 +168,16 @@ def _read(given: Any) -> dict[str, Any]:
     if given is None:
         return {}
     try:
-        read = json.load(given)
-    except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"the request is not JSON: {error}") from error
-    if not isinstance(read, dict):
+        request = read(given.read())
+    except ValueError as error:
+        raise click.UsageError(f"the request cannot be read: it {error}") from error
+    if not isinstance(request, dict):
         raise click.UsageError("the request must be a JSON object")
-    if read.get("replay") is not None:
+    if request.get("replay") is not None:
         raise click.UsageError(
             "only the hub can answer a request with replay: use --replay, --queue, --since and --ask-hub"
         )
-    return read
+    return request
 
 
 def _put_policy(request: dict[str, Any], options: dict[str, Any]) -> None:
@@ -193,7 +195,7 @@ def _put_policy(request: dict[str, Any], options: dict[str, Any]) -> None:
 def _schedule(given: str) -> str | list[float]:
     parts = given.split(",")
     try:
-        return [float(each) for each in parts]
+        return [fraction(each) for each in parts]
     except ValueError:
         return given
 
@@ -227,11 +229,13 @@ def _recorded(hub: HubOptions, subscriber: str, queue: str, since: str, until: s
     begins = _time(since)
     ends = min(_time(until) if until else sys.maxsize, begins + MAX_DURATION_S * 1000)
     found = deployment(hub)
-    records = S3Records(found.client("s3"), found.outputs["RecordsBucketName"]).read(iso_time(begins)[:10])
+    passed_over = PassedOver(hub)
+    records = S3Records(found.client("s3"), found.outputs["RecordsBucketName"]).read(iso_time(begins)[:10], passed_over)
     try:
         told = history(records, queue=queue, subscriber=subscriber, since=begins, until=ends, most_windows=MAX_WINDOWS)
     except (KeyError, ValueError) as error:
         raise click.ClickException(f"a record cannot be read: {error!r}") from error
+    passed_over.summed_up()
     if told is None:
         raise click.ClickException(f"no attempt to {subscriber} is recorded in that time")
     hub.note(

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
+from pushhub.base.json_text import lines
 from pushhub.engine.model.record import NO_RECORDS
 
 from ..durations import Duration
 from ..framework import Command
 from ..hub import HubOptions
 from ..operator import Deployment, deployment
+from ..passing_over import PassedOver
 from ..terminal import printable
 from .queues import complete
 
@@ -27,9 +27,14 @@ SETTLE = timedelta(minutes=5)
 
 
 class Records:
-    """The delivery records of a hub, each one once."""
+    """The delivery records of a hub, each one once.
 
-    def __init__(self, hub: Deployment, since: datetime) -> None:
+    Args:
+        passed_over: Told what cannot be read.
+    """
+
+    def __init__(self, hub: Deployment, since: datetime, passed_over: Callable[[str], None]) -> None:
+        self._passed_over = passed_over
         self._s3 = hub.client("s3")
         self._bucket = hub.outputs["RecordsBucketName"]
         self._since = since
@@ -53,9 +58,8 @@ class Records:
 
     def _records(self, key: str) -> Iterator[dict[str, Any]]:
         body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
-        for line in gzip.decompress(body).splitlines():
-            record = json.loads(line)
-            if record["kind"] not in NO_RECORDS:
+        for record in lines(body, lambda what: self._passed_over(f"{key}: {what}")):
+            if record.get("kind") not in NO_RECORDS:
                 yield record
         self._read.add(key)
 
@@ -73,7 +77,7 @@ def tail(hub: HubOptions, /, *, since: int, length: int | None, **wanted: str | 
 
     Reads the delivery records, so it lags by a few seconds, and needs an operator's rights (--stack).
     """
-    records = Records(deployment(hub), datetime.now(UTC) - timedelta(milliseconds=since))
+    records = Records(deployment(hub), datetime.now(UTC) - timedelta(milliseconds=since), PassedOver(hub))
     end = None if length is None else time.monotonic() + length / 1000
     while True:
         try:

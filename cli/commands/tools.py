@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
 from typing import Any
 
 import click
 from botocore.exceptions import BotoCoreError, ClientError
+
+from pushhub.base.json_text import stored
 
 from ..clone import folder
 from ..dry import NotDone, changes
@@ -66,7 +67,7 @@ def newest_page(hub: Deployment) -> dict[str, str]:
     """
     s3, bucket = hub.client("s3", signature_version="s3v4"), hub.outputs["RecordsBucketName"]
     try:
-        newest = json.loads(s3.get_object(Bucket=bucket, Key="reports/latest.json")["Body"].read())
+        newest = stored(s3.get_object(Bucket=bucket, Key="reports/latest.json")["Body"].read())
         name = newest["report"].rpartition("/")[2]
         if not newest["page"]:
             raise click.ClickException(f"the page of {name} could not be written, but its tables exist")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from typing import IO, Any
 
 import click
+
+from pushhub.base.json_text import read
 
 from ..answers import fields, section, sections, texts
 from ..dry import changes
@@ -99,9 +100,9 @@ def set_signatures(hub: HubOptions, *, file: IO[str], whose: Whose, secret_file:
     if secret_file is not None and not whose.is_receiver:
         raise click.UsageError("an endpoint has its secret for Standard Webhooks already")
     try:
-        given = json.load(file)
+        given = read(file.read())
     except ValueError as error:
-        raise click.UsageError(f"the file is no JSON: {error}") from error
+        raise click.UsageError(f"the file cannot be read: it {error}") from error
     receiver = whose.receiver(hub.rest())
     if receiver is not None:
         signing: dict[str, Any] = {"signatures": given} if given else {}

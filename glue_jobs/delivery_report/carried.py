@@ -227,7 +227,7 @@ def settled_by_hand(layout: Layout) -> tuple[list[dict[str, str]], list[date]]:
     deliveries: list[dict[str, str]] = []
     lost: list[date] = []
     for name in sorted(listed(layout.settled)):
-        for number, line in enumerate((read_text(f"{layout.settled}/{name}") or "").splitlines(), start=1):
+        for number, line in enumerate((read_text(f"{layout.settled}/{name}") or "").split("\n"), start=1):
             if not line.strip():
                 continue
             try:

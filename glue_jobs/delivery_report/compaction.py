@@ -300,7 +300,7 @@ def _no_records() -> Column:
 
 def _by_object(lines: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
-    for line in lines.splitlines():
+    for line in filter(None, lines.split("\n")):
         source, _, record_id = line.partition("\t")
         found.setdefault(source, []).append(record_id)
     return {source: tuple(sorted(ids)) for source, ids in sorted(found.items())}

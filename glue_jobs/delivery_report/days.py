@@ -135,7 +135,7 @@ def named_files(root: str, day: date) -> list[str]:
 
     They are looked for below ``root`` even if the list was written elsewhere, so a copy of a table can be read.
     """
-    listed_then = (read_text(_list_of(root, day)) or "").splitlines()
+    listed_then = filter(None, (read_text(_list_of(root, day)) or "").split("\n"))
     return [f"{_folder(root, day)}/{each.rpartition('/')[2]}" for each in listed_then]
 
 

@@ -20,7 +20,7 @@ OF_PATTERNS = frozenset(
 
 OURS = {
     "cli/holdings.py": "patterns of the keys of our own items, from a table beside",
-    "layers/pushhub/pushhub/web/json.py": "a random number of our own",
+    "layers/pushhub/pushhub/base/json_text.py": "a random number of our own",
 }
 """Modules with patterns that are our own without being literals, and whose they are."""
 

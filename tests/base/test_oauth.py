@@ -92,6 +92,8 @@ def answered(body: Any, status: int = 200, **more: Any) -> Answer:
         ({"expires_in": 5}, 2.5),
         ({"expires_in": 0}, 1),
         ({"expires_in": -5}, 1),
+        ({"expires_in": 10**300}, 3600),
+        ({"expires_in": "9" * 5_000}, 270),
         ({"expires_in": 1e300}, 3600),
         ({}, 270),
         ({"expires_in": None}, 270),

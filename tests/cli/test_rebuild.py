@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -110,3 +111,33 @@ def test_what_is_known_is_put_back_and_what_is_not_is_listed(capsys: pytest.Capt
     }
     assert {each["project"] for each in told} == {PROJECT}
     assert kept.queue_uid == QUEUE_UID
+
+
+@pytest.mark.usefixtures("tables")
+def test_records_that_cannot_be_read_are_named_and_the_rest_is_put_back(capsys: pytest.CaptureFixture[str]) -> None:
+    # Given records of a message, among them a queue with a line separator in its name, and others that nobody can read
+    kept = recorded(b"x" * 9_000, kept=True)
+    s3 = boto3.client("s3")
+    [key] = [each["Key"] for each in s3.list_objects_v2(Bucket=RECORDS)["Contents"]]
+    whole = s3.get_object(Bucket=RECORDS, Key=key)["Body"].read()
+    lines = gzip.decompress(whole).split(b"\n")
+    odd = json.loads(lines[0]) | {"queue": "orders\u2028new\x85", "message_id": "1" * 19, "owed": ["1.2"]}
+    hour = key.rpartition("/")[0]
+    mixed = b"\n".join([json.dumps(odd, ensure_ascii=False).encode(), b"{", b'{"kind": "accepted"}', *lines])
+    s3.put_object(Bucket=RECORDS, Key=f"{hour}/a.json.gz", Body=gzip.compress(mixed))
+    s3.put_object(Bucket=RECORDS, Key=f"{hour}/b.json.gz", Body=whole[: len(whole) // 2])
+    damaged = bytes([*whole[:-8], *bytes(8)])
+    s3.put_object(Bucket=RECORDS, Key=f"{hour}/c.json.gz", Body=damaged)
+    s3.delete_object(Bucket=RECORDS, Key=key)
+    # When it is run
+    _, said = rebuild(capsys, code=1)
+    # Then what can be read is put back, and each of the others is named
+    assert stored(kept.key) is not None
+    for told in (
+        f"{hour}/a.json.gz: line 2 is not valid JSON (line 1, column 2)",
+        f"{hour}/a.json.gz: record 2 has no record_id",
+        f"{hour}/b.json.gz: ends too early: only its beginning is read",
+        f"{hour}/c.json.gz: is damaged: nothing of it is read",
+        "4 in all could not be read",
+    ):
+        assert told in said

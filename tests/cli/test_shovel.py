@@ -225,3 +225,15 @@ def test_wrong_usage_is_told(hub: ServedHub, typed: Typed) -> None:
     typed("shovel", "q", "--from", hub.base_url, "--to", hub.base_url, *own, code=2)
     typed("shovel", "q", "--from", "ftp://x", *own, code=2)
     typed("shovel", "q", "--from", hub.base_url, *own, code=2)
+
+
+@pytest.mark.parametrize("answer", [b'{"messages": [{"id": "\\ud800"}]}', b'{"messages": NaN}', b"[" * 100_000])
+def test_an_answer_that_is_no_json_is_one_line(hub: ServedHub, typed: Typed, answer: bytes) -> None:
+    """Given a server that answers half a surrogate pair, NaN or brackets without end, then that is said in a line."""
+    with serving() as there:
+        there.instead = (200, answer)
+        typed(*words(there), code=1)
+        said = typed.errors.strip()
+    assert said.startswith("Error: the hub's answer cannot be understood: it ")
+    assert "\n" not in said
+    assert not hub.writes

@@ -92,7 +92,7 @@ def test_a_person_sees_a_table_and_a_picture(typed: Typed, tmp_path: Path) -> No
         (("--outage", "1h:503,share=much"), 2, "not a number for share"),
         (("--outage", "1h:sleeps"), 1, "endpoint must be one of"),
         (("--rate", "100000"), 1, "rate must be from"),
-        (("--request", "-"), 2, "not JSON"),
+        (("--request", "-"), 2, "not valid JSON"),
         (("--replay", "shop"), 2, "needs --queue and --since"),
         (("--replay", "shop", "--queue", "q", "--since", "soon"), 2, "is not a time"),
     ],

@@ -60,7 +60,7 @@ def test_each_record_is_shown_once_in_order(bucket: Bucket) -> None:
     bucket.write(at(-3600), at(-3599))
     bucket.write(at(-300), at(-120))
     bucket.write(at(-200))
-    records = Records(bucket.hub, at(-3599))
+    records = Records(bucket.hub, at(-3599), pytest.fail)
     # Then they are printed in order of time, each once
     assert seconds(records.new(NOW)) == [-3599, -300, -200, -120]
     assert records.new(NOW) == []

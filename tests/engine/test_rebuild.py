@@ -230,3 +230,19 @@ def test_a_restored_delivery_may_be_closed_by_whoever_comes_first() -> None:
     world.messages.save(close(stood, DeliveryState.CANCELLED, world.clock.now()))
     rebuild(world, told)
     assert [each.state for each in world.messages.all_deliveries()] == [DeliveryState.CANCELLED]
+
+
+def test_a_record_that_says_what_no_record_says_does_not_stop_the_others() -> None:
+    """Given the records of a lost message, and some of others that lack what their kind has or hold something else."""
+    world, told = lost_while_it_waits(A)
+    accepted = next(each for each in told if each["kind"] == "accepted")
+    attempt = next(each for each in told if each["kind"] == "attempt")
+    broken: list[Mapping[str, Any]] = [
+        {**accepted, "message_id": "1" * 19, "record_id": "no owed", "owed": None},
+        {**accepted, "message_id": "2" * 19, "record_id": "no time", "accepted_at": "soon"},
+        {**attempt, "message_id": "3" * 19, "record_id": "no version", "version": "x"},
+    ]
+    # When it is rebuilt, then the message goes on, and the others are named
+    rebuilt = rebuild(world, [*broken, *told])
+    assert rebuilt.messages == 1
+    assert [each.partition(":")[0] for each in rebuilt.passed_over] == ["no owed", "no time"]

@@ -17,7 +17,7 @@ from pushhub.notifications import publish
 from pushhub.notifications.log import Retention
 from pushhub.notifications.model.topic import Topic
 from pushhub.notifications.wire.errors import BacklogFull
-from pushhub.notifications.wire.publish import Draft
+from pushhub.notifications.wire.publish import Draft, parse_drafts
 
 ABANDONED = Topic(project=PROJECT, name="abandoned")
 HEALTHY = ("first", "second")
@@ -254,3 +254,16 @@ def test_a_request_as_large_as_may_be_is_compared_with_a_few_subscriptions() -> 
     # Then it is taken, however many steps its size would be
     world.send_all()
     assert len(received(world, name)) == 30
+
+
+@pytest.mark.parametrize("fragments", [(), ("c8y_Price",)])
+def test_numbers_come_out_as_they_were_published(fragments: tuple[str, ...]) -> None:
+    """Given a subscription to everything or to a fragment, when numbers are published, then they stay as they are."""
+    world = NotificationWorld()
+    world.rule(fragments=fragments)
+    world.connect("a")
+    body = b'{"api": "events", "source": "111", "data": {"c8y_Price": {"eur": 19.90, "at": 165000000000000000000.12}}}'
+    world.publishing.publish(PROJECT, parse_drafts(body))
+    world.send_all()
+    [frame] = world.frames("a")
+    assert '{"eur": 19.90, "at": 165000000000000000000.12}' in frame.body

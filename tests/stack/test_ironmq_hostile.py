@@ -70,7 +70,6 @@ UNREADABLE: dict[str, bytes] = {
     "overlong utf-8": b'{"messages": [{"body": "\xc0\xaf"}]}',
     "a surrogate in utf-8": b'{"messages": [{"body": "\xed\xa0\x80"}]}',
     "utf-16": '{"messages": [{"body": "x"}]}'.encode("utf-16"),
-    "a byte order mark": b'\xef\xbb\xbf{"messages": [{"body": "x"}]}',
     "half a surrogate pair": rb'{"messages": [{"body": "a \ud800 b"}]}',
     "the other half": rb'{"messages": [{"body": "\uDFFF"}]}',
     "half a pair in a name": rb'{"messages": [{"body": "x", "push_headers": {"\ud800": "v"}}]}',

@@ -44,6 +44,6 @@ def test_the_first_steps_do_what_the_page_says(stack: RunningStack, tmp_path: Pa
     lines = run(".venv/bin/python", "-", script=block("python")).splitlines()
     # Then three notifications arrive, and again, because none was acknowledged
     description = f"CREATE /{stack.project_id}/events/111"
-    expected = [f'{description} {{"type":"door","n":{n}}}' for n in range(3)]
+    expected = [f'{description} {{"type": "door", "n": {n}}}' for n in range(3)]
     assert lines[0].startswith("{'ids': [")
     assert lines[1:] == expected * 2

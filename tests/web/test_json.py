@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pushhub.base.errors import Invalid, RequestRefused, TooMuchWork
-from pushhub.base.steps import Steps
+from pushhub.base.errors import Invalid, RequestRefused
 from pushhub.ironmq.wire.alerts import parse_alerts
 from pushhub.ironmq.wire.messages import (
     parse_deletion,
@@ -26,16 +25,13 @@ from pushhub.ironmq.wire.messages import (
 from pushhub.ironmq.wire.queues import parse_page, parse_queue
 from pushhub.ironmq.wire.subscribers import parse_removals, parse_subscriber_request
 from pushhub.web.json import (
-    Verbatim,
     boolean,
     integer,
     listed,
     number_in_query,
     parse_object,
-    parse_to_show,
     section,
     text,
-    written,
 )
 
 KEYS = st.sampled_from(
@@ -179,30 +175,3 @@ def test_other_types() -> None:
 @pytest.mark.parametrize(("query", "read"), [({}, 7), ({"n": ""}, 7), ({"n": "0"}, 7), ({"n": "012"}, 12)])
 def test_numbers_in_queries(query: dict[str, str], read: int) -> None:
     assert number_in_query(query, "n", default=7) == read
-
-
-def test_verbatim_json_stands_in_an_answer_as_it_is_wherever_it_is() -> None:
-    value = {"a": Verbatim("1.0"), "b": [Verbatim('{"c" :1e2}'), "ü", {"d": Verbatim("-0")}]}
-    assert written(value) == '{"a": 1.0, "b": [{"c" :1e2}, "ü", {"d": -0}]}'
-    assert written({"a": 1.0}) == '{"a": 1.0}'
-    # A string that looks like a placeholder stays a string
-    assert json.loads(written({"a": Verbatim("7"), "b": "0" * 32 + "0", "c": '"1"'})) == {
-        "a": 7,
-        "b": "0" * 33,
-        "c": '"1"',
-    }
-    with pytest.raises(TypeError, match="set is not JSON"):
-        written({"a": set()})
-
-
-def test_what_is_shown_has_its_numbers_as_they_were_sent_and_costs_steps() -> None:
-    steps = Steps()
-    body = b'{"a": [1.10, 1e5, -0, 17, {"b": "\\u00e9"}], "n": 123456789012345678901234567890}'
-    assert json.loads(written(parse_to_show(body, steps)), parse_float=str, parse_int=str) == json.loads(
-        body, parse_float=str, parse_int=str
-    )
-    assert steps.spent > 0
-    with pytest.raises(TooMuchWork):
-        parse_to_show(b"[" + b"1.5," * 20 + b"1]", Steps(30))
-    with pytest.raises(Invalid):
-        parse_to_show(b'{"a": 1, "a": 2}', Steps())

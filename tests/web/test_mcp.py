@@ -386,3 +386,18 @@ def test_customers_texts_are_behind_the_fence_in_every_answer(assistant: Assista
             fence = re.search(r"<<<([0-9a-f]{16})\n", text)
             assert fence
             assert "gnore" not in text[: fence.start()], name
+
+
+@pytest.mark.parametrize(
+    "arguments", ['"endpoint": "\\ud800"', '"app": "\\ud800"', '"message": "\\udfff"', '"iterator": "\\ud83d"']
+)
+def test_half_a_surrogate_pair_is_refused_wherever_it_is(assistant: Assistant, arguments: str) -> None:
+    """Given half a pair in an argument, or as the id, which the answer would repeat, then the body is refused."""
+    for identifier, given in (("1", arguments), ('"\\ud800"', "")):
+        body = (
+            f'{{"jsonrpc": "2.0", "id": {identifier}, "method": "tools/call", "params": '
+            f'{{"name": "why_failed", "arguments": {{{given}}}}}}}'
+        )
+        status, told, _ = assistant.send(body.encode())
+        assert (status, told["id"], told["error"]["code"]) == (400, None, -32700)
+        assert "half a surrogate pair (line 1, column " in told["error"]["message"]

@@ -68,11 +68,14 @@ def test_the_admin_clients_test_tool_nests_the_message() -> None:
         ({"message": "a:b", "payload": []}, {"payload": ["must be an object"]}),
         ({"message": "a b", "payload": {}}, {"message": ["must be a message type such as order:new"]}),
         ({"message": 5, "payload": {}}, {"message": ["must be a message type such as order:new"]}),
-        ("{", {"base": ["The body is not valid JSON"]}),
+        ("{", {"base": ["The body is not valid JSON (line 1, column 2)"]}),
         ("[]", {"base": ["The body is JSON but not an object"]}),
-        ("", {"base": ["The body is not valid JSON"]}),
+        ("", {"base": ["The body is not valid JSON (line 1, column 1)"]}),
         ("[" * 200_000, {"base": ["The body is nested deeper than 100 levels"]}),
-        ('{"message":"a:b","payload":{"x":"\\ud800"}}', {"base": ["The body is not valid Unicode text"]}),
+        (
+            '{"message":"a:b","payload":{"x":"\\ud800"}}',
+            {"base": ["The body holds half a surrogate pair (line 1, column 34)"]},
+        ),
     ],
 )
 def test_what_is_no_message_is_refused_with_its_errors(body: Any, errors: dict[str, list[str]]) -> None:
@@ -243,6 +246,7 @@ def test_filters_of_the_accepted_queue() -> None:
     [
         ({"page": "0"}, "page"),
         ({"page": "x"}, "page"),
+        ({"page": "000000001" + "9" * 5_000}, "page"),
         ({"state": "odd"}, "state"),
         ({"source": "elsewhere"}, "source"),
         ({"start_date": "yesterday"}, "start_date"),
@@ -641,11 +645,22 @@ def test_parameters_are_made_unwrapped(sent: dict[str, Any], value: Any, kind: s
         ({"name": "a", "value": True, "data_type": "integer"}, "value"),
         ({"name": "a", "value": "y" * 40_000}, "value"),
         ({"name": "a", "value": "[", "data_type": "list"}, "value"),
+        ({"name": "a", "value": '["\\ud800"]', "data_type": "list"}, "value"),
+        ({"name": "a", "value": "[NaN]", "data_type": "list"}, "value"),
+        ({"name": "a", "value": '[{"a": 1, "a": 2}]', "data_type": "list"}, "value"),
+        ({"name": "a", "value": "nan", "data_type": "float"}, "value"),
+        ({"name": "a", "value": "-Infinity", "data_type": "float"}, "value"),
+        ({"name": "a", "value": "1e999", "data_type": "float"}, "value"),
+        ({"name": "a", "value": "1_0", "data_type": "integer"}, "value"),
+        ({"name": "a", "value": "9" * 5_000, "data_type": "integer"}, "value"),
     ],
 )
 def test_parameters_that_are_wrong(sent: dict[str, Any], field: str) -> None:
-    status, body = Store().call("POST", "/parameters", sent)
+    store = Store()
+    status, body = store.call("POST", "/parameters", sent)
     assert (status, list(body["errors"])) == (422, [field])
+    # And nothing of it is there
+    assert store.call("GET", "/parameters") == (200, [])
 
 
 # Integrations

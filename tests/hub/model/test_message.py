@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from pushhub.base.json_text import Verbatim
 from pushhub.hub.model.internal_queues import INCOMING_QUEUE, mapping_of_queue, service_queue
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.message import HubMessage, is_message_type
@@ -26,7 +27,23 @@ FULL = HubMessage(
 
 @pytest.mark.parametrize("message", [FULL, HubMessage(type="a", payload={})])
 def test_a_message_survives_being_stored(message: HubMessage) -> None:
-    assert HubMessage.decode(message.encode()) == message
+    stored = HubMessage.decode(message.encode())
+    assert (stored.data, stored.type, stored.source, stored.origin) == (
+        message.payload,
+        message.type,
+        message.source,
+        message.origin,
+    )
+    assert (stored.quiet, stored.delay_s, stored.extra.keys()) == (message.quiet, message.delay_s, message.extra.keys())
+    assert stored.encode() == message.encode()
+
+
+def test_a_payload_is_stored_and_sent_as_it_was_written() -> None:
+    """Given a payload whose numbers Python would write differently, then they stay, wherever it goes."""
+    text = '{ "total": 19.90,  "at": 165000000000000000000.12, "n": [1E2, -0] }'
+    stored = HubMessage.decode(HubMessage(type="a", payload=Verbatim(text), extra={"x": Verbatim("1.0")}).encode())
+    assert (stored.payload_text, stored.extra) == (text, {"x": Verbatim("1.0")})
+    assert stored.as_sent("5" * 24)["payload"] == {"total": 19.9, "at": 1.65e20, "n": [100.0, 0]}
 
 
 def test_services_see_type_id_payload_and_source_only() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pushhub.base.json_text import Verbatim
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.notice import Level, ReturnedNotice
@@ -77,8 +78,8 @@ def test_a_synchronous_answer_with_everything() -> None:
     assert answer == ServiceAnswer(
         verdict=Verdict.DELIVERED,
         children=(
-            Child(type="email:sent", payload={"to": "a@b.example"}),
-            Child(type="shipment:confirm", payload={}, delay_s=120, extra={"reference": 7}),
+            Child(type="email:sent", payload=Verbatim('{"to": "a@b.example"}')),
+            Child(type="shipment:confirm", payload=Verbatim("{}"), delay_s=120, extra={"reference": Verbatim("7")}),
         ),
         parameters=(ReturnedParameter(name="acme.last_updated_after", value="2013-08-16T01:30:00Z"),),
         notifications=(
@@ -88,6 +89,21 @@ def test_a_synchronous_answer_with_everything() -> None:
         events=({"code": 400, "error": "text"},),
         result={"mandrill_response": {"status": "sent"}, "code": 200},
     )
+
+
+def test_children_keep_their_values_as_the_answer_wrote_them() -> None:
+    """Given an answer whose messages hold numbers that Python would write differently, and one with a name twice."""
+    answer = (
+        '{"message_id": "'
+        + ID
+        + '", "messages": [{"message": "a:b", "payload": {"total": 19.90, "n": 1e2}, "x": 1.0}]}'
+    )
+    [child] = read(answer.encode()).children
+    # Then they are handed on as they were written
+    assert (child.payload, child.extra) == (Verbatim('{"total": 19.90, "n": 1e2}'), {"x": Verbatim("1.0")})
+    # But what other readers may take for something else is written anew
+    [child] = read(answer.replace("1e2", '1, "n": 2').encode()).children
+    assert child.payload == {"total": 19.9, "n": 2}
 
 
 def test_null_lists_are_empty_lists() -> None:
@@ -206,8 +222,8 @@ def test_no_answer_at_all() -> None:
         (b"[]", "not an object"),
         (b'"ok"', "not an object"),
         (b"null", "not an object"),
-        (b"\xff", "not valid Unicode"),
-        (b'{"message_id":"\\ud800"}', "not valid Unicode"),
+        (b"\xff", "not UTF-8"),
+        (b'{"message_id":"\\ud800"}', "half a surrogate pair"),
         (b'{"message_id":NaN}', "not valid JSON"),
         (b'{"x":1e999}', "not valid JSON"),
         (b'{"x":' + b"1" * 5000 + b"}", "not valid JSON"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pushhub.base.errors import Invalid
+from pushhub.base.json_text import Verbatim
 from pushhub.hub.model.mapping import ServiceMapping
 from pushhub.hub.model.message import HubMessage
 from pushhub.hub.model.parameters import DataType, Parameter
@@ -124,3 +125,18 @@ def test_service_urls() -> None:
     assert service_url("https://ep.example/a/", "/b") == "https://ep.example/a/b"
     assert service_url("https://ep.example", "b") == "https://ep.example/b"
     assert checked_url("https://ep.example:8443/x") == "https://ep.example:8443/x"
+
+
+def test_services_get_the_payload_as_it_was_written() -> None:
+    """Given a payload with numbers, spaces and escapes of its own, then all of it is sent, but parameters."""
+    text = '{"total": 19.90, "at": 165000000000000000000.12, "n": [1E2, -0], "\\u0061": "\\u00e9"}'
+    assert request_body(HubMessage(type="a", payload=Verbatim(text)), OBJECT_ID, []) == (
+        f'{{"message":"a","message_id":"{OBJECT_ID}","payload":{text}}}'.encode()
+    )
+    with_parameters = text[:-1] + ', "par\\u0061meters": [{"name": "x", "value": "s"}]}'
+    body = request_body(HubMessage(type="a", payload=Verbatim(with_parameters)), OBJECT_ID, [KEY])
+    sent = json.loads(body, parse_float=str)["payload"]
+    assert sent["total"] == "19.90"
+    assert sent["at"] == "165000000000000000000.12"
+    assert sent["parameters"] == [{"name": "acme.api_key", "value": "k1"}]
+    assert b'"n":[1E2, -0]' in body

@@ -222,7 +222,7 @@ def test_publishing_answers_an_id_for_each_notification(client: Client) -> None:
     assert len({*one.body["ids"], *two.body["ids"]}) == 4
     client.world.send_all()
     # Measurements reach a tenant's subscription only if requested by name.
-    assert [each.body for each in client.world.frames("a")] == ['{"n":1}', '{"n":2}', "/wA="]
+    assert [each.body for each in client.world.frames("a")] == ['{"n": 1}', '{"n": 2}', "/wA="]
 
 
 def test_rules_of_several_subscriptions_of_one_topic_publish_once(client: Client) -> None:

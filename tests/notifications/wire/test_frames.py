@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pushhub.base.json_text import write
 from pushhub.notifications.model.topic import Notification, Topic, position_at
 from pushhub.notifications.wire.frames import AckIds, frame, frame_size
 from pushhub.notifications.wire.publish import one_line, one_line_of_bytes
@@ -65,7 +66,7 @@ json_values = st.recursive(
 
 @given(json_values, positions)
 def test_every_client_s_way_of_reading_gives_the_same(value: object, position: int) -> None:
-    text = frame(ACK_IDS.write(position), TOPIC, notification(one_line(value)))
+    text = frame(ACK_IDS.write(position), TOPIC, notification(one_line(write(value, spaced=True))))
     # Python: lines at every character that Unicode calls a break, the body is the last one, more than three of them.
     lines = text.splitlines()
     assert len(lines) == 5
@@ -91,8 +92,8 @@ def test_an_empty_body_still_has_its_empty_line() -> None:
         (b"", ""),
         (b'{"a": 1.10}', '{"a": 1.10}'),
         (b"plain text", "plain text"),
-        (b'{\n  "a": 1\n}\n', '{"a":1}'),
-        ('{"a": "\u2028"}'.encode(), '{"a":"\\u2028"}'),
+        (b'{\n  "a": 1.10\r\n}\n', '{  "a": 1.10}'),
+        ('{"a": "\u2028"}'.encode(), '{"a": "\\u2028"}'),
         ("\u00e4\u0085\u00f6".encode(), base64.b64encode("\u00e4\u0085\u00f6".encode()).decode()),
         (b"two\nlines", base64.b64encode(b"two\nlines").decode()),
         (b"\xff\x00", "/wA="),

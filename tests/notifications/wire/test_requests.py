@@ -209,6 +209,14 @@ def test_one_notification_or_an_array_of_them() -> None:
     assert parse_drafts(b'{"api":"events","source":{"id":"5"},"data":null}')[0].source == "5"
 
 
+def test_data_stays_as_its_publisher_wrote_it() -> None:
+    """Given data whose numbers Python would write differently, alone and in an array, then it is kept as it is."""
+    text = '{ "v": 19.90, "at": 165000000000000000000.12,\n "n": -0 }'
+    one = f'{{"api":"events","source":"5","data":{text}}}'
+    for body in (one, f"[{one} , {one}]", f"\ufeff{one}"):
+        assert {each.data_text for each in parse_drafts(body.encode())} == {text}
+
+
 @pytest.mark.parametrize(
     "body",
     [

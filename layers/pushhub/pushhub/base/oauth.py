@@ -6,7 +6,6 @@ Nothing that a token server says is repeated, except the error codes of the stan
 from __future__ import annotations
 
 import base64
-import json
 import re
 import secrets
 from collections.abc import Mapping
@@ -14,6 +13,9 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode
+
+from pushhub.base.json_text import NotJson, read, stored, write
+from pushhub.base.numerals import fraction
 
 if TYPE_CHECKING:
     from pushhub.base.verdict import Answer
@@ -103,13 +105,13 @@ class Grant:
 
     def encode(self) -> bytes:
         """As bytes, ready to be sealed."""
-        return json.dumps({name: getattr(self, name) for name in _FIELDS}).encode()
+        return write({name: getattr(self, name) for name in _FIELDS}).encode()
 
     @classmethod
     def decode(cls, content: bytes) -> Grant:
         """What :meth:`encode` wrote."""
-        stored = json.loads(content)
-        return cls(**{**stored, "scopes": tuple(stored["scopes"])})
+        fields = stored(content)
+        return cls(**{**fields, "scopes": tuple(fields["scopes"])})
 
 
 _FIELDS = tuple(Grant.__dataclass_fields__)
@@ -170,7 +172,7 @@ def _assertion(grant: Grant, now_s: int) -> str:
         "exp": now_s + grant.assertion_s,
         "jti": secrets.token_urlsafe(24),
     }
-    signed = b".".join(_url_safe(json.dumps(each).encode()) for each in (head, claims))
+    signed = b".".join(_url_safe(write(each).encode()) for each in (head, claims))
     return (signed + b"." + _url_safe(read_key(base64.b64decode(grant.secret)).sign(signed))).decode()
 
 
@@ -207,8 +209,8 @@ def read_token(answer: Answer) -> Token:
 
 def _object(body: bytes) -> Mapping[str, Any]:
     try:
-        said = json.loads(body)
-    except (ValueError, RecursionError):
+        said = read(body, last_wins=True)
+    except NotJson:
         return {}
     return said if isinstance(said, dict) else {}
 
@@ -216,7 +218,7 @@ def _object(body: bytes) -> Mapping[str, Any]:
 def _lifetime_s(said: object) -> float:
     """The lifetime that an answer names: a number, or (as some servers write it) one in a string."""
     if isinstance(said, str) and re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", said):
-        said = float(said)
+        said = fraction(said)
     if isinstance(said, bool) or not isinstance(said, int | float):
         return UNSAID_LIFETIME_S
     return float(min(max(said, 0), 10**9))
@@ -225,7 +227,7 @@ def _lifetime_s(said: object) -> float:
 def _retry_after_ms(answer: Answer) -> int:
     said = answer.headers.get("retry-after", "").strip()
     if re.fullmatch(r"[0-9]{1,9}", said):
-        seconds = float(said)
+        seconds = fraction(said)
     else:
         try:
             seconds = parsedate_to_datetime(said).timestamp() - answer.finished_at / 1000

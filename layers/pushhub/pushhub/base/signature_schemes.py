@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -18,6 +17,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
+from pushhub.base import json_text
 from pushhub.base.signing import MAX_OLD_KEYS, TooManyKeys
 
 HASHES = ("sha256", "sha512", "sha1")
@@ -354,12 +354,12 @@ class SecretRing:
 
 def encode_rings(rings: Sequence[SecretRing | None]) -> bytes:
     """The rings of a subscriber's schemes in their order, ready to be sealed; None for one with no ring here."""
-    return json.dumps([None if ring is None else [ring.current, ring.old] for ring in rings]).encode()
+    return json_text.write([None if ring is None else [ring.current, ring.old] for ring in rings]).encode()
 
 
 def decode_rings(content: bytes) -> list[SecretRing | None]:
     """What :func:`encode_rings` wrote."""
     return [
         None if each is None else SecretRing(each[0], tuple((secret, ends_at) for secret, ends_at in each[1]))
-        for each in json.loads(content)
+        for each in json_text.stored(content)
     ]

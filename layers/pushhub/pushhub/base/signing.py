@@ -10,12 +10,11 @@ import base64
 import binascii
 import hashlib
 import hmac
-import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from pushhub.base import ed25519
+from pushhub.base import ed25519, json_text
 from pushhub.base.errors import Invalid
 
 _SYMMETRIC = "whsec_"
@@ -153,12 +152,12 @@ class KeyRing:
 
     def encode(self) -> bytes:
         """As bytes, ready to be sealed."""
-        return json.dumps([[key.text, ends_at] for key, ends_at in ((self.current, 0), *self.old)]).encode()
+        return json_text.write([[key.text, ends_at] for key, ends_at in ((self.current, 0), *self.old)]).encode()
 
     @classmethod
     def decode(cls, content: bytes) -> KeyRing:
         """The ring that :meth:`encode` wrote."""
-        (current, _), *old = json.loads(content)
+        (current, _), *old = json_text.stored(content)
         return cls(_stored(current), tuple((_stored(text), ends_at) for text, ends_at in old))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from pushhub.base import json_text
 from pushhub.cloud.bucket import BucketStore
 
 ROOT: Final = "audit"
@@ -39,7 +39,7 @@ class S3AuditTrail(BucketStore):
         """
         key = f"{folder_of(project)}dt={at[:10]}/{at}-{name}.json"
         # If it is there, the answer to an earlier try was lost.
-        self._bucket.put_once(key, json.dumps(entry, separators=(",", ":")).encode(), "application/json")
+        self._bucket.put_once(key, json_text.write(entry, ascii_only=True).encode(), "application/json")
 
     def newest(self, project: str, after: str, most: int) -> tuple[list[dict[str, Any]], str]:
         """See :meth:`pushhub.web.audit.Trail.newest`."""
@@ -63,7 +63,7 @@ class S3AuditTrail(BucketStore):
         yield from sorted((each for each in days if not after or each[-11:-1] <= after[:10]), reverse=True)
 
     def _entry(self, key: str) -> dict[str, Any]:
-        entry: dict[str, Any] = json.loads(self._bucket.get(key))
+        entry: dict[str, Any] = json_text.stored(self._bucket.get(key))
         return entry
 
     def read(self, project: str, since: str, until: str) -> Iterator[dict[str, Any]]:

@@ -6,10 +6,10 @@ queue is written, so that no way of changing one can forget it, and opened for e
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pushhub.base import json_text
 from pushhub.base.cache import ExpiringCache
 from pushhub.base.credentials import MASK, USER, hidden_in, masked_headers, masked_url, revealed, user_of
 
@@ -42,7 +42,7 @@ class Credentials:
     def seal(self, project_id: str, hidden: Hidden) -> bytes:
         """Encrypt; empty for nothing."""
         kept = {holder: values for holder, values in hidden.items() if values}
-        return self._vault().seal(project_id, json.dumps(kept).encode()) if kept else b""
+        return self._vault().seal(project_id, json_text.write(kept).encode()) if kept else b""
 
     def open(self, project_id: str, sealed: bytes) -> Hidden:
         """Decrypt what :meth:`seal` made."""
@@ -50,7 +50,7 @@ class Credentials:
             return {}
         opened = self._opened.get((project_id, sealed))
         if opened is None:
-            opened = json.loads(self._vault().open(project_id, sealed))
+            opened = json_text.stored(self._vault().open(project_id, sealed))
             self._opened.put((project_id, sealed), opened)
         return opened
 

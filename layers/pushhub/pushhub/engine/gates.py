@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from pushhub.base import json_text
 from pushhub.base.certificates import read_authorities, read_identity
 from pushhub.base.credentials import user_of
 from pushhub.base.der import NotDer
@@ -52,7 +52,7 @@ def identity_of(project_id: str, name: str, gated: Gated, vault: Vault) -> Clien
         name: The subscriber, unique in the project.
         gated: One that has a certificate.
     """
-    pem, authorities = json.loads(vault.open(project_id, gated.identity))
+    pem, authorities = json_text.stored(vault.open(project_id, gated.identity))
     digest = gated.certificate.digest if gated.certificate is not None else ""
     return ClientIdentity(digest=f"{project_id}/{name}/{digest}", pem=pem, ca=authorities)
 
@@ -83,7 +83,7 @@ def read_certificate(asked: CertificateRequest, now: int) -> tuple[ClientCertifi
         raise FieldRefused(f"This cannot be used: {error}", MTLS, place) from error
     if facts.ends_at <= now:
         raise FieldRefused(f"The certificate has ended: {iso_time(facts.ends_at)}", MTLS, "identity")
-    content = json.dumps([pem, authorities or ""]).encode()
+    content = json_text.write([pem, authorities or ""]).encode()
     certificate = ClientCertificate(
         digest=hashlib.sha256(content).hexdigest()[:32],
         subject=facts.subject,

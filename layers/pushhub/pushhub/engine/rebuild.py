@@ -33,6 +33,9 @@ _ELSEWHERE = frozenset({"pull", "notifications"})
 
 _FORMER_STATES = {"parked": DeliveryState.HELD.value}
 
+_ODD = (AttributeError, KeyError, TypeError, ValueError)
+"""Raised by reading a record that is none."""
+
 
 class _Messages(StoredMessages, Restored, Protocol):
     """Messages and deliveries, and a way to restore lost ones."""
@@ -64,6 +67,7 @@ class Rebuilt:
         expired: Deliveries whose message has expired.
         present: Messages that were not lost.
         unknown: What the records do not say.
+        passed_over: Records that cannot be understood, and why.
     """
 
     messages: int = 0
@@ -73,6 +77,7 @@ class Rebuilt:
     expired: int = 0
     present: int = 0
     unknown: list[Unknown] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -133,26 +138,44 @@ class Rebuild(Component):
 
         Raises:
             Unavailable: Something could not be read or written; run it again.
-            KeyError: A record lacks a field.
         """
         lives: dict[tuple[str, str, str], _Life] = {}
+        rebuilt = Rebuilt()
         for record in records:
             if record["dialect"] not in _ELSEWHERE:
                 key = (record["project"], record["queue_uid"], record["message_id"])
-                lives.setdefault(key, _Life()).add(record)
-        rebuilt = Rebuilt()
+                try:
+                    lives.setdefault(key, _Life()).add(record)
+                except _ODD as error:
+                    rebuilt.passed_over.append(f"{record['record_id']}: {error!r}")
         for life in lives.values():
-            if life.accepted is not None and life.open:
-                self._one(life.accepted, life, rebuilt, dry=dry)
+            accepted = life.accepted
+            if accepted is None:
+                continue
+            try:
+                if not life.open:
+                    continue
+                message = self._message(accepted)
+                stood = [_delivery(message, each, life) for each in dict.fromkeys((*accepted["owed"], *life.added))]
+            except _ODD as error:
+                rebuilt.passed_over.append(f"{accepted['record_id']}: {error!r}")
+            else:
+                self._one(accepted, message, stood, rebuilt, dry=dry)
         return rebuilt
 
-    def _one(self, accepted: Mapping[str, Any], life: _Life, rebuilt: Rebuilt, *, dry: bool) -> None:
-        message = self._message(accepted)
+    def _one(
+        self,
+        accepted: Mapping[str, Any],
+        message: Message,
+        stood: Sequence[Delivery],
+        rebuilt: Rebuilt,
+        *,
+        dry: bool,
+    ) -> None:
         if self.messages.message(message.key) is not None:
             rebuilt.present += 1
             return
         missing = self._missing(message)
-        stood = [_delivery(message, each, life) for each in dict.fromkeys((*accepted["owed"], *life.added))]
         following = list(self._following(message, stood, missing, rebuilt))
         if missing is None:
             rebuilt.messages += 1

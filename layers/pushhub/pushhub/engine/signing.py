@@ -5,12 +5,12 @@ stored encrypted beside their other settings, and the headers of a request.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
+from pushhub.base import json_text
 from pushhub.base.errors import FieldRefused, Invalid
 from pushhub.base.signing import KeyRing, TooManyKeys, signatures
 from pushhub.base.times import iso_time
@@ -56,7 +56,7 @@ class _Signed:
         from pushhub.base.signature_schemes import encode_rings  # noqa: PLC0415 (only who has schemes pays)
 
         parts = [base64.b64encode(each).decode() for each in (ring, encode_rings(self.secrets))]
-        return json.dumps({"keys": parts, "schemes": [each.encode() for each in self.schemes]}).encode()
+        return json_text.write({"keys": parts, "schemes": [each.encode() for each in self.schemes]}).encode()
 
     @classmethod
     def decode(cls, content: bytes) -> _Signed:
@@ -65,7 +65,7 @@ class _Signed:
             return cls(ring=KeyRing.decode(content))
         from pushhub.base.signature_schemes import Scheme, decode_rings  # noqa: PLC0415
 
-        stored = json.loads(content)
+        stored = json_text.stored(content)
         ring, secrets = map(base64.b64decode, stored["keys"])
         return cls(
             ring=KeyRing.decode(ring) if ring else None,

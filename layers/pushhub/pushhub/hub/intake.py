@@ -7,7 +7,6 @@ write by the engine; the stream takes it from there.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -155,7 +154,7 @@ class HubIntake(Component):
         """Enter a copy that is about to be stored into the index, if its mapping names fields."""
         if not mapping.search_fields:
             return
-        entries = index_entries(mapping.search_fields, copy, json.dumps(message.payload).encode())
+        entries = index_entries(mapping.search_fields, copy, message.payload_text.encode())
         if entries:
             self.index().add(entries)
 

@@ -4,11 +4,11 @@ have been reserved too often.
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from pushhub.base import json_text
 from pushhub.base.errors import Forbidden, Invalid, MessageNotFound, Overdue, Unanswerable, Unavailable
 from pushhub.engine.bodies import body_of
 from pushhub.engine.component import Component
@@ -231,7 +231,7 @@ class PullQueues(Component):
         if not (first or room.may_take(held.message.body_size)):
             raise _NoRoom
         read = ReadMessage(held=held, body=body_of(held.message, self.bodies))
-        shown = json.dumps(read.shown(reserved=True), ensure_ascii=False)
+        shown = json_text.write(read.shown(reserved=True), spaced=True)
         if not room.takes(shown):
             if not (compressed or ResponseBudget().takes(shown)):
                 raise Unanswerable

@@ -6,11 +6,11 @@ is still owed, so that nobody reads the body any more, then destroys the body, t
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from pushhub.base import json_text
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import MessageNotFound, Unanswerable
 from pushhub.engine.bodies import body_of
@@ -121,7 +121,7 @@ class PushMessages(Component):
                 shown = render_message(message_id, self.body(message), reserved_count=0)
             except MessageNotFound:
                 continue
-            part = json.dumps(shown, ensure_ascii=False)
+            part = json_text.write(shown, spaced=True)
             if not room.takes(part):
                 if not (compressed or ResponseBudget().takes(part)):
                     skipped = True

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid, TooLarge, Unavailable
 from pushhub.base.ids import new_reservation_id
+from pushhub.base.json_text import members, object_of, write
 from pushhub.base.steps import MOST_STEPS, Steps
 from pushhub.engine.component import Component
 from pushhub.notifications.model.request import PublishRequest
@@ -168,12 +169,16 @@ def _wanted(draft: Draft, rules: Sequence[Subscription], steps: Steps) -> Sequen
 
 
 def _body(draft: Draft, rule: Subscription) -> str:
-    return draft.base64_data if draft.base64_data is not None else one_line(copied(draft.data, rule.fragments))
+    if draft.base64_data is not None:
+        return draft.base64_data
+    if not rule.fragments or not isinstance(draft.data, dict):
+        return one_line(draft.data_text)
+    return one_line(object_of(copied(members(draft.data_text), rule.fragments)))
 
 
 def _digest(drafts: Sequence[Draft]) -> str:
     content = hashlib.sha256()
     for each in drafts:
-        data = one_line(each.data) if each.base64_data is None else f"base64 {each.base64_data}"
-        content.update(one_line([each.api, each.source, each.action, data]).encode("utf-8", "surrogatepass"))
+        data = one_line(each.data_text) if each.base64_data is None else f"base64 {each.base64_data}"
+        content.update(write([each.api, each.source, each.action, data]).encode("utf-8", "surrogatepass"))
     return content.hexdigest()

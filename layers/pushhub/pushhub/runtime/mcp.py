@@ -7,7 +7,6 @@ Imported only when it is requested.
 from __future__ import annotations
 
 import base64
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
+from pushhub.base import json_text
 from pushhub.base.errors import RequestRefused, TooLarge, Unauthorized
 from pushhub.engine.suspension import is_suspended
 from pushhub.runtime.apis import handle
@@ -220,12 +220,12 @@ class Toolbox:
                 "rawQueryString": urlencode(query or {}),
                 "headers": {"authorization": f"{scheme} {token}", "content-type": "application/json"},
                 "requestContext": context,
-                "body": "" if body is None else json.dumps(body),
+                "body": "" if body is None else json_text.write(body),
                 "isBase64Encoded": False,
             },
         )
         text = result.get("body") or "{}"
-        told = json.loads(base64.b64decode(text) if result.get("isBase64Encoded") else text)
+        told = json_text.stored(base64.b64decode(text) if result.get("isBase64Encoded") else text)
         if not 200 <= result["statusCode"] < 300:
             raise _Refusal(Answer(data={"status": result["statusCode"], "error": told}, failed=True))
         return dict(told)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base import json_text
 from pushhub.base.errors import RequestRefused, Unauthorized, Unavailable
 from pushhub.cloud.observability import logger, telemetry
 from pushhub.notifications.ports import ReceivedWake
@@ -71,10 +71,14 @@ def _connect(consumers: Consumers, event: dict[str, Any], connection_id: str) ->
         telemetry.event("handshake_refused", connection_id=connection_id, status=status)
         telemetry.count("HandshakesRefused")
         challenge = {"headers": {"WWW-Authenticate": CONSUMER_CHALLENGE}} if isinstance(error, Unauthorized) else {}
-        return {"statusCode": status, "body": json.dumps(error_body(error)), **challenge}
+        return {
+            "statusCode": status,
+            "body": json_text.write(error_body(error)),
+            **challenge,
+        }
     except Unavailable:
         logger.exception("handshake_failed", connection_id=connection_id)
-        return {"statusCode": 503, "body": json.dumps(fault_body())}
+        return {"statusCode": 503, "body": json_text.write(fault_body())}
     telemetry.event(
         "consumer_connected",
         connection_id=connection_id,

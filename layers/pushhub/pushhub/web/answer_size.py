@@ -7,7 +7,7 @@ for every three.
 
 from __future__ import annotations
 
-import json
+from pushhub.base.json_text import write
 
 ANSWER_BYTES = 6_200_000
 """Bytes that the body of one answer may take in either form; the rest is for its headers."""
@@ -18,7 +18,7 @@ _AROUND = 1_000
 
 def as_text(json_text: str) -> int:
     """Bytes that a body takes as text."""
-    return len(json.dumps(json_text))
+    return len(write(json_text, ascii_only=True))
 
 
 def as_base64(json_text: str) -> int:

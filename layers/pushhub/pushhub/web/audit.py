@@ -6,7 +6,6 @@ is changed: if it cannot be, nothing is. The second says how it ended. Neither h
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any, Final, Protocol
 
 from pushhub.base.credentials import MASK, masked_headers, masked_url, named_like_a_secret
 from pushhub.base.errors import Unavailable
+from pushhub.base.json_text import NotJson, read
 from pushhub.base.times import iso_time
 from pushhub.cloud.observability import logger
 
@@ -182,6 +182,6 @@ def _content(body: bytes) -> Any:
     if not body:
         return None
     try:
-        return redacted(json.loads(body))
-    except (ValueError, RecursionError):
+        return redacted(read(body))
+    except NotJson:
         return f"{len(body)} bytes"

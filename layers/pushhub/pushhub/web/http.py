@@ -15,8 +15,9 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 
 from pushhub.base.errors import Invalid, NotFound, RequestRefused, Unanswerable
+from pushhub.base.json_text import write
+from pushhub.base.numerals import digits
 from pushhub.web.answer_size import ANSWER_BYTES, as_base64, as_text
-from pushhub.web.json import written
 
 Handler = TypeVar("Handler")
 
@@ -142,7 +143,7 @@ def _body(event: Mapping[str, Any], sent_length: str) -> bytes:
     except UnicodeEncodeError as error:
         raise Invalid("Request body is not UTF-8") from error
     # Others replace such bytes with U+FFFD, which changes the length of the body.
-    if REPLACEMENT in encoded and sent_length.isdecimal() and int(sent_length) != len(encoded):
+    if REPLACEMENT in encoded and digits(sent_length, 18) not in (None, len(encoded)):
         raise Invalid("Request body is not UTF-8")
     return encoded
 
@@ -163,7 +164,7 @@ def event_from_response(response: Response, *, head: bool = False, compressible:
         Unanswerable: The body does not fit.
     """
     headers = {"Content-Type": "application/json", **response.headers}
-    content = response.body if isinstance(response.body, str) else written(response.body)
+    content = response.body if isinstance(response.body, str) else write(response.body, spaced=True)
     body = "" if head else content
     encoded = len(body) * _MOST_PER_CHARACTER > ANSWER_BYTES and as_text(body) > ANSWER_BYTES
     if encoded:

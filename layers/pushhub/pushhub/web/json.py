@@ -1,4 +1,4 @@
-"""Reads request bodies strictly, so that anything odd is refused before anything is stored; and writes responses.
+"""Reads request bodies, so that anything odd is refused before anything is stored.
 
 Null counts as absent, and so does zero where zero means nothing (IronMQ v3 clients send ``"timeout": 0`` for "not
 set"). Unknown fields are ignored, as clients send many. A field of another type is refused as ``Invalid``.
@@ -6,26 +6,18 @@ set"). Unknown fields are ignored, as clients send many. A field of another type
 
 from __future__ import annotations
 
-import json
-import re
-import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pushhub.base.errors import Invalid
-
-if TYPE_CHECKING:
-    from pushhub.base.steps import Steps
+from pushhub.base.json_text import NotJson, read
+from pushhub.base.numerals import digits
 
 MAX_REQUEST_BYTES = 4_194_304
 """The largest request body accepted, in bytes (4 MiB)."""
 
 MAX_QUERY_DIGITS = 6
-
-_VERBATIM_STEPS = 2
-_HALVES = re.compile("[\ud800-\udfff]")
 
 Fields = Mapping[str, Any]
 """A JSON object."""
@@ -35,8 +27,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     """Read a request body; an empty body counts as an empty object.
 
     Raises:
-        Invalid: Not UTF-8, not JSON, not an object, a key given twice, NaN or Infinity, an unpaired surrogate, or
-            nested too deeply to read.
+        Invalid: It is no object, or none that :func:`pushhub.base.json_text.read` reads.
     """
     value = parse_value(body) if body else {}
     if not isinstance(value, dict):
@@ -50,103 +41,10 @@ def parse_value(body: bytes) -> Any:
     Raises:
         Invalid: As :func:`parse_object`, and when it is empty.
     """
-    return _parsed(body, _unique_keys)
-
-
-def parse_to_show(body: bytes, steps: Steps) -> Any:
-    """Read JSON of which parts are shown: numbers that Python would write differently are :class:`Verbatim`.
-
-    Args:
-        body: As for :func:`parse_value`.
-        steps: Spent for objects and numbers; the rest takes little time.
-
-    Raises:
-        Invalid: As :func:`parse_value`.
-        TooMuchWork: The steps are used up.
-    """
-
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        steps.spend()
-        return _unique_keys(pairs)
-
-    def number(written: str) -> Verbatim:
-        # Read here, written in the answer by way of a mark, and inserted there.
-        steps.spend(_VERBATIM_STEPS)
-        return Verbatim(written)
-
-    return _parsed(body, members, parse_float=number, parse_int=number if b"-0" in body else None)
-
-
-def _parsed(body: bytes, members: Callable[[list[tuple[str, Any]]], Any], **hooks: Any) -> Any:
     try:
-        decoded = body.decode()
-        value = json.loads(decoded, object_pairs_hook=members, parse_constant=_no_constant, **hooks)
-    except UnicodeDecodeError as error:
-        raise Invalid("Request body is not UTF-8") from error
-    except RecursionError as error:
-        raise Invalid("JSON is nested too deeply") from error
-    except ValueError as error:
-        raise Invalid("Request body is not valid JSON") from error
-    if "\\ud" in decoded.lower():
-        _refuse_surrogates(value)
-    return value
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise Invalid("JSON object has a key twice")
-    return fields
-
-
-def _no_constant(constant: str) -> Any:
-    raise Invalid(f"{constant} is not JSON")
-
-
-def _refuse_surrogates(value: Any) -> None:
-    for each in _strings(value):
-        if _HALVES.search(each):
-            raise Invalid("JSON string holds half a surrogate pair")
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Every string and key in a JSON value. Not recursive, as the sender controls the nesting depth."""
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            pending.extend(item)
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
-
-
-@dataclass(frozen=True, slots=True)
-class Verbatim:
-    """JSON that is sent in a response exactly as it was received.
-
-    Attributes:
-        text: Valid JSON.
-    """
-
-    text: str
-
-
-def written(value: object) -> str:
-    """A response as JSON; each :class:`Verbatim` in it is inserted unchanged."""
-    # The mark is unpredictable, so no text in a response can be mistaken for it.
-    mark, texts = secrets.token_hex(16), list[str]()
-
-    def marked(part: object) -> str:
-        if not isinstance(part, Verbatim):
-            raise TypeError(f"{type(part).__name__} is not JSON")
-        texts.append(part.text)
-        return f"{mark}{len(texts) - 1}"
-
-    content = json.dumps(value, ensure_ascii=False, default=marked)
-    return re.sub(f'"{mark}([0-9]+)"', lambda found: texts[int(found[1])], content) if texts else content
+        return read(body)
+    except NotJson as error:
+        raise Invalid(f"Request body {error}") from error
 
 
 def text(fields: Fields, name: str) -> str | None:
@@ -225,6 +123,7 @@ def number_in_query(query: Mapping[str, str], name: str, *, default: int) -> int
     given = query.get(name, "")
     if not given:
         return default
-    if not (given.isascii() and given.isdigit() and len(given) <= MAX_QUERY_DIGITS):
+    number = digits(given, MAX_QUERY_DIGITS)
+    if number is None:
         raise Invalid(f"{name} must be a whole number")
-    return int(given) or default
+    return number or default

@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pushhub.base import json_text
 from pushhub.base.errors import Invalid
+from pushhub.base.json_text import NotJson, read
 from pushhub.web.http import Request, Response
 
 NEWEST: Final = "2026-07-28"
@@ -141,16 +143,12 @@ def _asked(message: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def _message(body: bytes) -> dict[str, Any]:
     try:
-        message = json.loads(body, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        raise _RpcError(PARSE_ERROR, "The body is not JSON") from None
+        message = read(body)
+    except NotJson as error:
+        raise _RpcError(PARSE_ERROR, f"The body {error}") from None
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise _RpcError(INVALID_REQUEST, "One JSON-RPC 2.0 message is expected")
     return message
-
-
-def _refuse(constant: str) -> object:
-    raise ValueError(constant)
 
 
 def _meta(params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -278,7 +276,11 @@ def _fitted(data: Mapping[str, Any], most: int) -> str:
         if len(text.encode()) <= most:
             return text
         if not lists:
-            return json.dumps({"error": "The answer is larger than an assistant should read: ask for less"})
-        longest = max(lists, key=lambda name: len(json.dumps(kept[name])))
+            return json_text.write(
+                {"error": "The answer is larger than an assistant should read: ask for less"},
+                spaced=True,
+                ascii_only=True,
+            )
+        longest = max(lists, key=lambda name: len(json_text.write(kept[name])))
         kept[longest] = kept[longest][: len(kept[longest]) // 2]
         kept["cut"] = "Not everything fits: ask for less, or for the next page"

@@ -11,13 +11,13 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from pushhub.base import json_text
 from pushhub.base.errors import Invalid
 from pushhub.web.http import accepts_gzip, request_from_event
 
@@ -145,7 +145,7 @@ class Site:
         self._path = path
         self._policy = policy
         self._files = {f"{files}/{name}": _File.of(name, content, FOR_EVER) for name, content in contents.items()}
-        told = json.dumps(dict(configuration), sort_keys=True).encode()
+        told = json_text.write(dict(configuration), sort_keys=True).encode()
         self._files[f"{path}/config.json"] = _File.of("config.json", told, ASK_EACH_TIME)
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:

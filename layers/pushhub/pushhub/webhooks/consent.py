@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
+from pushhub.base import json_text
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Invalid
+from pushhub.base.numerals import digits
 from pushhub.base.ports import PushRequest
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.engine.component import Component
@@ -85,7 +86,7 @@ class Questions(Component):
         if callback:
             sealed = self.vault.seal(endpoint.project, secret.encode())
             question["secret"] = base64.b64encode(sealed).decode()
-        body = json.dumps(question, separators=(",", ":")).encode()
+        body = json_text.write(question, ascii_only=True).encode()
 
         def make(ids: tuple[str, ...]) -> list[Message]:
             return [
@@ -226,7 +227,7 @@ class ConsentTarget(Component):
         Raises:
             Unavailable: The answer could not be stored, or nothing was sent because of a fault of ours.
         """
-        question = json.loads(order.body)
+        question = json_text.stored(order.body)
         digest = question["digest"]
         endpoint = self.consents.asked(order.message.project, question["app"], question["endpoint"], digest)
         if endpoint is None:
@@ -285,7 +286,7 @@ def allowed_rate(text: str) -> int | None:
     text = text.strip()
     if text == "*":
         return None
-    if not (text.isascii() and text.isdecimal() and text.strip("0") and len(text) <= 100):
+    rate = digits(text, 100)
+    if not rate:
         raise Invalid("The endpoint's WebHook-Allowed-Rate is neither * nor a positive whole number")
-    rate = int(text)
     return rate if rate < MOST_A_MINUTE else None

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from pushhub.base.conflicts import until_saved
 from pushhub.base.errors import Conflict
 from pushhub.base.ids import time_of_message_id
+from pushhub.base.json_text import Verbatim
 from pushhub.engine.component import Component
 from pushhub.engine.model.message import Message, Ordering
-from pushhub.web.json import Verbatim
 from pushhub.webhooks.model.internal_queues import queue_of, queue_uid
 from pushhub.webhooks.model.message import ListedMessage
 

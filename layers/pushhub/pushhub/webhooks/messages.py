@@ -24,10 +24,10 @@ from pushhub.webhooks.wire.fields import NAME
 from pushhub.webhooks.wire.message import payload_view
 
 if TYPE_CHECKING:
+    from pushhub.base.json_text import Verbatim
     from pushhub.base.ports import Clock
     from pushhub.engine.model.message import Message
     from pushhub.engine.ports import BodyStore, MessageStore, WorkQueue
-    from pushhub.web.json import Verbatim
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.message import ListedMessage
     from pushhub.webhooks.model.redaction import Redaction

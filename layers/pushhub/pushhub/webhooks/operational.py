@@ -4,11 +4,11 @@ changed and deleted, messages that keep failing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from pushhub.base import json_text
 from pushhub.base.errors import Conflict, HubError, Unavailable
 from pushhub.base.times import iso_time
 from pushhub.engine.component import Component
@@ -71,7 +71,7 @@ class Saying(Component):
         owed = tuple(each.endpoint_id for each in found if wants(each, event_type, (), type_flags=()))
         if not owed:
             return
-        text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+        text = json_text.write(payload)
         new = NewWebhook(
             fields=MessageFields(event_type=event_type),
             payload=dict(payload),

@@ -16,6 +16,8 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from pushhub.base.numerals import fraction
+
 if TYPE_CHECKING:
     from pushhub.base.verdict import Answer
 
@@ -163,7 +165,7 @@ def retry_after_ms(value: str, now: int) -> int | None:
     if len(value) > _LONGEST_HEADER:
         return None
     if _SECONDS.fullmatch(value):
-        return min(math.ceil(float(value) * 1000), MOST_RETRY_AFTER_MS)
+        return min(math.ceil(fraction(value) * 1000), MOST_RETRY_AFTER_MS)
     try:
         date = parsedate_to_datetime(value)
         # RFC 9110: dates are in GMT, whether they say so or not.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base.json_text import NotJson, read_words
 from pushhub.base.nesting import is_deeper
 
 if TYPE_CHECKING:
@@ -124,9 +124,8 @@ def _parsed(body: bytes) -> Any:
     if len(body) > MOST_READ or is_deeper(body, MOST_LEVELS):
         return None
     try:
-        # Numbers stay as they are written: 0042 is no number, and 1.10 is not 1.1.
-        return json.loads(body, parse_int=str, parse_float=str)
-    except ValueError:
+        return read_words(body)
+    except NotJson:
         return None
 
 

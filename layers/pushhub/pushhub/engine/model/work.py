@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import json
 import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base import json_text
 from pushhub.engine.model.keys import Addressee, DeliveryKey
 from pushhub.engine.model.message import DESCENDANTS, BodyRef, Message, Ordering
 from pushhub.engine.model.trace import Trace
@@ -132,7 +132,7 @@ class WorkOrder:
         Raises:
             ValueError: It is not one of our work orders (the caller leaves it to the dead-letter queue).
         """
-        return cls.read(json.loads(text))
+        return cls.read(json_text.stored(text))
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> WorkOrder:
@@ -240,7 +240,7 @@ def _as_text(body: bytes) -> str | None:
 
 
 def _dumped(value: Any) -> str:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = json_text.write(value)
     # SQS refuses these two characters, although JSON strings may contain them.
     return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
@@ -287,5 +287,5 @@ def decode_pack(text: str) -> list[WorkOrder]:
     """
     if not text.startswith("["):
         return [WorkOrder.decode(text)]
-    fields = json.loads(text)
+    fields = json_text.stored(text)
     return [WorkOrder.read(each) for each in fields]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from pushhub.base import json_text
 from pushhub.cloud.table import Item, number, numbers, text, texts
 from pushhub.cloud.unreadable import decodes
 from pushhub.engine.model.project import Project
@@ -73,13 +73,13 @@ def decode_span_export(item: Item, project_id: str) -> SpanExport:
 
 def encode_schemes(schemes: Sequence[Scheme]) -> dict[str, str]:
     """The attribute ``signs``."""
-    return text(json.dumps([each.encode() for each in schemes]))
+    return text(json_text.write([each.encode() for each in schemes]))
 
 
 def _schemes(stored: str) -> tuple[Scheme, ...]:
     from pushhub.base.signature_schemes import Scheme  # noqa: PLC0415 (few projects have any)
 
-    return tuple(map(Scheme.decode, json.loads(stored)))
+    return tuple(map(Scheme.decode, json_text.stored(stored)))
 
 
 def _quota(item: Item) -> Quota | None:

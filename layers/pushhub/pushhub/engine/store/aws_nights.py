@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base import json_text
 from pushhub.base.errors import Unavailable
 from pushhub.base.times import epoch_ms, iso_time
 from pushhub.cloud.bucket import Bucket
@@ -72,7 +71,7 @@ class AwsNights:
             self._s3.put_object(
                 Bucket=self._name,
                 Key=DECIDED,
-                Body=json.dumps(asdict(night)).encode(),
+                Body=json_text.write(asdict(night)).encode(),
                 ContentType="application/json",
             )
 
@@ -132,11 +131,12 @@ class AwsNights:
     def _lines(self, key: str) -> list[Mapping[str, Any]]:
         """The lines of an object. What cannot be read is a record like any other, which the report looks at."""
         content = self._bucket.get(key)
+        unread: list[json_text.Unread] = []
+        lines: list[Mapping[str, Any]] = [*json_text.lines(content, unread.append)]
         try:
-            lines = [json.loads(each) for each in gzip.decompress(content).decode().splitlines()]
             count = int(key.removesuffix(".json.gz").rpartition("-")[2])
-            whole = sum(each["kind"] != LINK for each in lines) == count
-        except (EOFError, KeyError, OSError, TypeError, ValueError):
+            whole = not unread and sum(each["kind"] != LINK for each in lines) == count
+        except (KeyError, ValueError):
             whole = False
         return lines if whole else [{"kind": "unreadable"}]
 
@@ -162,7 +162,7 @@ class AwsNights:
         content = self._bucket.find(key)
         if content is None:
             return None
-        found: dict[str, Any] = json.loads(content)
+        found: dict[str, Any] = json_text.stored(content)
         return found
 
 
@@ -193,7 +193,7 @@ class GlueRuns:
         entry = {
             "Source": "pushhub.report",
             "DetailType": "Quiet Night",
-            "Detail": json.dumps({"jobName": self._job, "state": "SUCCEEDED"}),
+            "Detail": json_text.write({"jobName": self._job, "state": "SUCCEEDED"}),
         }
         with aws_call("events:PutEvents"):
             answer = self._clients.of("events").put_events(Entries=[entry])

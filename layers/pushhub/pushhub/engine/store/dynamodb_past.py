@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from pushhub.base import json_text
 from pushhub.base.times import iso_time
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.engine.model.past import PastQuery
@@ -24,7 +24,11 @@ class DynamoDBPastSearches(TableStore):
         wanted = {name: value for name, value in asdict(query).items() if name != "project"}
         self._table.put(
             _key(project_id, f"S#{search_id}")
-            | {"query": text(json.dumps(wanted)), "run": text(run), "ttl": number(now // 1000 + KEPT_S)}
+            | {
+                "query": text(json_text.write(wanted)),
+                "run": text(run),
+                "ttl": number(now // 1000 + KEPT_S),
+            }
         )
 
     def get(self, project_id: str, search_id: str) -> tuple[PastQuery, str] | None:
@@ -32,7 +36,7 @@ class DynamoDBPastSearches(TableStore):
         if item is None:
             return None
         # The project is that of the key: nothing that is stored in an item can name another.
-        return PastQuery(project=project_id, **json.loads(item["query"]["S"])), item["run"]["S"]
+        return PastQuery(project=project_id, **json_text.stored(item["query"]["S"])), item["run"]["S"]
 
     def count(self, project_id: str, hour: int) -> int:
         counted = self._table.update(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pushhub.base import json_text
 from pushhub.cloud.calls import aws_call
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def start_run(clients: Clients, event: Mapping[str, object], *, function: str = 
         clients.of("lambda").invoke(
             FunctionName=function or os.environ["AWS_LAMBDA_FUNCTION_NAME"],
             InvocationType="Event",
-            Payload=json.dumps(event).encode(),
+            Payload=json_text.write(event).encode(),
         )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid, NotFound
+from pushhub.base.json_text import lines
 from pushhub.cloud.bucket import BucketStore
 from pushhub.engine.model.past import PastPage, PastState, event
 
@@ -107,16 +106,8 @@ def _position(after: str | None, newest: str) -> tuple[str, str, int]:
 
 
 def _records(content: bytes) -> Iterator[Mapping[str, Any]]:
-    """The records of an object; one that is damaged is left to the delivery report, which says so."""
-    try:
-        lines = gzip.decompress(content).splitlines()
-    except (EOFError, OSError):
-        return
-    for line in lines:
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
+    """The records of an object; what is damaged is left to the delivery report, which says so."""
+    yield from lines(content, lambda _: None)
 
 
 def _sorted(events: list[PastEvent]) -> list[PastEvent]:

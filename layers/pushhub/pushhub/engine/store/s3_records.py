@@ -10,12 +10,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Unavailable
+from pushhub.base.json_text import Unread, lines
 from pushhub.cloud.bucket import BucketStore
 from pushhub.engine.model.pulse import names_the_hour_before
-from pushhub.engine.model.record import LINK, NO_RECORDS, SCHEMA_VERSION
+from pushhub.engine.model.record import LINK, NO_RECORDS, REQUIRED, SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mypy_boto3_s3 import S3Client
 
@@ -30,23 +31,28 @@ _PAGES = 10
 class S3Records(BucketStore):
     """Reads delivery records back."""
 
-    def read(self, since: str) -> Iterator[Mapping[str, Any]]:
+    def read(self, since: str, passed_over: Callable[[str], None]) -> Iterator[Mapping[str, Any]]:
         """The fields of every record from a day (``2026-11-21``) onwards, object by object.
 
-        Raises:
-            ValueError: An object is corrupt.
+        Args:
+            passed_over: Told what cannot be read: object, line and why.
         """
         for each in self._bucket.listed("records/dt=", StartAfter=f"records/dt={since}"):
             if each["Key"].endswith(".json.gz"):
-                yield from self._lines(each["Key"])
+                yield from self._records(each["Key"], passed_over)
 
-    def _lines(self, key: str) -> Iterator[Mapping[str, Any]]:
-        content = self._bucket.get(key)
-        try:
-            lines = map(json.loads, gzip.decompress(content).decode().splitlines())
-            yield from (each for each in lines if each.get("kind") not in NO_RECORDS)
-        except (EOFError, OSError, ValueError) as error:
-            raise ValueError(f"{key}: {error!r}") from error
+    def _records(self, key: str, passed_over: Callable[[str], None]) -> Iterator[Mapping[str, Any]]:
+        def unread(what: Unread) -> None:
+            passed_over(f"{key}: {what}")
+
+        for number, each in enumerate(lines(self._bucket.get(key), unread), start=1):
+            if each.get("kind") in NO_RECORDS:
+                continue
+            missing = next((name for name in REQUIRED if not isinstance(each.get(name), str)), None)
+            if missing is None:
+                yield each
+            else:
+                passed_over(f"{key}: record {number} has no {missing}")
 
 
 class S3RecordStore(BucketStore):
@@ -65,9 +71,9 @@ class S3RecordStore(BucketStore):
         for prefix in {each for record in records if (each := names_the_hour_before(record)) is not None}:
             named += self._listed(f"records/{prefix}/")
         fields += [_link(each, at=str(fields[0]["at"])) for each in dict.fromkeys(named)]
-        lines = "".join(_line(each) + "\n" for each in fields)
+        text = "".join(_line(each) + "\n" for each in fields)
         # A timestamp in the gzip header would change the bytes on each run.
-        written = self._bucket.put_once(key, gzip.compress(lines.encode(), mtime=0), "application/gzip")
+        written = self._bucket.put_once(key, gzip.compress(text.encode(), mtime=0), "application/gzip")
         self._before = key
         return written
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
+from pushhub.base import json_text
 from pushhub.cloud.bucket import BucketStore
 from pushhub.engine.ports import Report
 
@@ -31,4 +31,4 @@ class S3Reports(BucketStore):
     def _read(self, name: str) -> Any:
         """Contents of a JSON file under ``reports/``; None when it does not exist."""
         content = self._bucket.find(f"reports/{name}")
-        return None if content is None else json.loads(content)
+        return None if content is None else json_text.stored(content)

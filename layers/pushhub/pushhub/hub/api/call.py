@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from pushhub.base.errors import Invalid, NotFound
+from pushhub.base.numerals import digits
 from pushhub.hub.messages import Query
 from pushhub.hub.model.log import HubState, Location
 from pushhub.hub.model.object_ids import is_object_id
@@ -105,10 +106,10 @@ class HubCall(Call):
         )
 
     def _page(self) -> int:
-        page = self.chosen("page") or "1"
-        if not (page.isascii() and page.isdigit() and 0 < int(page[:9]) <= MAX_PAGE):
+        page = digits(self.chosen("page") or "1", 9)
+        if page is None or not 1 <= page <= MAX_PAGE:
             raise InvalidObject({"page": [f"must be from 1 to {MAX_PAGE}"]})
-        return int(page)
+        return page
 
     def _one_of(self, field: str, kind: Any, *names: str) -> Any:
         value = self.chosen(*names)

@@ -7,12 +7,13 @@ regular expression (:mod:`pushhub.base.patterns`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from pushhub.base.json_text import write
+from pushhub.base.numerals import fraction
 from pushhub.base.patterns import Pattern
 from pushhub.base.steps import Steps
 from pushhub.hub.model.paths import values_at
@@ -95,7 +96,7 @@ class Filter:
 
     def _compares(self, text: str) -> bool:
         try:
-            left, right = float(text), float(self.value)
+            left, right = fraction(text), fraction(self.value)
         except ValueError:
             return False
         return left > right if self.operator is Operator.GT else left < right
@@ -160,4 +161,4 @@ def text_of(value: Any) -> str:
     """
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)
+    return value if isinstance(value, str) else write(value, sort_keys=True)

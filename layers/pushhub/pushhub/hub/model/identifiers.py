@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from pushhub.base.json_text import write
 from pushhub.base.steps import Steps
 from pushhub.hub.model.filters import counted_text
 from pushhub.hub.model.paths import values_at
@@ -35,4 +35,4 @@ def identity_of(identifiers: Mapping[str, str], message: dict[str, Any], steps: 
     }
     if not any(text for texts in values.values() for text in texts):
         return None
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(write(values, sort_keys=True).encode()).hexdigest()

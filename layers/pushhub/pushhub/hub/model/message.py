@@ -8,10 +8,12 @@ parent; their hops count the messages that led to them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard
+
+from pushhub.base.json_text import Verbatim, members, object_of, stored, write
 
 if TYPE_CHECKING:
     from pushhub.engine.model.message import Message
@@ -66,13 +68,13 @@ def is_message_type(value: object) -> TypeGuard[str]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class HubMessage:
     """The content of a message: stored as the body of the engine's message.
 
     Attributes:
         type: ``order:new`` and the like.
-        payload: The data.
+        payload: The data; as :class:`Verbatim` just as somebody wrote it, which is how services get it.
         source: The ``<integration>.<service>`` it came from, on notification messages (sent to services).
         origin: Where it came from, according to the producer (kept, not sent).
         extra: Every other key the producer or service gave (kept, not sent).
@@ -82,12 +84,25 @@ class HubMessage:
     """
 
     type: str
-    payload: dict[str, Any]
+    payload: Mapping[str, Any] | Verbatim
     source: str | None = None
     origin: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     quiet: bool = False
     delay_s: int = 0
+
+    @property
+    def payload_text(self) -> str:
+        """The data as JSON."""
+        return self.payload.text if isinstance(self.payload, Verbatim) else write(self.payload)
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """The data, read."""
+        if isinstance(self.payload, Verbatim):
+            read: dict[str, Any] = stored(self.payload.text)
+            return read
+        return self.payload
 
     def encode(self) -> bytes:
         """The body of the engine's message."""
@@ -102,25 +117,27 @@ class HubMessage:
             fields["quiet"] = True
         if self.delay_s:
             fields["delay"] = self.delay_s
-        return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+        return object_of({name: write(value) for name, value in fields.items()}).encode()
 
     @classmethod
     def decode(cls, body: bytes) -> HubMessage:
         """Read a body made by :meth:`encode`."""
-        fields: dict[str, Any] = json.loads(body)
+        texts = members(body.decode())
+        payload, extra = Verbatim(texts.pop("payload")), texts.pop("extra", "{}")
+        fields: dict[str, Any] = {name: stored(text) for name, text in texts.items()}
         return cls(
             type=fields["message"],
-            payload=fields["payload"],
+            payload=payload,
             source=fields.get("source"),
             origin=fields.get("origin"),
-            extra=fields.get("extra", {}),
+            extra={name: Verbatim(text) for name, text in members(extra).items()},
             quiet=fields.get("quiet", False),
             delay_s=fields.get("delay", 0),
         )
 
     def as_sent(self, object_id: str) -> dict[str, Any]:
-        """The message as services see it, and as the paths of filters and identifiers address it."""
-        fields: dict[str, Any] = {"message": self.type, "message_id": object_id, "payload": self.payload}
+        """The message as the paths of filters and identifiers address it: as services see it."""
+        fields: dict[str, Any] = {"message": self.type, "message_id": object_id, "payload": self.data}
         if self.source is not None:
             fields["source"] = self.source
         return fields

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pushhub.base.numerals import digits
 from pushhub.base.steps import Steps
 
 MAX_VALUES = 10_000
@@ -47,6 +48,7 @@ def _children(value: Any, key: str) -> list[Any]:
     if isinstance(value, list):
         if key == "*":
             return value
-        if key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(value):
-            return [value[int(key)]]
+        index = digits(key, 9)
+        if index is not None and index < len(value):
+            return [value[index]]
     return []

@@ -5,9 +5,9 @@ Settings are JSON text in one attribute and are read whole. What DynamoDB has to
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base import json_text
 from pushhub.base.fields import stored_of
 from pushhub.base.gates import ClientCertificate
 from pushhub.base.verdict import Answer
@@ -22,7 +22,7 @@ from pushhub.hub.model.log import HubState, Listing, Location, LoggedMessage, Op
 from pushhub.hub.model.mapping import ServiceMapping, ServiceOptions
 from pushhub.hub.model.notice import Level, Notice
 from pushhub.hub.model.parameters import DataType, Parameter
-from pushhub.hub.store._keys import json_text, shard_of
+from pushhub.hub.store._keys import json_attribute, shard_of
 
 if TYPE_CHECKING:
     from pushhub.engine.credentials import Credentials
@@ -78,14 +78,14 @@ def encode_mapping(mapping: ServiceMapping) -> Item:
 def _encoded(fields: dict[str, Any], **encrypted: bytes) -> Item:
     """Fields as JSON; those that are encrypted in attributes of their own."""
     apart = {name: {"B": value} for name, value in encrypted.items() if value}
-    return {"doc": json_text(fields), "version": number(fields["version"]), **apart}
+    return {"doc": json_attribute(fields), "version": number(fields["version"]), **apart}
 
 
 @decodes
 def decode_mapping(item: Item) -> ServiceMapping:
     """The mapping from its item."""
     apart = {name: _encrypted(item, name) for name in SEALED}
-    mapping: ServiceMapping = _MAPPING.decode(json.loads(item["doc"]["S"]), **apart)
+    mapping: ServiceMapping = _MAPPING.decode(json_text.stored(item["doc"]["S"]), **apart)
     return mapping
 
 
@@ -101,14 +101,14 @@ def encode_integration(integration: Integration) -> Item:
 @decodes
 def decode_integration(item: Item) -> Integration:
     """The integration from its item."""
-    found = json.loads(item["doc"]["S"])
+    found = json_text.stored(item["doc"]["S"])
     integration: Integration = _INTEGRATION.decode(found, credentials=_encrypted(item, "credentials"))
     return integration
 
 
 def encode_parameter(parameter: Parameter, credentials: Credentials) -> Item:
     """All attributes but the key."""
-    value = {"": {"value": json.dumps(parameter.value)}}
+    value = {"": {"value": json_text.write(parameter.value)}}
     return {
         "name": text(parameter.name),
         "sealed": {"B": credentials.seal(parameter.project, value)},
@@ -125,7 +125,7 @@ def decode_parameter(item: Item, project: str, credentials: Credentials) -> Para
     return Parameter(
         project=project,
         name=item["name"]["S"],
-        value=json.loads(value),
+        value=json_text.stored(value),
         data_type=DataType(item["data_type"]["S"]),
         as_of=int(item["as_of"]["N"]),
     )
@@ -167,7 +167,7 @@ def encode_answer(recorded: RecordedAnswer) -> Item:
         "code": number(answer.status_code),
         "message": text(answer.message),
         "error_class": text(answer.error_class),
-        "headers": json_text(answer.headers),
+        "headers": json_attribute(answer.headers),
         "started_at": number(answer.started_at),
         "finished_at": number(answer.finished_at),
         "bytes_out": number(answer.bytes_out),
@@ -187,7 +187,7 @@ def decode_answer(item: Item) -> RecordedAnswer:
         message=item["message"]["S"],
         error_class=item["error_class"]["S"],
         body=bytes(item["body"]["B"]),
-        headers=json.loads(item["headers"]["S"]),
+        headers=json_text.stored(item["headers"]["S"]),
         started_at=int(item["started_at"]["N"]),
         finished_at=int(item["finished_at"]["N"]),
         bytes_out=int(item["bytes_out"]["N"]),
@@ -214,7 +214,7 @@ def decode_open_request(item: Item) -> OpenRequest:
 
 _NOTICE = Record(
     Notice,
-    {"Level": choice(Level), "dict[str, Any]": Kind(json_text, lambda found: json.loads(found["S"]))},
+    {"Level": choice(Level), "dict[str, Any]": Kind(json_attribute, lambda found: json_text.stored(found["S"]))},
 )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from typing import Any
 
+from pushhub.base import json_text
 from pushhub.cloud.table import Item, text
 
 SHARDS = 16
@@ -24,6 +24,6 @@ def shard_of(key: str) -> int:
     return zlib.crc32(key.encode()) % SHARDS
 
 
-def json_text(value: Any) -> Item:
+def json_attribute(value: Any) -> Item:
     """A value as compact JSON."""
-    return text(json.dumps(value, separators=(",", ":")))
+    return text(json_text.write(value, ascii_only=True))

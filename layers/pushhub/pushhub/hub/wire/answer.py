@@ -7,19 +7,20 @@ exception.
 
 from __future__ import annotations
 
-import json
 import math
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushhub.base.errors import Invalid
+from pushhub.base.json_text import Verbatim, elements, members, write
+from pushhub.base.numerals import whole
 from pushhub.base.verdict import Answer, Verdict
 from pushhub.hub.model.message import is_message_type
 from pushhub.hub.model.notice import Level, ReturnedNotice
 from pushhub.hub.model.parameters import ReturnedParameter
-from pushhub.hub.wire.json import parse_object
+from pushhub.hub.wire.json import parse_object, parse_written
 from pushhub.hub.wire.request import poll_address
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Child:
     """
 
     type: str
-    payload: dict[str, Any]
+    payload: Mapping[str, Any] | Verbatim
     delay_s: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -161,7 +162,7 @@ def read_answer(answer: Answer, *, object_id: str, mapping: ServiceMapping, poll
     if answer.status_code != 200:
         return _refusal(answer)
     try:
-        return _success(parse_object(answer.body), object_id=object_id, mapping=mapping, polled=polled)
+        return _success(answer.body, object_id=object_id, mapping=mapping, polled=polled)
     except Invalid as error:
         return _failure(f"Invalid response: the body {error.message}")
     except _Unusable as error:
@@ -198,7 +199,8 @@ def _refusal(answer: Answer) -> ServiceAnswer:
     )
 
 
-def _success(fields: dict[str, Any], *, object_id: str, mapping: ServiceMapping, polled: str | None) -> ServiceAnswer:
+def _success(body: bytes, *, object_id: str, mapping: ServiceMapping, polled: str | None) -> ServiceAnswer:
+    fields, text = parse_written(body)
     answered_id = fields.get("message_id")
     if answered_id != object_id and not mapping.options.lenient:
         stated = "missing" if answered_id is None else "another one"
@@ -218,7 +220,7 @@ def _success(fields: dict[str, Any], *, object_id: str, mapping: ServiceMapping,
         return _later(fields, wait_s=max(1, _delay(delay)), update_url=polled)
     return ServiceAnswer(
         verdict=Verdict.DELIVERED,
-        children=_read_each(fields, "messages", MAX_CHILDREN, read_child),
+        children=_children(fields, text),
         parameters=_read_each(fields, "parameters", MAX_PARAMETERS, _read_parameter),
         notifications=_notifications(fields),
         events=_events(fields),
@@ -258,8 +260,11 @@ def paced(reading: ServiceAnswer, *, deferrals: int) -> ServiceAnswer:
 
 def _delay(value: Any) -> int:
     """Whole seconds; a numeric string is accepted too (a real endpoint with a newer library answers ``"120"``)."""
-    if isinstance(value, str) and value.isascii() and value.strip().isdigit() and len(value) <= 20:
-        value = int(value)
+    if isinstance(value, str):
+        try:
+            value = whole(value)
+        except ValueError as error:
+            raise _Unusable("delay is not a number of seconds") from error
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _Unusable("delay is not a number of seconds")
     if not 0 <= value <= MAX_DELAY_S:
@@ -285,8 +290,24 @@ def _read_each(fields: dict[str, Any], name: str, limit: int, read: Callable[[An
     return tuple(found)
 
 
+def _children(fields: dict[str, Any], text: str | None) -> tuple[Child, ...]:
+    """The messages that an answer asks for, with their values as it wrote them."""
+    children = _read_each(fields, "messages", MAX_CHILDREN, read_child)
+    if not children or text is None:
+        return children
+    own = (members(each) for each in elements(members(text)["messages"]))
+    return tuple(
+        replace(
+            child,
+            payload=Verbatim(texts["payload"]),
+            extra={name: Verbatim(texts[name]) for name in child.extra},
+        )
+        for child, texts in zip(children, own, strict=True)
+    )
+
+
 def read_child(item: Any) -> Child:
-    """A message that an answer (or, without delay, a producer) asks for.
+    """A message that an answer asks for.
 
     Raises:
         Invalid: It is not a valid message.
@@ -315,7 +336,7 @@ def _read_parameter(item: Any) -> ReturnedParameter:
         raise Invalid("has no name")
     if "value" not in item:
         raise Invalid("has no value")
-    if len(json.dumps(item["value"])) > MAX_VALUE:
+    if len(write(item["value"])) > MAX_VALUE:
         raise Invalid(f"has a value longer than {MAX_VALUE} characters")
     return ReturnedParameter(name=name, value=item["value"])
 
@@ -343,7 +364,7 @@ def _read_notification(item: Any) -> ReturnedNotice | None:
         level=level,
         subject=texts[0][:MAX_SUBJECT],
         description=texts[-1][:MAX_DESCRIPTION],
-        extra=extra if len(json.dumps(extra)) <= MAX_EXTRA else {},
+        extra=extra if len(write(extra)) <= MAX_EXTRA else {},
     )
 
 

@@ -6,11 +6,11 @@ out and reported, and the others work.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
+from pushhub.base.json_text import write
 from pushhub.hub.model.integration import EndpointDescription, Recommendation, Service
 from pushhub.hub.model.mapping import ServiceOptions
 from pushhub.hub.model.message import is_message_type
@@ -74,7 +74,7 @@ def read_description(answer: Answer) -> EndpointDescription:
         services=tuple(services),
         errors=tuple(errors),
     )
-    if len(json.dumps(asdict(described))) > MAX_STORED:
+    if len(write(asdict(described))) > MAX_STORED:
         return EndpointDescription(errors=("endpoint.json describes more than can be kept",))
     return described
 

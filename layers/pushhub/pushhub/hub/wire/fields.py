@@ -8,11 +8,12 @@ inside, so values are accepted in both forms.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pushhub.base.errors import Invalid
+from pushhub.base.json_text import NotJson, read
+from pushhub.base.numerals import fraction
 
 MAX_TEXT = 1000
 """Longest text field accepted, in characters, where a field has no limit of its own."""
@@ -97,7 +98,7 @@ class Fields:
         if value is None or value == "":
             return default
         try:
-            number = float(value) if not isinstance(value, bool) and isinstance(value, int | float | str) else None
+            number = _number(value)
         except (ValueError, OverflowError):
             number = None
         if number is None or not least <= number <= most:
@@ -156,8 +157,15 @@ class Fields:
         value = self._fields.get(name)
         if isinstance(value, str) and value.strip()[:1] in ("{", "["):
             try:
-                return json.loads(value)
-            except (ValueError, RecursionError):
-                self.error(name, "is not valid JSON")
+                return read(value)
+            except NotJson as error:
+                self.error(name, str(error))
                 return None
         return value
+
+
+def _number(value: object) -> float | None:
+    """A number, or one that a form has sent as text; None if it is none."""
+    if isinstance(value, str):
+        return fraction(value)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

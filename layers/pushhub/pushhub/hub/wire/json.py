@@ -1,42 +1,53 @@
-"""Reads JSON from clients and endpoints with limits: nothing they send may cost too much or break a later step."""
+"""Reads JSON from clients and endpoints."""
 
 from __future__ import annotations
 
-import json
-from typing import Any, NoReturn
+from typing import Any
 
 from pushhub.base.errors import Invalid
-from pushhub.base.nesting import is_deeper
-
-MAX_DEPTH = 100
-"""Deepest nesting accepted. Deeper documents overflow parsers further on (ours, DynamoDB clients', Spark's)."""
+from pushhub.base.json_text import NameTwice, NotJson, Verbatim, members, read
 
 
-def parse_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in ``body``.
-
-    Stricter than :func:`json.loads`: no NaN or Infinity (nor a number that becomes one), no unpaired surrogates, no
-    nesting deeper than :data:`MAX_DEPTH`. Whatever passes can be written as UTF-8 JSON again.
-
-    Args:
-        body: UTF-8, with or without a byte order mark.
+def parse_object(body: bytes | str) -> dict[str, Any]:
+    """The JSON object in ``body``; of members with the same name, the last one counts.
 
     Raises:
         Invalid: With a message that fits after "The body ".
     """
-    if is_deeper(body, MAX_DEPTH):
-        raise Invalid(f"is nested deeper than {MAX_DEPTH} levels")
     try:
-        parsed = json.loads(body.decode("utf-8-sig"), parse_constant=_no_constant)
-        json.dumps(parsed, allow_nan=False, ensure_ascii=False).encode()
-    except UnicodeError as error:
-        raise Invalid("is not valid Unicode text") from error
-    except (ValueError, RecursionError) as error:
-        raise Invalid("is not valid JSON") from error
+        parsed = read(body, last_wins=True)
+    except NotJson as error:
+        raise Invalid(str(error)) from error
     if not isinstance(parsed, dict):
         raise Invalid("is JSON but not an object")
     return parsed
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+def parse_written(body: bytes) -> tuple[dict[str, Any], str | None]:
+    """The same, and how it was written: None if that cannot be handed on, as a member in it has the name of another
+    one, so that whoever reads it may take the other one for the value, and not the one that filters have seen.
+
+    Raises:
+        Invalid: As :func:`parse_object`.
+    """
+    try:
+        parsed = read(body)
+    except NameTwice:
+        return parse_object(body), None
+    except NotJson as error:
+        raise Invalid(str(error)) from error
+    if not isinstance(parsed, dict):
+        raise Invalid("is JSON but not an object")
+    return parsed, body.decode("utf-8-sig")
+
+
+def own_members(value: object, text: str | None) -> dict[str, Any]:
+    """The members of an object with their values as they were written.
+
+    Args:
+        value: The object as it was read; anything else has no members.
+        text: As it was written; None if that cannot be handed on, so the members are as they were read.
+    """
+    if not isinstance(value, dict):
+        return {}
+    return value if text is None else {name: Verbatim(each) for name, each in members(text).items()}

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -12,18 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from pushhub.base.credentials import MASK
 from pushhub.base.errors import Invalid
+from pushhub.base.json_text import read, write
+from pushhub.base.numerals import fraction, whole
 from pushhub.hub.model.message import HubMessage, is_message_type
 from pushhub.hub.model.parameters import DataType, Parameter, data_type_of
 from pushhub.hub.model.schedule import Scheduler, period_ms
 from pushhub.hub.wire.answer import MAX_VALUE
 from pushhub.hub.wire.discovery import declared_types
 from pushhub.hub.wire.fields import Fields, InvalidObject
-from pushhub.hub.wire.json import parse_object
+from pushhub.hub.wire.json import own_members, parse_written
 from pushhub.hub.wire.mapping import read_token
 from pushhub.hub.wire.request import MAX_URL, checked_url
 
 if TYPE_CHECKING:
     from pushhub.hub.model.integration import Integration
+
+MAX_DIGITS = 300
+"""Of a whole number that is given as text."""
 
 _INTEGRATION_NAME = re.compile(r"[a-z0-9_-]{1,100}\Z")
 
@@ -34,11 +38,15 @@ def read_pushed(body: bytes) -> tuple[HubMessage, dict[str, Any]]:
     The admin client's test tool nests the whole message under ``message``.
     """
     try:
-        submitted = parse_object(body)
+        submitted, text = parse_written(body)
     except Invalid as error:
         raise InvalidObject({"base": [f"The body {error.message}"]}) from error
+    written = own_members(submitted, text)
     nested = submitted.get("message")
-    given = {**submitted, **nested} if isinstance(nested, dict) else submitted
+    given, own = submitted, written
+    if isinstance(nested, dict):
+        inner = written["message"]
+        given, own = submitted | nested, written | own_members(nested, getattr(inner, "text", None))
     message_type, payload, origin = given.get("message"), given.get("payload"), given.get("origin")
     fields = Fields(given)
     if message_type is None or message_type == "":
@@ -53,11 +61,11 @@ def read_pushed(body: bytes) -> tuple[HubMessage, dict[str, Any]]:
     known = ("message", "payload", "origin", "message_id")
     message = HubMessage(
         type=str(message_type),
-        payload=payload or {},
+        payload=own["payload"],
         origin=origin if isinstance(origin, str) else None,
-        extra={key: value for key, value in given.items() if key not in known},
+        extra={key: value for key, value in own.items() if key not in known},
     )
-    return message, submitted
+    return message, written
 
 
 def read_scheduler(fields: Fields, scheduler: Scheduler) -> Scheduler:
@@ -94,7 +102,7 @@ def read_parameter(
             value = value if value == MASK else _typed(value, DataType(kind))
         except ValueError:
             fields.error("value", f"is not of the type {DataType(kind).value}")
-    if len(json.dumps(value)) > MAX_VALUE:
+    if len(write(value)) > MAX_VALUE:
         fields.error("value", f"is longer than {MAX_VALUE} characters")
     fields.check()
     if value == MASK:
@@ -143,15 +151,15 @@ def _typed(value: Any, kind: DataType) -> Any:
         return None
     match kind:
         case DataType.INTEGER if text is not None:
-            return int(text)
+            return whole(text, digits=MAX_DIGITS)
         case DataType.FLOAT if text is not None:
-            return float(text)
+            return fraction(text)
         case DataType.BOOLEAN if text is not None:
             if text.lower() not in ("true", "false", "1", "0"):
                 raise ValueError
             return text.lower() in ("true", "1")
         case DataType.LIST if text is not None:
-            value = json.loads(text)
+            value = read(text)
         case DataType.LIST if isinstance(value, dict) and value and all(each.isdigit() for each in value):
             # A form numbers the elements of a list.
             value = list(value.values())

@@ -4,13 +4,13 @@ retry and poll are the same POST.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from pushhub.base.credentials import user_of
 from pushhub.base.errors import Invalid
+from pushhub.base.json_text import members, object_of, write
 from pushhub.hub.model.parameters import Parameter, sent_parameters
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MAX_URL = 2048
 
 def request_body(message: HubMessage, object_id: str, parameters: Sequence[Parameter]) -> bytes:
     """The JSON body: ``message``, ``message_id``, ``payload`` with the parameters inside,
-    and ``source`` where there is one.
+    and ``source`` where there is one. The payload's values are as they were written.
 
     ``payload.parameters`` is reserved for the hub: whatever a producer or parent put there is not sent, so that no
     service's secret reaches another through a copied payload.
@@ -34,11 +34,15 @@ def request_body(message: HubMessage, object_id: str, parameters: Sequence[Param
     Args:
         object_id: Id of the accepted copy; the same for every retry and poll.
     """
-    payload: dict[str, Any] = {key: value for key, value in message.payload.items() if key != "parameters"}
-    if parameters:
-        payload["parameters"] = sent_parameters(parameters)
-    fields = {**message.as_sent(object_id), "payload": payload}
-    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+    payload = message.payload_text
+    texts = members(payload)
+    if parameters or "parameters" in texts:
+        texts.pop("parameters", None)
+        payload = object_of(texts | ({"parameters": write(sent_parameters(parameters))} if parameters else {}))
+    fields = {"message": write(message.type), "message_id": write(object_id), "payload": payload}
+    if message.source is not None:
+        fields["source"] = write(message.source)
+    return object_of(fields).encode()
 
 
 def request_headers(token: str) -> dict[str, str]:

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.credentials import MASK, named_like_a_secret
-from pushhub.base.errors import Invalid
+from pushhub.base.json_text import NotJson, read
 from pushhub.base.times import iso_time
 from pushhub.hub.model.object_ids import to_object_id
 from pushhub.hub.model.parameters import DataType
-from pushhub.hub.wire.json import parse_object
 from pushhub.hub.wire.mapping import mapping_view
 
 if TYPE_CHECKING:
@@ -133,9 +132,10 @@ def _answered(recorded: RecordedAnswer) -> Any:
     """The answer's JSON, or its text."""
     body = recorded.answer.body
     try:
-        return parse_object(body)
-    except Invalid:
-        return body[:SHOWN_ANSWER].decode(errors="replace")
+        answered = read(body, last_wins=True, exact=True)
+    except NotJson:
+        answered = None
+    return answered if isinstance(answered, dict) else body[:SHOWN_ANSWER].decode(errors="replace")
 
 
 def _answer_view(recorded: RecordedAnswer) -> dict[str, Any]:

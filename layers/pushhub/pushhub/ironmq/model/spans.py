@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 from typing import TYPE_CHECKING, Any, Final
 
+from pushhub.base.json_text import read, write
+from pushhub.base.numerals import whole
 from pushhub.base.times import epoch_ms
 from pushhub.engine.model.record import DeliveryRecord, RecordKind
 
@@ -69,7 +70,7 @@ def _fitting(
     resource = {"service.name": "pushhub", "pushhub.project": records[0].project}
     scope = {"scope": {"name": "pushhub"}, "spans": spans}
     request = {"resourceSpans": [{"resource": {"attributes": _attributes(resource)}, "scopeSpans": [scope]}]}
-    body = gzip.compress(json.dumps(request, separators=(",", ":")).encode(), mtime=0)
+    body = gzip.compress(write(request, ascii_only=True).encode(), mtime=0)
     if len(body) <= MOST_BYTES or len(records) == 1:
         yield len(spans), body
         return
@@ -160,9 +161,18 @@ def rejected_spans(body: bytes, spans: int) -> tuple[int, str]:
         spans: How many it was sent.
     """
     try:
-        partial = json.loads(body)["partialSuccess"]
-        rejected = max(0, min(int(partial.get("rejectedSpans", 0)), spans))
+        partial = read(body, last_wins=True)["partialSuccess"]
+        rejected = max(0, min(_whole(partial.get("rejectedSpans", 0)), spans))
         reason = partial.get("errorMessage", "")
-    except (ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return 0, ""
     return rejected, reason[:200] if isinstance(reason, str) else ""
+
+
+def _whole(said: object) -> int:
+    """A whole number, which the JSON of protocol buffers may write as a text."""
+    if isinstance(said, str):
+        return whole(said)
+    if isinstance(said, bool) or not isinstance(said, int):
+        raise TypeError
+    return said

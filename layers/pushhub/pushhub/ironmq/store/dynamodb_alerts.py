@@ -4,10 +4,10 @@ them each minute.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base import json_text
 from pushhub.cloud.table import Item, TableStore, number, text
 from pushhub.cloud.unreadable import decodes, readable
 from pushhub.ironmq.model.project_alert import (
@@ -70,15 +70,15 @@ def _encode(alert: ProjectAlert) -> Item:
     state["samples"] = [[each.at, *asdict(each.counts).values()] for each in alert.state.samples]
     return _key(alert.project, alert.alert_id) | {
         "version": number(alert.version),
-        "settings": text(json.dumps(settings)),
-        "state": text(json.dumps(state)),
+        "settings": text(json_text.write(settings)),
+        "state": text(json_text.write(state)),
     }
 
 
 @decodes
 def _decode(item: Item) -> ProjectAlert:
     project, alert_id = item["sk"]["S"].split("#")
-    settings, state = json.loads(item["settings"]["S"]), json.loads(item["state"]["S"])
+    settings, state = json_text.stored(item["settings"]["S"]), json_text.stored(item["state"]["S"])
     settings |= {"measure": Measure(settings["measure"]), "format": Format(settings["format"])}
     state |= {"samples": tuple(map(_sample, state["samples"])), "pending": _notification(state["pending"])}
     return ProjectAlert(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base import json_text
 from pushhub.base.errors import Invalid
 from pushhub.base.times import iso_time
 from pushhub.engine.model.queue import Alert
@@ -95,4 +95,4 @@ def alert_body(alert: Alert, queue_name: str, size: int, now: int) -> bytes:
         "alert_trigger": alert.trigger,
         "created_at": iso_time(now),
     }
-    return json.dumps(fields, ensure_ascii=False).encode()
+    return json_text.write(fields, spaced=True).encode()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
+from pushhub.base.json_text import NotJson, read
 from pushhub.engine.model.trace import TRACEPARENT, TRACESTATE, Trace
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def webhook_trace(body: bytes, headers: Mapping[str, str]) -> Trace | None:
     if not headers.get("content-type", "").lower().startswith(STRUCTURED):
         return None
     try:
-        event = json.loads(body)
-    except (ValueError, RecursionError):
+        event = read(body, last_wins=True)
+    except NotJson:
         return None
     given = event if isinstance(event, dict) else {}
     return Trace.of({each: given[each] for each in (TRACEPARENT, TRACESTATE) if isinstance(given.get(each), str)})

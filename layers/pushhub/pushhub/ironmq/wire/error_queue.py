@@ -6,6 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING
 
+from pushhub.base import json_text
 from pushhub.engine.model.delivery import Delivery, DeliveryState
 from pushhub.ironmq.wire.messages import MAX_REPLACED_BYTES, render_message
 from pushhub.ironmq.wire.statuses import asked_as, told_message
@@ -96,4 +97,4 @@ def _ways_to_tell(body: bytes | None) -> Iterator[Mapping[str, object]]:
 def _readable(text: str) -> bool:
     """Whether a message with this body, by itself, fits into an answer."""
     shown = render_message("0" * 19, text.encode(), reserved_count=0, reservation_id="0" * 32)
-    return fits(json.dumps({"messages": [shown]}, ensure_ascii=False))
+    return fits(json_text.write({"messages": [shown]}, spaced=True))

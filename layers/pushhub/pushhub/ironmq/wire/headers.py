@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pushhub.base.errors import Invalid
+from pushhub.base.numerals import digits
 from pushhub.engine.model.message import MAX_HOPS, Message
 
 if TYPE_CHECKING:
@@ -185,5 +186,4 @@ def webhook_trail(request_headers: Mapping[str, str]) -> tuple[int, int | None]:
 
 
 def _number(request_headers: Mapping[str, str], name: str) -> int | None:
-    given = request_headers.get(name.lower(), "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) <= MAX_TRAIL_DIGITS else None
+    return digits(request_headers.get(name.lower(), ""), MAX_TRAIL_DIGITS)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
+from pushhub.base import json_text
 from pushhub.base.credentials import user_of
 from pushhub.base.errors import Invalid
 from pushhub.base.times import end_in_words, iso_time
@@ -126,7 +126,7 @@ def notification_body(alert: ProjectAlert, told: Notification, base_url: str) ->
     if alert.format is Format.SLACK:
         mark = {Happened.FIRING: ":red_circle:", Happened.RESOLVED: ":large_green_circle:"}.get(told.happened, ":wave:")
         content = {"text": f"{mark} {_slack(sentence(alert, told))} <{link}|Console>"}
-    return json.dumps(content, ensure_ascii=False).encode()
+    return json_text.write(content, spaced=True).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,7 @@ def _end_body(alert: ProjectAlert, state: str, said: str, end: EndOf, **what: ob
     }
     if alert.format is Format.SLACK:
         content = {"text": f":warning: {_slack(said)} <{link}|Console>"}
-    return json.dumps(content, ensure_ascii=False).encode()
+    return json_text.write(content, spaced=True).encode()
 
 
 def sentence(alert: ProjectAlert, told: Notification) -> str:

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base import json_text
 from pushhub.base.credentials import masked_headers, masked_url
 from pushhub.base.errors import Invalid
 from pushhub.base.gates import KEEP_GATES, GateChange
@@ -206,7 +206,7 @@ def parse_removals(fields: Fields) -> tuple[tuple[str, str], ...]:
 
 def check_subscribers_size(subscribers: Sequence[Subscriber]) -> None:
     """Refuse a list of subscribers that is too large."""
-    rendered = json.dumps([_rendered(each, each.url, each.headers) for each in subscribers], ensure_ascii=False)
+    rendered = json_text.write([_rendered(each, each.url, each.headers) for each in subscribers], spaced=True)
     if len(rendered.encode()) > MAX_SUBSCRIBERS_BYTES:
         raise Invalid(f"Subscribers take more than {MAX_SUBSCRIBERS_BYTES} bytes")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base import json_text
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import ROUNDS, aws_call, pause
 from pushhub.notifications.model.topic import Topic
@@ -70,7 +70,7 @@ def encode_wake(wake: Wake) -> str:
     """The SQS message body."""
     topic = wake.topic
     fields = [topic.project, topic.name, topic.non_persistent, wake.subscriber, wake.subscriber_uid, wake.version]
-    return json.dumps(fields)
+    return json_text.write(fields)
 
 
 def decode_wake(body: str) -> Wake:
@@ -79,7 +79,7 @@ def decode_wake(body: str) -> Wake:
     Raises:
         ValueError: It is not a wake-up.
     """
-    fields = json.loads(body)
+    fields = json_text.stored(body)
     if not isinstance(fields, list) or [type(each) for each in fields] != [str, str, bool, str, str, int]:
         raise ValueError("not a wake-up")
     project, name, non_persistent, subscriber, uid, version = fields

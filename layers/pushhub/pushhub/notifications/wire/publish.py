@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Any
 
 from pushhub.base.errors import Invalid
+from pushhub.base.json_text import NotJson, elements, members, read, write
 from pushhub.notifications.model.subscription import APIS
 from pushhub.notifications.model.topic import COMMIT_NOTIFICATIONS
 from pushhub.notifications.wire.subscriptions import parse_source_id
 from pushhub.web.json import Fields, parse_value, text
+
+_BREAKS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+"""What Unicode, or Python, calls the end of a line."""
 
 ACTIONS = ("CREATE", "UPDATE", "DELETE")
 """What can have happened."""
@@ -27,6 +31,7 @@ class Draft:
         source: The object it is about.
         action: One of :data:`ACTIONS`.
         data: JSON value; None for binary data.
+        own: The same as the publisher wrote it; empty for what the hub has made.
         base64_data: Binary data as base64, None for JSON.
     """
 
@@ -34,7 +39,13 @@ class Draft:
     source: str
     action: str
     data: Any = None
+    own: str = field(default="", compare=False)
     base64_data: str | None = None
+
+    @property
+    def data_text(self) -> str:
+        """The value as JSON."""
+        return self.own or write(self.data)
 
 
 def parse_drafts(body: bytes) -> list[Draft]:
@@ -44,13 +55,14 @@ def parse_drafts(body: bytes) -> list[Draft]:
         Invalid: The body is something else, or a field is missing or invalid.
     """
     value = parse_value(body)
-    given = value if isinstance(value, list) else [value]
+    text, many = body.decode("utf-8-sig"), isinstance(value, list)
+    given = value if many else [value]
     if not 1 <= len(given) <= COMMIT_NOTIFICATIONS:
         raise Invalid(f"An array must hold 1 to {COMMIT_NOTIFICATIONS} notifications")
-    return [_draft(each) for each in given]
+    return [_draft(each, own) for each, own in zip(given, elements(text) if many else [text], strict=True)]
 
 
-def _draft(fields: object) -> Draft:
+def _draft(fields: object, own: str) -> Draft:
     if not isinstance(fields, dict):
         raise Invalid("A notification must be a JSON object")
     api = fields.get("api")
@@ -69,6 +81,7 @@ def _draft(fields: object) -> Draft:
         source=parse_source_id(source),
         action=action,
         data=fields.get("data"),
+        own=members(own).get("data", ""),
         base64_data=_base64_data(fields),
     )
 
@@ -83,27 +96,24 @@ def _base64_data(fields: Fields) -> str | None:
         raise Invalid("data_base64 is not valid base64") from error
 
 
-def one_line(data: Any) -> str:
-    """A JSON value as one line, for clients that split frames at every character Unicode calls a line break.
+def one_line(text: str) -> str:
+    """JSON as one line, for clients that split frames at every character Unicode calls a line break. Otherwise it is as
+    it was written.
 
-    Raises:
-        Invalid: It holds a number too large to be written, or is nested too deeply.
+    Args:
+        text: Valid JSON, which has the ends of lines only between values, and the others only in strings.
     """
-    try:
-        dumped = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except ValueError as error:
-        raise Invalid("data holds a number that is too large") from error
-    except RecursionError as error:
-        raise Invalid("data is nested too deeply") from error
-    return dumped.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    bare = text.strip().replace("\r", "").replace("\n", "")
+    return bare.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def one_line_of_bytes(body: bytes) -> str:
-    """A queue message's body as one line: text as it is, multi-line JSON rewritten, anything else as base64."""
+    """A queue message's body as one line: text as it is, JSON of several lines in one, anything else as base64."""
     try:
         decoded = body.decode()
-        if len(decoded.splitlines()) <= 1 and not decoded.endswith(("\n", "\r")):
+        if not _BREAKS.search(decoded):
             return decoded
-        return one_line(parse_value(body))
-    except (UnicodeDecodeError, Invalid):
+        read(body)
+        return one_line(decoded.removeprefix("\ufeff"))
+    except (UnicodeDecodeError, NotJson):
         return base64.b64encode(body).decode()

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from pushhub.base.errors import Invalid
+from pushhub.base.numerals import digits
 from pushhub.notifications.model.subscription import ANY_API, APIS, Context, Subscription, parse_type_filter
 from pushhub.web.json import Fields, boolean, listed, parse_object, section, text
 
@@ -179,9 +180,10 @@ def _number(query: Mapping[str, str], name: str, *, default: int, most: int) -> 
     given = query.get(name, "")
     if not given:
         return default
-    if not given.isascii() or not given.isdigit() or len(given) > len(str(most)) or not 1 <= int(given) <= most:
+    number = digits(given, len(str(most)))
+    if number is None or not 1 <= number <= most:
         raise Invalid(f"{name} must be from 1 to {most}")
-    return int(given)
+    return number
 
 
 def print_subscription(rule: Subscription, base_url: str) -> dict[str, Any]:

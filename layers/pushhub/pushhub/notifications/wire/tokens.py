@@ -12,11 +12,11 @@ import base64
 import binascii
 import hashlib
 import hmac
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pushhub.base import json_text
 from pushhub.base.errors import Unauthorized
 from pushhub.notifications.model.topic import Topic
 
@@ -80,7 +80,7 @@ class Tokens:
     def sign(self, claims: Claims) -> str:
         """A token."""
         fields = claims.as_fields() | {"issuedBy": claims.issued_by, "jti": claims.token_id}
-        text = json.dumps(fields, separators=(",", ":")).translate(_ESCAPES)
+        text = json_text.write(fields, ascii_only=True).translate(_ESCAPES)
         signed = f"{_HEADER}.{_encoded(text.encode())}"
         return f"{signed}.{_signature(self._made()[0], claims.topic.project, signed)}"
 
@@ -121,8 +121,8 @@ def _signature(secret: bytes, project: str, signed: str) -> str:
 
 def _object(part: str) -> dict[str, Any]:
     try:
-        value = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
-    except (binascii.Error, ValueError, RecursionError) as error:
+        value = json_text.read(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (binascii.Error, ValueError) as error:
         raise Unauthorized("Invalid token") from error
     if not isinstance(value, dict):
         raise Unauthorized("Invalid token")

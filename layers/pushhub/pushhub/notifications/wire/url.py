@@ -7,11 +7,11 @@ that a JSON body names, else about the queue.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from pushhub.base.errors import Invalid
+from pushhub.base.json_text import NotJson, read
 from pushhub.notifications.model.subscription import APIS
 from pushhub.notifications.wire.publish import ACTIONS
 from pushhub.notifications.wire.subscriptions import parse_name, parse_source_id
@@ -73,8 +73,8 @@ def source_in(body: bytes, otherwise: str) -> str:
     header.
     """
     try:
-        fields = json.loads(body)
+        fields = read(body, last_wins=True)
         named = fields.get("source") if isinstance(fields, dict) else None
         return parse_source_id(named.get("id") if isinstance(named, dict) else named)
-    except (ValueError, RecursionError, Invalid):
+    except (NotJson, Invalid):
         return "".join(each if each.isprintable() and each != "/" else "_" for each in otherwise)[:200] or "_"

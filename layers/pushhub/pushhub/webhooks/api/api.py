@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pushhub.base import json_text
 from pushhub.web.api import Api, Function, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api import (
@@ -80,10 +80,11 @@ def _once(handler: Handler, *, secret: bool) -> Handler:
 
         def work() -> KeptAnswer:
             response = handler(hub, call)
-            body = json.dumps(response.body, ensure_ascii=False)
+            body = json_text.write(response.body, spaced=True)
             return KeptAnswer(status=response.status, body=body, headers=response.headers)
 
         answer = hub.repeats.run(call.project, key, work, secret=secret)
-        return Response(status=answer.status, body=json.loads(answer.body), headers=answer.headers)
+        body = json_text.read(answer.body, exact=True)
+        return Response(status=answer.status, body=body, headers=answer.headers)
 
     return handle

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import json
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pushhub.base import json_text
 from pushhub.web.api import Auth, Body, Route
 from pushhub.web.http import Response
 from pushhub.webhooks.api.call import APP, ROOT, WebhooksCall
@@ -35,7 +35,7 @@ def _dashboard(hub: WebhooksUseCases, call: WebhooksCall) -> Response:
 
 def _opened(hub: WebhooksUseCases, app_id: str, opened: Opened) -> Response:
     # In the fragment, so that the token never appears in a server's log.
-    key = base64.b64encode(json.dumps({"appId": app_id, "token": opened.token}).encode()).decode()
+    key = base64.b64encode(json_text.write({"appId": app_id, "token": opened.token}).encode()).decode()
     page = f"/console/p/{opened.frame}" if opened.frame else "/console"
     return Response(status=200, body={"url": f"{hub.base_url}{page}#key={key}", "token": opened.token})
 

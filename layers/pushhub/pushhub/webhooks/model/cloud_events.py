@@ -8,12 +8,12 @@ headers they need none of the escapes of the HTTP binding (section 3.1.3.2).
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from pushhub.base.json_text import NotJson, read, write
 from pushhub.base.times import iso_time
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class CloudEvent:
         """The whole event as JSON; JSON data is included exactly as it was written."""
         members = {**self._attributes(), "datacontenttype": self.content_type}
         name, text = self._data_member()
-        return json.dumps(members, separators=(",", ":")).encode()[:-1] + f',"{name}":'.encode() + text + b"}"
+        return write(members, ascii_only=True).encode()[:-1] + f',"{name}":'.encode() + text + b"}"
 
     def _attributes(self) -> Mapping[str, str]:
         return {
@@ -94,7 +94,7 @@ class CloudEvent:
         if _is_json(self.content_type):
             return ("data", self.data) if _parses(self.data) else ("data_base64", _base64(self.data))
         try:
-            return "data", json.dumps(self.data.decode(), ensure_ascii=False).encode()
+            return "data", write(self.data.decode()).encode()
         except UnicodeDecodeError:
             return "data_base64", _base64(self.data)
 
@@ -106,15 +106,11 @@ def _is_json(content_type: str) -> bool:
 
 def _parses(data: bytes) -> bool:
     try:
-        json.loads(data.decode(), parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        read(data, last_wins=True)
+    except NotJson:
         return False
     return True
 
 
-def _refuse(constant: str) -> object:
-    raise ValueError(constant)
-
-
 def _base64(data: bytes) -> bytes:
-    return json.dumps(base64.b64encode(data).decode()).encode()
+    return write(base64.b64encode(data).decode()).encode()

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from pushhub.base.fields import APART, Setting, Stored, told
+from pushhub.base.numerals import digits
 
 _MOST_DIGITS = 18
 
@@ -93,8 +94,7 @@ class EventType:
 
 def _in_order(version: str) -> tuple[int, str]:
     """Numbers in their order after everything else. No real version has more digits."""
-    is_number = version.isascii() and version.isdigit() and len(version) <= _MOST_DIGITS
-    return (int(version) if is_number else 0, version)
+    return (digits(version, _MOST_DIGITS) or 0, version)
 
 
 MOST_EXAMPLES = 1_000

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pushhub.base.errors import Invalid, TooMuchWork
+from pushhub.base.numerals import digits
 from pushhub.base.patterns import MAX_INSTRUCTIONS, Pattern
 from pushhub.base.steps import Steps
 
@@ -261,8 +262,9 @@ def referenced(root: Any, reference: str, steps: Steps) -> Any:
     for step in reference.split("/")[1:]:
         steps.spend()
         name = unquote(step).replace("~1", "/").replace("~0", "~")
-        if isinstance(target, list) and name.isdecimal() and len(name) < 6 and int(name) < len(target):
-            target = target[int(name)]
+        index = digits(name, 5)
+        if isinstance(target, list) and index is not None and index < len(target):
+            target = target[index]
         elif isinstance(target, dict) and name in target:
             target = target[name]
         else:

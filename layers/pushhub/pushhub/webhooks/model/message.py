@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pushhub.base import json_text
 from pushhub.base.fields import SPARSE, Stored, told
 from pushhub.engine.model.keys import DeliveryKey, MessageKey
 from pushhub.webhooks.model.ids import message_id
@@ -61,12 +61,12 @@ class MessageFields:
             "content_type": self.content_type,
             "deliver_at": self.deliver_at,
         }
-        return {_HEADER: json.dumps({name: value for name, value in given.items() if value})}
+        return {_HEADER: json_text.write({name: value for name, value in given.items() if value})}
 
     @classmethod
     def of(cls, message: Message) -> MessageFields:
         """The fields stored with a message of the engine."""
-        given = json.loads(message.headers.get(_HEADER, '{"type": ""}'))
+        given = json_text.stored(message.headers.get(_HEADER, '{"type": ""}'))
         return cls(
             event_type=given["type"],
             channels=tuple(given.get("channels", ())),

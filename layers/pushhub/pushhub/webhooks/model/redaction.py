@@ -10,7 +10,6 @@ work for a value does not depend on the paths. The steps are counted, and what c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +17,7 @@ from itertools import groupby
 from typing import Any
 
 from pushhub.base.errors import TooMuchWork
+from pushhub.base.json_text import NotJson, read, write
 from pushhub.base.steps import Steps
 
 WITHHELD = "[redacted]"
@@ -79,14 +79,15 @@ class Redaction:
         """
         if not self.answers or not body:
             return body
+        steps = Steps()
         try:
-            answer = json.loads(body)
+            answer = read(body, last_wins=True, exact=True, spend=steps.spend)
             if isinstance(answer, dict | list):
                 # Serialized again even if nothing was found: if a member occurs twice, the original text would contain
                 # both.
-                shown = _Walk(_rules(self.answers), Steps()).value(answer)
-                return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
-        except (TooMuchWork, ValueError, RecursionError):
+                shown = _Walk(_rules(self.answers), steps).value(answer)
+                return write(shown)
+        except (TooMuchWork, NotJson):
             pass
         return WITHHELD
 

@@ -24,9 +24,9 @@ A message whose bytes are kept as long as it is listed needs no line. Attempts t
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base import json_text
 from pushhub.base.gates import ClientCertificate
 from pushhub.base.signature_schemes import Scheme
 from pushhub.cloud.documents import Document, Kind, read_by
@@ -78,7 +78,7 @@ def between(pk: str, prefix: str, span: Span) -> dict[str, Any]:
 
 def doc(value: Any) -> dict[str, str]:
     """A value as an attribute."""
-    return text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return text(json_text.write(value))
 
 
 _APPLICATION = Document(
@@ -140,7 +140,7 @@ def encode_application(application: Application) -> Item:
 @decodes
 def decode_application(item: Item) -> Application:
     """The application from its item."""
-    value = json.loads(item["doc"]["S"])
+    value = json_text.stored(item["doc"]["S"])
     return Application(
         project=item["pk"]["S"].removeprefix("P#"),
         app_id=item["sk"]["S"].removeprefix("APP#"),
@@ -169,7 +169,7 @@ def encode_endpoint(endpoint: Endpoint) -> Item:
 def decode_endpoint(item: Item) -> Endpoint:
     """The endpoint from its item."""
     # Before the reach was stored, a portal could set any URL.
-    value = {"by": Reach.PORTAL, **json.loads(item["doc"]["S"])}
+    value = {"by": Reach.PORTAL, **json_text.stored(item["doc"]["S"])}
     _, project, app_id = item["pk"]["S"].split("#")
     endpoint: Endpoint = _ENDPOINT.decode(
         value,
@@ -195,7 +195,7 @@ def encode_event_type(event_type: EventType) -> Item:
 @decodes
 def decode_event_type(item: Item) -> EventType:
     """The event type from its item."""
-    value = json.loads(item["doc"]["S"])
+    value = json_text.stored(item["doc"]["S"])
     event_type: EventType = _EVENT_TYPE.decode(
         value,
         project=item["pk"]["S"].removeprefix("P#"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from pushhub.base import json_text
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Document
 from pushhub.cloud.table import Item, TableStore, number, text
@@ -22,7 +21,7 @@ class DynamoDBIdempotencyKeys(TableStore):
             return None
         if "doc" not in stored:
             raise KeyBusy
-        answer: KeptAnswer = _ANSWER.decode(json.loads(stored["doc"]["S"]))
+        answer: KeptAnswer = _ANSWER.decode(json_text.stored(stored["doc"]["S"]))
         return answer
 
     def keep(self, project_id: str, request: RequestKey, answer: KeptAnswer, *, until: int) -> None:

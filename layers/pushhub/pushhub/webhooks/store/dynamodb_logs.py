@@ -6,7 +6,6 @@ The items are removed by the table's time to live.
 from __future__ import annotations
 
 import base64
-import json
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from pushhub.base import json_text
 from pushhub.base.conflicts import until_saved
 from pushhub.base.credentials import masked_url
 from pushhub.base.errors import Conflict
@@ -203,7 +203,7 @@ def attempts_item(attempts: Sequence[LoggedAttempt]) -> Item:
     item |= _ttl(max(each.listed_until for each in attempts))
     if len(attempts) > 1:
         values = [[each.engine_id, each.listed_until, _attempt_value(each), each.response] for each in attempts]
-        return item | {_GROUP: {"B": _packed(json.dumps(values, separators=(",", ":")))}}
+        return item | {_GROUP: {"B": _packed(json_text.write(values, ascii_only=True))}}
     item |= {"message": text(last.engine_id), "doc": doc(_attempt_value(last))}
     if len(last.response) >= _COMPRESSED_FROM:
         item["packed"] = {"B": _packed(last.response)}
@@ -229,7 +229,7 @@ def _ttl(until: int) -> Item:
 
 
 def _message(item: Item) -> ListedMessage:
-    value = json.loads(item["doc"]["S"])
+    value = json_text.stored(item["doc"]["S"])
     _, project, app_id = item["pk"]["S"].split("#")
     accepted_at, ends_at, listed_until = value["at"]
     return ListedMessage(
@@ -248,10 +248,10 @@ def logged_attempts(item: Item) -> list[LoggedAttempt]:
     """The attempts of an item, in the order of their ids."""
     _, project, endpoint_id = item["pk"]["S"].split("#")
     if _GROUP in item:
-        entries = json.loads(_unpacked(item[_GROUP]))
+        entries = json_text.stored(_unpacked(item[_GROUP]))
     else:
         response = _unpacked(item["packed"]) if "packed" in item else item.get("response", {"S": ""})["S"]
-        entries = [[item["message"]["S"], int(item["ttl"]["N"]) * 1000, json.loads(item["doc"]["S"]), response]]
+        entries = [[item["message"]["S"], int(item["ttl"]["N"]) * 1000, json_text.stored(item["doc"]["S"]), response]]
     return [
         _LOGGED.decode(
             value,

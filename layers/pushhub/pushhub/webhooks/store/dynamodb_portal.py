@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from pushhub.base import json_text
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.documents import Document, Kind
 from pushhub.cloud.table import Item, TableStore, number, text
@@ -57,7 +57,7 @@ def _encoded(access: PortalAccess) -> Item:
 
 @decodes
 def _decoded(item: Item) -> PortalAccess:
-    value = json.loads(item["doc"]["S"])
+    value = json_text.stored(item["doc"]["S"])
     _, project, app_id = item["pk"]["S"].split("#")
     access: PortalAccess = _ACCESS.decode(
         value,

@@ -5,10 +5,10 @@ The partition is of its own kind because the console function may read nothing e
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pushhub.base import json_text
 from pushhub.cloud.table import Item, TableStore
 from pushhub.webhooks.store._items import doc, key
 
@@ -21,7 +21,7 @@ class DynamoDBPortalFrames(TableStore):
 
     def frame(self, wanted: PortalFrame) -> PortalFrame:
         item = self._table.get(_key(wanted))
-        return replace(wanted, origins=tuple(json.loads(item["doc"]["S"])["origins"]) if item else ())
+        return replace(wanted, origins=tuple(json_text.stored(item["doc"]["S"])["origins"]) if item else ())
 
     def put_frame(self, frame: PortalFrame) -> None:
         if frame.origins:

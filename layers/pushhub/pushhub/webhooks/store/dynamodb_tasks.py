@@ -5,12 +5,12 @@ operational events.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pushhub.base import json_text
 from pushhub.base.errors import Conflict
 from pushhub.cloud.calls import ConditionRefused
 from pushhub.cloud.table import Item, TableStore, WritesRefused, number, text
@@ -171,7 +171,7 @@ def _encoded(task: Task) -> Item:
 
 @decodes
 def _decoded(item: Item) -> Task:
-    value = json.loads(item["doc"]["S"])
+    value = json_text.stored(item["doc"]["S"])
     return Task(
         project=item["pk"]["S"].removeprefix("P#"),
         task_id=item["sk"]["S"].removeprefix(_PREFIX),

@@ -5,14 +5,13 @@ Unknown fields are ignored.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.errors import Invalid
-from pushhub.base.nesting import is_deeper
+from pushhub.base.json_text import write
 from pushhub.web.json import parse_value
 from pushhub.webhooks.model.refusals import Refused, Unprocessable, unprocessable
 
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
 METADATA_BYTES = 4_096
 """Maximum size of metadata, in bytes of compact JSON."""
-
-MAX_DEPTH = 100
-"""Deepest nesting accepted."""
 
 NAME = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 """The format of uids and names of event types."""
@@ -39,50 +35,14 @@ def parse_body(body: bytes) -> Any:
     if not body.strip():
         return {}
     try:
-        value = parse_value(_shallow(body))
-        json.dumps(value, allow_nan=False)
+        return parse_value(body)
     except Invalid as error:
         raise unprocessable(error.message, "body", kind="value_error.jsondecode") from error
-    except (ValueError, RecursionError) as error:
-        raise unprocessable("Request body is not valid JSON", "body", kind="value_error.jsondecode") from error
-    return value
-
-
-def _shallow(body: bytes) -> bytes:
-    """The same bytes, unless they are nested too deeply."""
-    if is_deeper(body, MAX_DEPTH):
-        raise Invalid(f"JSON is nested deeper than {MAX_DEPTH} levels")
-    return body
 
 
 def size_of(value: Any) -> int:
     """Bytes that a value takes as compact JSON."""
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
-
-
-def raw_members(text: str) -> dict[str, str]:
-    """The members of a JSON object, each with its original text.
-
-    Args:
-        text: A JSON object that was parsed before.
-    """
-    decoder, found = json.JSONDecoder(), {}
-    place = _skip(text, text.index("{") + 1)
-    while text[place] == '"':
-        name, place = json.decoder.scanstring(text, place + 1, True)  # type: ignore[attr-defined]
-        start = _skip(text, _skip(text, place) + 1)
-        _, end = decoder.raw_decode(text, start)
-        found[name] = text[start:end]
-        place = _skip(text, end)
-        if text[place] == ",":
-            place = _skip(text, place + 1)
-    return found
-
-
-def _skip(text: str, place: int) -> int:
-    while text[place] in " \t\r\n":
-        place += 1
-    return place
+    return len(write(value).encode())
 
 
 def bad_request(detail: str) -> Refused:

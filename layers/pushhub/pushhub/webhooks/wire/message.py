@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pushhub.base.errors import Invalid, TooMuchWork
+from pushhub.base.errors import TooMuchWork
+from pushhub.base.json_text import NotJson, Verbatim, members, read, write
 from pushhub.base.times import iso_time
-from pushhub.web.json import Verbatim, parse_to_show, parse_value
 from pushhub.webhooks.model.ids import Kind
 from pushhub.webhooks.model.message import DAY_MS, ListedMessage, MessageFields
 from pushhub.webhooks.model.redaction import TOO_COSTLY
 from pushhub.webhooks.wire.application import brought_application
 from pushhub.webhooks.wire.endpoint import CHANNEL, MAX_CHANNELS
-from pushhub.webhooks.wire.fields import Fields, parse_body, raw_members
+from pushhub.webhooks.wire.fields import Fields, parse_body
 
 if TYPE_CHECKING:
     from pushhub.base.steps import Steps
@@ -69,7 +68,7 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
     payload = fields.raw(name)
     if not isinstance(payload, dict):
         raise fields.refuse("The payload must be a JSON object", "payload")
-    payload_text, content_type = raw_members(body.decode())[name], None
+    payload_text, content_type = members(body.decode())[name], None
     content = payload_text.encode()
     transformations = fields.section("transformationsParams")
     if transformations is not None and transformations.raw("rawPayload") is not None:
@@ -96,7 +95,7 @@ def parse_message(body: bytes, now: int) -> NewWebhook:
 
 def new_message(event_type: str, payload: object) -> NewWebhook:
     """A message of the hub's own making, with nothing but its type and payload."""
-    body = json.dumps({"eventType": event_type, "payload": payload}, ensure_ascii=False, separators=(",", ":"))
+    body = write({"eventType": event_type, "payload": payload})
     return parse_message(body.encode(), 0)
 
 
@@ -153,10 +152,10 @@ def payload_view(content: bytes | None, redaction: Redaction, steps: Steps) -> M
     if content is None:
         return EXPIRED
     try:
-        value = parse_to_show(content, steps) if redaction.payload else parse_value(content)
+        value = read(content, exact=True, spend=steps.spend) if redaction.payload else read(content)
     except TooMuchWork:
         return TOO_COSTLY
-    except Invalid:
+    except NotJson:
         value = None
     if not isinstance(value, dict):
         # Posted as raw text, but clients can only show objects.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from pushhub.base.numerals import digits
 from pushhub.webhooks.model.ids import Kind, is_id
 from pushhub.webhooks.model.page import DEFAULT_LIMIT, MAX_LIMIT, Page, Window
 from pushhub.webhooks.model.refusals import unprocessable
@@ -79,8 +80,8 @@ def parse_limit(query: Mapping[str, str]) -> int:
         return DEFAULT_LIMIT
     if not (given.isascii() and given.isdigit()):
         raise bad_request("limit must be a whole number")
-    limit = int(given[:9])
-    if not 1 <= limit <= MAX_LIMIT:
+    limit = digits(given, 9)
+    if limit is None or not 1 <= limit <= MAX_LIMIT:
         raise unprocessable(f"The limit must be from 1 to {MAX_LIMIT}", "query", "limit")
     return limit
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from pushhub.base import json_text
 
 if TYPE_CHECKING:
     from pushhub.webhooks.model.endpoint import Endpoint
@@ -30,7 +31,7 @@ def key_set(keys: Iterable[bytes]) -> dict[str, object]:
 def _key(public: bytes) -> dict[str, str]:
     needed = {"crv": "Ed25519", "kty": "OKP", "x": _base64url(public)}
     # The thumbprint of RFC 7638: of the required members only, in the order of their names, without spaces.
-    digest = hashlib.sha256(json.dumps(needed, separators=(",", ":")).encode()).digest()
+    digest = hashlib.sha256(json_text.write(needed, ascii_only=True).encode()).digest()
     whpk = "whpk_" + base64.b64encode(public).decode()
     return {**needed, "use": "sig", "alg": "EdDSA", "kid": _base64url(digest), "whpk": whpk}
 

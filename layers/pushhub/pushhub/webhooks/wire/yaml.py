@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from pushhub.base.errors import Invalid, TooMuchWork
+from pushhub.base.json_text import MAX_DEPTH
+from pushhub.base.numerals import fraction
 from pushhub.base.steps import Steps
-from pushhub.webhooks.wire.fields import MAX_DEPTH
 
 MOST_CHARACTERS = 500_000
 """Longest document accepted."""
@@ -137,8 +138,8 @@ def _scalar(text: str) -> Any:
     if _WHOLE.fullmatch(text):
         return int(text, 0 if text[:2] in ("0o", "0x") else 10)
     if _FRACTION.fullmatch(text):
-        number = float(text)
-        if number in (float("inf"), float("-inf")):
-            raise Invalid(f"The number {text[:100]} is too large")
-        return number
+        try:
+            return fraction(text)
+        except ValueError as error:
+            raise Invalid(f"The number {text[:100]} is too large") from error
     return text

@@ -1,0 +1,205 @@
+"""What strangers write is read by one module each: JSON and its lines by ``base/json_text.py``, numbers written as text
+by ``base/numerals.py``. Anything else is found here, in the code.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.architecture.test_layers import ROOT
+
+PRODUCT = ("layers/pushhub/pushhub", "functions", "cli")
+"""Everything that runs in the hub, or talks to it."""
+BESIDE = ("glue_jobs", "local")
+"""What prepares, emulates and reports: it reads JSON that it, the hub or AWS's tools have written."""
+
+READS_JSON = {
+    "layers/pushhub/pushhub/base/json_text.py": "the one reader",
+}
+SPLITS_LINES = {
+    "cli/commands/verify.py": "the head of an HTTP request, whose lines end at CR LF",
+    "local/emulator_functions.py": "the log of a function, for people",
+    "local/processes.py": "the log of a process, for people",
+    "local/environment.py": "what pip and git print",
+    "local/packages.py": "what pip prints",
+    "local/report_upload.py": "what pip prints",
+    "local/layer.py": "what pip prints, and the tags of a wheel",
+    "local/__main__.py": "a docstring",
+}
+"""Text that is no JSON, where any end of a line will do, by file."""
+
+
+def files(*folders: str) -> list[Path]:
+    return sorted(each for folder in folders for each in (ROOT / folder).rglob("*.py"))
+
+
+def called(path: Path) -> Iterator[tuple[ast.Call, str]]:
+    """The calls in a file, and what is called."""
+    for each in ast.walk(ast.parse(path.read_text())):
+        if isinstance(each, ast.Call):
+            yield each, ast.unparse(each.func)
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def reads_json(call: ast.Call, what: str) -> bool:
+    """Whether a call reads JSON by other means than ours, or by those of a client."""
+    if what in ("json.loads", "json.load", "json.JSONDecoder", "json.decoder.JSONDecoder"):
+        return True
+    return what.endswith(".json") and not call.args and not call.keywords and isinstance(call.func, ast.Attribute)
+
+
+def test_json_is_read_in_one_module() -> None:
+    """Given the code of the hub and the command line, then nothing else reads JSON."""
+    found = {name(path) for path in files(*PRODUCT) for call, what in called(path) if reads_json(call, what)}
+    assert found == READS_JSON.keys()
+
+
+def test_lines_are_split_in_one_module() -> None:
+    """Given all code, then nothing splits a text at whatever Unicode calls the end of a line, but what is listed."""
+    found = {
+        name(path) for path in files(*PRODUCT, *BESIDE) for _, what in called(path) if what.endswith(".splitlines")
+    }
+    assert found == SPLITS_LINES.keys()
+
+
+NUMBERS = {
+    "the hub's own, or AWS's: ids, counts, times and keys that it has written": {
+        "cli/doctor._asked_for",
+        "cli/doctor._dead_letters",
+        "cli/doctor._quota",
+        "cli/doctor._requests",
+        "cli/doctor._room",
+        "cli/importing.Importing._in_time",
+        "layers/pushhub/pushhub/base/ids.id_before",
+        "layers/pushhub/pushhub/base/ids.time_of_message_id",
+        "layers/pushhub/pushhub/cloud/clients.check_version",
+        "layers/pushhub/pushhub/engine/history._counted_trouble",
+        "layers/pushhub/pushhub/engine/leases._time_of",
+        "layers/pushhub/pushhub/engine/model/delivery.opening",
+        "layers/pushhub/pushhub/engine/model/flow.FlowKey.part",
+        "layers/pushhub/pushhub/engine/model/work.WorkOrder.read",
+        "layers/pushhub/pushhub/engine/model/work._message",
+        "layers/pushhub/pushhub/engine/model/work._ordering",
+        "layers/pushhub/pushhub/engine/rebuild.Rebuild._message",
+        "layers/pushhub/pushhub/hub/model/object_ids.message_time",
+        "layers/pushhub/pushhub/hub/model/object_ids.to_object_id",
+        "layers/pushhub/pushhub/ironmq/span_export._spans",
+        "layers/pushhub/pushhub/runtime/engine.wake_due",
+        "layers/pushhub/pushhub/runtime/mcp.Toolbox.attempt",
+        "layers/pushhub/pushhub/runtime/mcp.Toolbox.why",
+        "layers/pushhub/pushhub/runtime/sqs_batch._sent_at",
+        "layers/pushhub/pushhub/runtime/sqs_batch.read_orders",
+        "layers/pushhub/pushhub/webhooks/model/ids.message_id",
+    },
+    "a number already": {
+        "cli/commands/simulate._counted",
+        "layers/pushhub/pushhub/base/json_text._finite",
+        "layers/pushhub/pushhub/base/json_text.write",
+        "layers/pushhub/pushhub/base/oauth._lifetime_s",
+        "layers/pushhub/pushhub/engine/model/activity.activity_of",
+        "layers/pushhub/pushhub/hub/wire/fields.Fields.whole",
+        "layers/pushhub/pushhub/hub/wire/fields._number",
+        "layers/pushhub/pushhub/ironmq/wire/policies._checked",
+        "layers/pushhub/pushhub/ironmq/wire/policies.request_of",
+        "layers/pushhub/pushhub/webhooks/model/json_schema._Check._key",
+    },
+    "digits by a pattern, or one of a few texts, which it was compared with before": {
+        "cli/durations.Duration.convert",
+        "layers/pushhub/pushhub/egress/answer._Reader._chunks",
+        "layers/pushhub/pushhub/egress/answer._Reader._status_line",
+        "layers/pushhub/pushhub/egress/answer._framing",
+        "layers/pushhub/pushhub/egress/guard._parse_entry",
+        "layers/pushhub/pushhub/egress/url._port",
+        "layers/pushhub/pushhub/engine/model/trace.Trace.of",
+        "layers/pushhub/pushhub/engine/model/trace.Trace.sampled",
+        "layers/pushhub/pushhub/hub/model/object_ids.from_object_id",
+        "layers/pushhub/pushhub/webhooks/model/payload_filter._found",
+        "layers/pushhub/pushhub/webhooks/model/redaction._Rules.__init__",
+        "layers/pushhub/pushhub/webhooks/wire/attempt.parse_status",
+        "layers/pushhub/pushhub/webhooks/wire/attempt.parse_status_class",
+        "layers/pushhub/pushhub/webhooks/wire/yaml._scalar",
+    },
+    "an operator's setting, whose refusal names it": {
+        "layers/pushhub/pushhub/cloud/settings.number.read",
+    },
+    "the kernel's": {
+        "layers/pushhub/pushhub/egress/socket.BoundedSocket._bytes_acknowledged",
+    },
+}
+"""Functions that make a number of what might be a text, by whose it is."""
+
+
+def may_be_text(argument: ast.expr) -> bool:
+    """Whether what is made a number may be a text of somebody: not what is computed, a constant or the time."""
+    if isinstance(argument, ast.Call):
+        return ast.unparse(argument.func).rpartition(".")[2] not in ("time", "timestamp", "total_seconds", "len", "sum")
+    if isinstance(argument, ast.Subscript) and isinstance(argument.slice, ast.Constant) and argument.slice.value == "N":
+        # A number of DynamoDB
+        return False
+    return isinstance(argument, ast.Name | ast.Attribute | ast.Subscript | ast.IfExp | ast.BoolOp)
+
+
+def makers(path: Path) -> Iterator[str]:
+    def walk(node: ast.AST, inside: str) -> Iterator[str]:
+        for each in ast.iter_child_nodes(node):
+            if (
+                isinstance(each, ast.Call)
+                and isinstance(each.func, ast.Name)
+                and each.func.id in ("int", "float")
+                and each.args
+                and may_be_text(each.args[0])
+            ):
+                yield inside
+            named = isinstance(each, ast.FunctionDef | ast.ClassDef)
+            yield from walk(each, f"{inside}.{each.name}" if named else inside)  # type: ignore[attr-defined]
+
+    yield from walk(ast.parse(path.read_text()), name(path).removesuffix(".py"))
+
+
+def test_numbers_in_strangers_texts_are_read_in_one_module() -> None:
+    """Given the code of the hub and the command line, then nothing else makes a number of a text that may be a
+    stranger's, but what is listed.
+    """
+    found = {
+        each
+        for path in files(*PRODUCT)
+        if "store" not in path.parts and path.name != "numerals.py"
+        for each in makers(path)
+    }
+    assert found == set().union(*NUMBERS.values())
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("json.loads(x)", True),
+        ("answer.json()", True),
+        ("json_text.read(x)", False),
+        ("write.json(x)", False),
+    ],
+)
+def test_another_reader_would_be_found(code: str, found: bool) -> None:
+    [call] = [each for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Call)]
+    assert reads_json(call, ast.unparse(call.func)) is found
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("int(text)", True),
+        ("float(given['a'])", True),
+        ("int(x.get('a'))", True),
+        ("int(a / b)", False),
+        ("int(item['N'])", False),
+    ],
+)
+def test_another_reader_of_numbers_would_be_found(code: str, found: bool) -> None:
+    call = ast.parse(code, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert may_be_text(call.args[0]) is found
