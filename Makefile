@@ -39,7 +39,7 @@ FASTEST := tests/architecture tests/base tests/ironmq/wire tests/hub/wire tests/
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(PYTHON) -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help check style simulate run up down clean status project report-upload logs rights test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
+.PHONY: help docker check style simulate run up down clean status project report-upload logs rights test test-all test-unit test-paths test-long test-stack test-sam test-browser sabotage sam-local lint format environments environment emulator-environment sam-environment browser-environment svix-environment python
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -68,7 +68,10 @@ report-upload: environments ## after sam deploy: the report job's script and lib
 logs: environments ## follow the logs of the running stack
 	@$(PYTHON) -m local logs
 
-sam-local: environments sam-environment ## sam local invoke: build, seed the running stack with work for each function, show the commands
+docker:
+	@docker info >/dev/null 2>&1 || { echo "pushhub: sam local runs functions in containers, and there is no Docker here that answers (docs/testing-sam-local.md)" >&2; exit 1; }
+
+sam-local: docker environments sam-environment ## sam local invoke: build, seed the running stack with work for each function, show the commands
 	@SAM_CLI_TELEMETRY=0 $(SAM_VENV)/bin/sam build --parameter-overrides Architecture=$$($(PYTHON) -m local.sam_local architecture) >/dev/null
 	@$(PYTHON) -m local.sam_local
 

@@ -70,7 +70,7 @@ def invocation_template(
     """
     resources: Resources = {}
     for name, resource in built.items():
-        properties = resource["Properties"]
+        properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Serverless::LayerVersion":
             content = str((BUILT / properties["ContentUri"]).resolve())
             resources[name] = {"Type": resource["Type"], "Properties": {"ContentUri": content}}

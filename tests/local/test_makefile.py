@@ -84,6 +84,25 @@ def test_without_chromium_the_browsers_tests_are_left_out_in_one_line(tmp_path: 
     ]
 
 
+def test_sam_local_says_at_once_that_there_is_no_docker(tmp_path: Path) -> None:
+    # Given a machine without Docker
+    for tool in ("sh", "make"):
+        (tmp_path / tool).symlink_to(f"/usr/bin/{tool}")
+    # When functions are to run in containers
+    said = subprocess.run(
+        ["make", "--no-print-directory", "sam-local"],
+        cwd=REPOSITORY,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Then that is said before anything is made
+    assert said.returncode != 0
+    assert "pushhub: sam local runs functions in containers, and there is no Docker here" in said.stderr
+    assert said.stdout == ""
+
+
 def lane(folder: Path, *command: str, began: str = "0") -> subprocess.Popen[str]:
     """Begin a part of the tests as ``make test`` does, where Ctrl-C is ignored, but in another folder."""
     return subprocess.Popen(

@@ -14,7 +14,7 @@ from local.place import REPOSITORY
 from local.sam_local import ROUTES, Connection, invocation_template
 from local.sam_seed import PING_S, _plain, listen
 from local.websocket_door import IDLE_S
-from tests.template.cloudformation import parameter
+from tests.template.cloudformation import parameter, source
 
 BUILT: dict[str, dict[str, Any]] = {
     "PushhubLayer": {"Type": "AWS::Serverless::LayerVersion", "Properties": {"ContentUri": "PushhubLayer"}},
@@ -68,6 +68,19 @@ def test_start_api_is_given_what_it_can_serve_and_nothing_it_stumbles_over() -> 
         ROUTES["IngestFunction"]
     )
     assert resources["WakeFunction"]["Properties"]["Events"] == {}
+
+
+def test_the_whole_template_can_be_prepared() -> None:
+    # Given every resource of the template, some of which have no properties
+    built = source()["Resources"]
+    functions = {name for name, each in built.items() if each["Type"] == "AWS::Serverless::Function"}
+    # When it is prepared
+    settings: dict[str, dict[str, str]] = {name: {} for name in functions}
+    written = invocation_template(
+        built, settings, endpoint_url="http://172.17.0.1:1", emulator_url="http://127.0.0.1:1"
+    )
+    # Then it has every function, and the layer
+    assert written["Resources"].keys() == functions | {"PushhubLayer"}
 
 
 def test_records_of_a_stream_look_as_a_function_is_given_them() -> None:

@@ -23,6 +23,7 @@ from tests.template.cloudformation import deployed
 
 pytestmark = [pytest.mark.slow, pytest.mark.stack]
 
+EVENTS = sorted((ROOT / "events").glob("*.json"))
 WAIT_SECONDS = 90.0
 """At most: functions start for the first time, maybe beside all other tests."""
 
@@ -193,6 +194,18 @@ def test_tables_are_in_the_catalog(deployment: Deployment) -> None:
         # What the function records writes, and the lists of the files of the report's tables
         place = "records" if table["Name"] == "raw_records" else f"curated/days/{table['Name']}"
         assert table["StorageDescriptor"]["Location"] == f"s3://{bucket}/{place}/"
+
+
+@pytest.mark.parametrize("path", EVENTS, ids=lambda path: path.stem)
+def test_each_event_runs_through_what_sam_has_built(deployment: Deployment, path: Path) -> None:
+    """``tests/template/test_events.py`` says that there is one for each function and each of its triggers."""
+    function = deployment.outputs[f"{path.name.split('-')[0].capitalize()}FunctionName"]
+    # When the function that sam build made, and sam deploy deployed, is given it
+    answer = deployment.client("lambda").invoke(FunctionName=function, Payload=path.read_bytes())
+    # Then it answers
+    said = answer["Payload"].read().decode()
+    assert "FunctionError" not in answer, said
+    assert "errorMessage" not in said
 
 
 def test_what_an_operator_may_ask_for_is_deployed_too(deployment: Deployment, build: Path) -> None:
