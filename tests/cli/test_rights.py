@@ -33,7 +33,7 @@ from tests.cli.test_erasing import NAMES, OUTPUTS, RECORDS_BUCKET, Hub
 from tests.cli.test_moving import Mover
 from tests.cloud import aws_services as aws
 from tests.contract.samples import first, message
-from tests.template.cloudformation import deployed, of_type, references, resources, source
+from tests.template.cloudformation import deployed, of_type, references, resources, source, whole
 
 from pushhub.base.times import iso_time
 from pushhub.base.verdict import Verdict
@@ -506,7 +506,7 @@ class Account:
         self.silent = False
         self.asked: set[str] = set()
         self.outputs = {"OperatorRoleArn": ROLE}
-        for name, output in source()["Outputs"].items():
+        for name, output in whole()["Outputs"].items():
             logical = next(iter(references(output["Value"]) & {*resources()}), None)
             if "Condition" not in output and logical is not None:
                 self.outputs[name] = {
@@ -528,7 +528,7 @@ class Account:
         return {
             "AWS::DynamoDB::Table": f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table/{logical}",
             "AWS::S3::Bucket": f"arn:aws:s3:::{logical}",
-            "AWS::Serverless::Function": f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:{logical}",
+            "AWS::Lambda::Function": f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:{logical}",
             "AWS::IAM::Role": f"arn:aws:iam::{ACCOUNT}:role/{logical}",
             "AWS::SQS::Queue": f"arn:aws:sqs:us-east-1:{ACCOUNT}:{logical}",
         }.get(kind, f"arn:aws:other:us-east-1:{ACCOUNT}:{logical}")
@@ -614,6 +614,17 @@ def lacking(typed: Typed, code: int = 0) -> dict[str, tuple[str, str]]:
 def test_the_doctor_finds_that_the_role_has_every_right(iam: Account, typed: Typed) -> None:
     assert lacking(typed) == {"rights": ("ok", f"{ROLE} may use every command")}
     assert iam.asked == {ROLE}
+
+
+def test_an_emulator_that_is_told_no_context_is_not_asked_what_stands_under_a_condition(
+    iam: Account, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given MiniStack, for which no condition on a request ever holds
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4577")
+    allows = iam.allows
+    monkeypatch.setattr(iam, "allows", lambda action, resource, _: allows(action, resource, {}))
+    # Then no command is said to lack a right that it has
+    assert lacking(typed) == {"rights": ("ok", f"{ROLE} may use every command")}
 
 
 class Session:
