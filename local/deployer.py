@@ -89,6 +89,8 @@ def settings(place: Place) -> dict[str, str]:
         # The emulator has its WebSocket APIs at addresses of its own; consumers connect by way of the front door.
         "WEBSOCKET_MANAGEMENT_URL": f"{place.aws_endpoint_url}/_aws/execute-api/{WEBSOCKET_API}/live",
         "WEBSOCKET_URL": "",
+        # The emulator's name for the API ends in an address, which is no host name.
+        "OWN_ADDRESSES": place.base_url,
     }
 
 

@@ -21,10 +21,15 @@ Context = Mapping[str, "str | tuple[str, ...]"]
 _LOGS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"]
 _STREAMS = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"]
 _QUEUES = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
+_INTERFACES = [
+    *("ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"),
+    *("ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"),
+]
 _MANAGED = {
     "AWSLambdaBasicExecutionRole": _LOGS,
     "AWSLambdaDynamoDBExecutionRole": [*_STREAMS, *_LOGS],
     "AWSLambdaSQSQueueExecutionRole": [*_QUEUES, *_LOGS],
+    "AWSLambdaVPCAccessExecutionRole": [*_LOGS, *_INTERFACES],
 }
 """What AWS's own policies allow that SAM gives to the roles it makes, each on every resource of the account
 (AWS Managed Policy Reference). A role that the template writes out has none of them."""
