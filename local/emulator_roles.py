@@ -17,12 +17,12 @@ from ministack.services import iam  # type: ignore[import-not-found]
 
 if TYPE_CHECKING:
     from local.function_rights import Notes
-    from local.iam import Policies, managed
+    from local.iam import Policies
     from local.iam_calls import needs_of_mapping
 else:
     # Put there by the emulator's process, which has no package "local".
     Notes = sys.modules["pushhub_function_rights"].Notes
-    Policies, managed = sys.modules["pushhub_iam"].Policies, sys.modules["pushhub_iam"].managed
+    Policies = sys.modules["pushhub_iam"].Policies
     needs_of_mapping = sys.modules["pushhub_iam_calls"].needs_of_mapping
 
 NOTES = os.environ.get("PUSHHUB_RIGHTS", "")
@@ -30,6 +30,7 @@ NOTES = os.environ.get("PUSHHUB_RIGHTS", "")
 REMEMBERED_S = 1.0
 """How long a role's policies are taken as they were."""
 
+_OF_AWS = "arn:aws:iam::aws:"
 _known: dict[str, tuple[float, list[Any]]] = {}
 _mapped: dict[str, Notes] = {}
 
@@ -40,9 +41,17 @@ def documents_of(role: str) -> list[Any]:
     if time.monotonic() - read_at > REMEMBERED_S:
         found = iam._roles.get(role.rpartition("/")[2]) or {}
         documents = [json.loads(each) for each in found.get("InlinePolicies", {}).values()]
-        documents += [managed(arn) for arn in found.get("AttachedPolicies", [])]
+        # AWS's own do not count: what they allow beyond the stack its boundary takes back, which MiniStack does not keep.
+        own = [each for each in found.get("AttachedPolicies", []) if not each.startswith(_OF_AWS)]
+        documents += [_document(arn) for arn in own]
         _known[role] = time.monotonic(), documents
     return documents
+
+
+def _document(policy: str) -> Any:
+    """The document of a managed policy of the stack."""
+    versions = iam._policies[policy]["Versions"].values()
+    return json.loads(next(each["Document"] for each in versions if each["IsDefaultVersion"]))
 
 
 def may_read(mapping: Mapping[str, Any], function: Mapping[str, Any]) -> bool:

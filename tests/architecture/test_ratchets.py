@@ -20,6 +20,7 @@ PRIVATE_NAMES = {
     "dynamodb._stream_records",
     "dynamodb._stream_seq_counter",
     "dynamodb._stream_trimmed",
+    "iam._policies",
     "iam._roles",
     "lambda_svc._apply_filter_criteria",
     "lambda_svc._dynamodb_stream_positions",
