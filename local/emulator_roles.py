@@ -41,7 +41,7 @@ def documents_of(role: str) -> list[Any]:
     if time.monotonic() - read_at > REMEMBERED_S:
         found = iam._roles.get(role.rpartition("/")[2]) or {}
         documents = [json.loads(each) for each in found.get("InlinePolicies", {}).values()]
-        # AWS's own do not count: what they allow beyond the stack its boundary takes back, which MiniStack does not keep.
+        # AWS's own do not count: the boundary takes back what they allow beyond the stack. MiniStack keeps none.
         own = [each for each in found.get("AttachedPolicies", []) if not each.startswith(_OF_AWS)]
         documents += [_document(arn) for arn in own]
         _known[role] = time.monotonic(), documents
