@@ -141,7 +141,8 @@ class FakePorts:
         self.sender: Sender = FakeSender(self.clock)
         self.executor: Executor = InlineExecutor()
         self.base_url = BASE_URL
-        self.own_addresses = (BASE_URL, "https://api.example")
+        # The emulator's address of an API is none that anybody can call.
+        self.own_addresses = (BASE_URL, "http://feed0001.execute-api.127.0.0.1:4577", "https://api.example")
         self.queue_descendants = DESCENDANTS
         self.project_quota = 0
         self.tells_first_successes = True
