@@ -205,6 +205,8 @@ def write(value: object, *, spaced: bool = False, ascii_only: bool = False, sort
         ValueError: There is a number in it that JSON does not have, or it is nested in itself.
         TypeError: There is something else in it.
     """
+    if isinstance(value, Verbatim):
+        return value.text
     try:
         return _encoder(spaced, ascii_only, sort_keys, _no_verbatim).encode(value)
     except _HasVerbatim:
