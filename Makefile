@@ -4,6 +4,7 @@
 VENV ?= .venv
 EMULATOR_VENV ?= .venv-ministack
 SAM_VENV ?= .venv-sam
+AUDIT_VENV ?= .venv-audit
 BROWSER_VENV ?= .venv-browser
 NAME ?=
 OF ?=
@@ -123,6 +124,12 @@ test-sam: environments report-environment sam-environment ## tests of sam build 
 test-browser: environments browser-environment ## tests of the console in Debian's chromium
 	@if command -v chromium >/dev/null; then $(WITH_PLAYWRIGHT) $(PYTHON) -m pytest -q tests/browser; \
 	else echo "pushhub: tests/browser left out, as there is no chromium here: install the package chromium to have them"; fi
+
+.PHONY: audit
+audit: python ## known weaknesses of every locked package, as PyPI lists them; fails if one could not be asked for
+	@$(SYSTEM_PYTHON) local/environment.py $(AUDIT_VENV) requirements/audit.txt
+	@failed=0; for lock in layers/pushhub/requirements.txt requirements/*.txt; do echo "$$lock:"; \
+		$(AUDIT_VENV)/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r "$$lock" || failed=1; done; exit $$failed
 
 simulate: environments ## faults on the real code in virtual time: make simulate SEED=1 SEEDS=10 WORLD=all HOURS=6 (docs/simulation.md)
 	@$(PYTHON) -m simulation --seed $(SEED) --seeds $(SEEDS) --world $(WORLD) --hours $(HOURS) --rate $(RATE) --only "$(ONLY)"

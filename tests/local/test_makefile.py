@@ -153,3 +153,21 @@ def test_a_part_that_is_given_up_leaves_no_process_behind(tmp_path: Path) -> Non
         part.terminate()
         assert part.stdout.read() == ""
     assert part.returncode != 0
+
+
+def test_the_audit_asks_for_every_lock_file_and_passes_over_nothing() -> None:
+    # Given all lock files, when the recipe of "make audit" is read
+    locks = {
+        path.relative_to(REPOSITORY).as_posix()
+        for folder in ("layers", "requirements", "glue_jobs")
+        for path in (REPOSITORY / folder).rglob("*.txt")
+        if "--hash=sha256:" in path.read_text(encoding="utf-8")
+    }
+    recipe = subprocess.run(
+        ["make", "--dry-run", "audit"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout
+    patterns = recipe.partition("for lock in ")[2].partition(";")[0].split()
+    # Then it names each, and a package that PyPI does not answer for is a failure
+    found = {path.relative_to(REPOSITORY).as_posix() for each in patterns for path in REPOSITORY.glob(each)}
+    assert found == locks
+    assert "--strict" in recipe
