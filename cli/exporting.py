@@ -20,6 +20,7 @@ from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import folder_of
 from pushhub.cloud.calls import aws_call
 from pushhub.cloud.table import Item
+from pushhub.cloud.vault import NOT_SEALED
 
 from . import side_by_side
 from .carried import AUDIT, BODIES, FORMAT, MANIFEST, RECORDS, Carrier, as_json, sealed_values
@@ -173,7 +174,7 @@ def opened_by(vault: Vault, project_id: str, sealed: bytes) -> bytes | None:
     try:
         return vault.open(project_id, sealed)
     except Unavailable as error:
-        if error.reason == UNSEALABLE:
+        if error.reason in (UNSEALABLE, NOT_SEALED):
             return None
         raise
 

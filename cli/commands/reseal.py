@@ -9,7 +9,7 @@ import click
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.vault import KmsVault
 from pushhub.engine.credentials import Credentials
-from pushhub.engine.reseal import ONE_BY_ONE, UNSEALED, Reseal, Resealed
+from pushhub.engine.reseal import UNSEALED, Reseal, Resealed
 from pushhub.engine.store.dynamodb_masked import masked_deliveries
 from pushhub.engine.store.dynamodb_sealed import sealed_queues, sealed_span_exports
 from pushhub.hub.store.dynamodb_sealed import SealedHubItems
@@ -70,6 +70,6 @@ def _verdict(done: Resealed, first: str, *, dry: bool) -> str:
         return "Run it again for what changed meanwhile."
     if not _complete(done, dry=dry):
         return "Keep every key for now."
-    others = sorted(set(done.keys) - {first, UNSEALED, ONE_BY_ONE})
+    others = sorted(set(done.keys) - {first, UNSEALED})
     gone = f" It needed {', '.join(others)} before this run." if others else ""
     return f"Nothing stored here needs another key than {first}.{gone} docs/deploy.md says what else may need one."

@@ -26,7 +26,7 @@ from pushhub.base.oauth import POST, Grant
 from pushhub.base.times import iso_time
 from pushhub.cloud.audit_trail import S3AuditTrail
 from pushhub.cloud.clock import SystemClock
-from pushhub.cloud.vault import KmsVault
+from pushhub.cloud.vault import MARK, KmsVault
 from pushhub.engine.credentials import Credentials
 from pushhub.engine.ends import EndNote
 from pushhub.engine.gates import grant_of, identity_of
@@ -81,7 +81,7 @@ class Mover:
         self.put("HubTable", f"P#{hub.project}", "PARAMETER#1", sealed={"B": sealed}, list={"L": [{"B": sealed}]})
         self.put("WebhooksTable", f"P#{hub.project}", "ANSWER", doc={"S": json.dumps({"a": in_text, "b": [1]})})
         # What a stranger wrote and only looks sealed
-        self.put("HubTable", f"{hub.project}#M#2", "ANSWER", body={"B": b"PHV1 and so on" + b"x" * 60})
+        self.put("HubTable", f"{hub.project}#M#2", "ANSWER", body={"B": MARK + b" and so on" + b"x" * 60})
         self.put("MessagesTable", f"{hub.project}#uid#2", "M", kind={"S": "message"}, body={"B": b"\0\xff"})
         self.put("MessagesTable", f"{hub.project}#uid#2", "D#s", kind={"S": "delivery"}, n={"N": "1.50"})
         S3AuditTrail(hub.s3, RECORDS_BUCKET).append(hub.project, iso_time(hub.now), "1", {"id": "1"})

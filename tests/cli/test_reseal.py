@@ -1,4 +1,4 @@
-"""``pushhub reseal``: what is stored unsealed, in the older form or with another key is sealed with the first key."""
+"""``pushhub reseal``: what is stored unsealed or sealed with another key is sealed with the first key."""
 
 from __future__ import annotations
 
@@ -133,11 +133,9 @@ class Stack:
             "parameters": [(each.name, each.value) for each in hub.parameters(PROJECT)],
         }
 
-    def by_kms(self, content: bytes) -> bytes:
-        """Sealed in the form from before November 2026, with the other key."""
-        context = {"project": PROJECT}
-        answer = self.kms.encrypt(KeyId=self.other, Plaintext=content, EncryptionContext=context)
-        return bytes(answer["CiphertextBlob"])
+    def by_other(self, content: bytes) -> bytes:
+        """Sealed with the other key."""
+        return self.vault(self.other).seal(PROJECT, content)
 
 
 def an_attempt(number: int, url: str) -> LoggedAttempt:
@@ -171,11 +169,11 @@ def seed(stack: Stack, secrets: list[str], *, key: str | None) -> None:
     Args:
         stack: The stack.
         secrets: Ten of them.
-        key: The key that seals it; None to store it as before November 2026.
+        key: The key that seals it; None to store unsealed what is not always sealed.
     """
     url = f"https://u:{secrets[0]}@a.example/in"
     headers = {"Authorization": secrets[1], "Content-Type": "application/json"}
-    signing = stack.by_kms(secrets[2].encode())
+    signing = stack.by_other(secrets[2].encode())
     queue = Queue(
         project=PROJECT,
         name="q",
@@ -193,9 +191,9 @@ def seed(stack: Stack, secrets: list[str], *, key: str | None) -> None:
                     url=url,
                     headers=headers,
                     sealed=signing,
-                    oauth=stack.by_kms(b"a grant"),
+                    oauth=stack.by_other(b"a grant"),
                     certificate=CERTIFICATE,
-                    identity=stack.by_kms(b"a key"),
+                    identity=stack.by_other(b"a key"),
                 ),
                 Subscriber(subscriber_id="b" * 12, name="b", url=f"ironmq://p:{secrets[3]}@h.example/x"),
                 Subscriber(subscriber_id="c" * 12, name="c", url="https://c.example/"),
@@ -209,7 +207,7 @@ def seed(stack: Stack, secrets: list[str], *, key: str | None) -> None:
         reach=Reach.PROJECT,
         fields=EndpointFields(url=url.replace(secrets[0], secrets[4])),
         headers={"X-Own": secrets[5]},
-        sealed=stack.by_kms(secrets[6].encode()),
+        sealed=stack.by_other(secrets[6].encode()),
         created_at=1,
         updated_at=1,
     )
@@ -219,10 +217,10 @@ def seed(stack: Stack, secrets: list[str], *, key: str | None) -> None:
         url="https://a.example/b",
         token=secrets[7],
         messages=(),
-        sealed=stack.by_kms(b"signing"),
-        oauth=stack.by_kms(b"another grant"),
+        sealed=stack.by_other(b"signing"),
+        oauth=stack.by_other(b"another grant"),
         certificate=CERTIFICATE,
-        identity=stack.by_kms(b"another key"),
+        identity=stack.by_other(b"another key"),
     )
     integration = Integration(integration_id=INTEGRATION, name="a", url="https://a.example", token=secrets[8])
     parameter = Parameter(project=PROJECT, name="a.key", value=secrets[9], data_type=DataType.STRING, as_of=1)
@@ -318,7 +316,7 @@ def test_items_from_before_are_sealed_and_open_as_before(stack: Callable[[], Sta
     code, said = here.run()
     assert code == 0, said
     assert "sealed anew: 6. Nothing stored here needs another key" in said
-    assert here.other not in said  # the older form does not say with which key
+    assert f"It needed {here.other} before this run" in said
     assert not any(each in str(here.content()) for each in secrets)
     assert MASK in str(here.content())
     assert here.opened() == before

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from cryptography.exceptions import InvalidTag
 from tests.cloud import aws_services as aws
 from tests.fakes import FakeClock
+from tests.fakes.vectors import VECTORS
 
 from pushhub.base.errors import Unavailable
-from pushhub.cloud.vault import KmsVault
+from pushhub.cloud.vault import KmsVault, _cipher, _parts
 
 ONE, TWO = "5c1f0a9e2b7d4c3f8a6e1d20", "ffffffffffffffffffffffff"
 
@@ -99,14 +101,50 @@ def test_a_changed_value_is_not_opened(bench: Bench) -> None:
         vault.open(ONE, bytes(sealed))
 
 
-def test_values_that_kms_encrypted_one_by_one_still_open_and_are_remembered(bench: Bench) -> None:
-    answer = bench.client.encrypt(KeyId=bench.key, Plaintext=b"[old]", EncryptionContext={"project": ONE})
+def test_each_byte_of_a_sealed_value_counts(bench: Bench) -> None:
+    # Given a sealed value whose key is known
     vault = bench.environment()
-    for _ in range(3):
-        assert vault.open(ONE, answer["CiphertextBlob"]) == b"[old]"
-    assert bench.client.calls["decrypt"] == 1
-    # They are to be sealed anew
-    assert vault.kms_key_of(ONE, answer["CiphertextBlob"]) == ""
+    sealed = vault.seal(ONE, b"secret")
+    # When one byte is another, or some are missing, then it does not open; nor does what was never sealed
+    for place in range(len(sealed)):
+        changed = bytearray(sealed)
+        changed[place] ^= 1
+        with pytest.raises(Unavailable):
+            vault.open(ONE, bytes(changed))
+    for wrong in (b"", b"secret", sealed[:4], sealed[:10], sealed[:-1], sealed + b"\0", b"X" + sealed):
+        with pytest.raises(Unavailable):
+            vault.open(ONE, wrong)
+
+
+def test_a_value_is_bound_to_its_project_even_if_kms_made_the_key_for_both(bench: Bench) -> None:
+    # Given KMS that does not look at the context
+    vault = bench.environment()
+    sealed = vault.seal(ONE, b"secret")
+    wrapped, *_ = _parts(sealed)
+    vault._keys.put((TWO, wrapped), vault._decrypted(ONE, wrapped))
+    # When it is opened for another project, then the cipher refuses it
+    with pytest.raises(Unavailable, match="opening a sealed value"):
+        vault.open(TWO, sealed)
+
+
+def test_the_same_value_is_never_sealed_the_same_way(bench: Bench) -> None:
+    vault = bench.environment()
+    assert len({vault.seal(ONE, b"same") for _ in range(100)}) == 100
+    assert bench.client.calls["generate_data_key"] == 1
+
+
+@pytest.mark.parametrize("vector", VECTORS["aes_256_gcm_siv"], ids=lambda vector: vector["id"])
+def test_the_cipher_is_that_of_rfc_8452(vector: dict[str, str]) -> None:
+    # Given what Wycheproof publishes, of which some is forged
+    key, nonce, context, text, sealed = (
+        bytes.fromhex(vector[name]) for name in ("key", "nonce", "context", "text", "sealed")
+    )
+    if vector["result"] == "valid":
+        assert _cipher(key).encrypt(nonce, text, context) == sealed
+        assert _cipher(key).decrypt(nonce, sealed, context) == text
+    else:
+        with pytest.raises(InvalidTag):
+            _cipher(key).decrypt(nonce, sealed, context)
 
 
 def test_what_another_key_sealed_opens_and_is_sealed_by_the_first_one_from_then_on(bench: Bench) -> None:

@@ -8,9 +8,14 @@ import hmac
 import json
 from typing import Any
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
+from jwt.algorithms import RSAAlgorithm
+from tests.fakes.private_keys import private_key
+from tests.fakes.vectors import VECTORS
 
 from pushhub.base.errors import Unauthorized
 from pushhub.notifications.model.topic import Topic
@@ -98,6 +103,42 @@ def test_a_secret_that_was_rotated_out_still_checks() -> None:
         Tokens(lambda: [OTHER]).check(token, NOW)
 
 
+def _hmac(algorithm: str, fields: dict[str, Any], *, key: bytes | None = None, **header: Any) -> str:
+    """A token signed with the tenant's key or another one, with more in its header."""
+    signing = hmac.digest(SECRET, b"notification2/t1", hashlib.sha256) if key is None else key
+    signed = f"{part({'alg': algorithm, **header})}.{part(fields)}"
+    digest = {"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}[algorithm]
+    raw = hmac.digest(signing, signed.encode(), digest)
+    return f"{signed}.{base64.urlsafe_b64encode(raw).rstrip(b'=').decode()}"
+
+
+def _with_own_key(fields: dict[str, Any]) -> str:
+    """A token whose header brings the key that verifies it."""
+    public = RSAAlgorithm.to_jwk(private_key().public_key(), as_dict=True)
+    return jwt.encode(fields, private_key(), "RS256", headers={"jwk": public, "jku": "https://attacker.example/keys"})
+
+
+def test_a_public_key_taken_for_a_shared_secret_signs_nothing() -> None:
+    # Given a secret that happens to be a public key, as whoever confuses the two kinds of keys would have it
+    pem = private_key().public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    fields = payload(TOKENS.sign(claims()))
+    # When a token is signed with the public key by HMAC, then nobody takes it
+    for key in (pem, pem.strip(), hmac.digest(pem, b"notification2/t1", hashlib.sha256)):
+        with pytest.raises(Unauthorized):
+            TOKENS.check(_hmac("HS256", fields, key=key), NOW)
+
+
+@pytest.mark.parametrize("vector", VECTORS["hs256"], ids=lambda vector: vector["id"])
+def test_the_library_takes_and_refuses_what_wycheproof_says(vector: dict[str, str]) -> None:
+    # Given a token whose payload is no JSON, so that nothing but its signature is examined
+    key = base64.urlsafe_b64decode(vector["key"] + "==")
+    if vector["result"] == "valid":
+        assert jwt.PyJWS().decode(vector["token"], key, ["HS256"])
+        return
+    with pytest.raises(jwt.PyJWTError):
+        jwt.PyJWS().decode(vector["token"], key, ["HS256"])
+
+
 def forgeries() -> dict[str, str]:
     good = TOKENS.sign(claims())
     header, body, signature = good.split(".")
@@ -114,8 +155,22 @@ def forgeries() -> dict[str, str]:
         "unsigned": f"{header}.{body}.",
         "alg none": f"{part({'alg': 'none'})}.{body}.",
         "alg none, signed": f"{part({'alg': 'none'})}.{body}.{signature}",
+        "alg None": f"{part({'alg': 'None'})}.{body}.",
+        "alg NONE, signed": f"{part({'alg': 'NONE'})}.{body}.{signature}",
+        "alg null": f"{part({'alg': None})}.{body}.{signature}",
+        "alg a list": f"{part({'alg': ['HS256']})}.{body}.{signature}",
         "alg in other letters": f"{part({'alg': 'hs256'})}.{body}.{signature}",
         "alg RS256": f"{part({'alg': 'RS256'})}.{body}.{signature}",
+        "RS256, signed by a key that the header brings": _with_own_key(fields),
+        "HS384 with the right key": _hmac("HS384", fields),
+        "HS512 with the right key": _hmac("HS512", fields),
+        "kid, a path": _hmac("HS256", fields, key=b"", kid="../../../../dev/null"),
+        "kid, a query": _hmac("HS256", fields, key=b"x", kid="x' UNION SELECT 'x"),
+        "kid, no text": _hmac("HS256", fields, kid=["a"]),
+        "kid, the deployment's secret": _hmac("HS256", fields, key=SECRET, kid=SECRET.decode()),
+        "a key for everybody": _hmac("HS256", fields, key=b"notification2/t1"),
+        "an extension that must be understood": _hmac("HS256", fields, crit=["exp"]),
+        "a payload that is elsewhere": _hmac("HS256", fields, b64=False, crit=["b64"]),
         "no alg": f"{part({})}.{body}.{signature}",
         "other topic": f"{header}.{elsewhere}.{signature}",
         "other tenant's signature": f"{header}.{body}.{foreign[2]}",

@@ -13,9 +13,13 @@ import hmac
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from pushhub.base import ed25519, json_text
+from pushhub.base import json_text
 from pushhub.base.errors import Invalid
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _SYMMETRIC = "whsec_"
 _PRIVATE = "whsk_"
@@ -23,6 +27,8 @@ _PUBLIC = "whpk_"
 
 LEAST_BYTES = 24
 MOST_BYTES = 75
+
+_SEED_BYTES = 32
 
 DEFAULT_GRACE_S = 86_400
 """Default overlap, in seconds, during which an old key still signs beside the new one."""
@@ -58,7 +64,7 @@ class SigningKey:
     def signature(self, content: bytes) -> str:
         """One signature of the content, in header format."""
         if self.public:
-            return "v1a," + base64.b64encode(ed25519.sign(self.private, self.public, content)).decode()
+            return "v1a," + base64.b64encode(_ed25519(self.private).sign(content)).decode()
         return "v1," + base64.b64encode(hmac.digest(self.private, content, hashlib.sha256)).decode()
 
 
@@ -97,10 +103,18 @@ def _symmetric(content: bytes) -> SigningKey:
 
 
 def _asymmetric(content: bytes) -> SigningKey:
-    seed, public = content[: ed25519.SEED_BYTES], content[ed25519.SEED_BYTES :]
-    if len(seed) != ed25519.SEED_BYTES or ed25519.public_key(seed) != public:
+    seed, public = content[:_SEED_BYTES], content[_SEED_BYTES:]
+    if len(seed) != _SEED_BYTES or _ed25519(seed).public_key().public_bytes_raw() != public:
         raise Invalid("An Ed25519 secret must be a seed of 32 bytes followed by its public key")
     return SigningKey(seed, public)
+
+
+def _ed25519(seed: bytes) -> Ed25519PrivateKey:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (  # noqa: PLC0415 (few subscribers have such a key)
+        Ed25519PrivateKey,
+    )
+
+    return Ed25519PrivateKey.from_private_bytes(seed)
 
 
 def new_key() -> SigningKey:
@@ -167,7 +181,7 @@ def _stored(text: str) -> SigningKey:
     content = base64.b64decode(rest)
     if f"{prefix}_" == _SYMMETRIC:
         return SigningKey(content)
-    return SigningKey(content[: ed25519.SEED_BYTES], content[ed25519.SEED_BYTES :])
+    return SigningKey(content[:_SEED_BYTES], content[_SEED_BYTES:])
 
 
 def signatures(keys: Sequence[SigningKey], message_id: str, timestamp: int, body: bytes) -> str:

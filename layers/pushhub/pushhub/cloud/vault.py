@@ -2,28 +2,41 @@
 
 KMS makes a key for each project and encrypts it; each sealed text carries that encrypted key, so an execution
 environment asks KMS once an hour and project, however many texts it seals or opens
-(docs/decisions/0064-what-opens-something-is-sealed.md).
+(docs/decisions/0064-what-opens-something-is-sealed.md). Texts are sealed with AES-256-GCM-SIV (RFC 8452) under a random
+nonce: the key lives as long as something sealed with it is opened, so nobody could count its texts as AES-GCM demands
+(SECURITY.md).
+
+A sealed text is :data:`MARK`, the length of the encrypted key in two bytes, the encrypted key, the nonce, and what the
+cipher made with the mark and the project's id as associated data.
 """
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pushhub.base.cache import ExpiringCache
-from pushhub.base.cipher import KEY_BYTES, decrypt, encrypt
 from pushhub.base.errors import Unavailable
 from pushhub.cloud.calls import aws_call
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
+
     from pushhub.base.ports import Clock
 
 _REMEMBERED_MS = 3_600_000
 _REMEMBERED = 5_000
-"""Keys, and texts that KMS itself encrypted, are remembered for that long."""
+"""Keys are remembered for that long, and no more of them."""
 
-MARK = b"PHV1"
-"""Begins each sealed text; those without it are from before November 2026, and were encrypted by KMS one by one."""
+MARK = b"PHV2"
+"""Begins each sealed text."""
+
+NOT_SEALED = "not a sealed text"
+"""Reason for which something does not open that has not even the form of a sealed text."""
+
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,60 +67,73 @@ class KmsVault:
         self._key_id = key_id
         self._keys: ExpiringCache[_DataKey] = ExpiringCache(clock, ttl_ms=_REMEMBERED_MS, capacity=_REMEMBERED)
         self._sealing: ExpiringCache[_DataKey] = ExpiringCache(clock, ttl_ms=_REMEMBERED_MS, capacity=_REMEMBERED)
-        self._one_by_one: ExpiringCache[_DataKey] = ExpiringCache(clock, ttl_ms=_REMEMBERED_MS, capacity=_REMEMBERED)
 
     def seal(self, project_id: str, content: bytes) -> bytes:
         """Encrypt for a project; can only be decrypted with the same project's id."""
         key = self._sealing.get(project_id) or self._made(project_id)
-        head = MARK + len(key.wrapped).to_bytes(2) + key.wrapped
-        return head + encrypt(key.plain, content, context=project_id.encode())
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        head = MARK + len(key.wrapped).to_bytes(2) + key.wrapped + nonce
+        return head + _cipher(key.plain).encrypt(nonce, content, _context(project_id))
 
     def open(self, project_id: str, sealed: bytes) -> bytes:
-        """Decrypt what was sealed for a project."""
-        if not sealed.startswith(MARK):
-            return self._decrypted(self._one_by_one, project_id, sealed).plain
-        wrapped, text = _parts(sealed)
-        key = self._decrypted(self._keys, project_id, wrapped)
+        """Decrypt what was sealed for a project.
+
+        Raises:
+            Unavailable: It was sealed for another one, or is something else; or KMS does not answer.
+        """
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 (see _cipher)
+
+        wrapped, nonce, text = _parts(sealed)
+        key = self._decrypted(project_id, wrapped)
         if key.kms_key == self._key_id and self._sealing.get(project_id) is None:
             # Environments that seal for the same project come to share a key, and so need fewer calls to open.
             self._sealing.put(project_id, key)
         try:
-            return decrypt(key.plain, text, context=project_id.encode())
-        except ValueError as error:
+            return _cipher(key.plain).decrypt(nonce, text, _context(project_id))
+        except (InvalidTag, ValueError) as error:
             raise Unavailable("opening a sealed value") from error
 
     def kms_key_of(self, project_id: str, sealed: bytes) -> str:
-        """ARN of the KMS key that opens a sealed text; empty for a text of the older form, which is to be sealed anew
-        anyway.
-        """
-        if not sealed.startswith(MARK):
-            return ""
-        return self._decrypted(self._keys, project_id, _parts(sealed)[0]).kms_key
+        """ARN of the KMS key that opens a sealed text; raises as :meth:`open`."""
+        return self._decrypted(project_id, _parts(sealed)[0]).kms_key
 
     def _made(self, project_id: str) -> _DataKey:
         with aws_call("kms:GenerateDataKey"):
             answer = self._client.generate_data_key(
-                KeyId=self._key_id, NumberOfBytes=KEY_BYTES, EncryptionContext={"project": project_id}
+                KeyId=self._key_id, NumberOfBytes=_KEY_BYTES, EncryptionContext={"project": project_id}
             )
         key = _DataKey(bytes(answer["Plaintext"]), bytes(answer["CiphertextBlob"]), answer["KeyId"])
         self._sealing.put(project_id, key)
         self._keys.put((project_id, key.wrapped), key)
         return key
 
-    def _decrypted(self, known: ExpiringCache[_DataKey], project_id: str, wrapped: bytes) -> _DataKey:
-        remembered = known.get((project_id, wrapped))
+    def _decrypted(self, project_id: str, wrapped: bytes) -> _DataKey:
+        remembered = self._keys.get((project_id, wrapped))
         if remembered is not None:
             return remembered
         # KMS knows the key by its ciphertext; the role says which keys may be used.
         with aws_call("kms:Decrypt"):
             answer = self._client.decrypt(CiphertextBlob=wrapped, EncryptionContext={"project": project_id})
         key = _DataKey(bytes(answer["Plaintext"]), wrapped, answer["KeyId"])
-        known.put((project_id, wrapped), key)
+        self._keys.put((project_id, wrapped), key)
         return key
 
 
-def _parts(sealed: bytes) -> tuple[bytes, bytes]:
-    """The encrypted key and the encrypted text."""
+def _parts(sealed: bytes) -> tuple[bytes, bytes, bytes]:
+    """The encrypted key, the nonce and the encrypted text."""
     start = len(MARK) + 2
     end = start + int.from_bytes(sealed[len(MARK) : start])
-    return sealed[start:end], sealed[end:]
+    if not sealed.startswith(MARK) or len(sealed) < end + _NONCE_BYTES:
+        raise Unavailable("opening a sealed value", NOT_SEALED)
+    return sealed[start:end], sealed[end : end + _NONCE_BYTES], sealed[end + _NONCE_BYTES :]
+
+
+def _context(project_id: str) -> bytes:
+    return MARK + project_id.encode()
+
+
+def _cipher(key: bytes) -> AESGCMSIV:
+    """Imported when something is first sealed or opened: many hubs have nothing."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV  # noqa: PLC0415
+
+    return AESGCMSIV(key)

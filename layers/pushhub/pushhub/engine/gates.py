@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from pushhub.base import json_text
-from pushhub.base.certificates import read_authorities, read_identity
 from pushhub.base.credentials import user_of
-from pushhub.base.der import NotDer
 from pushhub.base.errors import FieldRefused
 from pushhub.base.gates import MTLS, OAUTH, OPEN, ClientCertificate, Gates
 from pushhub.base.oauth import Grant
+from pushhub.base.pem import PemRefused, read_authorities, read_identity
 from pushhub.base.ports import ClientIdentity
 from pushhub.base.times import iso_time
 from pushhub.egress.guard import AllowedTargets, unusable
@@ -79,7 +78,7 @@ def read_certificate(asked: CertificateRequest, now: int) -> tuple[ClientCertifi
         if authorities:
             read_authorities(authorities)
             check_identity("", authorities)
-    except (NotDer, IdentityRefused) as error:
+    except (PemRefused, IdentityRefused) as error:
         raise FieldRefused(f"This cannot be used: {error}", MTLS, place) from error
     if facts.ends_at <= now:
         raise FieldRefused(f"The certificate has ended: {iso_time(facts.ends_at)}", MTLS, "identity")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from pushhub.base.credentials import MASK
-from pushhub.base.der import NotDer
 from pushhub.base.errors import FieldRefused
 from pushhub.base.oauth import BASIC, DEFAULT_ASSERTION_S, PRIVATE_KEY_JWT, Grant
+from pushhub.base.pem import PemRefused, check_rsa_key
 
 if TYPE_CHECKING:
     from pushhub.base.grants import GrantRequest
@@ -229,12 +229,10 @@ def _text(given: object, most: int, place: str) -> str:
 def _key(given: object, *place: str) -> str:
     if not isinstance(given, str) or not given or len(given) > MOST_SECRET:
         _refuse(f"A string of up to {MOST_SECRET} characters is required", *place)
-    from pushhub.base.rsa import read_key  # noqa: PLC0415 (few clients have a key)
-
     try:
-        read_key(base64.b64decode(given, validate=True)).sign(b"")
+        check_rsa_key(base64.b64decode(given, validate=True))
     except (binascii.Error, ValueError) as error:
-        told = str(error) if isinstance(error, NotDer) else "it is not base64"
+        told = str(error) if isinstance(error, PemRefused) else "it is not base64"
         _refuse(f"The base64 of an RSA private key is required: {told}", *place)
     return given
 

@@ -1,4 +1,4 @@
-"""Seals with the first key whatever is stored unsealed, or sealed with another key or in an older form.
+"""Seals with the first key whatever is stored unsealed, or sealed with another key.
 
 Every item is written under the condition that it has not changed since it was read, so this can run beside everything
 else, be interrupted, and be repeated until nothing is left.
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 UNSEALED = "nothing"
 """In place of a key: the value is not sealed."""
-
-ONE_BY_ONE = "KMS itself"
-"""In place of a key: the value is sealed in the form from before November 2026."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ class KnowsKeys(Protocol):
     """Says with which key a value was sealed."""
 
     def kms_key_of(self, project_id: str, sealed: bytes) -> str:
-        """ARN of the key; empty for the older form."""
+        """ARN of the key."""
 
 
 @dataclass(slots=True)
@@ -93,7 +90,7 @@ class Reseal(Component):
         return done
 
     def _one(self, item: SealedItem, done: Resealed, *, dry: bool) -> None:
-        keys = [self.vault.kms_key_of(item.project, each) or ONE_BY_ONE for each in item.sealed]
+        keys = [self.vault.kms_key_of(item.project, each) for each in item.sealed]
         if item.plain:
             keys.append(UNSEALED)
         done.keys.update(keys)
