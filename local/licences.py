@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from email.parser import HeaderParser
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
@@ -42,9 +43,9 @@ def pins(lock: Path) -> dict[str, str]:
     return {_normal(name): version for name, version in _PIN.findall(lock.read_text(encoding="utf-8"))}
 
 
-def licence(package: Distribution) -> str:
-    """What a package says: an SPDX expression, or else the names of the index, or else its own words."""
-    said = package.metadata
+def licence(metadata: str) -> str:
+    """What a package's metadata say: an SPDX expression, or else the names of the index, or else its own words."""
+    said = HeaderParser().parsestr(metadata)
     if expression := said.get("License-Expression"):
         return str(expression)
     listed = [each.split(" :: ") for each in said.get_all("Classifier") or () if each.startswith("License :: ")]
@@ -74,7 +75,7 @@ def page() -> str:
             there = found.get(package)
             if there is None or there.version != version:
                 raise LocalError(f"{environment} has no {package} {version}: make the environment first")
-            rows.append(f"| {package} | {version} | {licence(there)} |\n")
+            rows.append(f"| {package} | {version} | {licence(there.read_text('METADATA') or '')} |\n")
         parts.append(f"## {purpose}\n\n`{name}`\n\n| package | version | licence |\n|---|---|---|\n{''.join(rows)}")
     return "\n".join(parts)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import sysconfig
-from email.message import Message
-from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
@@ -37,7 +35,9 @@ def test_the_licences_are_those_that_packages_say() -> None:
     for rows in tables().values():
         for name, (version, said) in rows.items():
             if name in here and here[name].version == version:
-                assert said == licence(here[name]), "write it again: .venv/bin/python -m local.licences"
+                assert said == licence(here[name].read_text("METADATA") or ""), (
+                    "write it again: .venv/bin/python -m local.licences"
+                )
 
 
 def test_nothing_in_the_layer_asks_for_more_than_naming_its_authors() -> None:
@@ -52,24 +52,10 @@ def test_nothing_in_the_layer_asks_for_more_than_naming_its_authors() -> None:
     [
         ([("License-Expression", "MIT OR Apache-2.0"), ("License", "text")], "MIT OR Apache-2.0"),
         ([("Classifier", "License :: OSI Approved :: MIT License"), ("License", "x" * 900)], "MIT License"),
-        ([("License", "BSD-3-Clause\nmore")], "BSD-3-Clause"),
+        ([("License", "BSD-3-Clause\n  more")], "BSD-3-Clause"),
         ([("License", "x" * 900)], "see its files"),
         ([], "see its files"),
     ],
 )
 def test_what_a_package_says(fields: list[tuple[str, str]], said: str) -> None:
-    class Said(Distribution):
-        @property
-        def metadata(self) -> Message:  # type: ignore[override]
-            message = Message()
-            for name, value in fields:
-                message[name] = value
-            return message
-
-        def read_text(self, filename: str) -> None:
-            return None
-
-        def locate_file(self, path: object) -> Path:  # type: ignore[override]
-            raise NotImplementedError
-
-    assert licence(Said()) == said
+    assert licence("".join(f"{name}: {value}\n" for name, value in fields)) == said
