@@ -32,8 +32,8 @@ MANIFEST, STATE, BODIES, RECORDS, AUDIT = "manifest.json", "begun.json", "bodies
 """The manifest; what an export or import was begun with; the folders besides those of tables."""
 SEALING = ("ConfigTable", "HubTable", "WebhooksTable")
 """The tables that have sealed values."""
-# The length that follows the mark is below 4,096, so six characters are always the same.
-_IN_TEXT = re.compile(base64.b64encode(MARK + bytes(2)).decode()[:6] + r"[A-Za-z0-9+/]{40,}={0,2}")
+# MARK and the first byte of a length below 4,096, in base64.
+_IN_TEXT = re.compile(r"UEhWMg[A-Za-z0-9+/]{40,}={0,2}")
 """A sealed value in a text: base64 of what begins with the mark."""
 
 
