@@ -123,7 +123,9 @@ class Hub:
         answer = json.loads(content) if content else None
         assert answer is None or isinstance(answer, dict)
         assert result["statusCode"] < 400 or "msg" in (answer or {"msg": ""})
-        assert result["statusCode"] not in (204, 503, 504)
+        assert result["statusCode"] not in (204, 504)
+        # Only who is told when to come again.
+        assert result["statusCode"] != 503 or int(result["headers"]["Retry-After"]) > 0
         return Result(result["statusCode"], answer, result["headers"])
 
     def call(
