@@ -14,8 +14,8 @@ messages are posted, and when a third have arrived, workers are killed (``kill -
 again; counted is what has not arrived within a minute after that. Some of it comes later: what a killed worker of the
 hub had in hand after a minute (docs/flow-control.md; after 42 when this was measured), what Celery had fetched and not
 begun after an hour; what Celery was doing never does unless it acknowledges late. The hub's broker is the emulator,
-which stands for AWS and notes each change before it answers (decision 0058); on AWS there is no such process
-to kill.
+which stands for AWS and notes each change before it answers (docs/decisions/local-stack.md); on AWS there is no
+such process to kill.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What operators change with ``pushhub``, in the audit trail of the hub (decision 0107)."""
+"""What operators change with ``pushhub``, in the audit trail of the hub (docs/decisions/security.md)."""
 
 from __future__ import annotations
 

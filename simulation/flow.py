@@ -144,7 +144,7 @@ class Bench:
 
     def limit(self, limits: Limits | None, *, timeout_s: int | None = None) -> None:
         """Change the subscriber's limits, and its time limit if one is given. That is noted first, as an owner's change
-        is (decision 0069), and what is arranged under the former ones is begun anew.
+        is (docs/decisions/acceptance.md), and what is arranged under the former ones is begun anew.
         """
         config = self._operator.config
         ChangeNotes(config, self._operator.clock).note(self.project, "q")

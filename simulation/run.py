@@ -295,7 +295,7 @@ def _conservation(truth: Truth) -> list[Violation]:
             violations.append(
                 Violation("records differ", message_id, f"records say {found}, stored {history[-1].state}")
             )
-    # A stay in a pull queue has a number of its own after the message's id (decision 0063).
+    # A stay in a pull queue has a number of its own after the message's id (docs/decisions/pull-queues.md).
     recorded = {(uid, delivery.partition(".")[0].partition("~")[0]) for uid, delivery in standing}
     for (uid, message_id), accepted in truth.accepted.items():
         owes = accepted.pull or accepted.message.delivery_subscribers

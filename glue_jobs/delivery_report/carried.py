@@ -6,7 +6,7 @@ ended in its last :data:`LINGER`, and of those that a finding names. It follows 
 between, and from nothing else except those names. A run starts with the newest state before its first day, and reads on
 from there.
 
-``curated/open/{day}.json`` is written last: without it a state does not exist. Decision 0012.
+``curated/open/{day}.json`` is written last: without it a state does not exist. docs/decisions/records.md.
 """
 
 from __future__ import annotations

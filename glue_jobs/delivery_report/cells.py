@@ -136,7 +136,7 @@ def summed(cells: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 def is_own() -> Column:
     """Whether something is about a message of the hub's own, for a project: a notification of an alert, or spans.
 
-    The proof and the bill count those; what tells owners of their traffic does not (decision 0128).
+    The proof and the bill count those; what tells owners of their traffic does not (docs/decisions/interfaces.md).
     """
     return F.coalesce("queue", F.lit("")).startswith(OWN_QUEUES)
 

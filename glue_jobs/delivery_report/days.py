@@ -45,7 +45,7 @@ def replace_days(table: DataFrame, root: str, days: Iterable[date], *, erased: C
     adopt(root)
     before = {day: remove_others(root, day, named_files(root, day)) for day in _with_those_before(wanted)}
     written = Observation("days written")
-    # Not by dynamic partition overwrite, see decision 0012.
+    # Not by dynamic partition overwrite, see docs/decisions/records.md.
     table.observe(written, F.count(F.lit(1)).alias("rows")).write.mode("append").partitionBy("dt").parquet(root)
     new = {day: sorted(f"{_folder(root, day)}/{name}" for name in _files(root, day) - before[day]) for day in wanted}
     files = [file for of_day in new.values() for file in of_day]

@@ -1,5 +1,5 @@
 """Links: each object of records names the one that the same environment of the records function wrote before it, so one
-that is named and not there was removed, whatever was in it. Decision 0117.
+that is named and not there was removed, whatever was in it. docs/decisions/records.md.
 """
 
 from __future__ import annotations

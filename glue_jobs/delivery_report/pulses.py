@@ -1,7 +1,7 @@
 """Pulses: what the hub sends through the stream of each table every five minutes, and what came out as records.
 
 A pulse that is in its table and among no records says that its stream, or the records of that time, were lost, however
-quiet the hub was. Decision 0095. Pure.
+quiet the hub was. docs/decisions/records.md. Pure.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Records tell what happened, and nothing of what waits: behind an earlier message with the same ordering key, for a
 circuit, in the line of a subscriber with a rate, for one that is paused. The table has it all the while, at the version
 of its last record. It also shows a delivery that has gone on without a record, whenever the next one would be due.
-Decision 0084.
+docs/decisions/records.md.
 
 Only keys, states and times are read, no bodies (the role may read no other attributes).
 """

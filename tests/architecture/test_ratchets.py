@@ -1,4 +1,4 @@
-"""What may not come back: wide constructors, and private names of the emulator (docs/decisions/0108-ratchets.md)."""
+"""What may not come back: wide constructors, and private names of the emulator (docs/decisions/proving.md)."""
 
 from __future__ import annotations
 

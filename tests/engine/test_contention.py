@@ -61,7 +61,9 @@ def test_concurrent_changes_of_a_queue_both_count(method: str, path: str, body: 
 
 
 @pytest.mark.parametrize(("method", "path", "body"), CHANGES)
-def test_a_change_of_a_queue_that_never_comes_to_rest_is_to_be_repeated(method: str, path: str, body: dict[str, Any]) -> None:
+def test_a_change_of_a_queue_that_never_comes_to_rest_is_to_be_repeated(
+    method: str, path: str, body: dict[str, Any]
+) -> None:
     hub = Hub()
     hub.make_push("q", A, B)
     always_conflicting(hub)

@@ -31,7 +31,7 @@ from pushhub.engine.model.record import NO_RECORDS
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("SIMULATED_FROM", "2026112700"))
-"""Fixed unless given (docs/decisions/0100-seeds-of-ci.md); a failed run is repeated with the number it prints."""
+"""Fixed unless given (docs/decisions/proving.md); a failed run is repeated with the number it prints."""
 
 
 GRACE = timedelta(hours=1, minutes=5)

@@ -16,7 +16,7 @@ from simulation.strangers.diffs import DoesNotFit, Hunk, Known, changed, known
 ROOT = Path(__file__).parents[2]
 SAMPLE = os.environ.get("SABOTAGE_SAMPLE", "2")
 SEED = os.environ.get("SABOTAGE_FROM", "20261126")
-"""What draws the sample: the day, where CI says so (docs/decisions/0115-the-documents-talked-through.md)."""
+"""What draws the sample: the day, where CI says so (docs/decisions/proving.md)."""
 
 
 @pytest.mark.parametrize("defect", known(), ids=lambda each: each.name)

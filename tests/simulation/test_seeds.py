@@ -1,4 +1,4 @@
-"""The hub keeps its promises in every world (docs/decisions/0100-seeds-of-ci.md)."""
+"""The hub keeps its promises in every world (docs/decisions/proving.md)."""
 
 from __future__ import annotations
 

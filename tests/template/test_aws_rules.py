@@ -626,8 +626,8 @@ UNVERIFIABLE = {
     "which ApiServerErrors counts (at the producers' URL with 429, which has an alarm of its own), and what waits in "
     "queues and streams has its ages",
     "FunctionErrors": "that Lambda's line of a failed run is of level WARN and has type platform.report and a status. "
-    "If not, runs that time out or are killed are seen by what waits for them (decision 0083); the others log a line "
-    "of ours",
+    "If not, runs that time out or are killed are seen by what waits for them (docs/decisions/cost.md); the others log "
+    "a line of ours",
     "DispatchFunctionMessages": "that a stream's batch of 100 needs no batching window. The API reference asks for one "
     "of a second for more than 10, of queues and streams; 100 without a window is Lambda's own default for streams",
     "RecordsFunctionBacklogs": "what CloudFormation does about mappings that pushhub deploy table has replaced",

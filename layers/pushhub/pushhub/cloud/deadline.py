@@ -1,4 +1,4 @@
-"""The time that is left to answer a request: calls of services keep to it (decision 0074).
+"""The time that is left to answer a request: calls of services keep to it (docs/decisions/acceptance.md).
 
 A function that answers requests is stopped when its time is over, wherever it is, and its caller learns nothing. So, as
 the end comes nearer, calls of services wait for an answer for a shorter time, and then none is begun any more: it fails

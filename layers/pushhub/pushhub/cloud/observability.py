@@ -24,7 +24,7 @@ logger = Logger(location=None, json_serializer=_as_line)
 
 OFTEN: Final = frozenset({"attempt"})
 """Events of which there is one for each message at least, without the id of their run: the log stream, which has one
-run at a time, leads to it (decision 0053)."""
+run at a time, leads to it (docs/decisions/cost.md)."""
 
 HUB_FAULTS: Final = frozenset(
     {
@@ -33,7 +33,7 @@ HUB_FAULTS: Final = frozenset(
     }
 )
 """Metrics of faults in the hub itself, which are also counted together, as ``HubFaults`` of the service ``hub``: one
-alarm watches them all (decision 0083)."""
+alarm watches them all (docs/decisions/cost.md)."""
 
 # Debug logs of third-party loggers (boto3, urllib3) would contain whole requests, including tokens.
 logging.getLogger("botocore").setLevel(logging.WARNING)

@@ -2,7 +2,7 @@
 
 KMS makes a key for each project and encrypts it; each sealed text carries that encrypted key, so an execution
 environment asks KMS once an hour and project, however many texts it seals or opens
-(docs/decisions/0064-what-opens-something-is-sealed.md). Texts are sealed with AES-256-GCM-SIV (RFC 8452) under a random
+(docs/decisions/security.md). Texts are sealed with AES-256-GCM-SIV (RFC 8452) under a random
 nonce: the key lives as long as something sealed with it is opened, so nobody could count its texts as AES-GCM demands
 (SECURITY.md).
 

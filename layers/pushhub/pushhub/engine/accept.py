@@ -1,8 +1,8 @@
 """The single entry point for messages: assigns ids, stores bodies, and makes each message of the hub's own only once.
 
 The protocol decides what a message is and where it goes; once a call returns, the hub owes it. A push message is one
-durable write, and the table's stream is the outbox that dispatch reads (decision 0001). Large bodies are written first,
-so a stored message always has its bytes.
+durable write, and the table's stream is the outbox that dispatch reads (docs/decisions/acceptance.md). Large bodies are
+written first, so a stored message always has its bytes.
 """
 
 from __future__ import annotations

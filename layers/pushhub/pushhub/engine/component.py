@@ -11,7 +11,7 @@ class Component:
 
     Type checkers see a frozen dataclass, and so does whoever makes or changes one: an unknown or missing collaborator
     is a ``TypeError``, another one afterwards an ``AttributeError``. A real dataclass costs eight times as much at each
-    cold start (docs/decisions/0155), as it writes its constructor anew.
+    cold start (docs/decisions/house.md), as it writes its constructor anew.
     """
 
     _collaborators: ClassVar[frozenset[str]] = frozenset()

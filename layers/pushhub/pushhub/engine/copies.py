@@ -1,4 +1,5 @@
-"""Attempts go by copies of what owners have set, and a change is in force a second after its answer (decision 0069).
+"""Attempts go by copies of what owners have set, and a change is in force a second after its answer
+(docs/decisions/acceptance.md).
 
 A read of its queue for each attempt would cost more than the attempt's own write, and all reads of a queue come to one
 key. So an execution environment keeps copies for half a minute. Whoever changes something first notes that, in one item

@@ -1,4 +1,5 @@
-"""Decides each night whether the delivery report has anything to prove, and starts it if so (decision 0145).
+"""Decides each night whether the delivery report has anything to prove, and starts it if so
+(docs/decisions/records.md).
 
 On a hub at rest nothing was accepted, nothing is open, and the pulses that were sent through each table's stream are
 all that came out of it. That is seen by reading them, at a small part of what a run of the report costs. Whatever else

@@ -1,4 +1,7 @@
-"""Searches a project's past in the delivery records. The records of all projects lie together: see decision 0098."""
+"""Searches a project's past in the delivery records.
+
+The records of all projects lie together: see docs/decisions/interfaces.md.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Looks at queues that should be empty, and at those that SQS would stop when too much is in flight.
 
 A look at each of them every few minutes costs a twentieth of a CloudWatch alarm for each of them, and does not wait for
-CloudWatch, which takes a quarter of an hour for a queue that nobody has used for six hours (decision 0083).
+CloudWatch, which takes a quarter of an hour for a queue that nobody has used for six hours (docs/decisions/cost.md).
 """
 
 from __future__ import annotations

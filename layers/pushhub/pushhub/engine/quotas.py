@@ -1,4 +1,4 @@
-"""Quotas of projects on what producers post, shared by all execution environments (decision 0070).
+"""Quotas of projects on what producers post, shared by all execution environments (docs/decisions/projects.md).
 
 Each environment pays for what it has accepted: it moves the project's mark. It pays a little later if that is little of
 what it accepted lately.

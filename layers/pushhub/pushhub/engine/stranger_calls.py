@@ -1,5 +1,5 @@
 """Calls to strangers from a request: whoever answers slowly, or whose name servers do, keeps an execution environment
-waiting, so a project may have only a few such requests at a time (decision 0061).
+waiting, so a project may have only a few such requests at a time (docs/decisions/webhooks.md).
 """
 
 from __future__ import annotations

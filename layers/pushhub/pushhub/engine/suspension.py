@@ -1,6 +1,6 @@
 """A suspended project can be looked at, and nothing else: nothing is taken from it, sent for it, or handed to anybody.
 
-Requests are refused here. Attempts ask :class:`pushhub.engine.copies.CopiedProjects` (decision 0093).
+Requests are refused here. Attempts ask :class:`pushhub.engine.copies.CopiedProjects` (docs/decisions/projects.md).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 delivery" can be lost.
 
 A stream keeps records for 24 hours, a queue messages for 14 days, and a queue can be purged by mistake. Each hour one
-part of the table is read, so that every message is checked once a day (decision 0017).
+part of the table is read, so that every message is checked once a day (docs/decisions/acceptance.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Traces on their way: from a producer's request to each attempt (decision 0102)."""
+"""Traces on their way: from a producer's request to each attempt (docs/decisions/interfaces.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages of stores are found by fields that mappings name, as those of queues are (decision 0092)."""
+"""Messages of stores are found by fields that mappings name, as those of queues are (docs/decisions/interfaces.md)."""
 
 from __future__ import annotations
 

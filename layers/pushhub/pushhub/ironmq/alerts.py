@@ -74,7 +74,7 @@ class Alerts(Component):
 
     Changes that are made together find the same size, and none of them can tell from that which one reached a trigger.
     So what has been reached is stored, and whoever finds something else changes that, which only one of them can, and
-    looks again (decision 0157).
+    looks again (docs/decisions/pull-queues.md).
     """
 
     config: QueueStore  # Stores when an alert last fired, with its queue.

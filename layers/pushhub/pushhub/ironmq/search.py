@@ -1,5 +1,5 @@
-"""Finds messages by the fields that their owners have named (decision 0086): those of queues here, those of other
-protocols by asking them.
+"""Finds messages by the fields that their owners have named (docs/decisions/interfaces.md): those of queues here,
+those of other protocols by asking them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spans of attempts, exported to the project's collector (decision 0128).
+"""Spans of attempts, exported to the project's collector (docs/decisions/interfaces.md).
 
 They are made from delivery records, away from deliveries, and posted as messages of an internal queue: so they are
 sent through the egress guard, retried, and kept apart from other projects like any message.

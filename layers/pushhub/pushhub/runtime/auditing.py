@@ -1,4 +1,4 @@
-"""Control keeps an audit trail if the operator wants one (decision 0107)."""
+"""Control keeps an audit trail if the operator wants one (docs/decisions/security.md)."""
 
 from __future__ import annotations
 

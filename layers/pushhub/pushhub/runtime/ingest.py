@@ -25,7 +25,7 @@ def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[
 
 
 def _decoded(raw_path: str) -> str:
-    """The path as an HTTP API hands it over: a function URL leaves it percent-encoded (decision 0055).
+    """The path as an HTTP API hands it over: a function URL leaves it percent-encoded (docs/decisions/acceptance.md).
 
     What is not UTF-8 becomes U+FFFD, which is refused. Percent signs stay encoded, each of them, so that the path's
     reader cannot take one for the start of another escape.

@@ -1,5 +1,5 @@
 """What an assistant may do with webhooks (``/mcp``): each tool asks the hub's own APIs as its caller, so that it may do
-what its token may, and no more (decision 0105).
+what its token may, and no more (docs/decisions/interfaces.md).
 
 Imported only when it is requested.
 """

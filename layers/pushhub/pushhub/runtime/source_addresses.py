@@ -1,4 +1,5 @@
-"""Where the hub calls receivers from, for their firewalls: ``/.well-known/webhook-source-ips.json`` (decision 0104).
+"""Where the hub calls receivers from, for their firewalls: ``/.well-known/webhook-source-ips.json``
+(docs/decisions/security.md).
 
 Imported only when it is requested; its settings are checked when control starts.
 """

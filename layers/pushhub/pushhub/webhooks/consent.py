@@ -1,7 +1,7 @@
 """Asks endpoints for their consent to receive messages (CloudEvents' HTTP webhooks 1.0, section 4).
 
 The request that registers an endpoint does not wait for a stranger: it posts a question, a message of the hub's own,
-which push delivers to the endpoint like any other (decision 0061).
+which push delivers to the endpoint like any other (docs/decisions/webhooks.md).
 """
 
 from __future__ import annotations

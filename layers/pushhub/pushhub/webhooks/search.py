@@ -1,4 +1,6 @@
-"""Messages of applications are found by fields that their owner names, as those of queues are (decision 0092)."""
+"""Messages of applications are found by fields that their owner names, as those of queues are
+(docs/decisions/interfaces.md).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Background tasks: stored, listed, cancelled, and executed in slices by runs of which each is for one project.
 
 So no task waits for another project's, no slice outlasts its invocation, and each task continues after a crash
-(decision 0071).
+(docs/decisions/webhooks.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Eager messages: ingest sends their first orders itself, and the stream's come later (decision 0079).
+"""Eager messages: ingest sends their first orders itself, and the stream's come later (docs/decisions/acceptance.md).
 
 Ingest may die before it has sent them, so the stream's orders are sent all the same; and only one of the two may make
 the first attempt. Nothing is written to decide which one: time keeps them apart. Ingest's order is void once

@@ -1,4 +1,4 @@
-"""Who may have messages sent where (decision 0060). Pure.
+"""Who may have messages sent where (docs/decisions/security.md). Pure.
 
 Whoever can set a URL can have the hub send to it with the hub's rights: into a queue of the project, to a host of its
 network, or anywhere with a token in the URL. So every kind of subscriber says whose a URL's destination is, and every

@@ -1,4 +1,4 @@
-"""Where a project exports the spans of its attempts to (decision 0128)."""
+"""Where a project exports the spans of its attempts to (docs/decisions/interfaces.md)."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ _MEMBER = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """An attempt's place in its trace, kept with the attempt where the project exports its spans (decision 0128).
+    """An attempt's place in its trace, kept with the attempt where the project exports its spans
+    (docs/decisions/interfaces.md).
 
     Attributes:
         trace_id: 32 lower-case hex characters.

@@ -95,7 +95,7 @@ class WorkOrder:
         """``MessageGroupId``: the project, and one of a few parts of its subscribers.
 
         SQS fair queues thus see a project as a few tenants, however many queues it has, and a busy subscriber delays at
-        most a part of the project's other subscribers (decision 0052).
+        most a part of the project's other subscribers (docs/decisions/projects.md).
         """
         part = zlib.crc32("/".join(self.addressee).encode()) % GROUPS_OF_A_PROJECT
         return f"{self.key.project}.{part}"

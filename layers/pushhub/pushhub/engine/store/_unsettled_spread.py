@@ -1,4 +1,4 @@
-"""Over how many partitions of the index ``unsettled`` a queue's deliveries are spread (decision 0056).
+"""Over how many partitions of the index ``unsettled`` a queue's deliveries are spread (docs/decisions/retries.md).
 
 Eight are enough for most queues, and each list of failing deliveries reads them all. When an environment sees many
 deliveries of a queue fail within seconds, it leaves a mark and uses 32 for them from then on. Readers look for the mark

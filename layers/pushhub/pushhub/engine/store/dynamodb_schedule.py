@@ -105,7 +105,7 @@ class DynamoDBSchedule:
 
     def _look_at_all(self, positions: list[Position], now: int) -> None:
         """While the table holds little, one consistent read of all of it says of every shard that nothing is due, for a
-        thirtieth of what it takes to ask each (decision 0146).
+        thirtieth of what it takes to ask each (docs/decisions/retries.md).
         """
         if now < self._holds_much_until:
             return

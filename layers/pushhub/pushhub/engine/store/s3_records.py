@@ -1,5 +1,5 @@
 """The record store on S3: gzip JSON lines, written once. The key depends on the stream records alone, and so do the
-bytes but for the last lines, which name objects that were written before (decisions 0117, 0131).
+bytes but for the last lines, which name objects that were written before (docs/decisions/records.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Queue API: who changed what in the project, from the hub's audit trail (decision 0107)."""
+"""Queue API: who changed what in the project, from the hub's audit trail (docs/decisions/security.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The secret that consumers' tokens are signed with: an item, sealed with the deployment's key, and rotated without
-invalidating tokens still in use (docs/decisions/0144-the-signing-secret-is-an-item.md).
+invalidating tokens still in use (docs/decisions/security.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """JSON schemas (draft 7): whether a schema is valid, and whether a payload matches one.
 
-Pure, and bounded in time for any schema and any payload: each loop spends from one budget (decision 0062).
+Pure, and bounded in time for any schema and any payload: each loop spends from one budget (docs/decisions/security.md).
 """
 
 from __future__ import annotations

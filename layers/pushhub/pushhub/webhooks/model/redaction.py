@@ -5,7 +5,7 @@ name contains dots is read in both ways, as one name and as several, and is with
 
 All paths are followed together, in one pass over the document: how far each has matched is a bit in one number, so the
 work for a value does not depend on the paths. The steps are counted, and what cannot be examined is withheld
-(decision 0062).
+(docs/decisions/security.md).
 """
 
 from __future__ import annotations
