@@ -4,8 +4,8 @@ A message is one item in its own partition, so neither the size nor the throughp
 partition. Its place in the queue is an entry in a partition of the queue: ``0#{id}`` until it is first reserved,
 ``1#{until}#{id}#{nonce}`` after that. The entries are what an index of the table would be, but maintained by the store
 (docs/decisions/pull-queues.md). The name ``line``, used for the kind of a message's item and the subscriber in its
-records, dates from when a pull queue was called a line, and stays because stored records have it. So does ``line_uid`` in
-a queue's item.
+records, dates from when a pull queue was called a line, and stays because stored records have it. So does ``line_uid``
+in a queue's item.
 """
 
 from __future__ import annotations
