@@ -56,7 +56,7 @@ AREAS = {
         "tests/functions/test_api_policies.py",
     ),
     "the command line against a hub that lies, and its dry runs": (
-        "tests/exhaustive/test_hostile_hub.py",
+        "tests/exhaustive/cli/test_hostile_hub.py",
         "tests/cli/test_dry_runs.py",
     ),
 }
