@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +98,7 @@ class Folder:
         """The lines of such a file."""
         try:
             return [json_text.read(each) for each in json_text.split(gzip.decompress(self.read(name)))]
-        except (EOFError, OSError, ValueError) as error:
+        except (EOFError, OSError, ValueError, zlib.error) as error:
             raise click.ClickException(f"{self.path / name} is damaged: {error!r}") from error
 
     def parts(self, table: str) -> list[str]:
@@ -132,27 +133,6 @@ def as_json(value: Any) -> Any:
     if isinstance(value, list):
         return [as_json(each) for each in value]
     return value
-
-
-def as_bytes(value: str) -> bytes:
-    """A binary value again."""
-    return base64.b64decode(value)
-
-
-def as_item(value: dict[str, Any]) -> Item:
-    """The item again."""
-    return {name: _typed(each) for name, each in value.items()}
-
-
-def _typed(value: dict[str, Any]) -> dict[str, Any]:
-    [(kind, content)] = value.items()
-    if kind == "B":
-        return {kind: base64.b64decode(content)}
-    if kind == "BS":
-        return {kind: [base64.b64decode(each) for each in content]}
-    if kind == "L":
-        return {kind: [_typed(each) for each in content]}
-    return {kind: as_item(content)} if kind == "M" else {kind: content}
 
 
 def sealed_values(table: str, item: Item) -> set[bytes]:

@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,12 +21,12 @@ import click
 from pushhub.base import json_text
 from pushhub.base.errors import Unavailable
 from pushhub.base.ports import Clock, Vault
-from pushhub.cloud.calls import aws_call
+from pushhub.cloud.calls import ConditionRefused, aws_call
 from pushhub.cloud.table import WRITES_PER_CALL, Item, number, text
 from pushhub.engine.store.dynamodb_messages import RESTORED
 from pushhub.engine.store.dynamodb_schedule import KEPT_S, LEAST_MINUTES_AHEAD, MINUTE_MS
 
-from . import side_by_side
+from . import archived, side_by_side
 from .carried import (
     AUDIT,
     BODIES,
@@ -34,20 +34,19 @@ from .carried import (
     MANIFEST,
     RECORDS,
     Carrier,
-    as_bytes,
-    as_item,
     sealed_anew,
     sealed_values,
 )
 from .exporting import opened_by
 from .holdings import BODIES as AREAS
-from .holdings import PROJECT_ID, TABLES, moving
+from .holdings import PROJECT_ID, TABLES
 
 PROJECT = "PROJECT"
 STREAMED = ("MessagesTable", "PullTable", "BacklogsTable")
 """The tables whose streams are read."""
 ORDER = ("ConfigTable", "HubTable", "WebhooksTable", "MessagesTable", "PullTable", "BacklogsTable", "ScheduleTable")
 _WAIT = re.compile(r"(?P<minute>[0-9]+)#(?P<shard>[0-9]+)")
+_DAY = re.compile(r"records/dt=[0-9]{4}-[0-9]{2}-[0-9]{2}\.jsonl\.gz")
 _RECORDS_IN_OBJECT = 20_000
 _THERE = "PreconditionFailed"
 
@@ -73,41 +72,64 @@ class Importing(Carrier):
 
     def check(self) -> dict[str, Any]:
         """The manifest of the export, if that is whole and what is sealed in it opens here."""
-        manifest = self.folder.state(MANIFEST)
-        if not manifest:
-            raise click.ClickException(f"{self.folder.path} has no {MANIFEST}: the export is not finished")
-        project_id = str(manifest.get("project"))
-        if manifest.get("format") != FORMAT or not PROJECT_ID.fullmatch(project_id):
-            raise click.ClickException(f"{self.folder.path} was exported in another form")
+        manifest = self._manifest()
+        project_id: str = manifest["project"]
         found = {each for each in self.folder.files() if "/" in each}
         for name in sorted(found | {*manifest["files"]}):
             if name not in found or self.folder.digest(name) != manifest["files"].get(name):
                 raise click.ClickException(f"{self.folder.path / name} is not as it was exported")
         for name in TABLES:
             for part in self.folder.parts(name):
-                for line in self.folder.lines(part)[:-1]:
-                    if not moving(name, as_item(line["item"]), project_id):
-                        raise click.ClickException(f"{part} has an item that is not the project's")
+                for line in archived.items(self.folder, part, name, project_id):
+                    self._check(name, line, project_id)
         for name in self.folder.files(BODIES):
             if not name.startswith(tuple(f"{BODIES}/{area}/{project_id}/" for area in AREAS)):
                 raise click.ClickException(f"{name} is not the project's")
+        for name in self.folder.files(RECORDS):
+            for _ in self._records(name, project_id):
+                pass
         for name in self.folder.files(AUDIT):
             if not name.startswith(f"{AUDIT}/audit/project={project_id}/"):
                 raise click.ClickException(f"{name} is not the project's")
-        self._check_keys(project_id)
         return manifest
 
-    def _check_keys(self, project_id: str) -> None:
-        for name in TABLES:
-            for part in self.folder.parts(name):
-                for line in self.folder.lines(part)[:-1]:
-                    try:
-                        self._opened(name, as_item(line["item"]), line.get("opened", {}), project_id)
-                    except Unavailable as error:
-                        raise click.ClickException(
-                            f"what is sealed in the export does not open with this stack's keys ({error}): export it "
-                            "--with-keys"
-                        ) from error
+    def _manifest(self) -> dict[str, Any]:
+        """The manifest, if it has what one has."""
+        manifest = self.folder.state(MANIFEST)
+        if not manifest:
+            raise click.ClickException(f"{self.folder.path} has no {MANIFEST}: the export is not finished")
+        if manifest.get("format") != FORMAT or not PROJECT_ID.fullmatch(str(manifest.get("project"))):
+            raise click.ClickException(f"{self.folder.path} was exported in another form")
+        counts, files = manifest.get("counts"), manifest.get("files")
+        counted = isinstance(counts, dict) and all(type(each) is int for each in counts.values())
+        listed = isinstance(files, dict) and all(isinstance(each, str) for each in files.values())
+        if not counted or not listed or set(counts or ()) != {*TABLES, BODIES, RECORDS, AUDIT}:
+            raise click.ClickException(f"{self.folder.path / MANIFEST} is not as an export writes it")
+        return manifest
+
+    def _check(self, name: str, line: archived.Line, project_id: str) -> None:
+        """Check that what is sealed in an item opens here, and that it takes nothing from another project."""
+        try:
+            self._opened(name, line, project_id)
+        except Unavailable as error:
+            raise click.ClickException(
+                f"what is sealed in the export does not open with this stack's keys ({error}): export it --with-keys"
+            ) from error
+        if _is_token(name, line.item):
+            key = {each: line.item[each] for each in ("pk", "sk")}
+            there = self.tables[name].get(key)
+            if there is not None and there.get("project", {}).get("S") != project_id:
+                raise click.ClickException("a token of the export is another project's here: delete it there first")
+
+    def _records(self, name: str, project_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The delivery records of a file, with their hours."""
+        if _DAY.fullmatch(name) is None:
+            raise click.ClickException(f"{self.folder.path / name} is no file of delivery records")
+        for number_of, line in archived.numbered(self.folder, name):
+            try:
+                yield archived.record(line, project_id)
+            except archived.Wrong as error:
+                raise archived.at(self.folder, name, number_of, str(error)) from error
 
     def run(self, manifest: Mapping[str, Any], said: Callable[[str], None]) -> Counter[str]:
         """Write everything.
@@ -120,7 +142,10 @@ class Importing(Carrier):
         """
         project_id = str(manifest["project"])
         done: Counter[str] = Counter()
-        self._written.update(self.folder.state(self.begun).get("written", {}))
+        written = self.folder.state(self.begun).get("written", {})
+        if not isinstance(written, dict) or not all(type(each) is int for each in written.values()):
+            raise click.ClickException(f"{self.folder.path / self.begun} is not as an import writes it")
+        self._written.update(written)
         done["ConfigTable"] += self._put("ConfigTable", project_id, "project", _is_project)
         done[BODIES] += self._once(project_id, BODIES, self._put_bodies)
         said("bodies")
@@ -141,14 +166,30 @@ class Importing(Carrier):
 
     def _put(self, name: str, project_id: str, kind: str, wanted: Callable[[Item], bool]) -> int:
         def put(part: str) -> int:
-            lines = ((as_item(line["item"]), line) for line in self.folder.lines(part)[:-1])
-            items = [self._made(name, item, line.get("opened", {}), project_id) for item, line in lines if wanted(item)]
-            for _ in side_by_side.each(self.tables[name].put_many, side_by_side.in_parts(items, WRITES_PER_CALL)):
+            lines = archived.items(self.folder, part, name, project_id)
+            items = [self._made(name, line, project_id) for line in lines if wanted(line.item)]
+            tokens = [each for each in items if _is_token(name, each)]
+            for each in tokens:
+                self._put_token(name, each)
+            rest = [each for each in items if each not in tokens]
+            for _ in side_by_side.each(self.tables[name].put_many, side_by_side.in_parts(rest, WRITES_PER_CALL)):
                 pass
             return len(items)
 
         parts = self.folder.parts(name)
         return sum(self._once(project_id, f"{part} {kind}", partial(put, part)) for part in parts)
+
+    def _put_token(self, name: str, item: Item) -> None:
+        """Write whose a token is, unless it is somebody else's: the only item whose key does not name its owner."""
+        try:
+            self.tables[name].put(
+                item,
+                ConditionExpression="attribute_not_exists(pk) OR #project = :project",
+                ExpressionAttributeNames={"#project": "project"},
+                ExpressionAttributeValues={":project": item["project"]},
+            )
+        except ConditionRefused as error:
+            raise click.ClickException("a token of the export is another project's here") from error
 
     def _once(self, project_id: str, what: str, write: Callable[[], int]) -> int:
         """Write something, unless an earlier run has, and keep that it is written: how much it is."""
@@ -163,9 +204,9 @@ class Importing(Carrier):
 
         return sum(1 for _ in side_by_side.each(put, self.folder.files(BODIES)))
 
-    def _made(self, name: str, item: Item, opened: Mapping[str, str], project_id: str) -> Item:
+    def _made(self, name: str, line: archived.Line, project_id: str) -> Item:
         """An item as it is to be here."""
-        plain = self._opened(name, item, opened, project_id)
+        item, plain = line.item, self._opened(name, line, project_id)
         if plain:
             new = {sealed: self.vault.seal(project_id, content) for sealed, content in plain.items()}
             item = sealed_anew({"M": item}, new)["M"]
@@ -175,11 +216,10 @@ class Importing(Carrier):
             item = self._in_time(item)
         return item | {RESTORED: {"BOOL": True}} if name in STREAMED else item
 
-    def _opened(self, name: str, item: Item, opened: Mapping[str, str], project_id: str) -> dict[bytes, bytes]:
+    def _opened(self, name: str, line: archived.Line, project_id: str) -> dict[bytes, bytes]:
         plain: dict[bytes, bytes] = {}
-        known = {as_bytes(key): as_bytes(value) for key, value in opened.items()}
-        for sealed in sealed_values(name, item):
-            content = known[sealed] if sealed in known else opened_by(self.vault, project_id, sealed)
+        for sealed in sealed_values(name, line.item):
+            content = line.opened[sealed] if sealed in line.opened else opened_by(self.vault, project_id, sealed)
             if content is not None:
                 plain[sealed] = content
         return plain
@@ -203,8 +243,8 @@ class Importing(Carrier):
         count = 0
         for name in self.folder.files(RECORDS):
             by_hour: dict[str, list[dict[str, Any]]] = {}
-            for line in self.folder.lines(name):
-                by_hour.setdefault(line["hour"], []).append(line["record"])
+            for hour, found in self._records(name, project_id):
+                by_hour.setdefault(hour, []).append(found)
             day = name.partition("dt=")[2][:10]
             for hour, records in by_hour.items():
                 for start in range(0, len(records), _RECORDS_IN_OBJECT):
@@ -225,6 +265,11 @@ class Importing(Carrier):
         except Unavailable as error:
             if error.reason != _THERE:
                 raise
+
+
+def _is_token(name: str, item: Item) -> bool:
+    """Whether an item says whose a token is: the only one whose key does not name its owner."""
+    return name == "ConfigTable" and str(item["pk"]["S"]).startswith("T#")
 
 
 def _is_project(item: Item) -> bool:

@@ -108,7 +108,7 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "projects import": _FINDS
     + _KEEPS
     + _rights(
-        dynamodb={**dict.fromkeys(_TABLES, "BatchWriteItem"), "ConfigTable": "Scan GetItem BatchWriteItem"},
+        dynamodb={**dict.fromkeys(_TABLES, "BatchWriteItem"), "ConfigTable": "Scan GetItem PutItem BatchWriteItem"},
         s3={"BodiesBucket/*": "PutObject", "RecordsBucket/records/*": "PutObject"},
         kms={KEYS: "Decrypt GenerateDataKey"},
     ),

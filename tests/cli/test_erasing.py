@@ -18,6 +18,7 @@ import pytest
 from cli.__main__ import run
 from cli.erasing import NOTED_PROJECTS, NOTES, SETTLED_MS, TAKEN_OUT
 from cli.holdings import BODIES, NOBODY, RECORDS, TABLES, owner
+from tests.cli.stored_items import content
 from tests.cloud import aws_services as aws
 from tests.notifications.store import aws_notifications
 
@@ -110,7 +111,8 @@ class Hub:
         projects.make_token(self.project)
         for project, neighbour in ((self.project, OTHER), (OTHER, self.project)):
             for name, pk, sk, attributes in ITEMS:
-                self.dynamodb.put_item(TableName=NAMES[name], Item=item(pk, sk, attributes, project))
+                made = item(pk, sk, attributes, project)
+                self.dynamodb.put_item(TableName=NAMES[name], Item=content(name, pk, sk) | made)
             self.put("MessagesTable", f"{project}#{neighbour}#1", "M")
             for area in BODIES:
                 S3BodyStore(self.s3, aws.BUCKET, area).put(project, [b"secret"], self.now)
@@ -130,7 +132,8 @@ class Hub:
             each["LastModified"] = self.dates.get(each["Key"], each["LastModified"])
 
     def put(self, name: str, pk: str, sk: str) -> None:
-        self.dynamodb.put_item(TableName=NAMES[name], Item={"pk": {"S": pk}, "sk": {"S": sk}})
+        made = content(name, pk, sk) | {"pk": {"S": pk}, "sk": {"S": sk}}
+        self.dynamodb.put_item(TableName=NAMES[name], Item=made)
 
     def write_records(self, key: str, projects: list[str]) -> None:
         lines = "".join(json.dumps({"project": each, "queue": self.project}) + "\n" for each in projects)
@@ -285,8 +288,8 @@ def test_what_is_no_record_goes_if_it_names_the_project_and_an_object_that_canno
     spoilt, cut_off = f"{hour}/messages-5-6-2.json.gz", f"{hour}/messages-5-6-3.json.gz"
     lines = [b'{"project": "' + hub.project.encode(), b'{"link', b"[" + b"[" * 99_999, b"\xff"]
     hub.s3.put_object(Bucket=RECORDS_BUCKET, Key=spoilt, Body=gzip.compress(b"\n".join(lines)))
-    for content in (b"no gzip", gzip.compress(b"x" * 99)[:-9]):
-        hub.s3.put_object(Bucket=RECORDS_BUCKET, Key=cut_off, Body=content)
+    for body in (b"no gzip", gzip.compress(b"x" * 99)[:-9]):
+        hub.s3.put_object(Bucket=RECORDS_BUCKET, Key=cut_off, Body=body)
         # When the project is deleted, then it is said which object, and what to do
         assert run(["--stack", "acme", "projects", "delete", hub.project, "--yes"]) == 1
         assert f"{cut_off} cannot be read" in capsys.readouterr().err

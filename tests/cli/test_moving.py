@@ -17,6 +17,7 @@ from cli.carried import MANIFEST, Folder
 from cli.erasing import SETTLED_MS
 from cli.holdings import BODIES, TABLES, moving
 from tests.cli import test_erasing
+from tests.cli.stored_items import content
 from tests.cli.test_erasing import DAY, NAMES, NOW, OTHER, OUTPUTS, RECORDS_BUCKET, Hub, Killed
 from tests.cloud import aws_services as aws
 
@@ -93,7 +94,8 @@ class Mover:
         return KmsVault(self.kms, key, SystemClock())
 
     def put(self, name: str, pk: str, sk: str, **attributes: Any) -> None:
-        self.hub.dynamodb.put_item(TableName=NAMES[name], Item={"pk": {"S": pk}, "sk": {"S": sk}, **attributes})
+        made = content(name, pk, sk) | {"pk": {"S": pk}, "sk": {"S": sk}, **attributes}
+        self.hub.dynamodb.put_item(TableName=NAMES[name], Item=made)
 
     def items(self) -> dict[tuple[str, str, str], dict[str, Any]]:
         """What of the project moves."""
@@ -231,7 +233,7 @@ def test_wherever_an_export_or_an_import_is_killed_the_next_run_goes_on(
 ) -> None:
     monkeypatch.setattr(exporting, "PART_PAGES", 1)
     for number in range(40):
-        mover.put("PullTable", f"{hub.project}#uid#{number}", "M", body={"S": "x" * 100_000})
+        mover.put("PullTable", f"{hub.project}#uid#{number}", "0#1", body={"S": "x" * 100_000})
     before = mover.items()
     # Given an export that is killed at each file that it writes
     written: list[str] = []

@@ -65,7 +65,7 @@ def test_orders_wait_in_their_order_without_their_bodies(subscriber_store: Subsc
     for number, each in enumerate(orders):
         subscriber_store.add(KEY, each, NOW + number)
     for other in OTHERS:
-        subscriber_store.add(other, order(message()), NOW)
+        subscriber_store.add(other, order(message(project=other.project)), NOW)
     # Then they are listed by how long they have waited, as many as requested
     found = subscriber_store.waiting(KEY, 100)
     assert [each.order.key for each in found] == [each.key for each in orders]
@@ -237,7 +237,7 @@ def test_one_project_is_told_of_its_own_that_are_looked_after(subscriber_store: 
 def test_what_waits_is_counted_so_far(subscriber_store: SubscriberStore) -> None:
     for number in range(12):
         subscriber_store.add(KEY, order(message()), NOW + number)
-    subscriber_store.add(OTHERS[0], order(message()), NOW)
+    subscriber_store.add(OTHERS[0], order(message(project=OTHERS[0].project)), NOW)
     assert subscriber_store.count_waiting(KEY, 1_000) == 12
     assert subscriber_store.count_waiting(KEY, 5) == 5
     assert subscriber_store.count_waiting(OTHERS[1], 5) == 0
