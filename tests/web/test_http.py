@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +17,7 @@ from tests.ironmq.api.hub import Hub
 from pushhub.engine.model.project import Project
 from pushhub.engine.projects import Projects
 from pushhub.ironmq.wiring import Ironmq
+from pushhub.runtime.apis import handle
 from pushhub.web.http import request_from_event
 
 QUEUES = f"/3/projects/{PROJECT}/queues"
@@ -298,3 +301,34 @@ def test_faults_are_500_and_never_503(port: str, fault: Fault) -> None:
     assert (result["statusCode"], json.loads(result["body"])) == (500, {"msg": "Internal server error"})
     assert result["headers"]["Content-Type"] == "application/json"
     assert api("").handle(event)["statusCode"] == 201
+
+
+@pytest.mark.parametrize("packed", ["gzip", "GZIP", "br", "deflate"])
+def test_a_packed_body_is_called_what_it_is(hub: Hub, packed: str) -> None:
+    # Given a client that packs its body
+    body = gzip.compress(b'{"messages": [{"body": "x"}]}')
+    for path in ("/q/messages", "/q/webhook"):
+        # When it posts, then it is told what to change, and nothing is stored
+        sent = hub.send("POST", QUEUES + path, body, {"Content-Encoding": packed}, token=hub.token)
+        assert (sent.status, sent.body) == (
+            400,
+            {"msg": f"Request body is packed ({packed.lower()}): send it without Content-Encoding"},
+        )
+    assert hub.call("GET", "/queues").body == {"queues": []}
+
+
+@pytest.mark.parametrize("path", ["//api/v1/app", "///api/v1/app", "/api/v1/app"])
+def test_a_path_with_slashes_too_many_is_answered_in_its_own_dialect(path: str) -> None:
+    asked: list[str] = []
+
+    class Named:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
+            asked.append(self.name)
+            return {}
+
+    mounted = {"/": lambda: Named("ironmq"), "/api/": lambda: Named("hub"), "/api/v1/": lambda: Named("webhooks")}
+    handle([mounted], {"rawPath": path})
+    assert asked == ["webhooks"]

@@ -27,7 +27,8 @@ def handle(mounted: Iterable[Mapping[str, Callable[[], Api]]], event: Mapping[st
             without stores does not pay for the stores' API at cold starts.
         event: Payload format 2.0.
     """
-    path: str = (event.get("rawPath") or "/").rstrip("/") + "/"
+    # Slashes too many are a path that no API has, and each says so in its own dialect.
+    path: str = f"/{(event.get('rawPath') or '/').strip('/')}/".replace("//", "/")
     apis = {prefix: make for each in mounted for prefix, make in each.items()}
     return apis[max((prefix for prefix in apis if path.startswith(prefix)), key=len)]().handle(event)
 

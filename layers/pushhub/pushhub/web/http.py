@@ -81,17 +81,24 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+_PACKED = frozenset({"gzip", "x-gzip", "deflate", "compress", "br", "zstd"})
+"""Content encodings that nobody here unpacks: a small body may become a very large one."""
+
+
 def request_from_event(event: Mapping[str, Any]) -> Request:
     """The request in an HTTP API event.
 
     Raises:
-        Invalid: Path or query is not UTF-8, or the body does not match the event's encoding flag.
+        Invalid: Path or query is not UTF-8, the body is packed, or it does not match the event's encoding flag.
     """
     context = event["requestContext"]
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
     method = context["http"]["method"].upper()
     if method == "POST" and headers.get(OVERRIDE):
         method = headers[OVERRIDE].strip().upper()
+    packed = headers.get("content-encoding", "").strip().lower()
+    if packed in _PACKED and method not in WITHOUT_BODY:
+        raise Invalid(f"Request body is packed ({packed}): send it without Content-Encoding")
     pairs = _query(event.get("rawQueryString") or "")
     return Request(
         method=method,
