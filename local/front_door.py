@@ -225,6 +225,7 @@ def runner(upstream: str, websocket_upstream: str = "", room: Room | None = None
     return web.AppRunner(
         app,
         access_log=None,
+        logger=_server_log(),
         shutdown_timeout=DRAIN_SECONDS,
         keepalive_timeout=75,
         auto_decompress=False,
@@ -232,6 +233,26 @@ def runner(upstream: str, websocket_upstream: str = "", room: Room | None = None
         max_line_size=10_240,
         max_field_size=10_240,
     )
+
+
+class _WithoutRequests(logging.Filter):
+    """Leaves out what a request said: of one that is malformed, the server's error holds the bytes, and with them a
+    token.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the record; it is always written."""
+        error = record.exc_info[0] if record.exc_info else None
+        record.msg, record.args = "a request could not be read: %s", (error.__name__ if error else "no error",)
+        record.exc_info = record.exc_text = None
+        return True
+
+
+def _server_log() -> logging.Logger:
+    found = logging.getLogger("pushhub.front_door.server")
+    if not found.filters:
+        found.addFilter(_WithoutRequests())
+    return found
 
 
 async def serve(port: int, upstream: str, websocket_upstream: str, room: Room | None) -> None:

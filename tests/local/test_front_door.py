@@ -465,3 +465,23 @@ def test_long_polls_of_one_project_do_not_hold_up_those_of_another() -> None:
             await behind.cleanup()
 
     assert b" 200 " in asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        b"GET /?oauth=s3cr3t HTTP/1.1\r\nAuthorization : OAuth s3cr3t\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nAuthorization: OAuth s3cr3t\0\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: s3cr3t\r\n\r\n",
+    ],
+)
+def test_a_malformed_request_leaves_nothing_of_itself_in_the_log(
+    malformed: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    # When a request that cannot be read holds a token
+    answer = send(Upstream(), malformed)
+    # Then it is refused, and the log says so without it
+    assert b" 400 " in answer[:16]
+    told = "".join(f"{each.getMessage()} {each.exc_info} {each.exc_text}" for each in caplog.records)
+    assert "could not be read" in told
+    assert "s3cr3t" not in told
