@@ -19,6 +19,7 @@ OF_PATTERNS = frozenset(
 
 
 OURS = {
+    "cli/archived.py": "patterns of the keys of our own items, from a table above",
     "cli/holdings.py": "patterns of the keys of our own items, from a table beside",
     "layers/pushhub/pushhub/base/json_text.py": "a random number of our own",
 }
