@@ -55,7 +55,7 @@ class Check:
     says: str
 
 
-def _asked(name: str, ask: Callable[[Any], Iterator[Check]], of: Any) -> Iterator[Check]:
+def asked(name: str, ask: Callable[[Any], Iterator[Check]], of: Any) -> Iterator[Check]:
     """The result of a check; a call that fails is a finding too."""
     try:
         yield from ask(of)
@@ -77,7 +77,7 @@ def account_checks(client: Callable[[str], Any]) -> Iterator[Check]:
         ("api requests", "apigateway", _requests),
         ("table writes", "dynamodb", _writes),
     ):
-        yield from _asked(name, check, client(service))
+        yield from asked(name, check, client(service))
     yield from _quotas(client("service-quotas"))
 
 
@@ -121,7 +121,7 @@ def _quotas(quotas: Any) -> Iterator[Check]:
         name = f"quota of {service}"
         try:
             most = _quota(quotas, service, code)
-            asked = _asked_for(quotas, service, code) if most is not None and most < little else ""
+            requested = _asked_for(quotas, service, code) if most is not None and most < little else ""
         except (BotoCoreError, ClientError) as error:
             reason = error.response["Error"]["Code"] if isinstance(error, ClientError) else str(error)
             yield Check("quotas", "skipped", f"Service Quotas does not answer ({reason}); it needs {QUOTA_RIGHTS}")
@@ -130,7 +130,9 @@ def _quotas(quotas: Any) -> Iterator[Check]:
             yield Check(name, "skipped", f"{bounds}: Service Quotas does not know {code} in this region")
         elif most < little:
             command = f"request-service-quota-increase --service-code {service} --quota-code {code} --desired-value N"
-            yield Check(name, "warning", f"{most} {bounds}; {asked or f'ask for more: aws service-quotas {command}'}")
+            yield Check(
+                name, "warning", f"{most} {bounds}; {requested or f'ask for more: aws service-quotas {command}'}"
+            )
         else:
             yield Check(name, "ok", f"{most} {bounds}")
 
@@ -163,7 +165,7 @@ def stack_checks(hub: Deployment) -> Iterator[Check]:
         ("dead letters", _dead_letters),
         ("report job", _report),
     ):
-        yield from _asked(name, check, hub)
+        yield from asked(name, check, hub)
 
 
 def _functions(hub: Deployment) -> Iterator[Check]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import click
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
 from ..allowed import rights_checks
-from ..doctor import Check, account_checks, round_trip, stack_checks
+from ..doctor import Check, account_checks, asked, round_trip, stack_checks
+from ..former_keys import NAME, former_key_checks
 from ..framework import Group
 from ..hub import HubOptions
 from ..operator import deployment, session_of
@@ -23,13 +26,18 @@ def deploy() -> None:
 
 @deploy.command("doctor")
 @click.option("--before", is_flag=True, help="Only what matters before the first deployment.")
+@click.option(
+    "--key-changed",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="The day when the present KmsKeyArn was deployed, if the stack was updated since.",
+)
 @click.pass_obj
-def doctor(hub: HubOptions, *, before: bool) -> int:
+def doctor(hub: HubOptions, *, before: bool, key_changed: datetime | None) -> int:
     """Check an AWS account: what a deployment needs, and with --stack NAME whether the hub there works.
 
     Checks credentials, concurrency, functions and their roles, alarms and who is notified, dead letters, the report
-    job, and which rights the caller lacks for each operator's command. With a profile that has a token, it also sends
-    a test message. Changes nothing else. The exit code is 1 if something is wrong.
+    job, when a former key may go, and which rights the caller lacks for each operator's command. With a profile that
+    has a token, it also sends a test message. Changes nothing else. The exit code is 1 if something is wrong.
     """
     known = hub.settings()
     if not (before or known.stack):
@@ -42,7 +50,10 @@ def doctor(hub: HubOptions, *, before: bool) -> int:
     except BotoCoreError as error:
         raise click.ClickException(f"AWS cannot be asked: {error}") from error
     if there is not None:
-        found += [*stack_checks(there), *rights_checks(there)]
+        changed = key_changed.date() if key_changed else None
+        found += stack_checks(there)
+        found += asked(NAME, lambda _: former_key_checks(there, changed=changed, now=datetime.now(UTC)), there)
+        found += rights_checks(there)
         if known.url and known.token:
             found += round_trip(hub.rest())
         else:

@@ -2,74 +2,122 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import chain
 
 import click
 
-from pushhub.cloud.clock import SystemClock
-from pushhub.cloud.vault import KmsVault
-from pushhub.engine.credentials import Credentials
+from pushhub.base.errors import Unavailable
 from pushhub.engine.reseal import UNSEALED, Reseal, Resealed
-from pushhub.engine.store.dynamodb_masked import masked_deliveries
-from pushhub.engine.store.dynamodb_sealed import sealed_queues, sealed_span_exports
-from pushhub.hub.store.dynamodb_sealed import SealedHubItems
-from pushhub.notifications.store.secret_keys import sealed_signing_secret
-from pushhub.webhooks.store.dynamodb_sealed import SealedEndpoints, masked_attempts
 
 from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
-from ..operator import KEY_OUTPUT, TABLE_OUTPUT, deployment
+from ..lasting import AWS_OWN, PLACES, UPLOADED, LastingObjects, lasting
+from ..operator import deployment
+from ..sealed import SealedTables
+
+TOLD_EVERY = 1_000
+"""Objects between two lines that say how far it has come."""
+
+
+@dataclass
+class Encrypted:
+    """What was found and done with objects that never expire.
+
+    Attributes:
+        keys: How many were found encrypted with each key.
+        written: How many were, or in a dry run would be, encrypted anew.
+        failed: Those that could not be, with the reason.
+        first: The present keys of the buckets.
+        uploaded: How many of the report's files need another key than the present one.
+    """
+
+    keys: Counter[str] = field(default_factory=Counter)
+    written: int = 0
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    first: set[str] = field(default_factory=set)
+    uploaded: int = 0
 
 
 @click.command(cls=Command)
 @changes
 @click.pass_obj
 def reseal(hub: HubOptions) -> int:
-    """Seal with the stack's first key what is stored unsealed or sealed with another key.
+    """Seal and encrypt with the present key what is stored unsealed or with another key.
 
     Signing secrets, also that of consumers' tokens, headers and passwords of subscribers and endpoints, tokens of
-    mappings and integrations, parameters; old deliveries and attempts get a mask in place of passwords
-    (docs/deploy.md). Can be interrupted and repeated; the hub may run. Says which keys nothing needs any more.
+    mappings and integrations, parameters; old deliveries and attempts get a mask in place of passwords. Objects that
+    never expire are copied onto themselves, which encrypts them with the present key (docs/deploy.md). Can be
+    interrupted and repeated, and goes on where it was; the hub may run. Says which keys nothing needs any more.
     """
     found = deployment(hub)
-    if KEY_OUTPUT not in found.outputs:
-        raise click.ClickException(f"the stack has no output {KEY_OUTPUT}: update it first")
-    first, clock, dynamodb = found.outputs[KEY_OUTPUT], SystemClock(), found.client("dynamodb")
-    vault = KmsVault(found.client("kms"), first, clock)
-    credentials = Credentials(vault=lambda: vault, clock=clock)
-    items = chain(
-        sealed_queues(dynamodb, found.outputs[TABLE_OUTPUT], clock, vault, credentials),
-        sealed_span_exports(dynamodb, found.outputs[TABLE_OUTPUT], clock, credentials),
-        sealed_signing_secret(dynamodb, found.outputs[TABLE_OUTPUT], clock, vault),
-        SealedHubItems(dynamodb, found.outputs["HubTableName"], clock, vault, credentials).items(),
-        SealedEndpoints(dynamodb, found.outputs["WebhooksTableName"], clock, vault, credentials).items(),
-        masked_deliveries(dynamodb, found.outputs["MessagesTableName"], clock),
-        masked_attempts(dynamodb, found.outputs["WebhooksTableName"], clock),
-    )
-    done = Reseal(vault=vault, first=first).run(items, dry=hub.dry_run)
+    tables = SealedTables.of(found)
+    first = tables.first
+    done = Reseal(vault=tables.vault, first=first).run(chain(tables.items(), tables.masked()), dry=hub.dry_run)
+    hub.note(f"{done.items} items looked at")
+    s3, objects = found.client("s3"), Encrypted()
+    try:
+        for place in PLACES:
+            _encrypt(lasting(s3, found.outputs, place), objects, dry=hub.dry_run, say=hub.note)
+        uploaded = lasting(s3, found.outputs, UPLOADED)
+        present = uploaded.present_key()
+        objects.uploaded = sum(each.encrypted_with not in (present, AWS_OWN) for each in uploaded.each())
+    except Unavailable as error:
+        objects.failed.append(("the buckets", str(error)))
     for name in done.changed:
         click.echo(f"changed meanwhile: {name}", err=True)
-    for name, reason in done.failed:
+    for name, reason in (*done.failed, *objects.failed):
         click.echo(f"not possible: {name}: {reason}", err=True)
+    would = "to be " if hub.dry_run else ""
     click.echo(
-        f"{done.items} items hold something that opens something; {'to be ' if hub.dry_run else ''}sealed anew: "
-        f"{done.written}. {_verdict(done, first, dry=hub.dry_run)}",
+        f"{done.items} items hold something that opens something; {would}sealed anew: {done.written}. "
+        f"{objects.keys.total()} objects never expire; {would}encrypted anew: {objects.written}. "
+        f"{_verdict(done, objects, first, dry=hub.dry_run)}",
         err=True,
     )
-    hub.show([{"sealed with": key, "values": count} for key, count in sorted(done.keys.items())])
-    return 0 if _complete(done, dry=hub.dry_run) else 1
+    hub.show(
+        [
+            {"sealed with": key, "values": done.keys[key], "objects": objects.keys[key]}
+            for key in sorted({*done.keys, *objects.keys})
+        ]
+    )
+    return 0 if _complete(done, objects, dry=hub.dry_run) else 1
 
 
-def _complete(done: Resealed, *, dry: bool) -> bool:
-    return not (done.changed or done.failed or (dry and done.written))
+def _encrypt(place: LastingObjects, done: Encrypted, *, dry: bool, say: Callable[[str], None]) -> None:
+    """Encrypt the objects of a place with the present key of their bucket."""
+    present = place.present_key()
+    done.first.add(present)
+    for each in place.each():
+        done.keys[each.encrypted_with] += 1
+        if each.encrypted_with != present:
+            try:
+                done.written += dry or place.encrypt_with(present, each)
+            except Unavailable as error:
+                done.failed.append((each.key, str(error)))
+        if done.keys.total() % TOLD_EVERY == 0:
+            say(f"{done.keys.total()} objects looked at, {done.written} encrypted anew")
 
 
-def _verdict(done: Resealed, first: str, *, dry: bool) -> str:
+def _complete(done: Resealed, objects: Encrypted, *, dry: bool) -> bool:
+    if objects.failed or objects.uploaded:
+        return False
+    return not (done.changed or done.failed or (dry and (done.written or objects.written)))
+
+
+def _verdict(done: Resealed, objects: Encrypted, first: str, *, dry: bool) -> str:
     if done.changed:
         return "Run it again for what changed meanwhile."
-    if not _complete(done, dry=dry):
+    if objects.uploaded:
+        return "The report's files need another key: make report-upload STACK=NAME, then run it again."
+    if not _complete(done, objects, dry=dry):
         return "Keep every key for now."
-    others = sorted(set(done.keys) - {first, UNSEALED})
+    others = sorted({*done.keys, *objects.keys} - {first, UNSEALED, AWS_OWN} - objects.first)
     gone = f" It needed {', '.join(others)} before this run." if others else ""
-    return f"Nothing stored here needs another key than {first}.{gone} docs/deploy.md says what else may need one."
+    return (
+        f"Nothing stored here needs another key than {first}.{gone} "
+        "pushhub deploy doctor says when a former key may go."
+    )

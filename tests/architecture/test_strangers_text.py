@@ -75,6 +75,7 @@ NUMBERS = {
         "cli/doctor._quota",
         "cli/doctor._requests",
         "cli/doctor._room",
+        "cli/former_keys.endings",
         "cli/importing.Importing._in_time",
         "layers/pushhub/pushhub/base/ids.id_before",
         "layers/pushhub/pushhub/base/ids.time_of_message_id",

@@ -56,6 +56,7 @@ FIXED = {
 """Calls whose resource does not depend on what they are given."""
 ACTIONS = {
     "Invoke": "lambda:InvokeFunction",
+    "GetBucketEncryption": "s3:GetEncryptionConfiguration",
     "HeadObject": "s3:GetObject",
     "ListObjectsV2": "s3:ListBucket",
     "ListObjectVersions": "s3:ListBucketVersions",
@@ -91,6 +92,10 @@ def rights_of(service: str, operation: str, given: dict[str, Any]) -> Iterator[R
             yield Right("s3:DeleteObject", place)
             if "VersionId" in each:
                 yield Right("s3:DeleteObjectVersion", place)
+    elif operation == "CopyObject":
+        source = given["CopySource"]
+        yield Right("s3:GetObject", f"{PLACES[source['Bucket']]}/{source['Key']}")
+        yield Right("s3:PutObject", f"{PLACES[given['Bucket']]}/{given['Key']}")
     elif "Bucket" in given:
         yield Right(action, PLACES[given["Bucket"]] + (f"/{given['Key']}" if "Key" in given else ""))
     elif "TableName" in given:

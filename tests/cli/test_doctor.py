@@ -75,7 +75,9 @@ Account = dict[str, Any]
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Account:
-    """An account without problems, which tests break. Answers by operation; an exception is raised."""
+    """An account without problems, which tests break. Answers by operation, or what makes one from what was asked; an
+    exception is raised.
+    """
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
@@ -83,6 +85,8 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Account:
 
     def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
         answer = answers[operation]
+        if callable(answer):
+            answer = answer(parameters)
         if isinstance(answer, dict) and parameters.get("QuotaCode") in answer:
             answer = answer[parameters["QuotaCode"]]
         if isinstance(answer, Exception):

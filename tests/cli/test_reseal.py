@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
@@ -13,6 +14,7 @@ import botocore.client
 import pytest
 from botocore.exceptions import ClientError
 from cli.__main__ import run
+from cli.lasting import AWS_OWN
 from tests.cloud import aws_services as aws
 from tests.contract.samples import NOW, PROJECT, first, message
 from tests.fakes import FakeClock
@@ -52,6 +54,7 @@ from pushhub.webhooks.store.dynamodb_settings import DynamoDBWebhooksSettings
 
 APP, ENDPOINT = "app_2srOrx2ZWZBpBUvZwXKQmoEYga2", "ep_2srOrx2ZWZBpBUvZwXKQmoEYga2"
 MAPPING, INTEGRATION = "5" * 24, "6" * 24
+RECORDS_BUCKET = "records"
 
 
 CERTIFICATE = ClientCertificate(digest="d", subject="acme", ends_at=NOW, private_ca=False, fingerprint="f")
@@ -64,7 +67,10 @@ class Stack:
         first: The key that seals from now on.
         other: The key that sealed before.
         gone: Keys that no longer open anything.
+        chosen: Parameters of the stack.
+        deployed_days_ago: When that was.
         on_scan: Called for each page of a scan.
+        on_head: Called with the name of each object that was looked at.
     """
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,13 +79,42 @@ class Stack:
         self.kms = boto3.client("kms")
         self.first, self.other = (self.kms.create_key()["KeyMetadata"]["Arn"] for _ in range(2))
         self.gone: set[str] = set()
+        self.chosen: dict[str, str] = {}
+        self.deployed_days_ago = 0
+        self.s3 = boto3.client("s3")
+        for bucket in (aws.BUCKET, RECORDS_BUCKET):
+            self.s3.create_bucket(Bucket=bucket)
+            self.encrypts(bucket, self.first)
         self.on_scan: Callable[[], None] = lambda: None
+        self.on_head: Callable[[str], None] = lambda _: None
 
     def run(self, *words: str) -> tuple[int, str]:
         """Run the command; its exit code and what it says."""
         code = run(["--stack", "acme", "reseal", *words])
         printed = self._capsys.readouterr()
         return code, printed.err + printed.out
+
+    def encrypts(self, bucket: str, key: str) -> None:
+        """A bucket encrypts with a key from now on."""
+        by_default: Any = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key}
+        if key == AWS_OWN:
+            by_default = {"SSEAlgorithm": AWS_OWN}
+        rules: Any = {"Rules": [{"ApplyServerSideEncryptionByDefault": by_default}]}
+        self.s3.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration=rules)
+
+    def keeps(self, bucket: str, name: str, key: str, body: bytes = b"body") -> None:
+        """An object that was written when the bucket encrypted with a key."""
+        self.s3.put_object(
+            Bucket=bucket, Key=name, Body=body, ServerSideEncryption="aws:kms", SSEKMSKeyId=key, ContentType="text/x"
+        )
+
+    def encrypted(self) -> dict[str, str]:
+        """Which key each object is encrypted with."""
+        return {
+            each["Key"]: self.s3.head_object(Bucket=bucket, Key=each["Key"]).get("SSEKMSKeyId", AWS_OWN)
+            for bucket in (aws.BUCKET, RECORDS_BUCKET)
+            for each in self.s3.list_objects_v2(Bucket=bucket).get("Contents", [])
+        }
 
     def vault(self, key: str = "") -> KmsVault:
         """A newly started function's."""
@@ -280,12 +315,26 @@ def stack(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
                 "MessagesTableName": aws.MESSAGES_TABLE,
                 "HubTableName": aws.HUB_TABLE,
                 "WebhooksTableName": aws.WEBHOOKS_TABLE,
+                "BodiesBucketName": aws.BUCKET,
+                "RecordsBucketName": RECORDS_BUCKET,
                 "VaultKeyArn": made[-1].first,
             }
-            return {"Stacks": [{"Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in outputs.items()]}]}
+            return {
+                "Stacks": [
+                    {
+                        "Outputs": [{"OutputKey": key, "OutputValue": each} for key, each in outputs.items()],
+                        "Parameters": [
+                            {"ParameterKey": key, "ParameterValue": each} for key, each in made[-1].chosen.items()
+                        ],
+                        "CreationTime": datetime.now(UTC) - timedelta(days=made[-1].deployed_days_ago),
+                    }
+                ]
+            }
         answer = real(client, operation, parameters)
         if operation == "Scan" and made:
             made[-1].on_scan()
+        if operation == "HeadObject" and made:
+            made[-1].on_head(parameters["Key"])
         if operation == "Decrypt" and answer["KeyId"] in made[-1].gone:
             raise ClientError({"Error": {"Code": "DisabledException"}}, "Decrypt")
         return answer
@@ -315,7 +364,8 @@ def test_items_from_before_are_sealed_and_open_as_before(stack: Callable[[], Sta
     # When it is run, nothing is found in clear any more, and everything opens as before
     code, said = here.run()
     assert code == 0, said
-    assert "sealed anew: 6. Nothing stored here needs another key" in said
+    assert "sealed anew: 6. 0 objects" in said
+    assert "Nothing stored here needs another key" in said
     assert f"It needed {here.other} before this run" in said
     assert not any(each in str(here.content()) for each in secrets)
     assert MASK in str(here.content())
@@ -453,3 +503,97 @@ def test_what_cannot_be_opened_is_named_and_stops_nothing_else(stack: Callable[[
     code, said = here.run()
     assert (code, said.count("not possible: "), "Keep every key" in said) == (1, 5, True)
     assert here.content() == content
+
+
+LASTING = {
+    f"hub/{PROJECT}/{'1' * 24}": aws.BUCKET,
+    f"hub/{PROJECT}/{'2' * 24}": aws.BUCKET,
+    "settled/2026.jsonl": RECORDS_BUCKET,
+}
+"""Objects that no rule of their bucket ends."""
+
+
+def test_objects_that_never_expire_are_encrypted_with_the_present_key(stack: Callable[[], Stack]) -> None:
+    # Given objects from when another key encrypted, some of which end by themselves, and one from since
+    here = stack()
+    for name, bucket in LASTING.items():
+        here.keeps(bucket, name, here.other, name.encode())
+    here.keeps(aws.BUCKET, f"bodies/{PROJECT}/1", here.other)
+    here.keeps(aws.BUCKET, f"hub/{PROJECT}/new", here.first)
+    before = here.encrypted()
+    # A dry run says how many, and changes nothing
+    code, said = here.run("--dry-run")
+    assert (code, "to be encrypted anew: 3." in said, "Keep every key" in said) == (1, True, True)
+    assert here.encrypted() == before
+    # When it is run, then they need the present key only, and are what they were
+    code, said = here.run()
+    assert (code, "4 objects never expire; encrypted anew: 3." in said) == (0, True), said
+    assert f"It needed {here.other} before this run" in said
+    assert here.encrypted() == before | dict.fromkeys(LASTING, here.first)
+    for name, bucket in LASTING.items():
+        found = here.s3.get_object(Bucket=bucket, Key=name)
+        assert (found["Body"].read(), found["ContentType"]) == (name.encode(), "text/x")
+    # And there is nothing left to do
+    code, said = here.run()
+    assert (code, "encrypted anew: 0." in said, here.other in said) == (0, True, False)
+
+
+def test_an_interrupted_run_goes_on_with_what_is_left(
+    stack: Callable[[], Stack], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a run that S3 stopped at the second object
+    here = stack()
+    for name, bucket in LASTING.items():
+        here.keeps(bucket, name, here.other)
+    below = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]
+    copied: list[str] = []
+
+    def answered(client: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation == "CopyObject":
+            copied.append(parameters["Key"])
+            if len(copied) > 1:
+                raise ClientError({"Error": {"Code": "SlowDown"}}, operation)
+        return below(client, operation, parameters)
+
+    with monkeypatch.context() as slow:
+        slow.setattr(botocore.client.BaseClient, "_make_api_call", answered)
+        code, said = here.run()
+    assert (code, said.count("not possible: "), "Keep every key" in said) == (1, 2, True), said
+    # When it is run again, then the others are done
+    code, said = here.run()
+    assert (code, "encrypted anew: 2." in said) == (0, True), said
+    assert set(here.encrypted().values()) == {here.first}
+
+
+def test_an_object_that_was_removed_meanwhile_does_not_come_back(stack: Callable[[], Stack]) -> None:
+    here = stack()
+    for name, bucket in LASTING.items():
+        here.keeps(bucket, name, here.other)
+    first = next(iter(LASTING))
+
+    def expunge(name: str) -> None:
+        if name == first:
+            here.s3.delete_object(Bucket=aws.BUCKET, Key=name)
+
+    here.on_head = expunge
+    code, said = here.run()
+    assert (code, "encrypted anew: 2." in said) == (0, True), said
+    assert here.encrypted().keys() == LASTING.keys() - {first}
+
+
+def test_without_a_key_of_your_own_objects_are_encrypted_with_s3s(stack: Callable[[], Stack]) -> None:
+    here = stack()
+    for name, bucket in LASTING.items():
+        here.keeps(bucket, name, here.other)
+        here.encrypts(bucket, AWS_OWN)
+    assert here.run()[0] == 0
+    assert set(here.encrypted().values()) == {AWS_OWN}
+
+
+def test_the_reports_files_are_to_be_uploaded_again(stack: Callable[[], Stack]) -> None:
+    here = stack()
+    here.keeps(RECORDS_BUCKET, "jobs/report.py", here.other)
+    code, said = here.run()
+    assert (code, "make report-upload" in said) == (1, True)
+    here.keeps(RECORDS_BUCKET, "jobs/report.py", here.first)
+    assert here.run()[0] == 0

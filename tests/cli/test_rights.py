@@ -40,7 +40,7 @@ from pushhub.base.verdict import Verdict
 from pushhub.cloud.audit_trail import S3AuditTrail
 from pushhub.cloud.clock import SystemClock
 from pushhub.cloud.table import Table
-from pushhub.cloud.vault import KmsVault
+from pushhub.cloud.vault import MARK, KmsVault
 from pushhub.engine.model.delivery import TargetStatus
 from pushhub.engine.model.records import record_of_acceptance
 from pushhub.engine.store import _delivery_items as delivery_items
@@ -226,7 +226,6 @@ def with_a_trail(monkeypatch: pytest.MonkeyPatch) -> None:
         return answer
 
     monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", answered)
-    boto3.client("s3").create_bucket(Bucket=RECORDS_BUCKET)
 
 
 @pytest.mark.usefixtures("lost")
@@ -234,6 +233,7 @@ def test_rebuild_makes_the_calls_that_the_table_says(
     calls: Calls, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_a_trail(monkeypatch)
+    boto3.client("s3").create_bucket(Bucket=RECORDS_BUCKET)
     # Given messages with their bodies in the bucket, one whose body has gone, and one for only one subscriber
     test_rebuild.recorded(b"x" * 9_000, kept=True)
     s3 = boto3.client("s3")
@@ -261,6 +261,10 @@ def test_reseal_makes_the_calls_that_the_table_says(
     with monkeypatch.context() as before:
         before.setattr(delivery_items, "masked_url", lambda url: url)
         stack.dynamodb.put_item(TableName=aws.MESSAGES_TABLE, Item=encode_delivery(failed))
+    # And objects of each kind that another key encrypted
+    for name, bucket in test_reseal.LASTING.items():
+        stack.keeps(bucket, name, stack.other)
+    stack.keeps(RECORDS_BUCKET, "jobs/report.py", stack.other)
     stack.run()
     exactly(calls, "reseal")
 
@@ -273,7 +277,20 @@ def test_the_doctor_makes_the_calls_that_the_table_says(
     account["GetAWSDefaultServiceQuota"] = {"Quota": {"Value": 1.0}}
     error: Any = {"Error": {"Code": "404"}, "ResponseMetadata": {"HTTPStatusCode": 404}}
     account["HeadObject"] = ClientError(error, "HeadObject")
-    test_doctor.found(typed, "--stack", "acme", code=1)
+    # With a former key, and a value and objects that may need it
+    [deployed_stack] = account["DescribeStacks"]["Stacks"]
+    more = {"HubTableName": aws.HUB_TABLE, "WebhooksTableName": aws.WEBHOOKS_TABLE, "VaultKeyArn": "arn:new"}
+    more |= {"ConfigTableName": aws.CONFIG_TABLE, "BodiesBucketName": aws.BUCKET, "RecordsBucketName": RECORDS_BUCKET}
+    outputs = deployed_stack["Outputs"] + [{"OutputKey": key, "OutputValue": value} for key, value in more.items()]
+    parameters = [{"ParameterKey": "OldKmsKeyArns", "ParameterValue": "arn:old"}]
+    deployed_stack |= {"Outputs": outputs, "Parameters": parameters, "CreationTime": datetime.now(UTC)}
+    sealed = {"pk": {"S": "P#1"}, "sk": {"S": "PARAMETER#1"}, "sealed": {"B": MARK + b"\x00\x01w" + bytes(40)}}
+    account["Scan"] = lambda given: {"Items": [sealed] if given["TableName"] == aws.HUB_TABLE else []}
+    account["GetItem"] = {}
+    account["Decrypt"] = {"Plaintext": b"x" * 32, "KeyId": "arn:old"}
+    account["ListObjectsV2"] = lambda given: {"Contents": [{"Key": f"{given['Prefix']}1"}]}
+    said = test_doctor.found(typed, "--stack", "acme", code=1)
+    assert said["former key arn:old"] == ("warning", "still needed by 1 sealed values (pushhub reseal)")
     exactly(calls, "deploy doctor")
 
 
