@@ -183,20 +183,31 @@ class _Placed:
 
         def placed(found: re.Match[str]) -> str:
             name = found[1]
-            given = self._names.get(name, self._attributes.get(name))
-            if name in own or given is None:
+            given = own.get(name, self._names.get(name, self._attributes.get(name)))
+            if given is None:
                 return found[0]
-            if isinstance(given, (str, int)):
-                return str(given)
-            ((function, inner),) = given.items()
-            if function == "Ref":
-                return f"${{{inner}}}"
-            if function == "Fn::GetAtt":
-                return f"${{{'.'.join(inner)}}}"
-            if function == "Fn::Sub" and isinstance(inner, str):
-                return inner
-            own[name] = given
-            return found[0]
+            stands = _text_of(given)
+            if stands is None or (name in own and not _is_reference(given)):
+                own[name] = given
+                return found[0]
+            return stands
 
         text = _VARIABLE.sub(placed, text)
-        return {"Fn::Sub": [text, own] if own else text}
+        left = {name: each for name, each in own.items() if f"${{{name}}}" in text}
+        return {"Fn::Sub": [text, left] if left else text}
+
+
+def _text_of(value: Any) -> str | None:
+    """What stands for a value in the text of ``Fn::Sub``; None if nothing does."""
+    if isinstance(value, (str, int)):
+        return str(value)
+    ((function, inner),) = value.items()
+    if function == "Ref":
+        return f"${{{inner}}}"
+    if function == "Fn::GetAtt":
+        return f"${{{inner if isinstance(inner, str) else '.'.join(inner)}}}"
+    return inner if function == "Fn::Sub" and isinstance(inner, str) else None
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value.keys() & {"Ref", "Fn::GetAtt"})
