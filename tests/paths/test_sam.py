@@ -40,7 +40,7 @@ def test_whatever_the_layer_brings_can_be_imported_from_it(build: Path) -> None:
     program = f"""
 import sys
 sys.path.insert(0, {str(layer)!r})
-import charset_normalizer, cryptography.x509, httptools, jwt, re2, requests, yaml
+import charset_normalizer, cryptography.x509, jwt, re2, requests, yaml
 import pushhub.engine.model.delivery
 from aws_lambda_powertools.logging import Logger
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
