@@ -9,7 +9,9 @@ import base64
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
 
 import click
 
@@ -21,6 +23,18 @@ from .taking_over import HIDDEN, MOST_PAGES, Source, TheirApplication, TheirEndp
 
 PAGE: Final = 100
 _CHANNEL = re.compile(r"[^a-zA-Z0-9\-_.:+]")
+_FILTERED: Final = "its filter is not copied, so it is disabled: set payloadFilters, then enable it"
+_NOT_COPIED: Final = {
+    "retry_config": "retries",
+    "alert_config": "alerts",
+    "rate_limit_config": "rate by subscription",
+    "http_timeout": "timeout",
+    "mtls_client_cert": "client certificate",
+    "support_email": "support address",
+    "slack_webhook_url": "Slack address",
+}
+"""What Convoy knows of a subscription or an endpoint and has no place here, in words."""
+_FILTERING: Final = ("headers", "body", "query", "path", "raw_headers", "raw_body")
 _DURATION = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?")
 
 
@@ -50,7 +64,15 @@ class _Sender(Source):
 
 
 class Outpost(_Sender):
-    """Hookdeck's Outpost: tenants with destinations. Requests are signed as its own are by default."""
+    """Hookdeck's Outpost: tenants with destinations. Requests are signed as its own are by default.
+
+    Its API is below ``/api/v1`` on a server of one's own. The managed one has a date in its place, as in
+    ``https://api.outpost.hookdeck.com/2025-07-01``: a URL with a path is taken as it is.
+    """
+
+    def __init__(self, there: Rest, sleep: Callable[[float], None] = time.sleep) -> None:
+        super().__init__(there, sleep)
+        self._root = "" if urlsplit(there.base_url).path.strip("/") else "/api/v1"
 
     def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Its topics."""
@@ -59,27 +81,27 @@ class Outpost(_Sender):
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         """Its tenants."""
         for tenant in self._tenants() if only is None else iter([only]):
-            listed = _list(self.ask(f"/api/v1/tenants/{segment(tenant)}/destinations"), "destinations")
+            listed = _list(self.ask(f"{self._root}/tenants/{segment(tenant)}/destinations"), "destinations")
             yield TheirApplication(
                 uid=tenant, fields={"name": tenant}, endpoints=[self._endpoint(each) for each in listed]
             )
 
     def _topics(self) -> list[str]:
         try:
-            answer = self.ask("/api/v1/topics")
+            answer = self.ask(f"{self._root}/topics")
         except Refused as error:
             if error.status != 404:
                 raise
             # Former versions know topics of tenants only; they are the same for all.
             first = next(self._tenants(), None)
-            answer = [] if first is None else self.ask(f"/api/v1/tenants/{segment(first)}/topics")
+            answer = [] if first is None else self.ask(f"{self._root}/tenants/{segment(first)}/topics")
         return [each for each in answer if isinstance(each, str) and each != "*"] if isinstance(answer, list) else []
 
     def _tenants(self) -> Iterator[str]:
         following: str | None = None
         for _ in range(MOST_PAGES):
             more = {} if following is None else {"next": following}
-            answer = self.ask("/api/v1/tenants", {"limit": str(PAGE), **more})
+            answer = self.ask(f"{self._root}/tenants", {"limit": str(PAGE), **more})
             listed = answer.get("models", answer.get("data")) if isinstance(answer, dict) else answer
             yield from (text_of(each, "id") for each in _list(listed, "tenants"))
             paged = answer.get("pagination", answer) if isinstance(answer, dict) else {}
@@ -100,8 +122,11 @@ class Outpost(_Sender):
             known = self._topics()
             types = [each for each in known if any(_matches(pattern, each) for pattern in types)]
             notes.append("its patterns of topics are the topics of today")
-        if theirs.get("filter"):
-            notes.append("its filter is not copied: set payloadFilters (docs/webhooks.md#payload-filters)")
+        widened = bool(theirs.get("filter"))
+        if widened:
+            notes.append(_FILTERED)
+        if types is not None and not types:
+            notes.append("it gets no topic, so it is disabled")
         if credentials.get("previous_secret"):
             notes.append("its previous secret does not sign any more")
         secret = text_of(credentials, "secret")
@@ -109,14 +134,32 @@ class Outpost(_Sender):
             uid=uid,
             fields={
                 "url": text_of(config, "url"),
-                "eventTypes": types,
-                "disabled": bool(theirs.get("disabled_at")),
+                "eventTypes": types or None,
+                "disabled": bool(theirs.get("disabled_at")) or (types is not None and not types),
                 "metadata": _texts(theirs.get("metadata")),
             },
             headers=_texts(_parsed(config.get("custom_headers"))) | _texts(theirs.get("delivery_metadata")),
             scheme={"preset": "outpost", "secret": secret},
             notes=notes,
+            widened=widened,
         )
+
+
+@dataclass(slots=True)
+class _Gets:
+    """What an endpoint of Convoy gets, by all its subscriptions.
+
+    Attributes:
+        types: Event types; ``*`` for all.
+        notes: What a person has to do, without repetitions.
+        left: What is not copied and changes nothing of what it gets, in words.
+        widened: Whether it would get more here.
+    """
+
+    types: set[str] = field(default_factory=set)
+    notes: dict[str, None] = field(default_factory=dict)
+    left: dict[str, None] = field(default_factory=dict)
+    widened: bool = False
 
 
 class Convoy(_Sender):
@@ -126,12 +169,12 @@ class Convoy(_Sender):
 
     def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Its event types; those that subscriptions name, where there is no catalogue."""
-        named = {each for types in self._types().values() for each in types if each != "*"}
+        named = {each for gets in self._subscribed().values() for each in gets.types if each != "*"}
         yield from ((each, {"description": "Copied from Convoy"}) for each in sorted(named))
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         """Owners with their endpoints; an endpoint without an owner is one of its own."""
-        scheme, types = self._scheme(), self._types()
+        scheme, gets = self._scheme(), self._subscribed()
         owners: dict[str, list[Mapping[str, Any]]] = {}
         for each in self._listed("endpoints"):
             owner = _optional(each, "owner_id") or text_of(each, "uid")
@@ -139,7 +182,7 @@ class Convoy(_Sender):
                 owners.setdefault(owner, []).append(each)
         for owner, listed in owners.items():
             name = owner if len(listed) > 1 or listed[0].get("owner_id") else _called(listed[0])
-            endpoints = [self._endpoint(each, scheme, types) for each in listed]
+            endpoints = [self._endpoint(each, scheme, gets) for each in listed]
             yield TheirApplication(uid=owner, fields={"name": name}, endpoints=endpoints)
 
     def _listed(self, what: str) -> Iterator[Mapping[str, Any]]:
@@ -155,15 +198,35 @@ class Convoy(_Sender):
                 return
         raise click.ClickException(f"the list of {what} does not end")
 
-    def _types(self) -> dict[str, set[str]]:
+    def _subscribed(self) -> dict[str, _Gets]:
         """What each endpoint gets, by its id."""
-        found: dict[str, set[str]] = {}
+        found: dict[str, _Gets] = {}
         for each in self._listed("subscriptions"):
             uid = _section(each, "endpoint_metadata").get("uid") or each.get("endpoint_id")
-            named = _section(each, "filter_config").get("event_types") or ["*"]
-            if isinstance(uid, str):
-                found.setdefault(uid, set()).update(name for name in named if isinstance(name, str))
+            if not isinstance(uid, str):
+                continue
+            config, gets = _section(each, "filter_config"), found.setdefault(uid, _Gets())
+            gets.types |= {name for name in config.get("event_types") or ["*"] if isinstance(name, str)}
+            if _filters(config.get("filter")) or any(map(_filters, self._filters_of(each))):
+                gets.notes[_FILTERED] = None
+            if each.get("function"):
+                gets.notes["its function is not copied, so it is disabled: payloads would come as they are"] = None
+            gets.widened = bool(gets.notes)
+            gets.left |= {words: None for name, words in _NOT_COPIED.items() if each.get(name)}
         return found
+
+    def _filters_of(self, subscription: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The filters of single event types, which have a path of their own; former versions have none."""
+        uid = _optional(subscription, "uid")
+        if uid is None:
+            return []
+        try:
+            answer = self.ask(f"/api/v1/projects/{self.project}/subscriptions/{segment(uid)}/filters")
+        except Refused as error:
+            if error.status not in (404, 405):
+                raise
+            return []
+        return _list(_section(answer, "").get("data"), "filters")
 
     def _scheme(self) -> Mapping[str, Any]:
         """How the project signs: the header, and the newest of its versions."""
@@ -189,7 +252,7 @@ class Convoy(_Sender):
         }
 
     def _endpoint(
-        self, theirs: Mapping[str, Any], scheme: Mapping[str, Any], types: Mapping[str, set[str]]
+        self, theirs: Mapping[str, Any], scheme: Mapping[str, Any], subscribed: Mapping[str, _Gets]
     ) -> TheirEndpoint:
         uid, notes = text_of(theirs, "uid"), []
         secrets = [each for each in _list(theirs.get("secrets"), "secrets") if not _gone(each)]
@@ -197,9 +260,15 @@ class Convoy(_Sender):
             raise click.ClickException(f"the secret of endpoint {uid} is not shown to this token")
         if len(secrets) > 1:
             notes.append("its older secrets do not sign any more")
-        gets = types.get(uid, set())
-        if not gets:
+        gets = subscribed.get(uid, _Gets())
+        if not gets.types:
             notes.append("it has no subscription, so it is disabled")
+        notes += gets.notes
+        left = gets.left | {words: None for name, words in _NOT_COPIED.items() if theirs.get(name)}
+        if left:
+            notes.append(f"not copied: {', '.join(left)}")
+        if theirs.get("content_type") not in (None, "", "application/json"):
+            notes.append("requests here are JSON, not {}".format(theirs["content_type"]))
         headers, unknown = _authentication(_section(theirs, "authentication"))
         notes += [unknown] if unknown else []
         count, seconds = theirs.get("rate_limit"), _seconds(theirs.get("rate_limit_duration"))
@@ -212,13 +281,14 @@ class Convoy(_Sender):
             fields={
                 "url": _optional(theirs, "url") or text_of(theirs, "target_url"),
                 "description": _optional(theirs, "description") or "",
-                "eventTypes": None if "*" in gets or not gets else sorted(gets),
-                "disabled": not gets or theirs.get("status") in ("inactive", "paused"),
+                "eventTypes": None if "*" in gets.types or not gets.types else sorted(gets.types),
+                "disabled": not gets.types or theirs.get("status") in ("inactive", "paused"),
                 "throttleRate": rate or None,
             },
             headers=headers,
             scheme={"preset": preset, **scheme, "secret": text_of(secrets[-1], "value")},
             notes=notes,
+            widened=gets.widened,
         )
 
 
@@ -326,7 +396,15 @@ def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
     uid, target, notes = text_of(theirs, "subscription_id"), _section(theirs, "target"), []
     if target.get("type") != "http" or str(target.get("method")).upper() != "POST":
         return TheirEndpoint(uid=uid, fields={}, unfit=f"requests here are POST, not {target.get('method')}")
-    labels = _texts(theirs.get("labels"))
+    given = theirs.get("labels") or {theirs.get("label_key"): theirs.get("label_value")}
+    labels = _texts(given)
+    widened = False
+    if theirs.get("labels") and len(labels) < len(theirs["labels"]):
+        notes.append("labels that are no texts are not copied, so it is disabled: set its channels, then enable it")
+        widened = True
+    types = sorted(each for each in theirs.get("event_types") or () if isinstance(each, str))
+    if not types:
+        notes.append("it has no event type, so it is disabled")
     channel = "+".join(f"{_CHANNEL.sub('_', key)}:{_CHANNEL.sub('_', value)}" for key, value in sorted(labels.items()))
     if channel:
         notes.append(f"send messages with these labels with channels: [{json_text.write(channel[:128])}]")
@@ -335,14 +413,15 @@ def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
         fields={
             "url": text_of(target, "url"),
             "description": _optional(theirs, "description") or "",
-            "eventTypes": sorted(each for each in theirs.get("event_types") or () if isinstance(each, str)) or None,
+            "eventTypes": types or None,
             "channels": [channel[:128]] if channel else None,
-            "disabled": theirs.get("is_enabled") is False,
+            "disabled": theirs.get("is_enabled") is False or not types,
             "metadata": _texts(theirs.get("metadata")),
         },
         headers=_texts(target.get("headers")),
         scheme={"preset": "hook0", "secret": text_of(theirs, "secret")},
         notes=notes,
+        widened=widened,
     )
 
 
@@ -367,6 +446,11 @@ def _authentication(given: Mapping[str, Any]) -> tuple[dict[str, str], str]:
         pair = f"{text_of(basic, 'username')}:{text_of(basic, 'password')}"
         return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, ""
     return {}, f"its authentication ({kind}) is not copied" if kind else ""
+
+
+def _filters(given: object) -> bool:
+    """Whether a filter of Convoy's holds anything back: an empty one lets everything through."""
+    return isinstance(given, Mapping) and any(value for name, value in given.items() if name in _FILTERING)
 
 
 def _called(endpoint: Mapping[str, Any]) -> str:

@@ -29,6 +29,8 @@ ROOT = "/api/v1"
 APPLICATION = ("name", "uid", "throttleRate", "metadata")
 EVENT_TYPE = ("description", "archived", "deprecated", "schemas", "featureFlags", "groupName")
 ENDPOINT = ("url", "description", "uid", "disabled", "eventTypes", "channels", "throttleRate", "metadata")
+_BLANK: Mapping[str, Any] = {"description": "", "disabled": False}
+"""What an endpoint's field without a value is set to; any other to null."""
 _OLD_NAMES = {"throttleRate": "rateLimit", "eventTypes": "filterTypes"}
 
 HIDDEN = "********"
@@ -48,6 +50,8 @@ class TheirEndpoint:
         notes: What a person has to do.
         unfit: Why there can be no such endpoint here; empty if there can.
         unread: Why nothing is known of it; empty if something is.
+        widened: Whether it would get more here than there, as what holds messages back is not copied. It is disabled,
+            unless somebody has given it payload filters here.
     """
 
     uid: str
@@ -58,6 +62,7 @@ class TheirEndpoint:
     notes: Sequence[str] = ()
     unfit: str = ""
     unread: str = ""
+    widened: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +221,10 @@ class Importer:
         wanted = fields_of(theirs.fields, ENDPOINT) | {"uid": theirs.uid}
         try:
             ours = None if fresh else self._found(path)
+            if theirs.widened and not (ours or {}).get("payloadFilters"):
+                wanted["disabled"] = True
+            elif theirs.widened and ours is not None:
+                wanted |= fields_of(ours, ("disabled",))
             if ours is None:
                 signed = {"signatures": [dict(theirs.scheme)]} if theirs.scheme else {"secret": theirs.secret}
                 given = {name: value for name, value in signed.items() if value is not None}
@@ -267,7 +276,8 @@ class Importer:
         outcome = Outcome.SAME
         if fields_of(ours, ENDPOINT) != wanted:
             outcome = Outcome.CHANGED
-            self._write("PUT", path, wanted)
+            # Not replaced as a whole: what no other sender has, such as payload filters, stays.
+            self._write("PATCH", path, {each: wanted.get(each, _BLANK.get(each)) for each in ENDPOINT})
         answer = self._read(f"{path}/headers")
         shown, hidden = answer.get("headers") or {}, {str(each).lower() for each in answer.get("sensitive") or ()}
         differs = any(shown.get(name) != text for name, text in headers.items() if name.lower() not in hidden)

@@ -116,6 +116,12 @@ def imported(typed: Typed, source: str, sender: Sender, *words: str, code: int =
     return [(each["kind"], each["name"], each["outcome"]) for each in map(json.loads, printed.splitlines())]
 
 
+def noted(typed: Typed, source: str, sender: Sender, *words: str) -> dict[str, str]:
+    """What the command says a person has to do, by the name of the thing."""
+    printed = typed("import", "--from", source, "--url", sender.url, "--json", *words)
+    return {each["name"]: each["note"] for each in map(json.loads, printed.splitlines()) if each["note"]}
+
+
 def pushed(world: WebhooksWorld, app: str, url: str, **message: Any) -> tuple[dict[str, str], bytes]:
     """Headers and body of the request to an endpoint for a message that is posted now."""
     world.ask("POST", f"/app/{app}/msg", {"eventType": "order.paid", "payload": {"a": 1}, **message})
@@ -474,3 +480,125 @@ def test_headers_of_queues_that_are_hidden_here_are_written_each_time(
 def test_asterisks_in_another_senders_topics_stand_for_anything(pattern: str, topic: str, fits: bool) -> None:
     # Given a pattern of topics that another server sent, which may be made to take Python's engine for ever
     assert _matches(pattern, topic) is fits
+
+
+NOT_ALL: dict[str, dict[str, Any]] = {
+    "a filter of all its types": {"filter_config": {"event_types": ["*"], "filter": {"body": {"amount": {"$gte": 5}}}}},
+    "a filter of headers": {"filter_config": {"event_types": ["*"], "filter": {"headers": {"x-a": "1"}}}},
+    "a filter of one type": {"uid": "filtered"},
+    "a function": {"function": "function transform(payload) { return {}; }"},
+}
+
+
+@pytest.mark.parametrize("change", NOT_ALL.values(), ids=NOT_ALL)
+def test_an_endpoint_of_convoy_that_would_get_more_is_disabled(
+    world: WebhooksWorld, sender: Sender, typed: Typed, change: dict[str, Any]
+) -> None:
+    # Given an endpoint whose subscription lets some messages through, or makes others of them
+    convoy(sender)
+    [first, _] = sender.answers["/api/v1/projects/p1/subscriptions"]["data"]["content"]
+    first.update(change)
+    found = [{"uid": "f1", "event_type": "order.paid", "headers": {}, "body": {"amount": {"$gte": 5}}}]
+    sender.answers["/api/v1/projects/p1/subscriptions/filtered/filters"] = {"status": True, "data": found}
+    # When it is copied
+    told = noted(typed, "convoy", sender, "--project", "p1")
+    # Then it gets nothing, and why is said
+    assert "is not copied, so it is disabled" in told["acme/ep-1"]
+    assert world.ask("GET", "/app/acme/endpoint/ep-1")["disabled"] is True
+    # And once somebody has enabled it with a filter, a later run leaves both
+    filters = [{"path": "amount", "operator": "gt", "value": 5}]
+    world.ask("PATCH", "/app/acme/endpoint/ep-1", {"payloadFilters": filters, "disabled": False})
+    assert "acme/ep-1" in noted(typed, "convoy", sender, "--project", "p1")
+    shown = world.ask("GET", "/app/acme/endpoint/ep-1")
+    assert (shown["disabled"], shown["payloadFilters"]) == (False, filters)
+    # But without one it is disabled again
+    world.ask("PATCH", "/app/acme/endpoint/ep-1", {"payloadFilters": None})
+    imported(typed, "convoy", sender, "--project", "p1")
+    assert world.ask("GET", "/app/acme/endpoint/ep-1")["disabled"] is True
+
+
+def test_filters_of_convoy_that_let_everything_through_are_none(
+    world: WebhooksWorld, sender: Sender, typed: Typed
+) -> None:
+    convoy(sender)
+    [first, _] = sender.answers["/api/v1/projects/p1/subscriptions"]["data"]["content"]
+    first["filter_config"]["filter"] = {"headers": {}, "body": {}, "is_flattened": True}
+    sender.answers["/api/v1/projects/p1/subscriptions/sub-1/filters"] = {"data": None}
+    told = noted(typed, "convoy", sender, "--project", "p1")
+    assert "acme/ep-1" not in told
+    assert world.ask("GET", "/app/acme/endpoint/ep-1")["disabled"] is False
+
+
+def test_what_convoy_has_and_this_hub_has_not_is_named(world: WebhooksWorld, sender: Sender, typed: Typed) -> None:
+    theirs = convoy(sender)
+    theirs |= {"http_timeout": 10, "slack_webhook_url": "https://hooks.example", "content_type": "text/plain"}
+    [first, _] = sender.answers["/api/v1/projects/p1/subscriptions"]["data"]["content"]
+    first["retry_config"] = {"type": "linear", "duration": "3s", "retry_count": 3}
+    told = noted(typed, "convoy", sender, "--project", "p1")["acme/ep-1"]
+    assert "not copied: retries, timeout, Slack address" in told
+    assert "text/plain" in told
+    assert world.ask("GET", "/app/acme/endpoint/ep-1")["disabled"] is False
+
+
+def test_a_later_run_keeps_filters_that_were_set_here(world: WebhooksWorld, sender: Sender, typed: Typed) -> None:
+    # Given a copied endpoint that somebody has given a filter here
+    theirs = hook0(sender)
+    path = f"/app/app-1/endpoint/{theirs['subscription_id']}"
+    imported(typed, "hook0", sender, "--project", "o")
+    filters = [{"path": "a", "operator": "eq", "value": 1}]
+    world.ask("PATCH", path, {"payloadFilters": filters})
+    # When something else changes there, and a setting goes
+    theirs["target"]["url"] = "https://c.example/in"
+    theirs["labels"] = theirs["description"] = None
+    imported(typed, "hook0", sender, "--project", "o")
+    # Then that is changed, and the filter stays
+    shown = world.ask("GET", path)
+    assert (shown["url"], shown.get("channels"), shown["description"]) == ("https://c.example/in", None, "")
+    assert shown["payloadFilters"] == filters
+
+
+@pytest.mark.parametrize(
+    ("name", "fill", "words", "change", "endpoint"),
+    [
+        ("outpost", outpost, (), {"filter": {"data": {"amount": {"$gte": 100}}}}, "one/des_1"),
+        ("outpost", outpost, (), {"topics": []}, "one/des_1"),
+        ("outpost", outpost, (), {"topics": ["nothing.*"]}, "one/des_1"),
+        ("hook0", hook0, ("--project", "o"), {"event_types": []}, "app-1/b1d6bb2f-0000-4000-8000-000000000001"),
+        ("hook0", hook0, ("--project", "o"), {"labels": {"tenant": 7}}, "app-1/b1d6bb2f-0000-4000-8000-000000000001"),
+    ],
+)
+def test_other_senders_endpoints_that_would_get_more_are_disabled(
+    world: WebhooksWorld,
+    sender: Sender,
+    typed: Typed,
+    name: str,
+    fill: Any,
+    words: tuple[str, ...],
+    change: dict[str, Any],
+    endpoint: str,
+) -> None:
+    fill(sender).update(change)
+    assert "so it is disabled" in noted(typed, name, sender, *words)[endpoint]
+    app, _, uid = endpoint.partition("/")
+    assert world.ask("GET", f"/app/{app}/endpoint/{uid}")["disabled"] is True
+
+
+def test_a_label_of_hook0_in_its_former_fields_is_its_channel(
+    world: WebhooksWorld, sender: Sender, typed: Typed
+) -> None:
+    theirs = hook0(sender)
+    del theirs["labels"]
+    theirs |= {"label_key": "tenant", "label_value": "acme"}
+    imported(typed, "hook0", sender, "--project", "o")
+    assert world.ask("GET", f"/app/app-1/endpoint/{theirs['subscription_id']}")["channels"] == ["tenant:acme"]
+
+
+@pytest.mark.parametrize("root", ["/2025-07-01", "/api/v1", "/behind/a/proxy"])
+def test_an_address_of_outpost_with_a_path_is_taken_as_it_is(
+    world: WebhooksWorld, sender: Sender, typed: Typed, root: str
+) -> None:
+    # Given Outpost where its managed service has it, below a date
+    outpost(sender)
+    sender.answers = {root + path.removeprefix("/api/v1"): answer for path, answer in sender.answers.items()}
+    typed("import", "--from", "outpost", "--url", sender.url + root + "/", "--json")
+    assert world.ask("GET", "/app/one/endpoint/des_1")["url"] == "https://a.example/in"
