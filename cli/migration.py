@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -68,15 +68,35 @@ class _Organization(Source):
         try:
             shown = self._read(f"{path}/headers")
             key = text_of(self._read(f"{path}/secret"), "key")
+            own = self._own_schemes(path)
         except Refused as error:
             return TheirEndpoint(uid=uid, fields=wanted, unread=error.message)
         if shown.get("sensitive"):
             notes.append(f"set these again, because they are not shown: {', '.join(map(str, shown['sensitive']))}")
-        if not key.startswith("whsec_"):
+        scheme, secret = None, key if key.startswith("whsec_") else None
+        if own and own[0].get("content"):
+            # The secret that is shown is that of the first scheme.
+            scheme, secret = {**own[0], "secret": key}, None
+        elif secret is None:
             notes.append("its Ed25519 key is not shown: give receivers the new one")
-        secret = key if key.startswith("whsec_") else None
+        if len(own) > 1:
+            notes.append(f"set its other signature scheme again, because its secret is not shown: {_header(own)}")
         headers = dict(shown.get("headers") or {})
-        return TheirEndpoint(uid=uid, fields=wanted, headers=headers, secret=secret, notes=notes)
+        return TheirEndpoint(uid=uid, fields=wanted, headers=headers, secret=secret, scheme=scheme, notes=notes)
+
+    def _own_schemes(self, endpoint: str) -> Sequence[Mapping[str, Any]]:
+        """The schemes of an endpoint's own that sign at another hub of this kind; no other server has such a thing."""
+        try:
+            answer = self._read(f"{endpoint}/signatures")
+        except Refused as error:
+            if error.status not in (404, 405):
+                raise
+            return []
+        found = answer.get("signatures")
+        if answer.get("inheritedFrom") or not isinstance(found, list):
+            return []
+        # Old secrets are not shown, and there is no need to say when they end.
+        return [{name: each[name] for name in each if name != "oldSecretsEnd"} for each in found if _is_object(each)]
 
     def _read(self, path: str, query: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         return in_object(self._there, f"{ROOT}{path}", query, sleep=self._sleep)
@@ -96,3 +116,13 @@ class _Organization(Source):
                 return
             iterator = following
         raise click.ClickException(f"the list {path} of {self._there.base_url} does not end")
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _header(schemes: Sequence[Mapping[str, Any]]) -> str:
+    """The header of the scheme whose secret is not shown."""
+    header = next(each for each in reversed(schemes) if each.get("content")).get("header")
+    return str(header.get("name")) if isinstance(header, dict) else "?"

@@ -146,6 +146,49 @@ def test_what_cannot_be_copied_is_said(organizations: Organizations) -> None:
     assert "whsec_" not in json.dumps(told) + organizations.errors
 
 
+OUTPOST = {"preset": "outpost", "secret": "whsec_a1b2c3d4e5f6"}
+OWN: dict[str, Any] = {
+    "content": "{ts}.{body}",
+    "hash": "sha512",
+    "encoding": "base64",
+    "header": {"name": "X-Acme", "value": "t={ts},{signatures}", "each": "v1={signature}"},
+    "secret": "a-secret-of-its-own-of-32-letters",
+}
+STANDARD = {"preset": "standard-webhooks"}
+
+
+@pytest.mark.parametrize("scheme", [OUTPOST, OWN], ids=["preset", "own"])
+def test_schemes_of_an_endpoints_own_are_copied_with_their_secret(
+    organizations: Organizations, scheme: dict[str, Any]
+) -> None:
+    # Given an endpoint at another hub of this kind that signs by a scheme of its own
+    app = organizations.world.make_app(uid="acme")
+    organizations.world.make_endpoint(app, uid="one", url="https://a.example/in")
+    organizations.there("PUT", "/app/acme/endpoint/one/signatures", {"signatures": [scheme]})
+    # When it is copied, then it signs by the same here
+    told = {each["name"]: each for each in organizations.imported()}
+    assert (told["acme/one"]["outcome"], told["acme/one"]["note"]) == ("made", "")
+    for rest in ("/signatures", "/secret"):
+        assert organizations.here(f"/app/acme/endpoint/one{rest}") == organizations.there(
+            "GET", f"/app/acme/endpoint/one{rest}"
+        )
+    # And a second run changes nothing, until the secret there changes
+    assert organizations.imported() == []
+    changed = {"signatures": [{**scheme, "secret": "whsec_another-one-of-32-letters-or-so"}]}
+    organizations.there("PUT", "/app/acme/endpoint/one/signatures", changed)
+    assert [each["outcome"] for each in organizations.imported()] == ["changed"]
+    assert organizations.here("/app/acme/endpoint/one/secret")["key"] == "whsec_another-one-of-32-letters-or-so"
+
+
+def test_a_scheme_whose_secret_is_not_shown_is_named(organizations: Organizations) -> None:
+    app = organizations.world.make_app(uid="acme")
+    organizations.world.make_endpoint(app, uid="one", secret=symmetric("s"))
+    organizations.there("PUT", "/app/acme/endpoint/one/signatures", {"signatures": [STANDARD, OWN]})
+    told = {each["name"]: each for each in organizations.imported()}
+    assert "X-Acme" in told["acme/one"]["note"]
+    assert organizations.here("/app/acme/endpoint/one/secret")["key"] == symmetric("s")
+
+
 def test_many_are_read_page_by_page(organizations: Organizations, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.migration.PAGE", 2)
     app = organizations.world.make_app(uid="acme")
