@@ -10,10 +10,10 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode
 
+from pushhub.base.http_dates import http_date_ms
 from pushhub.base.json_text import NotJson, read, stored, write
 from pushhub.base.numerals import fraction
 
@@ -226,8 +226,6 @@ def _retry_after_ms(answer: Answer) -> int:
     if re.fullmatch(r"[0-9]{1,9}", said):
         seconds = fraction(said)
     else:
-        try:
-            seconds = parsedate_to_datetime(said).timestamp() - answer.finished_at / 1000
-        except (ValueError, TypeError, OverflowError, IndexError):
-            return 0
+        date = http_date_ms(said)
+        seconds = 0 if date is None else (date - answer.finished_at) / 1000
     return round(min(max(seconds, 0), MOST_WAIT_S) * 1000)

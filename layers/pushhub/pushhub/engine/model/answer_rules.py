@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from pushhub.base.http_dates import http_date_ms
 from pushhub.base.numerals import fraction
 
 if TYPE_CHECKING:
@@ -166,10 +165,5 @@ def retry_after_ms(value: str, now: int) -> int | None:
         return None
     if _SECONDS.fullmatch(value):
         return min(math.ceil(fraction(value) * 1000), MOST_RETRY_AFTER_MS)
-    try:
-        date = parsedate_to_datetime(value)
-        # RFC 9110: dates are in GMT, whether they say so or not.
-        wait_ms = math.ceil((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() * 1000) - now
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return max(0, min(wait_ms, MOST_RETRY_AFTER_MS))
+    date = http_date_ms(value)
+    return None if date is None else max(0, min(date - now, MOST_RETRY_AFTER_MS))
