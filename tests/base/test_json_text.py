@@ -62,7 +62,7 @@ def test_whatever_is_read_can_be_written_as_json(content: bytes) -> None:
     [
         (b"", Fault.NOT_JSON, "line 1, column 1"),
         (b'{"a": 1,\n "b": tru}', Fault.NOT_JSON, "line 2, column 7"),
-        (b"[1,]", Fault.NOT_JSON, "line 1, column 4"),
+        (b"[1 2]", Fault.NOT_JSON, "line 1, column 4"),
         (b'["\xff"]', Fault.NOT_UNICODE, "byte 3"),
         (b'["\xed\xa0\x80"]', Fault.NOT_UNICODE, "byte 3"),
         (b"[NaN]", Fault.NO_NUMBER, ""),

@@ -229,11 +229,19 @@ def reseal(stack: RunningStack, *words: str) -> subprocess.CompletedProcess[str]
 
 
 def seal_with(stack: RunningStack, key: str) -> None:
-    """What a deployment with another ``KmsKeyArn`` changes for the functions and for the command."""
+    """What a deployment with another ``KmsKeyArn`` changes for the functions, their roles and the command."""
     functions = stack.aws.functions()
+    iam: Any = boto3.client("iam", **stack.client_arguments)
+    allowed = {"Effect": "Allow", "Action": ["kms:GenerateDataKey", "kms:Decrypt"], "Resource": key}
     for name in VAULTS:
         function = stack.outputs[f"{name}FunctionName"]
-        variables = functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
+        deployed = functions.get_function_configuration(FunctionName=function)
+        variables = deployed["Environment"]["Variables"]
+        iam.put_role_policy(
+            RoleName=deployed["Role"].rpartition("/")[2],
+            PolicyName="present-key",
+            PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [allowed]}),
+        )
         functions.update_function_configuration(
             FunctionName=function, Environment={"Variables": variables | {"VAULT_KEY": key}}
         )
