@@ -29,6 +29,8 @@ import aiohttp
 from aiohttp import WSCloseCode, WSMsgType, web
 from yarl import URL
 
+from local.masked_frames import MaskedWebSocketResponse
+
 FRAME_LIMIT = 131_072
 """Bytes of a message; API Gateway's own limit."""
 
@@ -86,7 +88,7 @@ class WebSocketDoor:
         if self._leaving:
             await upstream.close()
             return _going()
-        client = web.WebSocketResponse(autoping=False, max_msg_size=FRAME_LIMIT)
+        client = MaskedWebSocketResponse(autoping=False, max_msg_size=FRAME_LIMIT)
         try:
             await client.prepare(request)
             self._open.add(client)

@@ -17,6 +17,7 @@ from local.front_door import runner
 from local.websocket_door import FRAME_LIMIT, WebSocketDoor
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from yarl import URL
 
 HOST = "127.0.0.1"
 PATH = "/notification2/consumer/"
@@ -354,5 +355,36 @@ def test_without_an_upstream_the_handshake_is_unavailable() -> None:
             assert refused.value.response.status_code == 503
         finally:
             await door.cleanup()
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "byte by byte"])
+def test_an_unmasked_frame_ends_the_connection_with_1002(cut: bool) -> None:
+    async def play() -> None:
+        emulator = Emulator()
+        async with open_door(emulator) as url:
+            place = URL(url)
+            reader, writer = await asyncio.open_connection(place.host, place.port)
+            writer.write(
+                f"GET {PATH}?token=x HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+            )
+            assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
+            # Given masked frames, a long one among them
+            masked = b"\x81\x82\0\0\0\0ok" + b"\x81\xfe\x01\x00\0\0\0\0" + b"a" * 256
+            # When one comes that is not masked
+            given = masked + b"\x81\x04evil"
+            # (Its head suffices: byte by byte, the rest would come when the connection has ended.)
+            head = len(masked) + 2
+            for piece in [given[at : at + 1] for at in range(head)] if cut else [masked, given[len(masked) :]]:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(0)
+            # Then it is not read, and the connection ends as one that breaks the protocol
+            answer = await asyncio.wait_for(reader.read(), 5)
+            assert int.from_bytes(answer[answer.rindex(b"\x88") + 2 :][:2]) == 1002
+            assert "evil" not in emulator.frames
+            writer.close()
 
     asyncio.run(play())
