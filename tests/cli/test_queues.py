@@ -43,7 +43,7 @@ def test_a_queue_is_made_from_a_file(hub: ServedHub, typed: Typed, tmp_path: Pat
     [shown] = typed.json("queues", "show", "q")
     assert (shown["type"], shown["message_timeout"], shown["message_expiration"]) == ("pull", 9, 77)
     file.write_text("[")
-    assert "not JSON" in _error(typed, "queues", "create", "q", "--from", str(file), code=2)
+    assert "not valid JSON (line 1, column 2)" in _error(typed, "queues", "create", "q", "--from", str(file), code=2)
 
 
 def test_all_pages_of_a_list_are_shown(hub: ServedHub, typed: Typed) -> None:
