@@ -113,9 +113,11 @@ def put_in_place(hub: Deployment, table: Table, *, empty: bool) -> Iterator[str]
             wanted = {"Enabled": True, "AttributeName": table.ttl}
             tables.update_time_to_live(TableName=name, TimeToLiveSpecification=wanted)
             yield f"switched its time to live on ({table.ttl})"
-    recovery = {"PointInTimeRecoveryEnabled": True}
-    tables.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=recovery)
-    yield "switched its point-in-time recovery on"
+    backups = tables.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
+    if backups.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus") != "ENABLED":
+        recovery = {"PointInTimeRecoveryEnabled": True}
+        tables.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=recovery)
+        yield "switched its point-in-time recovery on"
     if chosen.get("DeletionProtection") == "true" and not found.get("DeletionProtectionEnabled"):
         tables.update_table(TableName=name, DeletionProtectionEnabled=True)
         yield "protected it against deletion"

@@ -182,7 +182,9 @@ RIGHTS: dict[str, tuple[Right, ...]] = {
     "deploy table": _FINDS
     + _KEEPS
     + _rights(
-        dynamodb=dict.fromkeys(_TABLES, "CreateTable DescribeTable UpdateTable UpdateContinuousBackups"),
+        dynamodb=dict.fromkeys(
+            _TABLES, "CreateTable DescribeTable UpdateTable DescribeContinuousBackups UpdateContinuousBackups"
+        ),
     )
     + _rights(
         dynamodb=dict.fromkeys(_TABLES[1:], "DescribeTimeToLive UpdateTimeToLive"),

@@ -194,7 +194,7 @@ class HubEndpoint:
                 "deep": b"[" * 1_000_000,
                 "no-messages": {"message_id": message_id, "messages": [good, "text"]},
                 "many": {"message_id": message_id, "messages": [good] * 10_000},
-                "inside": {"message_id": message_id, "delay": 1, "update_url": "http://169.254.169.254/latest"},
+                "inside": {"message_id": message_id, "delay": 1, "update_url": "http://10.255.255.1/latest"},
                 "scheme": {"message_id": message_id, "delay": 1, "update_url": "file:///etc/passwd"},
                 "negative": {"message_id": message_id, "delay": -1},
                 "endless": {"message_id": message_id, "delay": 10**15},

@@ -120,7 +120,7 @@ def test_a_project_reads_by_default_and_each_tool_answers(scene: Scene, mode: st
             assert each.count(fence[1]) == 2
     for tool in ("why_failed", "get_attempt"):
         assert "Ignore all" in "".join(answers[tool]["texts"][1:])
-    assert scene.endpoint in answers["list_endpoints"]["texts"][0]
+    assert scene.endpoint in "".join(answers["list_endpoints"]["texts"])
     # And what is wrong is an error that an assistant can read
     simulated, nobody, sent = told["calls"][7:]
     assert simulated["failed"] is False

@@ -192,7 +192,7 @@ def test_an_answer_compressed_unasked_is_a_success(shop: Shop) -> None:
 def test_the_egress_guard_holds_for_polls(shop: Shop) -> None:
     shop.map("hostile:inside", "/hostile/inside", options={"retries_allowed": False})
     [parked] = shop.copies(shop.push("hostile:inside"), ["parked"])
-    assert parked["last_answer"]["polled"] == "http://169.254.169.254/latest"
+    assert parked["last_answer"]["polled"] == "http://10.255.255.1/latest"
     assert parked["last_answer"]["error"] == "refused_by_guard"
     assert len(shop.endpoint.of("/hostile/inside")) == 1
 

@@ -203,5 +203,7 @@ def test_a_stack_that_accepts_and_delivers_nothing_is_noticed(
     # And once that is mended, all is well
     functions.update_function_configuration(FunctionName=name, Environment={"Variables": right})
     local_stack.kill_function_workers(own.place, name)
+    # Its role does not know these queues either, which was not what failed here.
+    (own.place.rights / "refused").unlink()
     monkeypatch.undo()
     assert local_stack.problems(own.place) == []
