@@ -350,12 +350,12 @@ def test_what_is_changed_of_a_subscriber_leaves_the_rest_as_it_was(console: Cons
     # When only its URL is changed
     console.open("queues", "orders", "subscribers")
     page.get_by_role("button", name="Edit billing").click()
-    page.get_by_role("dialog").get_by_label("URL").fill("https://b.example/in")
+    page.get_by_role("dialog").get_by_label("URL").fill("https://a.example/other")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     # Then all else is as it was
     (after,) = project.ironmq("GET", "/orders")["queue"]["push"]["subscribers"]
-    assert after == {**before, "url": "https://b.example/in"}
+    assert after == {**before, "url": "https://a.example/other"}
     assert (after["timeout"], after["signing"]) == (33, True)
 
 
