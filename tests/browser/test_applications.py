@@ -27,9 +27,9 @@ def test_a_name_turns_no_text_around_it(console: Console) -> None:
     name = "Acme \u202egnp.exe\u2066"
     app = application(project, name)
     project.webhooks("POST", f"/app/{app}/endpoint", {"url": "https://acme.example/in", "description": name})
-    for path in ("apps", f"apps/{app}"):
+    for path in (("apps",), ("apps", app)):
         # When a person looks at it, then it is written out, in the page and in its title
-        console.open(path)
+        console.open(*path)
         expect(page.get_by_text("Acme [U+202E]gnp.exe[U+2066]").first).to_be_visible()
         told = page.evaluate("document.title + document.documentElement.innerHTML")
         assert "\u202e" not in told
