@@ -19,7 +19,6 @@ from typing import Any
 
 import boto3
 import pytest
-import requests
 from cli.__main__ import run
 from cli.erasing import SETTLED_MS
 from cli.rights import RIGHTS
@@ -148,9 +147,13 @@ def test_what_calls_strangers_may_be_in_the_subnets_and_says_from_which_addresse
         # The emulator passes on no VpcConfig, but the policy that SAM attaches for it.
         attached = iam.list_attached_role_policies(RoleName=found["Role"].rpartition("/")[2])["AttachedPolicies"]
         assert ("AWSLambdaVPCAccessExecutionRole" in [each["PolicyName"] for each in attached]) == inside, name
-    told = requests.get(f"{deployment.base_url}/.well-known/webhook-source-ips.json", timeout=30).json()
-    assert told["prefixes"] == ["203.0.113.7/32"]
-    assert told["upcoming"] == [{"from": "2027-01-01T00:00:00Z", "prefixes": ["198.51.100.1/32"]}]
+    # What answers now is the version from before: with GradualDeployment, a change of parameters alone makes no new one
+    # (docs/deploy.md). The next release has these.
+    control = functions.get_function_configuration(FunctionName=deployment.outputs["ControlFunctionName"])
+    told = control["Environment"]["Variables"]
+    assert told["SOURCE_ADDRESSES"] == PLAIN["SourceAddresses"]
+    assert told["NEXT_SOURCE_ADDRESSES"] == PLAIN["NextSourceAddresses"]
+    assert told["NEXT_SOURCE_ADDRESSES_FROM"] == PLAIN["NextSourceAddressesFrom"]
 
 
 def test_the_domain_is_the_http_apis_and_both_gateways_have_their_limits(
