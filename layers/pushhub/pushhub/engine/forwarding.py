@@ -7,7 +7,7 @@ From the moment an order is sent on, it is for its delivery in whatever state th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pushhub.base.errors import Unavailable
 from pushhub.engine.failed_calls import FailedCalls
@@ -15,7 +15,7 @@ from pushhub.engine.job import Follow, Following
 from pushhub.engine.model.backoff import MAX_DELAY_MS, visibility_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pushhub.base.ports import Clock, Telemetry
     from pushhub.engine.model.concurrency import ConcurrencyLimits
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pushhub.engine.model.work import WorkOrder
     from pushhub.engine.ports import WorkQueue
     from pushhub.engine.slow_lane import SlowLane
+
+_T = TypeVar("_T")
 
 UNSURE_WAIT_MS, MOST_UNSURE_MS = 10_000, 120_000
 """How soon an order is retried when one of our own calls failed with unknown effect.
@@ -156,17 +158,15 @@ class Forwarding:
 
     def send(self, queue: WorkQueue, orders: Sequence[tuple[WorkOrder, int]]) -> bool:
         """Send orders, each with a delay in seconds; returns whether that worked."""
-        try:
-            queue.send(orders)
-        except Unavailable as error:
-            self._failed.tell("orders_not_sent", error, orders=len(orders))
-            return False
-        return True
+        return self._sent(queue.send, orders)
 
     def send_packed(self, queue: WorkQueue, orders: Sequence[WorkOrder]) -> bool:
         """Send orders, those for one subscriber together; returns whether that worked."""
+        return self._sent(queue.send_packed, orders)
+
+    def _sent(self, send: Callable[[Sequence[_T]], None], orders: Sequence[_T]) -> bool:
         try:
-            queue.send_packed(orders)
+            send(orders)
         except Unavailable as error:
             self._failed.tell("orders_not_sent", error, orders=len(orders))
             return False
