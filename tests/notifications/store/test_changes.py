@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.contract.notification_samples import NOW, a_backlog, a_busy_backlog, a_commit, a_connection, a_subscription
 
+from pushhub.base.errors import Unreadable
 from pushhub.notifications.model.records import BacklogChange, CommitChange
 from pushhub.notifications.store._items import (
     encode_backlog,
@@ -58,5 +59,5 @@ def test_other_items_say_nothing() -> None:
 def test_what_cannot_be_read_is_an_error() -> None:
     item = encode_commit(a_commit(7))
     del item["notifications"]
-    with pytest.raises(KeyError):
+    with pytest.raises(Unreadable):
         notification_change(stream_record(after=item))
