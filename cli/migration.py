@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import click
 
+from pushhub.base import json_text
+
+from .members import Members, not_copied
 from .rest import Refused, Rest, segment
 from .taking_over import (
     APPLICATION,
+    CLOUD_EVENTS,
     ENDPOINT,
     EVENT_TYPE,
     MOST_PAGES,
     ROOT,
+    STANDARD,
     Importer,
+    Lack,
     Source,
     TheirApplication,
     TheirEndpoint,
-    fields_of,
+    TheirEventType,
     in_object,
     text_of,
 )
@@ -41,62 +47,181 @@ class Migration(Importer):
         super().__init__(source=_Organization(there, sleep), here=here, dry=dry, sleep=sleep)
 
 
+_TIMES = dict.fromkeys(("createdAt", "updatedAt"), "when it was made and changed there")
+_EVENT_TYPE = Members(copied={"name", *EVENT_TYPE, "featureFlag", "schemaEnforcement"}, nothing=_TIMES)
+_OWN_APPLICATION = ("redaction", "searchFields", "portalConsent", "eager")
+"""What only a hub of this kind has."""
+_APPLICATION = Members(
+    copied={*APPLICATION, "rateLimit", *_OWN_APPLICATION},
+    nothing={**_TIMES, "id": "it becomes the uid if there is none"},
+)
+_OWN_ENDPOINT = ("payloadFilters", "cloudEvents")
+_ENDPOINT = Members(
+    copied={*ENDPOINT, "filterTypes", "rateLimit", *_OWN_ENDPOINT},
+    nothing={
+        **_TIMES,
+        "id": "it becomes the uid if there is none",
+        "version": "a number that only the oldest clients send, and nobody reads",
+    },
+)
+_CLOUD_EVENTS = Members(
+    copied=CLOUD_EVENTS,
+    nothing={
+        "allowedRate": "its answer when it was asked for its consent: it is asked anew",
+        "consented": "the same",
+        "callbackUntil": "the same",
+        "consentProblem": "the same",
+    },
+)
+_SCHEME = Members(
+    copied={"preset", "content", "hash", "encoding", "key", "header", "headers", "query", "legacy", "endsAt"},
+    nothing={"oldSecretsEnd": "old secrets are not shown, so they do not sign here"},
+)
+
+
 class _Organization(Source):
+    standard = True
+
     def __init__(self, there: Rest, sleep: Callable[[float], None]) -> None:
         self._there = there
         self._sleep = sleep
+        self._of_project: Sequence[Mapping[str, Any]] | None = None
 
-    def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def event_types(self) -> Iterator[TheirEventType]:
         for theirs in self._listed("/event-type", {"include_archived": "true", "with_content": "true"}):
-            wanted = {key: theirs[key] for key in EVENT_TYPE if theirs.get(key) is not None}
-            if theirs.get("featureFlag") and "featureFlags" not in wanted:
+            wanted: dict[str, Any] = dict(theirs)
+            if theirs.get("featureFlag") and not theirs.get("featureFlags"):
                 wanted["featureFlags"] = [theirs["featureFlag"]]
-            yield text_of(theirs, "name"), wanted
+            yield TheirEventType(
+                name=text_of(theirs, "name"),
+                fields=wanted,
+                compared=_known(EVENT_TYPE, ("schemaEnforcement",), theirs),
+                notes=not_copied([*_EVENT_TYPE.left(theirs)]),
+            )
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         for theirs in self._listed("/app", {}) if only is None else [self._read(f"/app/{segment(only)}")]:
             there = text_of(theirs, "id")
             uid = str(theirs.get("uid") or there.removeprefix("app_"))
-            endpoints = (self._endpoint(there, each) for each in self._listed(f"/app/{segment(there)}/endpoint", {}))
-            yield TheirApplication(uid=uid, fields=fields_of(theirs, APPLICATION), endpoints=endpoints)
+            inherited = self._inherited(there)
+            yield TheirApplication(
+                uid=uid,
+                fields=theirs,
+                endpoints=self._endpoints(there, bool(inherited)),
+                compared=_known(APPLICATION, _OWN_APPLICATION, theirs),
+                signatures=inherited,
+                notes=not_copied([*_APPLICATION.left(theirs)]),
+            )
 
-    def _endpoint(self, app: str, theirs: Mapping[str, Any]) -> TheirEndpoint:
-        """One endpoint: its fields, the headers that are shown, and its current secret."""
+    def left(self) -> Iterator[tuple[str, str, str]]:
+        """What belongs to the organization as a whole, and would change what others get here."""
+        if self._of_project:
+            note = "copied to each application, because others here would be signed differently"
+            yield "signatures", "of the project", note
+        answer = self._optional("/operational-webhook/endpoint")
+        listed = answer.get("data") if answer is not None else ()
+        for each in listed if isinstance(listed, list) else ():
+            if _is_object(each):
+                yield (
+                    "operational endpoint",
+                    str(each.get("uid") or each.get("id")),
+                    f"make it by hand: {each.get('url')}",
+                )
+        frame = self._optional("/portal/frame")
+        if frame is not None and frame.get("origins"):
+            yield "portal frame", "of the project", f"set its origins: {json_text.write(frame['origins'], spaced=True)}"
+
+    def _endpoints(self, app: str, inherits: bool) -> Iterator[TheirEndpoint]:
+        for each in self._listed(f"/app/{segment(app)}/endpoint", {}):
+            yield self._endpoint(app, each, inherits)
+
+    def _inherited(self, app: str) -> Sequence[Mapping[str, Any]] | None:
+        """The schemes that an application's endpoints inherit, the project's if it has none; None at other servers."""
+        answer = self._optional(f"/app/{segment(app)}/signatures")
+        if answer is None:
+            return None
+        if self._of_project is None:
+            self._of_project = _schemes(self._optional("/signatures") or {})
+        return _schemes(answer) or self._of_project
+
+    def _endpoint(self, app: str, theirs: Mapping[str, Any], inherits: bool) -> TheirEndpoint:
+        """One endpoint: its fields, the headers that are shown, and what signs it.
+
+        Args:
+            inherits: Whether it would be signed otherwise if it did not say how.
+        """
         identifier = text_of(theirs, "id")
         uid = str(theirs.get("uid") or identifier.removeprefix("ep_"))
-        path, wanted, notes = f"/app/{segment(app)}/endpoint/{segment(identifier)}", fields_of(theirs, ENDPOINT), []
+        path = f"/app/{segment(app)}/endpoint/{segment(identifier)}"
+        left, notes, lacks = [*_ENDPOINT.left(theirs)], list[str](), list[Lack]()
+        events = theirs.get("cloudEvents")
+        if _is_object(events):
+            left += _CLOUD_EVENTS.left(events)
+            if events.get("consent"):
+                notes.append("it is asked for its consent anew, and gets nothing until it has given it")
         try:
             shown = self._read(f"{path}/headers")
             key = text_of(self._read(f"{path}/secret"), "key")
-            own = self._own_schemes(path)
+            answer = self._optional(f"{path}/signatures") or {}
+            gates = self._gates(path)
         except Refused as error:
-            return TheirEndpoint(uid=uid, fields=wanted, unread=error.message)
-        if shown.get("sensitive"):
-            notes.append(f"set these again, because they are not shown: {', '.join(map(str, shown['sensitive']))}")
-        scheme, secret = None, key if key.startswith("whsec_") else None
+            return TheirEndpoint(uid=uid, fields=theirs, unread=error.message)
+        hidden = [str(each) for each in shown.get("sensitive") or ()]
+        if hidden:
+            notes.append(f"set these again, because they are not shown: {', '.join(hidden)}")
+            lacks.append(Lack.HEADERS)
+        for lack, note in gates:
+            lacks.append(lack)
+            notes.append(note)
+        # The secret that is shown is that of the first scheme.
+        own = [] if answer.get("inheritedFrom") else _schemes(answer)
+        scheme: Mapping[str, Any] | None = None
+        secret = key if key.startswith("whsec_") else None
         if own and own[0].get("content"):
-            # The secret that is shown is that of the first scheme.
             scheme, secret = {**own[0], "secret": key}, None
         elif secret is None:
             notes.append("its Ed25519 key is not shown: give receivers the new one")
+            lacks.append(Lack.KEY)
+        if own == [STANDARD]:
+            scheme = STANDARD if inherits else None
         if len(own) > 1:
             notes.append(f"set its other signature scheme again, because its secret is not shown: {_header(own)}")
-        headers = dict(shown.get("headers") or {})
-        return TheirEndpoint(uid=uid, fields=wanted, headers=headers, secret=secret, scheme=scheme, notes=notes)
+            lacks.append(Lack.KEY)
+        for each in own:
+            left += _SCHEME.left(each)
+        return TheirEndpoint(
+            uid=uid,
+            fields=theirs,
+            headers=dict(shown.get("headers") or {}),
+            secret=secret,
+            scheme=scheme,
+            notes=[*notes, *not_copied(left)],
+            compared=_known(ENDPOINT, _OWN_ENDPOINT, theirs),
+            lacks=lacks,
+            hidden=hidden,
+        )
 
-    def _own_schemes(self, endpoint: str) -> Sequence[Mapping[str, Any]]:
-        """The schemes of an endpoint's own that sign at another hub of this kind; no other server has such a thing."""
+    def _gates(self, endpoint: str) -> Iterator[tuple[Lack, str]]:
+        """What its receiver demands, or gets otherwise than it was posted: none of it is shown as a whole."""
+        oauth = self._optional(f"{endpoint}/oauth")
+        if oauth:
+            yield Lack.OAUTH, f"set its OAuth again, because its secret is not shown: {_oauth(oauth)}"
+        certificate = self._optional(f"{endpoint}/mtls")
+        if certificate:
+            subject = certificate.get("subject") or "no subject"
+            yield Lack.CERTIFICATE, f"set its client certificate again, because its key is not shown: {subject}"
+        transformation = self._optional(f"{endpoint}/transformation")
+        if transformation and transformation.get("code") and transformation.get("enabled") is not False:
+            yield Lack.FILTERS, "its transformation is not copied: payloads would come as they are"
+
+    def _optional(self, path: str) -> Mapping[str, Any] | None:
+        """What is not there at every server, or for everybody."""
         try:
-            answer = self._read(f"{endpoint}/signatures")
+            return self._read(path)
         except Refused as error:
-            if error.status not in (404, 405):
+            if error.status not in (401, 403, 404, 405):
                 raise
-            return []
-        found = answer.get("signatures")
-        if answer.get("inheritedFrom") or not isinstance(found, list):
-            return []
-        # Old secrets are not shown, and there is no need to say when they end.
-        return [{name: each[name] for name in each if name != "oldSecretsEnd"} for each in found if _is_object(each)]
+            return None
 
     def _read(self, path: str, query: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         return in_object(self._there, f"{ROOT}{path}", query, sleep=self._sleep)
@@ -118,8 +243,25 @@ class _Organization(Source):
         raise click.ClickException(f"the list {path} of {self._there.base_url} does not end")
 
 
-def _is_object(value: object) -> bool:
+def _known(names: tuple[str, ...], own: tuple[str, ...], theirs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields that a server knows: what only hubs of this kind have, if it is shown."""
+    return (*names, *(each for each in own if each in theirs))
+
+
+def _is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, dict)
+
+
+def _schemes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The schemes in an answer. When old secrets end there is of no use."""
+    found = answer.get("signatures")
+    listed = found if isinstance(found, list) else []
+    return [{name: each[name] for name in each if name != "oldSecretsEnd"} for each in listed if _is_object(each)]
+
+
+def _oauth(shown: Mapping[str, Any]) -> str:
+    """How tokens are obtained, for people."""
+    return ", ".join(f"{name} {shown[name]}" for name in ("tokenUrl", "clientId", "authMethod") if shown.get(name))
 
 
 def _header(schemes: Sequence[Mapping[str, Any]]) -> str:

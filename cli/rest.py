@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -157,9 +157,25 @@ def _message(content: bytes) -> str:
     if not isinstance(told, dict):
         return str(told)[:200]
     found = next((told[name] for name in ("msg", "message", "detail", "error") if told.get(name)), "no reason given")
+    if isinstance(found, list) and found and all(map(_is_problem, found)):
+        return problems([(each["msg"], each["loc"]) for each in found])
     found = found if isinstance(found, str) else json_text.write(found, spaced=True)
     errors = told.get("errors")
     return f"{found} {json_text.write(errors, spaced=True)}" if errors else found
+
+
+def problems(found: Sequence[tuple[str, Sequence[object]]]) -> str:
+    """What is wrong with a request, in one sentence.
+
+    Args:
+        found: Each text with its place in the request.
+    """
+    return "; ".join(f"{text} ({'.'.join(map(str, where))})" for text, where in found)
+
+
+def _is_problem(told: object) -> bool:
+    """Whether a part of an error's detail is a problem, as Svix's API words it."""
+    return isinstance(told, dict) and isinstance(told.get("msg"), str) and isinstance(told.get("loc"), list)
 
 
 def _reason(error: BaseException) -> str:

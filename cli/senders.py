@@ -16,24 +16,120 @@ from urllib.parse import urlsplit
 import click
 
 from pushhub.base import json_text
+from pushhub.base.fields import settings_of
 from pushhub.base.numerals import whole
+from pushhub.engine.model.queue import PushSettings, Queue
 
+from .members import Members, not_copied
 from .rest import Refused, Rest, segment
-from .taking_over import HIDDEN, MOST_PAGES, Source, TheirApplication, TheirEndpoint, TheirQueue, patiently, text_of
+from .taking_over import (
+    HIDDEN,
+    MOST_PAGES,
+    Lack,
+    Source,
+    TheirApplication,
+    TheirEndpoint,
+    TheirEventType,
+    TheirQueue,
+    patiently,
+    text_of,
+)
 
 PAGE: Final = 100
 _CHANNEL = re.compile(r"[^a-zA-Z0-9\-_.:+]")
+
+
+def _settings(cls: type) -> set[str]:
+    """What a kind of thing has that can be set, by the names that the queue API gives it."""
+    return {name for field_name, _, _, setting in settings_of(cls) for name in setting.names(field_name)}
+
+
 _FILTERED: Final = "its filter is not copied, so it is disabled: set payloadFilters, then enable it"
-_NOT_COPIED: Final = {
-    "retry_config": "retries",
-    "alert_config": "alerts",
-    "rate_limit_config": "rate by subscription",
-    "http_timeout": "timeout",
-    "mtls_client_cert": "client certificate",
-    "support_email": "support address",
-    "slack_webhook_url": "Slack address",
+_TIMES: Final = dict.fromkeys(
+    ("created_at", "updated_at", "deleted_at", "updated_by"), "when it was made and changed there"
+)
+_OF_THE_OWNER: Final = dict.fromkeys(
+    ("project_id", "organization_id", "application_id", "group_id", "app_id", "tenant_id"), "whose it is there"
+)
+_STATE: Final = dict.fromkeys(
+    (
+        *("events", "event_count", "failure_rate", "last_delivery_at", "success_rate"),
+        *("topics_count", "destinations_count", "quotas", "onboarding_steps", "consumption"),
+    ),
+    "what happened there so far",
+)
+_NOTHING: Final = {**_TIMES, **_OF_THE_OWNER, **_STATE}
+_TENANT: Final = Members(
+    copied={"id"}, nothing={**_NOTHING, "topics": "those of its destinations"}, words={"metadata": "metadata"}
+)
+_DESTINATION: Final = Members(
+    copied={"id", "type", "topics", "config", "credentials", "disabled_at", "metadata", "delivery_metadata", "filter"},
+    nothing={**_NOTHING, "target": "its URL, for people", "target_url": "a link for people"},
+)
+_DESTINATION_CONFIG: Final = Members(copied={"url", "custom_headers"})
+_DESTINATION_CREDENTIALS: Final = Members(
+    copied={"secret", "previous_secret"}, nothing={"previous_secret_invalid_at": "when that secret ends"}
+)
+_CONVOY_ENDPOINT: Final = Members(
+    copied={
+        *("uid", "owner_id", "url", "target_url", "name", "title", "description", "status", "secrets"),
+        *("advanced_signatures", "rate_limit", "rate_limit_duration", "authentication", "content_type"),
+        "mtls_client_cert",
+    },
+    nothing={**_NOTHING, "document_id": "its former id", "cached": "how the server answers"},
+    words={
+        "http_timeout": "timeout",
+        "support_email": "support address",
+        "slack_webhook_url": "Slack address",
+    },
+)
+_SUBSCRIPTION: Final = Members(
+    copied={"uid", "endpoint_id", "endpoint_metadata", "filter_config", "function"},
+    nothing={
+        **_NOTHING,
+        "name": "its name for people",
+        "source_id": "where messages come from: here, whoever posts them",
+        "source_metadata": "the same",
+        "type": "how it was made",
+        "mode": "the same",
+        "device_id": "a command line that listens, which has a place of its own",
+        "device_metadata": "the same",
+        "delivery_mode": "at least once, as here",
+    },
+    words={
+        "retry_config": "retries",
+        "alert_config": "alerts",
+        "rate_limit_config": "rate by subscription",
+    },
+)
+_HOOK0_APPLICATION: Final = Members(copied={"application_id", "name"}, nothing=_NOTHING)
+_HOOK0_SUBSCRIPTION: Final = Members(
+    copied={
+        *("subscription_id", "is_enabled", "event_types", "description", "secret", "metadata", "target"),
+        *("labels", "label_key", "label_value"),
+    },
+    nothing={**_NOTHING, "dedicated_workers": "which of its machines send"},
+)
+_HOOK0_TARGET: Final = Members(copied={"type", "method", "url", "headers"})
+_GROUP: Final = Members(
+    copied={"name", "endpoints"}, nothing={"createdAt": "when it was made there", "updatedAt": "the same"}
+)
+_GROUP_ENDPOINT: Final = Members(copied={"name", "url"})
+_QUEUE: Final = Members(
+    copied={"type", "push_type", "push", "dead_letter", "alerts", *_settings(Queue), "search_fields"},
+    nothing={"id": "its number there"},
+)
+_PUSH: Final = Members(copied={"subscribers", "error_queue", *_settings(PushSettings)})
+_GATES: Final = {
+    "oauth": "its OAuth",
+    "mtls": "its client certificate",
+    "signing": "its signing (the secret there: pushhub signing-secret)",
 }
-"""What Convoy knows of a subscription or an endpoint and has no place here, in words."""
+"""What the receiver of a subscriber demands, of which another hub of this kind shows no secret."""
+_SUBSCRIBER: Final = Members(
+    copied={"name", "url", "headers", "timeout", "paused", *_GATES},
+    nothing={"signing_ends": "what signs there ends there", "id": "its number there", "dialect": "raw, as here"},
+)
 _FILTERING: Final = ("headers", "body", "query", "path", "raw_headers", "raw_body")
 _DURATION = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?")
 
@@ -74,16 +170,20 @@ class Outpost(_Sender):
         super().__init__(there, sleep)
         self._root = "" if urlsplit(there.base_url).path.strip("/") else "/api/v1"
 
-    def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def event_types(self) -> Iterator[TheirEventType]:
         """Its topics."""
-        yield from ((each, {"description": "Copied from Outpost"}) for each in self._topics())
+        yield from (_event_type(each, "Outpost") for each in self._topics())
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         """Its tenants."""
-        for tenant in self._tenants() if only is None else iter([only]):
-            listed = _list(self.ask(f"{self._root}/tenants/{segment(tenant)}/destinations"), "destinations")
+        for tenant in self._tenants() if only is None else iter([{"id": only}]):
+            uid = text_of(tenant, "id")
+            listed = _list(self.ask(f"{self._root}/tenants/{segment(uid)}/destinations"), "destinations")
             yield TheirApplication(
-                uid=tenant, fields={"name": tenant}, endpoints=[self._endpoint(each) for each in listed]
+                uid=uid,
+                fields={"name": uid},
+                endpoints=[self._endpoint(each) for each in listed],
+                notes=not_copied([*_TENANT.left(tenant)]),
             )
 
     def _topics(self) -> list[str]:
@@ -94,16 +194,16 @@ class Outpost(_Sender):
                 raise
             # Former versions know topics of tenants only; they are the same for all.
             first = next(self._tenants(), None)
-            answer = [] if first is None else self.ask(f"{self._root}/tenants/{segment(first)}/topics")
+            answer = [] if first is None else self.ask(f"{self._root}/tenants/{segment(text_of(first, 'id'))}/topics")
         return [each for each in answer if isinstance(each, str) and each != "*"] if isinstance(answer, list) else []
 
-    def _tenants(self) -> Iterator[str]:
+    def _tenants(self) -> Iterator[Mapping[str, Any]]:
         following: str | None = None
         for _ in range(MOST_PAGES):
             more = {} if following is None else {"next": following}
             answer = self.ask(f"{self._root}/tenants", {"limit": str(PAGE), **more})
             listed = answer.get("models", answer.get("data")) if isinstance(answer, dict) else answer
-            yield from (text_of(each, "id") for each in _list(listed, "tenants"))
+            yield from _list(listed, "tenants")
             paged = answer.get("pagination", answer) if isinstance(answer, dict) else {}
             last, following = following, _optional(paged, "next")
             if not following or following == last:
@@ -129,6 +229,10 @@ class Outpost(_Sender):
             notes.append("it gets no topic, so it is disabled")
         if credentials.get("previous_secret"):
             notes.append("its previous secret does not sign any more")
+        left = [*_DESTINATION.left(theirs), *_DESTINATION_CONFIG.left(config)]
+        left += _DESTINATION_CREDENTIALS.left(credentials)
+        notes += [*_not_texts("custom headers", _parsed(config.get("custom_headers"))), *not_copied(left)]
+        notes += _not_texts("metadata", theirs.get("metadata"))
         secret = text_of(credentials, "secret")
         return TheirEndpoint(
             uid=uid,
@@ -141,7 +245,7 @@ class Outpost(_Sender):
             headers=_texts(_parsed(config.get("custom_headers"))) | _texts(theirs.get("delivery_metadata")),
             scheme={"preset": "outpost", "secret": secret},
             notes=notes,
-            widened=widened,
+            lacks=[Lack.FILTERS] if widened else [],
         )
 
 
@@ -167,10 +271,10 @@ class Convoy(_Sender):
 
     needs_project = True
 
-    def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def event_types(self) -> Iterator[TheirEventType]:
         """Its event types; those that subscriptions name, where there is no catalogue."""
         named = {each for gets in self._subscribed().values() for each in gets.types if each != "*"}
-        yield from ((each, {"description": "Copied from Convoy"}) for each in sorted(named))
+        yield from (_event_type(each, "Convoy") for each in sorted(named))
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         """Owners with their endpoints; an endpoint without an owner is one of its own."""
@@ -212,7 +316,7 @@ class Convoy(_Sender):
             if each.get("function"):
                 gets.notes["its function is not copied, so it is disabled: payloads would come as they are"] = None
             gets.widened = bool(gets.notes)
-            gets.left |= {words: None for name, words in _NOT_COPIED.items() if each.get(name)}
+            gets.left |= dict.fromkeys(_SUBSCRIPTION.left(each))
         return found
 
     def _filters_of(self, subscription: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -264,13 +368,17 @@ class Convoy(_Sender):
         if not gets.types:
             notes.append("it has no subscription, so it is disabled")
         notes += gets.notes
-        left = gets.left | {words: None for name, words in _NOT_COPIED.items() if theirs.get(name)}
-        if left:
-            notes.append(f"not copied: {', '.join(left)}")
+        lacks = [Lack.FILTERS] if gets.widened else []
+        notes += not_copied([*gets.left, *_CONVOY_ENDPOINT.left(theirs)])
+        if theirs.get("mtls_client_cert"):
+            notes.append("set its client certificate again")
+            lacks.append(Lack.CERTIFICATE)
         if theirs.get("content_type") not in (None, "", "application/json"):
             notes.append("requests here are JSON, not {}".format(theirs["content_type"]))
         headers, unknown = _authentication(_section(theirs, "authentication"))
-        notes += [unknown] if unknown else []
+        if unknown:
+            notes.append(unknown)
+            lacks.append(Lack.OAUTH if "oauth2" in unknown else Lack.KEY)
         count, seconds = theirs.get("rate_limit"), _seconds(theirs.get("rate_limit_duration"))
         rate = round(count / seconds) if isinstance(count, int) and count > 0 and seconds > 0 else 0
         if count and not rate:
@@ -288,7 +396,7 @@ class Convoy(_Sender):
             headers=headers,
             scheme={"preset": preset, **scheme, "secret": text_of(secrets[-1], "value")},
             notes=notes,
-            widened=gets.widened,
+            lacks=lacks,
         )
 
 
@@ -298,14 +406,14 @@ class Hook0(_Sender):
     url = "https://app.hook0.com"
     needs_project = True
 
-    def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def event_types(self) -> Iterator[TheirEventType]:
         """Those of all applications."""
         found: dict[str, None] = {}
         for app in self._applications():
             query = {"application_id": text_of(app, "application_id")}
             for each in _list(self.ask("/api/v1/event_types", query), "event types"):
                 found[text_of(each, "event_type_name")] = None
-        yield from ((each, {"description": "Copied from Hook0"}) for each in found)
+        yield from (_event_type(each, "Hook0") for each in found)
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
         """Its applications."""
@@ -315,7 +423,8 @@ class Hook0(_Sender):
                 listed = _list(self.ask("/api/v1/subscriptions", {"application_id": uid}), "subscriptions")
                 name = _optional(app, "name") or uid
                 endpoints = [_subscription(each) for each in listed]
-                yield TheirApplication(uid=uid, fields={"name": name}, endpoints=endpoints)
+                notes = not_copied([*_HOOK0_APPLICATION.left(app)])
+                yield TheirApplication(uid=uid, fields={"name": name}, endpoints=endpoints, notes=notes)
 
     def _applications(self) -> list[Mapping[str, Any]]:
         return _list(self.ask("/api/v1/applications", {"organization_id": self._there.project}), "applications")
@@ -345,9 +454,19 @@ class IronMQ(_Sender):
                 settings = {key: value for key, value in queue.items() if key not in self.read_only}
                 waiting = queue.get("size")
                 notes = [f"{waiting} messages wait there: pushhub shovel"] if waiting and "push" not in queue else []
-                if _without_hidden(settings):
-                    notes.append("set the headers of its subscribers again that are not shown")
-                yield TheirQueue(name=name, settings=settings, notes=notes)
+                push = _section(settings, "push")
+                left, paused = [*_QUEUE.left(settings), *_PUSH.left(push)], []
+                for subscriber in _list(push.get("subscribers"), "subscribers"):
+                    left += _SUBSCRIBER.left(subscriber)
+                    lacking = _without_hidden(subscriber)
+                    if lacking:
+                        notes.append(
+                            f"subscriber {subscriber.get('name')} is paused until you have set {lacking} again"
+                        )
+                    if lacking or subscriber.get("paused") is True:
+                        paused.append(text_of(subscriber, "name"))
+                notes += not_copied(left)
+                yield TheirQueue(name=name, settings=settings, notes=notes, paused=paused)
             if len(listed) < PAGE or text_of(listed[-1], "name") == last:
                 return
             last = text_of(listed[-1], "name")
@@ -368,6 +487,10 @@ class QStash(_Sender):
                 name = _optional(endpoint, "name") or f"endpoint-{number}"
                 subscribers.append({"name": name, "url": text_of(endpoint, "url")})
             notes = [self.unsigned] if subscribers else []
+            left = [*_GROUP.left(each)]
+            for endpoint in _list(each.get("endpoints"), "endpoints"):
+                left += _GROUP_ENDPOINT.left(endpoint)
+            notes += not_copied(left)
             settings = {"type": "multicast", "push": {"subscribers": subscribers}}
             yield TheirQueue(name=text_of(each, "name"), settings=settings, notes=notes)
 
@@ -391,6 +514,18 @@ SENDERS: Mapping[str, type[_Sender]] = {
 """By the name that ``--from`` takes."""
 
 
+def _event_type(name: str, sender: str) -> TheirEventType:
+    return TheirEventType(name=name, fields={"description": f"Copied from {sender}"})
+
+
+def _not_texts(what: str, given: object) -> list[str]:
+    """The note about members that are no texts, which are not copied."""
+    texts, members = _texts(given), given if isinstance(given, Mapping) else {}
+    return [f"{what} that are no texts are not copied: {', '.join(map(str, members.keys() - texts.keys()))}"] * (
+        len(texts) < len(members)
+    )
+
+
 def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
     """A subscription of Hook0."""
     uid, target, notes = text_of(theirs, "subscription_id"), _section(theirs, "target"), []
@@ -402,6 +537,8 @@ def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
     if theirs.get("labels") and len(labels) < len(theirs["labels"]):
         notes.append("labels that are no texts are not copied, so it is disabled: set its channels, then enable it")
         widened = True
+    notes += _not_texts("headers", target.get("headers")) + _not_texts("metadata", theirs.get("metadata"))
+    notes += not_copied([*_HOOK0_SUBSCRIPTION.left(theirs), *_HOOK0_TARGET.left(target)])
     types = sorted(each for each in theirs.get("event_types") or () if isinstance(each, str))
     if not types:
         notes.append("it has no event type, so it is disabled")
@@ -421,20 +558,19 @@ def _subscription(theirs: Mapping[str, Any]) -> TheirEndpoint:
         headers=_texts(target.get("headers")),
         scheme={"preset": "hook0", "secret": text_of(theirs, "secret")},
         notes=notes,
-        widened=widened,
+        lacks=[Lack.FILTERS] if widened else [],
     )
 
 
-def _without_hidden(settings: Mapping[str, Any]) -> bool:
-    """Take headers out of a queue's subscribers that another hub of this kind does not show; whether there were any."""
-    found = False
-    for each in _list(_section(settings, "push").get("subscribers"), "subscribers"):
-        headers = each.get("headers")
-        if isinstance(headers, dict):
-            for name in [name for name, value in headers.items() if value == HIDDEN]:
-                del headers[name]
-                found = True
-    return found
+def _without_hidden(subscriber: Mapping[str, Any]) -> str:
+    """Take out of a subscriber what another hub of this kind does not show; what that was, in words."""
+    found, headers = [], subscriber.get("headers")
+    if isinstance(headers, dict) and isinstance(subscriber, dict):
+        for name in [name for name, value in headers.items() if value == HIDDEN]:
+            del headers[name]
+            found.append(name)
+    found += [words for name, words in _GATES.items() if isinstance(subscriber, dict) and subscriber.pop(name, None)]
+    return ", ".join(found)
 
 
 def _authentication(given: Mapping[str, Any]) -> tuple[dict[str, str], str]:

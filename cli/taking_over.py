@@ -8,15 +8,18 @@ deleted.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
 from pushhub.base import json_text
+from pushhub.webhooks.model.event_type import OPERATIONAL
+from pushhub.webhooks.wire.fields import NAME
 
+from .foreseen import Foreseen, There
 from .rest import Refused, Rest, segment
 
 MOST_PAGES = 100_000
@@ -29,12 +32,45 @@ ROOT = "/api/v1"
 APPLICATION = ("name", "uid", "throttleRate", "metadata")
 EVENT_TYPE = ("description", "archived", "deprecated", "schemas", "featureFlags", "groupName")
 ENDPOINT = ("url", "description", "uid", "disabled", "eventTypes", "channels", "throttleRate", "metadata")
-_BLANK: Mapping[str, Any] = {"description": "", "disabled": False}
-"""What an endpoint's field without a value is set to; any other to null."""
+CLOUD_EVENTS = ("mode", "consent", "callback")
+"""What is set of an endpoint's CloudEvents; the rest is their state."""
+_FLAGS = ("disabled", "archived", "deprecated", "portalConsent", "eager")
+_BLANK: Mapping[str, Any] = {"description": "", **dict.fromkeys(_FLAGS, False)}
+"""What a field without a value is set to; any other to null."""
+STANDARD: Mapping[str, Any] = {"preset": "standard-webhooks"}
 _OLD_NAMES = {"throttleRate": "rateLimit", "eventTypes": "filterTypes"}
 
 HIDDEN = "********"
 """What the queue API shows of a header that opens something."""
+
+
+class Lack(StrEnum):
+    """What an endpoint has there that cannot be copied, and without which it would get more here, or its receiver would
+    refuse what it gets. It is disabled until somebody has given it that here.
+    """
+
+    FILTERS = "payload filters"
+    OAUTH = "OAuth tokens"
+    CERTIFICATE = "client certificate"
+    HEADERS = "hidden headers"
+    KEY = "key"
+    """The hub cannot see whether a receiver knows the new key: an endpoint that is here is left as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TheirEventType:
+    """An event type of another sender.
+
+    Attributes:
+        fields: Of the event type here.
+        compared: The fields that this sender knows: what is set here of any other stays.
+        notes: What a person has to do.
+    """
+
+    name: str
+    fields: Mapping[str, Any]
+    compared: tuple[str, ...] = EVENT_TYPE
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +81,14 @@ class TheirEndpoint:
         uid: Its id there.
         fields: Of the endpoint here.
         headers: That are sent with each request.
-        scheme: How it is signed, with its secret; None for Standard Webhooks.
-        secret: Of Standard Webhooks; None if there is a scheme.
+        scheme: How it is signed, with its secret unless that is the endpoint's own; None for what the application says.
+        secret: Of Standard Webhooks; None if there is another scheme.
         notes: What a person has to do.
         unfit: Why there can be no such endpoint here; empty if there can.
         unread: Why nothing is known of it; empty if something is.
-        widened: Whether it would get more here than there, as what holds messages back is not copied. It is disabled,
-            unless somebody has given it payload filters here.
+        compared: The fields that this sender knows: what is set here of any other stays.
+        lacks: What it is disabled without.
+        hidden: Names of the headers that are not shown.
     """
 
     uid: str
@@ -62,7 +99,9 @@ class TheirEndpoint:
     notes: Sequence[str] = ()
     unfit: str = ""
     unread: str = ""
-    widened: bool = False
+    compared: tuple[str, ...] = ENDPOINT
+    lacks: Sequence[Lack] = ()
+    hidden: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +111,17 @@ class TheirApplication:
     Attributes:
         fields: Of the application here.
         endpoints: Read once the application is copied.
+        compared: The fields that this sender knows: what is set here of any other stays.
+        signatures: The schemes that sign what its endpoints get; None if this sender has no such thing.
+        notes: What a person has to do.
     """
 
     uid: str
     fields: Mapping[str, Any]
     endpoints: Iterable[TheirEndpoint] = ()
+    compared: tuple[str, ...] = APPLICATION
+    signatures: Sequence[Mapping[str, Any]] | None = None
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,18 +131,23 @@ class TheirQueue:
     Attributes:
         settings: As the queue API takes them.
         notes: What a person has to do.
+        paused: Names of the subscribers that are paused when the queue is made.
     """
 
     name: str
     settings: Mapping[str, Any]
     notes: Sequence[str] = ()
+    paused: Sequence[str] = ()
 
 
 class Source:
     """Another sender; it is only read. What it does not have, it has none of."""
 
-    def event_types(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Names of event types, with the fields of them here."""
+    standard: ClassVar[bool] = False
+    """Whether its endpoints are signed as Standard Webhooks, unless something else is said."""
+
+    def event_types(self) -> Iterator[TheirEventType]:
+        """Its event types."""
         return iter(())
 
     def applications(self, only: str | None) -> Iterator[TheirApplication]:
@@ -147,15 +197,19 @@ def patiently(
     query: Mapping[str, str] | None = None,
     *,
     headers: Mapping[str, str] | None = None,
+    reads: bool = False,
     sleep: Callable[[float], None],
 ) -> Any:
     """One request; repeated if there were too many, or the server failed for a moment.
 
     Every write here may be repeated.
+
+    Args:
+        reads: Whether it changes nothing, whatever its method is.
     """
     for number in range(TRIES):
         try:
-            return rest.call(method, path, body, query=query, headers=headers)
+            return rest.call(method, path, body, query=query, headers=headers, reads=reads)
         except Refused as error:
             if (error.status != 429 and error.status < 500) or number == TRIES - 1:
                 raise
@@ -183,8 +237,11 @@ class Importer:
     def __init__(self, *, source: Source, here: Rest, dry: bool, sleep: Callable[[float], None] = time.sleep) -> None:
         self._source = source
         self._here = here
-        self._dry = dry
         self._sleep = sleep
+        self._foreseen = Foreseen(self._knows) if dry else None
+        self._types: dict[str, bool] = {}
+        self._done: set[tuple[str, str]] = set()
+        self._closed: Refused | None = None
 
     def run(self, only: str | None = None) -> Iterator[Copied]:
         """Copy everything, or event types and one application, and yield each item when it is done.
@@ -192,116 +249,261 @@ class Importer:
         Args:
             only: Id or uid of the application.
         """
-        for name, wanted in self._source.event_types():
-            yield self._put("event type", name, f"/event-type/{segment(name)}", wanted, compared=EVENT_TYPE)
-        for each in self._source.applications(only):
-            yield from self._application(each)
+        if self._foreseen is not None:
+            self._closed = self._refusal()
+        for each in self._source.event_types():
+            yield self._event_type(each)
+        for application in self._source.applications(only):
+            yield from self._application(application)
         if only is None:
             yield from map(self._queue, self._source.queues())
             for kind, name, note in self._source.left():
                 yield Copied(kind=kind, name=name, outcome=Outcome.LEFT, note=note)
 
+    def _refusal(self) -> Refused | None:
+        """Why nothing may be changed here, as in a project that is suspended; None if it may."""
+        path, body = f"{ROOT}/event-type/import/openapi", {"dryRun": True, "spec": _SPEC}
+        try:
+            patiently(self._here, "POST", path, body, reads=True, sleep=self._sleep)
+        except Refused as error:
+            return error
+        return None
+
+    def _event_type(self, theirs: TheirEventType) -> Copied:
+        path = f"/event-type/{segment(theirs.name)}"
+        wanted = {"description": "", **fields_of(theirs.fields, theirs.compared)}
+        copied = self._put(
+            Copied(kind="event type", name=theirs.name, outcome=Outcome.MADE, note="; ".join(theirs.notes)),
+            theirs.name,
+            path,
+            wanted,
+            compared=theirs.compared,
+            foreseen=lambda foreseen, body: foreseen.event_type(theirs.name, body),
+        )
+        if copied.outcome is not Outcome.FAILED:
+            self._types[theirs.name] = not wanted.get("archived")
+        return copied
+
+    def _knows(self, name: str) -> bool:
+        """Whether endpoints here may choose an event type, once those that come first are copied."""
+        if name not in self._types:
+            found = self._found(f"/event-type/{segment(name)}") if _fits_a_path(name) else None
+            self._types[name] = name in OPERATIONAL or (found is not None and not found.get("archived"))
+        return self._types[name]
+
     def _application(self, theirs: TheirApplication) -> Iterator[Copied]:
         path = f"/app/{segment(theirs.uid)}"
-        wanted = fields_of(theirs.fields, APPLICATION) | {"uid": theirs.uid}
-        copied = self._put("application", theirs.uid, path, wanted, compared=APPLICATION)
+        wanted = fields_of(theirs.fields, theirs.compared) | {"uid": theirs.uid}
+        copied = self._put(
+            Copied(kind="application", name=theirs.uid, outcome=Outcome.MADE, note="; ".join(theirs.notes)),
+            theirs.uid,
+            path,
+            wanted,
+            compared=theirs.compared,
+            foreseen=lambda foreseen, body: foreseen.application(body),
+        )
+        is_new = copied.outcome is Outcome.MADE
+        if copied.outcome is not Outcome.FAILED:
+            copied = self._inherited(path, theirs, copied)
         yield copied
         if copied.outcome is not Outcome.FAILED:
-            fresh = self._dry and copied.outcome is Outcome.MADE
+            fresh = self._foreseen is not None and is_new
             for each in theirs.endpoints:
                 yield self._endpoint(path, f"{theirs.uid}/{each.uid}", each, fresh=fresh)
 
+    def _inherited(self, path: str, theirs: TheirApplication, copied: Copied) -> Copied:
+        """Sign what an application's endpoints get as it is signed there, whatever is usual here."""
+        is_new = copied.outcome is Outcome.MADE
+        if theirs.signatures is None and not (is_new and self._source.standard):
+            return copied
+        try:
+            ours = [] if is_new else self._read(f"{path}/signatures").get("signatures")
+            wanted = [dict(each) for each in theirs.signatures or ()]
+            if not wanted and self._read("/signatures").get("signatures"):
+                wanted = [dict(STANDARD)]
+            if ours == wanted:
+                return copied
+            body = {"signatures": wanted}
+            self._write("PUT", f"{path}/signatures", body, foreseen=lambda foreseen: foreseen.inherited(body))
+        except Refused as error:
+            return replace(copied, outcome=Outcome.FAILED, note=error.message)
+        return replace(copied, outcome=Outcome.MADE if is_new else Outcome.CHANGED)
+
     def _endpoint(self, app: str, name: str, theirs: TheirEndpoint, *, fresh: bool) -> Copied:
         """Copy one endpoint: its fields, headers, and what signs it."""
+        copied = Copied(kind="endpoint", name=name, outcome=Outcome.MADE, note="; ".join(theirs.notes))
         if theirs.unfit:
-            return Copied(kind="endpoint", name=name, outcome=Outcome.LEFT, note=theirs.unfit)
-        if theirs.unread:
-            return Copied(kind="endpoint", name=name, outcome=Outcome.FAILED, note=theirs.unread)
+            return replace(copied, outcome=Outcome.LEFT, note=theirs.unfit)
+        unusable = theirs.unread or self._unusable("endpoint", name, theirs.uid)
+        if unusable:
+            return replace(copied, outcome=Outcome.FAILED, note=unusable)
         path = f"{app}/endpoint/{segment(theirs.uid)}"
-        wanted = fields_of(theirs.fields, ENDPOINT) | {"uid": theirs.uid}
+        wanted = fields_of(theirs.fields, theirs.compared) | {"uid": theirs.uid}
         try:
             ours = None if fresh else self._found(path)
-            if theirs.widened and not (ours or {}).get("payloadFilters"):
+            lacking = [each for each in theirs.lacks if not self._has(each, path, ours, theirs)]
+            if lacking:
                 wanted["disabled"] = True
-            elif theirs.widened and ours is not None:
+                copied = replace(copied, note="; ".join([*theirs.notes, "it is disabled until then"]))
+            elif theirs.lacks and ours is not None:
                 wanted |= fields_of(ours, ("disabled",))
             if ours is None:
-                signed = {"signatures": [dict(theirs.scheme)]} if theirs.scheme else {"secret": theirs.secret}
-                given = {name: value for name, value in signed.items() if value is not None}
-                self._write("POST", f"{app}/endpoint", {**wanted, **given, "headers": dict(theirs.headers)})
-                outcome = Outcome.MADE
-            else:
-                outcome = self._brought_up(path, ours, wanted, headers=theirs.headers, secret=theirs.secret)
-                if theirs.scheme and self._signed_anew(path, theirs.scheme):
-                    outcome = Outcome.CHANGED
+                self._made(f"{app}/endpoint", theirs, wanted)
+                return copied
+            outcome = self._brought_up(path, ours, wanted, theirs)
+            if theirs.scheme and self._signed_anew(path, _with(ours, wanted, theirs), theirs):
+                outcome = Outcome.CHANGED
         except Refused as error:
-            return Copied(kind="endpoint", name=name, outcome=Outcome.FAILED, note=error.message)
-        return Copied(kind="endpoint", name=name, outcome=outcome, note="; ".join(theirs.notes))
+            return replace(copied, outcome=Outcome.FAILED, note=error.message)
+        return replace(copied, outcome=outcome)
 
-    def _signed_anew(self, path: str, scheme: Mapping[str, Any]) -> bool:
+    def _has(self, lack: Lack, path: str, ours: Mapping[str, Any] | None, theirs: TheirEndpoint) -> bool:
+        """Whether somebody has given an endpoint here what could not be copied."""
+        if ours is None:
+            return False
+        match lack:
+            case Lack.FILTERS:
+                return bool(ours.get("payloadFilters"))
+            case Lack.OAUTH:
+                return self._found(f"{path}/oauth") is not None
+            case Lack.CERTIFICATE:
+                return self._found(f"{path}/mtls") is not None
+            case Lack.HEADERS:
+                return {each.lower() for each in theirs.hidden} <= {each.lower() for each in self._headers(path)}
+            case Lack.KEY:
+                return True
+
+    def _made(self, path: str, theirs: TheirEndpoint, wanted: Mapping[str, Any]) -> None:
+        signed = {"signatures": [dict(theirs.scheme)] if theirs.scheme else None, "secret": theirs.secret}
+        given = {name: value for name, value in signed.items() if value is not None}
+        body = {**wanted, **given, "headers": dict(theirs.headers)}
+        self._write("POST", path, body, foreseen=lambda foreseen: foreseen.endpoint(body))
+
+    def _signed_anew(self, path: str, ours: Mapping[str, Any], theirs: TheirEndpoint) -> bool:
         """Replace what signs an endpoint, unless it is the same; an old secret here ends at once."""
-        shown = self._read(f"{path}/signatures").get("signatures")
+        scheme = theirs.scheme or STANDARD
+        answer, secret = self._read(f"{path}/signatures"), scheme.get("secret")
+        shown = [] if answer.get("inheritedFrom") else answer.get("signatures")
         wanted = {name: value for name, value in scheme.items() if name != "secret"}
         same = isinstance(shown, list) and len(shown) == 1 and _covers(shown[0], wanted)
-        if same and self._read(f"{path}/secret").get("key") == scheme["secret"]:
+        if same and (secret is None or self._read(f"{path}/secret").get("key") == secret):
             return False
-        self._write("PUT", f"{path}/signatures", {"signatures": [{**scheme, "gracePeriodSeconds": 0}]})
+        body = {"signatures": [dict(scheme) if secret is None else {**scheme, "gracePeriodSeconds": 0}]}
+        self._write(
+            "PUT",
+            f"{path}/signatures",
+            body,
+            foreseen=lambda foreseen: foreseen.signatures(self._there(path, ours, theirs.headers), body),
+        )
         return True
 
     def _queue(self, theirs: TheirQueue) -> Copied:
         """Copy a queue with its subscribers."""
         path, note = self._here.queue(theirs.name), "; ".join(theirs.notes)
+        unusable = self._twice("queue", theirs.name)
+        if unusable:
+            return Copied(kind="queue", name=theirs.name, outcome=Outcome.FAILED, note=unusable)
         try:
             ours = (self._found(path, root="") or {}).get("queue")
             outcome = Outcome.MADE if ours is None else Outcome.CHANGED
             if ours is not None and _covers(ours, theirs.settings):
                 outcome = Outcome.SAME
             # What is not shown cannot be compared: it is written each time.
-            if not self._dry and (outcome is not Outcome.SAME or HIDDEN in json_text.write(ours)):
-                patiently(self._here, "PUT", path, {"queue": dict(theirs.settings)}, sleep=self._sleep)
+            if outcome is not Outcome.SAME or HIDDEN in json_text.write(ours):
+                dry = {"dry_run": True} if self._foreseen is not None else {}
+                body = {"queue": dict(theirs.settings), **dry}
+                patiently(self._here, "PUT", path, body, reads=bool(dry), sleep=self._sleep)
+                for name in theirs.paused if outcome is Outcome.MADE and not dry else ():
+                    patiently(self._here, "POST", f"{path}/pause", {"subscriber": name}, sleep=self._sleep)
         except Refused as error:
             return Copied(kind="queue", name=theirs.name, outcome=Outcome.FAILED, note=error.message)
         return Copied(kind="queue", name=theirs.name, outcome=outcome, note=note)
 
     def _brought_up(
-        self,
-        path: str,
-        ours: Mapping[str, Any],
-        wanted: Mapping[str, Any],
-        *,
-        headers: Mapping[str, str],
-        secret: str | None = None,
+        self, path: str, ours: Mapping[str, Any], wanted: Mapping[str, Any], theirs: TheirEndpoint
     ) -> Outcome:
         """Change what differs in an existing endpoint."""
-        outcome = Outcome.SAME
-        if fields_of(ours, ENDPOINT) != wanted:
+        outcome, headers = Outcome.SAME, theirs.headers
+        if fields_of(ours, theirs.compared) != wanted:
             outcome = Outcome.CHANGED
             # Not replaced as a whole: what no other sender has, such as payload filters, stays.
-            self._write("PATCH", path, {each: wanted.get(each, _BLANK.get(each)) for each in ENDPOINT})
+            body = _changes(wanted, theirs.compared)
+            self._write("PATCH", path, body, foreseen=lambda foreseen: foreseen.changed(self._there(path, ours), body))
+            ours = _with(ours, wanted, theirs)
         answer = self._read(f"{path}/headers")
         shown, hidden = answer.get("headers") or {}, {str(each).lower() for each in answer.get("sensitive") or ()}
         differs = any(shown.get(name) != text for name, text in headers.items() if name.lower() not in hidden)
         if differs or any(name.lower() in hidden for name in headers):
             # What is not shown cannot be compared: it is written each time.
             outcome = Outcome.CHANGED if differs else outcome
-            self._write("PATCH", f"{path}/headers", {"headers": headers})
-        if secret is not None and text_of(self._read(f"{path}/secret"), "key") != secret:
+            given = {"headers": dict(headers)}
+            self._write(
+                "PATCH",
+                f"{path}/headers",
+                given,
+                foreseen=lambda foreseen: foreseen.headers(self._there(path, ours), given),
+            )
+        if theirs.secret is not None and text_of(self._read(f"{path}/secret"), "key") != theirs.secret:
             outcome = Outcome.CHANGED
-            self._write("POST", f"{path}/secret/rotate", {"key": secret, "gracePeriodSeconds": 0})
+            rotation = {"key": theirs.secret, "gracePeriodSeconds": 0}
+            self._write(
+                "POST",
+                f"{path}/secret/rotate",
+                rotation,
+                foreseen=lambda foreseen: foreseen.secret(self._there(path, ours), rotation),
+            )
         return outcome
 
-    def _put(self, kind: str, name: str, path: str, wanted: Mapping[str, Any], *, compared: tuple[str, ...]) -> Copied:
-        """Create or replace something with its own name, unless it is already the same."""
+    def _headers(self, path: str) -> list[str]:
+        """The names of an endpoint's headers."""
+        answer = self._read(f"{path}/headers")
+        return [*(answer.get("headers") or ()), *map(str, answer.get("sensitive") or ())]
+
+    def _there(self, path: str, ours: Mapping[str, Any], added: Collection[str] = ()) -> There:
+        """What the hub shows of an endpoint, with the headers that were added before."""
+        answer = self._read(f"{path}/signatures")
+        own = [] if answer.get("inheritedFrom") else answer.get("signatures")
+        return There(fields=ours, headers=[*self._headers(path), *added], signatures=own or ())
+
+    def _put(
+        self,
+        copied: Copied,
+        name: str,
+        path: str,
+        wanted: Mapping[str, Any],
+        *,
+        compared: tuple[str, ...],
+        foreseen: Callable[[Foreseen, Mapping[str, Any]], None],
+    ) -> Copied:
+        """Create something with its own name, or change what differs in it."""
+        unusable = self._unusable(copied.kind, copied.name, name)
+        if unusable:
+            return replace(copied, outcome=Outcome.FAILED, note=unusable)
         try:
             ours = self._found(path)
-            outcome = Outcome.MADE if ours is None else Outcome.CHANGED
-            if ours is not None and fields_of(ours, compared) == fields_of(wanted, compared):
-                outcome = Outcome.SAME
-            else:
-                self._write("PUT", path, wanted)
+            if ours is None:
+                self._write("PUT", path, wanted, foreseen=lambda known: foreseen(known, wanted))
+                return copied
+            if fields_of(ours, compared) == fields_of(wanted, compared):
+                return replace(copied, outcome=Outcome.SAME)
+            # Not replaced as a whole: what no other sender has stays.
+            body = _changes(wanted, compared)
+            self._write("PATCH", path, body, foreseen=lambda known: foreseen(known, {**ours, **body}))
         except Refused as error:
-            return Copied(kind=kind, name=name, outcome=Outcome.FAILED, note=error.message)
-        return Copied(kind=kind, name=name, outcome=outcome)
+            return replace(copied, outcome=Outcome.FAILED, note=error.message)
+        return replace(copied, outcome=Outcome.CHANGED)
+
+    def _unusable(self, kind: str, name: str, identifier: str) -> str:
+        """Why something cannot be copied under its name; empty if it can."""
+        if not _fits_a_path(identifier):
+            return "a name here has 1 to 256 letters, digits, hyphens, underscores and dots"
+        return self._twice(kind, name)
+
+    def _twice(self, kind: str, name: str) -> str:
+        if (kind, name) in self._done:
+            return "another one has the same name"
+        self._done.add((kind, name))
+        return ""
 
     def _found(self, path: str, root: str = ROOT) -> Mapping[str, Any] | None:
         """An object of the hub, or None."""
@@ -315,10 +517,25 @@ class Importer:
     def _read(self, path: str, root: str = ROOT) -> Mapping[str, Any]:
         return in_object(self._here, f"{root}{path}", sleep=self._sleep)
 
-    def _write(self, method: str, path: str, body: Mapping[str, Any]) -> None:
-        """Change something here, unless this is a dry run."""
-        if not self._dry:
+    def _write(self, method: str, path: str, body: Mapping[str, Any], *, foreseen: Callable[[Foreseen], None]) -> None:
+        """Change something here.
+
+        Args:
+            foreseen: Says in a dry run whether the hub would refuse it.
+        """
+        if self._foreseen is None:
             patiently(self._here, method, f"{ROOT}{path}", dict(body), sleep=self._sleep)
+        elif self._closed is not None:
+            raise self._closed
+        else:
+            foreseen(self._foreseen)
+
+
+_SPEC: Mapping[str, Any] = {
+    "openapi": "3.1.0",
+    "webhooks": {"x": {"post": {"requestBody": {"content": {"application/json": {"schema": {}}}}}}},
+}
+"""The smallest document of event types, of which a dry run stores nothing."""
 
 
 def fields_of(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
@@ -328,10 +545,27 @@ def fields_of(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any
         value = given.get(name, given.get(_OLD_NAMES.get(name, name)))
         if value is None or value in ("", {}) or value is False:
             continue
+        if name == "cloudEvents" and isinstance(value, Mapping):
+            value = {each: value[each] for each in CLOUD_EVENTS if value.get(each)}
         found[name] = (
             sorted(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else value
         )
     return found
+
+
+def _changes(wanted: Mapping[str, Any], compared: tuple[str, ...]) -> dict[str, Any]:
+    """The body that changes something to what is wanted."""
+    return {each: wanted.get(each, _BLANK.get(each)) for each in compared}
+
+
+def _with(ours: Mapping[str, Any], wanted: Mapping[str, Any], theirs: TheirEndpoint) -> Mapping[str, Any]:
+    """An endpoint's fields after they are changed."""
+    return {**ours, **_changes(wanted, theirs.compared)}
+
+
+def _fits_a_path(name: str) -> bool:
+    """Whether the hub knows things by such a name; of a path's dots, clients make another path."""
+    return NAME.fullmatch(name) is not None and name not in (".", "..")
 
 
 def _covers(shown: Any, wanted: Any) -> bool:

@@ -50,7 +50,7 @@ class ServedHub:
         return [
             (method, path)
             for (method, path), body in zip(self.asked, self.bodies, strict=True)
-            if method != "GET" and not (path.endswith("/replay") and json.loads(body).get("dry_run") is True)
+            if method != "GET" and not _is_dry(body)
         ]
 
     @property
@@ -88,6 +88,12 @@ class ServedHub:
             world.world.run(seconds=1)
         text = result["body"]
         return result["statusCode"], base64.b64decode(text) if result["isBase64Encoded"] else text.encode()
+
+
+def _is_dry(body: bytes) -> bool:
+    """Whether a request asks to change nothing."""
+    asked = json.loads(body) if body else {}
+    return isinstance(asked, dict) and True in (asked.get("dry_run"), asked.get("dryRun"))
 
 
 @contextmanager

@@ -178,7 +178,7 @@ def test_a_dry_run_writes_nothing_to_the_hub(
     typed("alerts", "set", "here", "given-up", "5", "--url", "https://x.example")
     message = waiting(hub)
     places = files(hub, tmp_path)
-    hub.answers[("GET", "/api/v1/event-type")] = (200, b'{"data": [{"name": "a"}], "done": true}')
+    hub.answers[("GET", "/api/v1/event-type")] = (200, b'{"data": [{"name": "a", "description": "x"}], "done": true}')
     hub.answers[("GET", "/api/v1/event-type/a")] = (404, b"{}")
     hub.answers[("GET", "/api/v1/app")] = (200, b'{"data": [], "done": true}')
     places |= {"MESSAGE": message, "THERE": hub.base_url}

@@ -35,7 +35,10 @@ class Sender:
         answers: By path: an answer, or a list of pages in the order of their cursors.
         asked: Method and path of each request.
         shown: Each way in which the token was shown.
+        has_svix_api: Whether it is taken for a hub like this one, too, which is shown the token in two headers.
     """
+
+    has_svix_api = False
 
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {}
@@ -49,7 +52,7 @@ class Sender:
                 place = urlsplit(self.path)
                 sender.asked.append(f"{self.command} {place.path}")
                 sender.shown.add(self.headers["Authorization"])
-                assert not self.headers.get("X-Augury-Token")
+                assert sender.has_svix_api or not self.headers.get("X-Augury-Token")
                 status, answer = sender.answer(place.path, parse_qs(place.query))
                 content = json.dumps(answer).encode()
                 self.send_response(status)

@@ -399,3 +399,18 @@ def test_an_error_queue_appears_with_its_first_message(hub: Hub) -> None:
     # Then the queue is there, of type pull
     assert [each["name"] for each in hub.call("GET", "/queues").body["queues"]] == ["failed", "q"]
     assert hub.info("failed")["type"] == "pull"
+
+
+def test_a_dry_run_refuses_what_a_run_does_and_stores_nothing(hub: Hub) -> None:
+    wanted = {"queue": {"push": {"subscribers": [{"name": "s", "url": URL}]}, "dead_letter": None}, "dry_run": True}
+    # Given no queue, when one is asked for dry, then it is shown, and there is none
+    shown = hub.call("PUT", "/queues/q", wanted)
+    assert (shown.status, shown.body["queue"]["type"]) == (200, "multicast")
+    assert hub.call("GET", "/queues/q").status == 404
+    # Given one, when it is changed dry, then it stays as it is, and what may not change is refused
+    hub.make_push("q", URL)
+    before = hub.info("q")
+    assert hub.call("PUT", "/queues/q", {"queue": {"push": {"retries": 9}}, "dry_run": True}).status == 200
+    assert hub.info("q") == before
+    assert hub.call("PUT", "/queues/q", {"queue": {"type": "pull"}, "dry_run": True}).status == 403
+    assert hub.call("PUT", "/queues/q", {"queue": {}, "dry_run": "yes"}).status == 400

@@ -128,6 +128,11 @@ class Queues(Component):
         self.alerts.begin(queue)
         return queue
 
+    def planned(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
+        """The queue that :meth:`put` would leave, which it refuses for the same reasons; nothing is stored."""
+        stored = self.config.queue(project_id, name, fresh=True)
+        return self._new(project_id, name, settings) if stored is None else self._with(stored, settings)
+
     def change(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
         """Change a queue: settings missing from the request stay unchanged.
 
@@ -171,15 +176,21 @@ class Queues(Component):
         return replace(queue, pull_uid=new_uid())
 
     def _created(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
-        admit = self.registration.of(project_id, name)
-        queue = new_queue(project_id, name, settings, admit=admit, now=self.clock.now())
+        queue = self._new(project_id, name, settings)
         self.config.create_queue(queue)
         return queue
 
+    def _new(self, project_id: str, name: str, settings: QueueSettings) -> Queue:
+        admit = self.registration.of(project_id, name)
+        return new_queue(project_id, name, settings, admit=admit, now=self.clock.now())
+
     def _changed(self, stored: Queue, settings: QueueSettings) -> Queue:
-        admit = self.registration.of(stored.project, stored.name)
-        changed = changed_queue(stored, settings, admit=admit, now=self.clock.now())
+        changed = self._with(stored, settings)
         return stored if changed == stored else self.quiet.save(stored, changed)
+
+    def _with(self, stored: Queue, settings: QueueSettings) -> Queue:
+        admit = self.registration.of(stored.project, stored.name)
+        return changed_queue(stored, settings, admit=admit, now=self.clock.now())
 
     def _retried(self, project_id: str, name: str, change: Callable[[Queue], Queue]) -> Queue:
         return until_saved(lambda: change(self.get(project_id, name)), doing=CHANGING)

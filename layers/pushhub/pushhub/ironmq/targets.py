@@ -37,6 +37,19 @@ DIALECT = "raw"
 _URL = "Subscriber url"
 
 
+def check_queue_url(url: str) -> None:
+    """Refuse, as ``Invalid``, a queue's URL without a valid name, or at a hub that the sender could never call."""
+    target = parse_ironmq_url(url)
+    check_queue_name(target.queue, "Queue name in a subscriber url")
+    if target.host is not None:
+        check_callable(f"https://{target.host}/", _URL)
+
+
+def check_worker_url(url: str) -> None:
+    """Refuse, as ``Invalid``, a worker's URL without project, token or code name, or that could never be called."""
+    check_callable(f"https://{parse_ironworker_url(url).host}/", _URL)
+
+
 class HttpTarget(Component):
     """Pushes to ``http`` and ``https`` URLs as IronMQ v3 does."""
 
@@ -124,10 +137,7 @@ class IronMqQueueTarget(Component):
 
     def check(self, url: str) -> None:
         """Requires a valid queue name, and another hub that the sender can call."""
-        target = parse_ironmq_url(url)
-        check_queue_name(target.queue, "Queue name in a subscriber url")
-        if target.host is not None:
-            check_callable(f"https://{target.host}/", _URL)
+        check_queue_url(url)
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:
         """Another hub's host; a queue of this hub is posted to directly."""
@@ -225,7 +235,7 @@ class IronWorkerQueueTarget(Component):
 
     def check(self, url: str) -> None:
         """Requires project, token, code name, and a host that the sender can call."""
-        check_callable(f"https://{parse_ironworker_url(url).host}/", _URL)
+        check_worker_url(url)
 
     def reaches(self, url: str, *, project: str, queue: str) -> str | None:  # noqa: ARG002 (the same for all queues)
         """The worker API's host."""

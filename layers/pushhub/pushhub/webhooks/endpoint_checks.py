@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pushhub.base.credentials import place_of
 from pushhub.base.errors import Invalid
@@ -17,11 +17,20 @@ from pushhub.webhooks.wire.endpoint import is_http
 from pushhub.webhooks.wire.fields import size_of
 
 if TYPE_CHECKING:
+    from pushhub.base.signing_change import WantedSignature
     from pushhub.engine.target import Targets
-    from pushhub.webhooks.event_types import WebhooksEventTypes
     from pushhub.webhooks.model.application import Application
     from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields
     from pushhub.webhooks.model.rights import Rights
+    from pushhub.webhooks.wire.endpoint import NewEndpoint
+
+
+class MissingTypes(Protocol):
+    """Says which event types may not be chosen; see :meth:`pushhub.webhooks.event_types.WebhooksEventTypes.missing`."""
+
+    def __call__(self, project_id: str, names: Sequence[str], flags: frozenset[str] | None, /) -> list[str]:
+        """Those of the names."""
+        ...
 
 
 MAX_BYTES = 300_000
@@ -34,7 +43,7 @@ CONSENT = ("body", "cloudEvents", "consent")
 class EndpointChecks(Component):
     """Checks what is asked for; what may not be is refused as ``Unprocessable``."""
 
-    event_types: WebhooksEventTypes
+    missing_types: MissingTypes
     targets: Callable[[], Targets]  # Other kinds of subscribers, whose URLs endpoints may have, too.
 
     def signs(self, url: str) -> bool:
@@ -48,6 +57,32 @@ class EndpointChecks(Component):
             return url if self.targets().within(reach, url) else f"{url.partition(':')[0]}://hidden"
 
         return shown
+
+    def new(
+        self,
+        application: Application,
+        wanted: NewEndpoint,
+        signatures: Callable[[], Sequence[WantedSignature]],
+        rights: Rights,
+    ) -> Sequence[WantedSignature]:
+        """Check an endpoint that is to be made.
+
+        Args:
+            signatures: Reads the schemes that are to sign its requests, when everything else is right.
+
+        Returns:
+            Those schemes.
+        """
+        given = wanted.fields
+        self.check(application.project, given, rights)
+        self.consent(rights, application, given, None)
+        self.headers(given, wanted.headers)
+        if wanted.key is not None and not self.signs(given.url):
+            raise unprocessable("An endpoint with such a url has no signature, so it takes no secret", "body", "secret")
+        schemes = signatures()
+        if schemes and wanted.key is not None and not any(each.scheme.standard for each in schemes):
+            raise unprocessable("None of the signatures uses this secret: each has its own", "body", "secret")
+        return schemes
 
     def check(
         self, project_id: str, given: EndpointFields, rights: Rights, before: EndpointFields | None = None
@@ -68,7 +103,7 @@ class EndpointChecks(Component):
             raise unprocessable(OUT_OF_REACH, "body", "url")
         kept = before.event_types or () if before else ()
         names = [each for each in given.event_types or () if each not in kept]
-        missing = self.event_types.missing(project_id, names, rights.flags) if names else []
+        missing = self.missing_types(project_id, names, rights.flags) if names else []
         if missing:
             raise unprocessable(f"The following event types don't exist: {', '.join(missing)}", "body", "eventTypes")
 
@@ -103,6 +138,12 @@ class EndpointChecks(Component):
             raise unprocessable(
                 "An endpoint with such a url has no headers, as nothing would carry them", "body", "headers"
             )
+
+    @staticmethod
+    def askable(given: EndpointFields) -> None:
+        """Check that an endpoint can be asked for its consent, if it is to be."""
+        if given.asks_consent and not is_http(given.url):
+            raise unprocessable("Only an HTTP endpoint can be asked for its consent", *CONSENT)
 
     @staticmethod
     def consent(rights: Rights, application: Application, given: EndpointFields, stored: Endpoint | None) -> None:

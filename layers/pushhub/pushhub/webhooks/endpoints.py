@@ -15,13 +15,11 @@ from pushhub.engine.model.reach import Reach
 from pushhub.webhooks.applications import found_application
 from pushhub.webhooks.consent import Questions, allowed_rate, digest_of
 from pushhub.webhooks.credentials import opened
-from pushhub.webhooks.endpoint_checks import CONSENT
 from pushhub.webhooks.model.endpoint import Endpoint, EndpointFields, OpenQuestion
 from pushhub.webhooks.model.ids import Kind, is_id, new_id
 from pushhub.webhooks.model.page import Page, Window, page_of, span_of
-from pushhub.webhooks.model.refusals import Refused, conflict, not_found, unprocessable
+from pushhub.webhooks.model.refusals import Refused, conflict, not_found
 from pushhub.webhooks.signatures import check_fit
-from pushhub.webhooks.wire.endpoint import is_http
 from pushhub.webhooks.wire.fields import NAME
 
 if TYPE_CHECKING:
@@ -86,14 +84,7 @@ class WebhooksEndpoints(Component):
             NotFound: There is no such application any more.
         """
         given, headers = wanted.fields, wanted.headers
-        self.checks.check(application.project, given, rights)
-        self.checks.consent(rights, application, given, None)
-        self.checks.headers(given, headers)
-        if wanted.key is not None and not self.checks.signs(given.url):
-            raise unprocessable("An endpoint with such a url has no signature, so it takes no secret", "body", "secret")
-        schemes = signatures()
-        if schemes and wanted.key is not None and not any(each.scheme.standard for each in schemes):
-            raise unprocessable("None of the signatures uses this secret: each has its own", "body", "secret")
+        schemes = self.checks.new(application, wanted, signatures, rights)
         now = self.clock.now()
         named = Endpoint(
             project=application.project,
@@ -237,10 +228,7 @@ class WebhooksEndpoints(Component):
         key = rotation.key or new_key()
 
         def change(stored: Endpoint) -> Endpoint:
-            if not self.signatures.signs_with_keys(stored):
-                raise Refused(
-                    400, "own_signatures", "This secret signs nothing: each of the endpoint's signatures has its own"
-                )
+            self.signatures.check_rotatable(stored)
             now = self.clock.now()
             try:
                 ring = self.keys(stored).rotated(key, grace_ms=rotation.grace_s * 1000, now=now)
@@ -280,8 +268,7 @@ class WebhooksEndpoints(Component):
         wanted = endpoint.fields.cloud_events
         if wanted is None or not wanted.consent:
             return None
-        if not is_http(endpoint.fields.url):
-            raise unprocessable("Only an HTTP endpoint can be asked for its consent", *CONSENT)
+        self.checks.askable(endpoint.fields)
         return self.questions.ask(endpoint, callback=wanted.callback)
 
     def _consent(self, there: Endpoint, given: EndpointFields) -> Callable[[Endpoint, Endpoint], Endpoint]:

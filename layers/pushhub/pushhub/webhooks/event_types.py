@@ -96,7 +96,7 @@ class WebhooksEventTypes(Component):
 
     def check(self, name: str, wanted: WantedEventType) -> None:
         """Check that an event type could be created."""
-        _check(self._new("", name, wanted), wanted)
+        check_event_type(name, wanted, self.clock.now())
 
     def patch(self, project_id: str, name: str, wanted: WantedEventType) -> EventType:
         """Change some settings of an event type."""
@@ -150,8 +150,7 @@ class WebhooksEventTypes(Component):
         return list(islice(self.store.event_types(project_id, span_of(Window())), most))
 
     def _new(self, project_id: str, name: str, wanted: WantedEventType) -> EventType:
-        now = self.clock.now()
-        return EventType(project=project_id, name=name, created_at=now, updated_at=now, **wanted.settings)
+        return _new(project_id, name, wanted, self.clock.now())
 
     def _with(self, event_type: EventType, wanted: WantedEventType) -> EventType:
         return replace(event_type, updated_at=self.clock.now(), **wanted.settings)
@@ -171,6 +170,22 @@ class WebhooksEventTypes(Component):
             return self.store.put_event_type(after)
 
         return until_saved(once, doing="changing an event type")
+
+
+def check_event_type(name: str, wanted: WantedEventType, now: int) -> None:
+    """Check that an event type could be created, or replaced.
+
+    Raises:
+        NotFound: No event type can have this name.
+        Unprocessable: A schema cannot be used or is too large.
+    """
+    if NAME.fullmatch(name) is None:
+        raise not_found()
+    _check(_new("", name, wanted, now), wanted)
+
+
+def _new(project_id: str, name: str, wanted: WantedEventType, now: int) -> EventType:
+    return EventType(project=project_id, name=name, created_at=now, updated_at=now, **wanted.settings)
 
 
 def _check(event_type: EventType, wanted: WantedEventType) -> None:

@@ -22,7 +22,7 @@ from pushhub.egress.url import InvalidTarget, wire_url
 from pushhub.engine.component import Component
 from pushhub.engine.ends import EndNote, scheme_note
 from pushhub.web.signatures import by_header, renewed
-from pushhub.webhooks.model.refusals import unprocessable
+from pushhub.webhooks.model.refusals import Refused, unprocessable
 from pushhub.webhooks.wire.endpoint import is_http
 from pushhub.webhooks.wire.signatures import FIELD, secret_scheme_view
 
@@ -60,6 +60,17 @@ class EndpointSignatures(Component):
         """
         now = self.clock.now()
         return not endpoint.signatures or any(each.standard and each.signs_at(now) for each in endpoint.signatures)
+
+    def check_rotatable(self, endpoint: Endpoint) -> None:
+        """Check that another key of an endpoint's own would sign anything.
+
+        Raises:
+            Refused: It would not (400).
+        """
+        if not self.signs_with_keys(endpoint):
+            raise Refused(
+                400, "own_signatures", "This secret signs nothing: each of the endpoint's signatures has its own"
+            )
 
     def secret(self, endpoint: Endpoint) -> str:
         """The secret by which an endpoint's receiver verifies: for an Ed25519 key, its public half; where its own keys

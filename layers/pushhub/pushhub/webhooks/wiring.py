@@ -272,7 +272,7 @@ class Webhooks:
         return WebhooksEndpoints(
             applications=ports.applications,
             store=ports.endpoints,
-            checks=EndpointChecks(event_types=self.event_types, targets=lambda: self._engine.targets),
+            checks=EndpointChecks(missing_types=self.event_types.missing, targets=lambda: self._engine.targets),
             changes=EndpointChanges(
                 store=ports.endpoints,
                 notes=self._engine.change_notes,

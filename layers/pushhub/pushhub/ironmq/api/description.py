@@ -366,6 +366,12 @@ _SCHEMAS["IronmqForecast"] = answer(
 )
 
 _QUEUE_WANTED = request({"queue": ref("IronmqQueueSettings")})
+_QUEUE_PLANNED = request(
+    {
+        "queue": ref("IronmqQueueSettings"),
+        "dry_run": boolean("Only check it: the answer is the queue that there would be, and nothing is stored."),
+    }
+)
 _SUBSCRIBERS_WANTED = request({"subscribers": array(ref("IronmqSubscriber"), minItems=1)}, needs=("subscribers",))
 _MESSAGES_SHOWN = answer({"messages": array(ref("IronmqMessage"))})
 _RESERVATION_FIELD: dict[str, Schema] = {"reservation_id": text("From the answer to the reservation.", minLength=1)}
@@ -450,7 +456,7 @@ DESCRIPTION = ApiDescription(
         "ironmq.put_queue": Described(
             means="Without `push` it is a pull queue. The type of an existing queue cannot change, unless `convert` "
             "makes a pull queue a push queue.",
-            request=_QUEUE_WANTED,
+            request=_QUEUE_PLANNED,
             sent={"queue": {"type": "multicast", "push": _PUSH}},
             answer=answer({"queue": ref("IronmqQueue")}),
             answered={"queue": _QUEUE},

@@ -9,6 +9,7 @@ from pushhub.ironmq.wire.queues import parse_page, parse_queue, render_queue, re
 from pushhub.ironmq.wire.subscribers import parse_named, parse_removals, parse_replay, parse_subscriber_request
 from pushhub.web.api import Body, Route
 from pushhub.web.http import Response
+from pushhub.web.json import boolean
 
 if TYPE_CHECKING:
     from pushhub.engine.model.queue import Queue
@@ -27,6 +28,10 @@ def _list(hub: IronUseCases, call: IronCall) -> Response:
 
 def _put(hub: IronUseCases, call: IronCall) -> Response:
     settings = parse_queue(call.fields)
+    if boolean(call.fields, "dry_run"):
+        return Response(
+            status=200, body={"queue": render_queue(hub.queues.planned(call.project, call.queue, settings))}
+        )
     queue = hub.queues.put(call.project, call.queue, settings)
     left = {"left": hub.conversion.run(queue)} if settings.convert and queue.converted_at else {}
     return Response(status=200, body={"queue": render_queue(queue) | left})
