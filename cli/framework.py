@@ -19,15 +19,21 @@ def _as_json(context: click.Context, _: click.Parameter, value: bool) -> None:
         context.obj.as_json = True
 
 
+def _profile(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.obj.profile = value
+
+
 class Command(click.Command):
-    """A command that also accepts ``--json`` after its name."""
+    """A command that also accepts ``--json`` and ``--profile`` after its name."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        option = click.Option(
+        as_json = click.Option(
             ["--json"], is_flag=True, expose_value=False, callback=_as_json, help="Print results as JSON."
         )
-        self.params.append(option)
+        profile = click.Option(["--profile"], expose_value=False, callback=_profile, help="One of your profiles.")
+        self.params += [as_json, profile]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it. A dry run ends where something would be changed, which is said. What was changed is kept in the audit
@@ -80,6 +86,16 @@ class LazyGroup(Group):
         module, _, name = self._lazy[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(f".{module}", __package__), name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is typed; for one that there is not, say which it may have been."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            # click knows those that are imported already, which are none.
+            raise click.NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from None
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands."""

@@ -11,7 +11,7 @@ from ..answers import section, sections
 from ..dry import changes
 from ..framework import Group, ask, destructive
 from ..hub import HubOptions
-from .queues import complete
+from .queues import QUEUE_NAME
 
 if TYPE_CHECKING:
     from ..rest import Rest
@@ -41,7 +41,7 @@ def list_alerts(hub: HubOptions) -> None:
 @click.argument("threshold", type=int)
 @click.option("--url", required=True, help="Where it is sent.")
 @click.option("--slack", is_flag=True, help="The URL is an incoming webhook of Slack.")
-@click.option("--queue", shell_complete=complete, help="The queue it watches; the whole project by default.")
+@click.option("--queue", type=QUEUE_NAME, help="The queue it watches; the whole project by default.")
 @click.option("--subscriber", help="The subscriber: by name with --queue, or an endpoint by its id.")
 @click.option("--minutes", type=int, help="The time it counts in, 5 to 60; 15 by default.")
 @changes

@@ -15,11 +15,13 @@ from ..hub import HubOptions
 from ..replaying import ErrorQueue
 from ..rest import Refused, Rest, segment
 from .post import send
-from .queues import complete
+from .queues import QUEUE_NAME
 
 PAGES = 100
 MOST_PAGES = 100_000
 REFUSED = "refused"
+PROGRESS_EVERY = 20
+"""Messages after which a person who waits is told how far it is."""
 
 
 def _app(app: str, rest: str = "") -> str:
@@ -32,11 +34,14 @@ def _app(app: str, rest: str = "") -> str:
 @click.option("--app", help="For a webhook: the application.")
 @click.option("--endpoint", help="For a webhook: the endpoint.")
 @changes
+@destructive
 @click.pass_obj
-def retry(hub: HubOptions, *, message: str | None, app: str | None, endpoint: str | None, waiting: bool) -> int:
+def retry(
+    hub: HubOptions, *, message: str | None, app: str | None, endpoint: str | None, waiting: bool, yes: bool
+) -> int:
     """Try a message again now: one of the store, or a webhook (--app, --endpoint).
 
-    The exit code is 1 if one could not be tried.
+    The exit code is 1 if one could not be tried. Before all that wait are tried (--waiting), it asks.
     """
     rest = hub.rest()
     if waiting == (message is not None):
@@ -53,7 +58,13 @@ def retry(hub: HubOptions, *, message: str | None, app: str | None, endpoint: st
     if hub.dry_run:
         hub.show({"message": each, "state": "would be tried"} for each in ids)
         return 0
-    rows = [_attempt(rest, each) for each in ids]
+    if waiting and ids:
+        ask(f"Send {len(ids)} messages again now?", yes=yes)
+    rows = []
+    for count, each in enumerate(ids, 1):
+        if count % PROGRESS_EVERY == 0:
+            hub.note(f"tried {count} of {len(ids)}")
+        rows.append(_attempt(rest, each))
     hub.show(rows)
     return 1 if any(each["state"].startswith(REFUSED) for each in rows) else 0
 
@@ -81,16 +92,14 @@ def _attempt(rest: Rest, message: str) -> dict[str, Any]:
 
 
 @click.command(cls=Command)
-@click.argument("error_queue", required=False, shell_complete=complete)
-@click.option(
-    "--to", "target", help="The queue; by default each goes back to where it failed.", shell_complete=complete
-)
+@click.argument("error_queue", required=False, type=QUEUE_NAME)
+@click.option("--to", "target", help="The queue; by default each goes back to where it failed.", type=QUEUE_NAME)
 @click.option("--limit", type=click.IntRange(min=1), default=1_000_000, help="Maximum number of messages.")
 @click.option("--app", help="For webhooks: the application.")
 @click.option("--endpoint", help="For webhooks: the endpoint.")
 @click.option("--since", type=Duration(), help="For webhooks: from how far back: 2h, 7d.")
 @click.option("--missing", is_flag=True, help="Webhooks that were never tried, instead of those that failed.")
-@click.option("--queue", help="For a subscriber: its queue.", shell_complete=complete)
+@click.option("--queue", help="For a subscriber: its queue.", type=QUEUE_NAME)
 @click.option("--subscriber", help="The subscriber that missed them; each gets one more try.")
 @changes
 @click.pass_obj
@@ -106,19 +115,22 @@ def replay(
     missing: bool,
     queue: str | None,
     subscriber: str | None,
-) -> None:
+) -> int:
     """Send failed messages again: those of an error queue, those that a queue gave up at a subscriber (--queue,
     --subscriber), or those that an endpoint missed (--app, --endpoint, --since).
 
     What is in the error queue now is sent once, to the subscriber that missed it and to no other. An error message is
     deleted once its message has arrived; otherwise it stays, so a message may come twice but is never lost.
+
+    The exit code is 1 if a message of the error queue stays in it, or if none could be sent again.
     """
     rest = hub.rest()
     if queue is not None or subscriber is not None:
         if queue is None or subscriber is None or error_queue or app or endpoint:
             raise click.UsageError("for a subscriber, give --queue and --subscriber")
-        hub.show([_replayed_at(hub, rest, queue, subscriber)])
-        return
+        counted = _replayed_at(hub, rest, queue, subscriber)
+        hub.show([counted])
+        return 1 if counted["found"] and not (counted["replayed"] or hub.dry_run) else 0
     if app or endpoint:
         if error_queue or not (app and endpoint and since is not None):
             raise click.UsageError("for webhooks, give --app, --endpoint and --since")
@@ -126,7 +138,7 @@ def replay(
         start = (datetime.now(UTC) - timedelta(milliseconds=since)).isoformat().replace("+00:00", "Z")
         path = _app(app, f"/endpoint/{segment(endpoint)}/{kind}")
         hub.show([fields(rest.call("POST", path, {"since": start}))])
-        return
+        return 0
     if error_queue is None:
         raise click.UsageError("give an ERROR_QUEUE, or --queue and --subscriber, or --app, --endpoint and --since")
     replayed = ErrorQueue(
@@ -138,8 +150,12 @@ def replay(
     )
     if hub.dry_run:
         hub.show(replayed.look(limit))
-        return
-    hub.show([{"queue": error_queue, **replayed.run(limit)}])
+        return 0
+    ended = replayed.run(limit)
+    hub.show([{"queue": error_queue, **ended}])
+    if not ended.total():
+        hub.note(f"there was nothing in {error_queue}, or others have reserved it")
+    return 1 if ended["left"] else 0
 
 
 def _replayed_at(hub: HubOptions, rest: Rest, queue: str, subscriber: str) -> dict[str, Any]:
@@ -162,7 +178,7 @@ def _replayed_at(hub: HubOptions, rest: Rest, queue: str, subscriber: str) -> di
 
 @click.command(cls=Command)
 @click.argument("message")
-@click.option("--queue", help="The queue it is in.", shell_complete=complete)
+@click.option("--queue", help="The queue it is in.", type=QUEUE_NAME)
 @click.option("--app", help="For a webhook: the application.")
 @changes
 @destructive

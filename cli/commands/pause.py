@@ -8,11 +8,11 @@ from ..answers import sections
 from ..dry import changes
 from ..framework import Command
 from ..hub import HubOptions
-from .queues import complete
+from .queues import QUEUE_NAME
 
 
 @click.command(cls=Command)
-@click.argument("queue", shell_complete=complete)
+@click.argument("queue", type=QUEUE_NAME)
 @click.argument("subscriber")
 @changes
 @click.pass_obj
@@ -22,7 +22,7 @@ def pause(hub: HubOptions, queue: str, subscriber: str) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("queue", shell_complete=complete)
+@click.argument("queue", type=QUEUE_NAME)
 @click.argument("subscriber")
 @changes
 @click.pass_obj

@@ -14,7 +14,7 @@ from ..framework import Command
 from ..hub import HubOptions
 from ..rest import Refused, Rest, Unreachable
 from ..terminal import printable
-from .queues import complete
+from .queues import QUEUE_NAME
 
 BATCH = 100
 """Messages in one request: the hub's limit."""
@@ -25,7 +25,7 @@ ESCAPED = 6
 
 
 @click.command(cls=Command)
-@click.argument("queue", shell_complete=complete)
+@click.argument("queue", type=QUEUE_NAME)
 @click.argument("body", required=False)
 @click.option("--file", type=click.File("rb"), help="A file with the body; - is standard input.")
 @click.option("--ndjson", type=click.File("rb"), help="A file with a message on each line; - is standard input.")

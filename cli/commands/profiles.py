@@ -9,6 +9,7 @@ import click
 
 from ..framework import Group
 from ..hub import HubOptions
+from ..rest import Refused, Unreachable
 from ..settings import Profile, Profiles
 
 
@@ -38,13 +39,32 @@ def list_profiles(hub: HubOptions) -> None:
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of asking for it.")
 @click.pass_obj
 def set_profile(hub: HubOptions, /, *, name: str, token_stdin: bool, **given: str) -> None:
-    """Save a profile. Asks for its token, so that it stays out of the shell's history."""
+    """Save a profile. Asks for its token, so that it stays out of the shell's history, and tries it: one that the hub
+    refuses is not kept. One whose hub does not answer now is.
+    """
     if not given["url"].startswith(("http://", "https://")):
         raise click.UsageError("--url must begin with http:// or https://")
     token = sys.stdin.readline() if token_stdin else click.prompt("Token", hide_input=True)
+    made = Profile(**{**given, "url": given["url"].rstrip("/"), "token": token.strip()})
+    _try(hub, made)
     kept = Profiles()
-    kept.put(name, Profile(**{**given, "url": given["url"].rstrip("/"), "token": token.strip()}))
+    kept.put(name, made)
     hub.note(f"kept in {kept.file}; use it with --profile {name} or PUSHHUB_PROFILE={name}")
+
+
+def _try(hub: HubOptions, made: Profile) -> None:
+    """Ask the hub for something that only the project's token may see.
+
+    Raises:
+        click.ClickException: The hub refuses it, or something else than a hub answers.
+    """
+    rest = hub.rest_of(made.url, made.project, made.token)
+    try:
+        rest.call("GET", rest.queues, query={"per_page": "1"})
+    except Unreachable as error:
+        hub.note(f"not tried, as {error.message}")
+    except Refused as error:
+        raise click.ClickException(f"not kept: {error.message}") from error
 
 
 @profiles.command("remove")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from pushhub.base.errors import Invalid
 from pushhub.base.json_text import read
+from pushhub.ironmq.wire.names import check_queue_name
 
 from ..answers import Odd, section, sections, text
 from ..dry import changes
@@ -38,8 +40,30 @@ def names(rest: Rest, prefix: str = "") -> list[str]:
     return found
 
 
+class QueueName(click.ParamType[str]):
+    """A queue's name, by the hub's own rule: a wrong one is told before anything is asked."""
+
+    name = "queue"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it is."""
+        try:
+            return check_queue_name(value, "a queue's name")
+        except Invalid as error:
+            self.fail(f"{value!r}: {error}", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names of queues that begin like this; none if the hub does not answer."""
+        return complete(ctx, param, incomplete)
+
+
+QUEUE_NAME = QueueName()
+
+
 def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of queues that begin like this; none if the hub does not answer."""
+    """Names of queues that begin like this, for what may also be something else's name; none if the hub does not
+    answer.
+    """
     root = context.find_root().params
     try:
         hub = HubOptions(profile=root.get("profile"), stack=root.get("stack"))
@@ -63,7 +87,7 @@ def list_queues(hub: HubOptions, prefix: str) -> None:
 
 
 @queues.command("show")
-@click.argument("name", shell_complete=complete)
+@click.argument("name", type=QUEUE_NAME)
 @click.pass_obj
 def show_queue(hub: HubOptions, name: str) -> None:
     """Show a queue with its settings and subscribers."""
@@ -81,7 +105,7 @@ def show_queue(hub: HubOptions, name: str) -> None:
 
 
 @queues.command("create")
-@click.argument("name")
+@click.argument("name", type=QUEUE_NAME)
 @click.option(
     "--type", type=click.Choice(["pull", "multicast", "unicast"]), help="pull by default, multicast with --push."
 )
@@ -119,7 +143,7 @@ def create_queue(
 
 
 @queues.command("delete")
-@click.argument("name", shell_complete=complete)
+@click.argument("name", type=QUEUE_NAME)
 @changes
 @destructive
 @click.pass_obj

@@ -27,6 +27,11 @@ WAIT_S = 1.0
 LONGEST_S = 1_800
 """A search that runs longer is not waited for."""
 
+NOT_FOUND = (
+    "only fields that were named before the message came are searched: search_fields of a queue, searchFields of an "
+    "application, search_fields of a mapping. A message's id is found with --past."
+)
+
 
 @click.command(cls=Command)
 @click.argument("value", required=False)
@@ -58,7 +63,10 @@ def search(
         return
     if not value or any(wanted.values()) or since or until:
         raise click.UsageError("give a VALUE alone, or --past")
-    hub.show(_found(rest, value))
+    rows = list(_found(rest, value))
+    hub.show(rows)
+    if not rows:
+        hub.note(NOT_FOUND)
 
 
 def _found(rest: Rest, value: str) -> Iterator[dict[str, Any]]:

@@ -43,12 +43,13 @@ class Typed:
         self._capsys = capsys
         self._monkeypatch = monkeypatch
         self.errors = ""
+        self.printed = ""
 
     def __call__(self, *words: str, code: int = 0, given: bytes = b"", person: bool = False) -> str:
         self._monkeypatch.setattr("sys.stdin", _Input(given, person=person))
         assert run([*words]) == code, self._capsys.readouterr()
         printed = self._capsys.readouterr()
-        self.errors = printed.err
+        self.errors, self.printed = printed.err, printed.out
         return printed.out
 
     def json(self, *words: str, code: int = 0, given: bytes = b"") -> Any:

@@ -12,6 +12,7 @@ import pytest
 from cli.__main__ import main
 from tests.cli.conftest import Typed
 from tests.cli.served_hub import TOKEN, ServedHub
+from tests.cli.test_messages import SHOP as SHOP_URL
 from tests.cli.test_messages import failed, given_up, waiting
 from tests.cli.test_projects import Operator, operator
 from tests.cli.test_webhooks import GATE, OPERATIONAL, SHOP, asked, with_endpoints
@@ -202,7 +203,7 @@ def test_the_same_words_without_it_do_write(
     hub: ServedHub, typed: Typed, tmp_path: Path, command: str, words: tuple[tuple[str, ...], ...]
 ) -> None:
     """Or the test above would prove nothing."""
-    given_up(hub, 2)
+    given_up(hub, 2).sender.script(SHOP_URL, 200)
     typed("alerts", "set", "here", "given-up", "5", "--url", "https://x.example")
     places = files(hub, tmp_path)
     before = len(hub.writes)

@@ -48,7 +48,7 @@ def test_an_error_queue_is_replayed_once_and_only_to_who_missed_it(hub: ServedHu
     world = given_up(hub, count)
     assert sizes(typed) == count
     # When it is replayed, then that ends: each message is sent once more, to that subscriber, and stays
-    assert typed.json("replay", "errors") == [{"queue": "errors", "sent": 0, "left": count}]
+    assert typed.json("replay", "errors", code=1) == [{"queue": "errors", "sent": 0, "left": count}]
     assert "shop failed again: 500" in typed.errors
     assert (len(world.sender.requests_to(SHOP)), len(world.sender.requests_to(CRM))) == (2 * count, count)
     assert sizes(typed) == count
@@ -58,6 +58,9 @@ def test_an_error_queue_is_replayed_once_and_only_to_who_missed_it(hub: ServedHu
     assert (len(world.sender.requests_to(SHOP)), len(world.sender.requests_to(CRM))) == (3 * count, count)
     assert sizes(typed) == 0
     assert typed.json("queues", "show", "orders")[0]["size"] == 0
+    # When there is nothing left to replay, then that is said, and is no failure
+    typed("replay", "errors")
+    assert "there was nothing in errors" in typed.errors
 
 
 def test_a_replay_takes_what_was_there_when_it_began(hub: ServedHub, typed: Typed) -> None:
@@ -92,7 +95,7 @@ def test_what_cannot_go_back_stays_and_is_told(hub: ServedHub, typed: Typed) -> 
     typed("post", "errors", "[]")
     rest = Rest(hub.base_url, PROJECT, "t0ken")
     rest.call("DELETE", rest.queue("orders", "/subscribers"), {"subscribers": [{"name": "shop"}]})
-    assert typed.json("replay", "errors") == [{"queue": "errors", "sent": 0, "left": 5}]
+    assert typed.json("replay", "errors", code=1) == [{"queue": "errors", "sent": 0, "left": 5}]
     for said in ("has expired or was deleted", "gone is no push queue", "Subscriber not found", "not an error message"):
         assert said in typed.errors
     # Then they are all there, and can be taken at once
@@ -107,7 +110,7 @@ def test_an_error_queue_is_posted_to_another_queue(hub: ServedHub, typed: Typed)
     typed("post", "errors", failed("orders", body_left_out=True))
     typed("post", "errors", "[]")
     # When it is replayed to a queue
-    assert typed.json("replay", "errors", "--to", "again") == [{"queue": "errors", "sent": 2, "left": 2}]
+    assert typed.json("replay", "errors", "--to", "again", code=1) == [{"queue": "errors", "sent": 2, "left": 2}]
     assert "its body is not in the error message" in typed.errors
     assert "it is not an error message" in typed.errors
     # Then everything that can be sent is in that queue, and only that has left the error queue
@@ -167,9 +170,15 @@ def waiting(hub: ServedHub) -> str:
 
 def test_a_message_of_a_store_is_tried_again(hub: ServedHub, typed: Typed) -> None:
     message = waiting(hub)
-    [shown] = typed.json("retry", "--waiting")
+    # When nobody can be asked, or the person says no, then nothing is sent
+    typed("retry", "--waiting", code=2)
+    typed("retry", "--waiting", given=b"n\n", person=True, code=130)
+    assert "Send 1 messages again now?" in typed.errors + typed.printed
+    assert hub.writes == []
+    [shown] = typed.json("retry", "--waiting", "--yes")
     assert (shown["message"], shown["type"]) == (message, "order:new")
     hub.worlds["hub"].world.run(seconds=1)
+    # When nothing waits, then there is nothing to ask
     assert typed.json("retry", "--waiting") == []
     # When it is already done, or there is none, then the command says so, and fails
     assert "refused" in typed.json("retry", message, code=1)[0]["state"]

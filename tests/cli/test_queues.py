@@ -172,6 +172,21 @@ def test_a_post_says_when_its_queue_does_not_exist(hub: ServedHub, typed: Typed)
     assert [each["name"] for each in typed.json("queues", "list")] == ["orders", "ordres"]
 
 
+@pytest.mark.parametrize("words", [["post", "a/b", "x"], ["queues", "show", ""], ["pause", "a\tb", "shop"]])
+def test_a_name_that_no_queue_can_have_is_told_before_anything_is_asked(
+    hub: ServedHub, typed: Typed, words: list[str]
+) -> None:
+    typed(*words, code=2)
+    assert "a queue's name must not" in typed.errors
+    assert hub.asked == []
+
+
+@pytest.mark.parametrize(("typo", "meant"), [("quues", "queues"), ("lisen", "listen")])
+def test_a_command_that_is_misspelt_is_told_which_was_meant(typed: Typed, typo: str, meant: str) -> None:
+    typed(typo, code=2)
+    assert f"Did you mean '{meant}'?" in typed.errors
+
+
 def test_an_empty_standard_input_is_no_message(hub: ServedHub, typed: Typed) -> None:
     # As when the program before the pipe failed
     assert "standard input is empty" in _error(typed, "post", "q", code=2)

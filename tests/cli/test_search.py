@@ -49,7 +49,9 @@ def test_a_message_is_found_by_a_named_field(hub: ServedHub, typed: Typed) -> No
     (found,) = typed.json("search", "4711")
     assert (found["of"], found["field"]) == ("orders", "order")
     assert found["message"] in json.dumps(message)
+    # And where nothing is found, then it is said what was looked through
     assert typed("search", "4712").strip() == "none"
+    assert "search_fields of a queue" in typed.errors
 
 
 def test_the_past_is_searched_with_progress_and_shown_newest_first(hub: ServedHub, typed: Typed) -> None:
