@@ -17,6 +17,7 @@ from pushhub.base.credentials import MASK, named_like_a_secret
 from pushhub.base.errors import (
     Conflict,
     Contended,
+    NotFound,
     Overdue,
     Overloaded,
     RequestRefused,
@@ -156,6 +157,11 @@ class Dialect(ABC, Generic[CallT]):
         section 11.6.1).
         """
 
+    def no_route(self, path: str) -> NotFound:
+        """The refusal of a request to a path that no route has, after :meth:`path`."""
+        del path
+        return NotFound()
+
     @abstractmethod
     def failed(self) -> Response:
         """The response to a fault: says that it failed, not why."""
@@ -218,7 +224,10 @@ class Api(Generic[UseCasesT_contra, CallT]):
         path = self._dialect.path(request)
         if request.method == "OPTIONS":
             return _allowing(self._dialect.options(), self._router.allowed(path))
-        route, names = self._router.find(request.method, path)
+        try:
+            route, names = self._router.find(request.method, path)
+        except NotFound:
+            raise self._dialect.no_route(path) from None
         if len(request.body) > self._dialect.max_request_bytes:
             raise TooLarge(self._dialect.max_request_bytes)
         call = self._dialect.admit(route, request, names)

@@ -24,6 +24,7 @@ from pushhub.web.api import Auth, Dialect, Route
 from pushhub.web.audit import Identity
 from pushhub.web.http import NO_CONTENT, MethodNotAllowed, Request, Response
 from pushhub.webhooks.api.call import Caller, WebhooksCall
+from pushhub.webhooks.model.not_offered import not_offered
 from pushhub.webhooks.model.portal import PortalAccess, capability_for, is_only_looking, named_by
 from pushhub.webhooks.model.refusals import Refused, Unprocessable, insufficient, not_found
 from pushhub.webhooks.wire.fields import NAME
@@ -187,6 +188,13 @@ class WebhooksDialect(Dialect[WebhooksCall]):
             if isinstance(error, Conflict)
             else None
         )
+
+    def no_route(self, path: str) -> NotFound:
+        """What Svix's cloud would have there is named, if it is that."""
+        feature = not_offered(path)
+        if feature is None:
+            return NotFound()
+        return NotFound(f"This hub does not offer {feature} (see docs/webhooks.md, Differences from Svix)")
 
     def failed(self) -> Response:
         """A 500, as JSON: clients parse every answer."""
