@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -16,9 +17,12 @@ from local import emulator, stack
 from local.demonstration import flow, notification_flow, order_flow, webhook_flow
 from local.errors import LocalError
 from local.place import Place
-from local.projects import make
+from local.projects import find, make
 from local.stack import Description
 from pushhub.base.errors import Unavailable
+
+DEMONSTRATION = "demo"
+"""Name of the demonstration's project."""
 
 
 def say(text: str) -> None:
@@ -52,7 +56,7 @@ def run(place: Place, _: argparse.Namespace) -> None:
     show(description, place)
     failed = ""
     try:
-        failed = demonstrate(description)
+        failed = demonstrate(description, place)
         if os.environ.get("PUSHHUB_DEMO_ONLY") != "1":
             show(description, place)
             if failed:
@@ -71,8 +75,14 @@ def run(place: Place, _: argparse.Namespace) -> None:
         raise LocalError(f"the demonstration failed: {failed}")
 
 
-def demonstrate(description: Description) -> str:
-    """Show the main jobs on the running stack; return why that failed, or an empty text."""
+def demonstrate(description: Description, place: Place) -> str:
+    """Show the main jobs on the running stack, in a project of their own: the user's stays empty until they begin.
+
+    Returns:
+        Why that failed, or an empty text.
+    """
+    own = demonstration_project(description, place)
+    say(f"The demonstration works in the project {DEMONSTRATION}: {console(own)}\n")
     parts = {
         "": flow.run,
         "\nAn order through the hub protocol:": order_flow.run,
@@ -83,12 +93,25 @@ def demonstrate(description: Description) -> str:
         if title:
             say(title)
         try:
-            asyncio.run(part(description, say))
+            asyncio.run(part(own, say))
         except LocalError as error:
             return str(error)
         except Exception as error:  # noqa: BLE001 (whatever happens to the demonstration, the hub stays up)
             return repr(error)
     return ""
+
+
+def demonstration_project(description: Description, place: Place) -> Description:
+    """How to reach the stack as the demonstration's project, which is made the first time."""
+    made = find(DEMONSTRATION, place.projects)
+    if made is None:
+        made = make(stack.aws(description), description.outputs["ConfigTableName"], DEMONSTRATION, place.projects)
+    return replace(description, project_id=made.project_id, token=made.token)
+
+
+def console(description: Description) -> str:
+    """The console's address, signed in: the part after # stays in the browser."""
+    return f"{description.base_url}/console#project={description.project_id}&token={description.token}"
 
 
 def wait_while_up(place: Place) -> None:
@@ -126,8 +149,7 @@ def show(description: Description, place: Place) -> None:
         f"  base URL  {description.base_url}\n"
         f"  project   {description.project_id}\n"
         f"  token     {description.token}\n"
-        # The part after # stays in the browser, which signs in with it.
-        f"  console   {description.base_url}/console#project={description.project_id}&token={description.token}\n"
+        f"  console   {console(description)}\n"
         f"  all this and more in {place.description}\n"
     )
 

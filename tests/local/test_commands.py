@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,7 @@ def test_run_outlives_its_demonstration(
     monkeypatch.setattr("local.stack.up", lambda *_: description)
     monkeypatch.setattr("local.stack.down", lambda *_: calls.append("down"))
     monkeypatch.setattr("local.demonstration.flow.run", fails)
+    monkeypatch.setattr(commands, "demonstration_project", lambda shown, _: shown)
     monkeypatch.setattr(commands, "wait_while_up", stays_up)
     # When it is run, until Ctrl-C
     line = fails_with(capsys, "run")
@@ -190,15 +192,20 @@ def test_run_outlives_its_demonstration(
     assert "the demonstration failed" in line
 
 
-def test_a_demonstration_that_failed_is_said_while_the_hub_is_up(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async def fails(*_: object) -> None:
+def test_a_demonstration_that_failed_is_said_while_the_hub_is_up(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a project of the demonstration's own
+    used: list[str] = []
+
+    async def fails(shown: Description, _: object) -> None:
+        used.append(shown.project_id)
         raise LocalError("the hub answered 500 to POST /x")
 
     monkeypatch.setattr("local.demonstration.flow.run", fails)
+    monkeypatch.setattr(commands, "demonstration_project", lambda shown, _: replace(shown, project_id="demo"))
     description = Description(base_url="u", project_id="p", token="t", aws_endpoint_url="a", region="r", outputs={})
-    assert commands.demonstrate(description) == "the hub answered 500 to POST /x"
+    assert commands.demonstrate(description, Place(home=home)) == "the hub answered 500 to POST /x"
+    # Then it worked there, and nothing is left in the user's
+    assert used == ["demo"]
 
 
 def test_logs_of_a_stack_that_does_not_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from local.__main__ import demonstration_project
 from local.demonstration import flow, notification_flow, webhook_flow
 from tests.stack.running import RunningStack
 
@@ -56,3 +57,14 @@ def test_it_shows_a_webhook_whose_signature_fits(stack: RunningStack) -> None:
     # Then it checked the signatures on its own
     assert sum("It was delivered with webhook-signature: v1," in each for each in said) == 2
     assert sum(each.startswith("Checked: the signature fits, and fits no other body.") for each in said) == 2
+
+
+def test_it_works_in_a_project_of_its_own(stack: RunningStack) -> None:
+    # Given the project of the demonstration: another than the user's, and the same the next time
+    own = demonstration_project(stack.description, stack.place)
+    assert own.project_id != stack.description.project_id
+    assert demonstration_project(stack.description, stack.place) == own
+    # When the part about webhooks is shown there, then its token opens what it made
+    said: list[str] = []
+    asyncio.run(webhook_flow.run(own, said.append))
+    assert said[-1].startswith("Checked: the signature fits")
