@@ -50,7 +50,11 @@ ADDRESSES = {"/.well-known/webhook-source-ips.json/": _addresses}
 
 
 def answer(hub: Pushhub, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer an HTTP API event with the API that its path belongs to."""
+    """Answer an HTTP API event with the API that its path belongs to. Whoever opens the hub's base URL in a browser is
+    led to the console.
+    """
+    if event.get("rawPath") in ("", "/") and event["requestContext"]["http"]["method"] in ("GET", "HEAD"):
+        return {"statusCode": 302, "headers": {"Location": "/console"}, "body": "", "isBase64Encoded": False}
     with in_time(event, context):
         return handle(
             (
