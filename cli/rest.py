@@ -20,6 +20,8 @@ TIMEOUT_S = 40
 """Seconds for one answer; a long poll takes 28 of them."""
 LONGEST_BYTES = 64 * 1024 * 1024
 """Bytes of an answer that are read; a hub's are shorter than 10 MiB."""
+WARNING_HEADER = "Pushhub-Warning"
+"""What the hub says of settings that it has taken, but that are probably not what was meant."""
 _BLOCK_BYTES = 65_536
 
 
@@ -119,11 +121,14 @@ class Rest:
                 **sent,
             ) as answer:
                 status, content = answer.status_code, _content(answer, time.monotonic() + 2 * timeout)
+                warning = answer.headers.get(WARNING_HEADER)
         except requests.RequestException as error:
             raise Unreachable(f"{self.base_url} did not answer: {_reason(error)}") from error
         # A redirect is not followed: it would take the token elsewhere.
         if not 200 <= status < 300:
             raise Refused(status, _message(content))
+        if warning:
+            click.secho(f"warning: {printable(warning)}", fg="yellow", err=True)
         try:
             return json_text.read(content, last_wins=True) if content else {}
         except json_text.NotJson as error:

@@ -33,6 +33,7 @@ class ServedHub:
         down_after: Number of requests after which it answers no more; None for no limit.
         lives: Whether its functions do their work between requests.
         instead: Answers every request instead of a hub: status and bytes.
+        warning: What the last answer of the hub warned of.
     """
 
     base_url: str = ""
@@ -43,6 +44,7 @@ class ServedHub:
     down_after: int | None = None
     lives: bool = False
     instead: tuple[int, bytes] | None = None
+    warning: str | None = None
 
     @property
     def writes(self) -> list[tuple[str, str]]:
@@ -63,6 +65,7 @@ class ServedHub:
         path, query = unquote(urlsplit(target).path), urlsplit(target).query
         self.asked.append((method, path))
         self.bodies.append(body)
+        self.warning = None
         if self.down_after is not None and len(self.asked) > self.down_after:
             return None
         if self.instead is not None:
@@ -86,6 +89,7 @@ class ServedHub:
         )
         if self.lives:
             world.world.run(seconds=1)
+        self.warning = result["headers"].get("Pushhub-Warning")
         text = result["body"]
         return result["statusCode"], base64.b64decode(text) if result["isBase64Encoded"] else text.encode()
 
@@ -113,6 +117,8 @@ def serving() -> Iterator[ServedHub]:
                 return
             status, content = answer
             self.send_response(status)
+            if hub.warning:
+                self.send_header("Pushhub-Warning", hub.warning)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

@@ -46,6 +46,11 @@ def test_a_queue_is_made_from_a_file(hub: ServedHub, typed: Typed, tmp_path: Pat
     assert "not valid JSON (line 1, column 2)" in _error(typed, "queues", "create", "q", "--from", str(file), code=2)
 
 
+def test_a_setting_that_is_misspelt_is_told(hub: ServedHub, typed: Typed) -> None:
+    typed("queues", "create", "orders", "--from", "-", given=b'{"serch_fields": ["id"]}')
+    assert "warning: serch_fields is not read: did you mean search_fields?" in typed.errors
+
+
 def test_all_pages_of_a_list_are_shown(hub: ServedHub, typed: Typed) -> None:
     for number in range(205):
         typed("queues", "create", f"q{number:03d}")

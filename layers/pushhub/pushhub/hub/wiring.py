@@ -204,6 +204,7 @@ class Hub:
         from pushhub.hub.notices import HubNotices
         from pushhub.hub.settings import HubSettingsOfStore
         from pushhub.web.api import Api
+        from pushhub.web.misspelt import Misspelt
 
         outside, settings = self._outside, self.ports.settings
         use_cases = HubUseCases(
@@ -235,7 +236,8 @@ class Hub:
                 clock=outside.clock,
             ),
         )
-        return Api(routes=ROUTES, use_cases=use_cases, dialect=HubDialect(outside.config))
+        dialect = HubDialect(outside.config)
+        return Api(routes=ROUTES, use_cases=use_cases, dialect=dialect, warnings=Misspelt(self.description))
 
     def _queues(self) -> HubQueues:
         from pushhub.hub.queues import HubQueues

@@ -320,8 +320,10 @@ class Ironmq:
     def _api(self, routes: Sequence[Route[IronUseCases, IronCall]]) -> Api[IronUseCases, IronCall]:
         from pushhub.ironmq.api.dialect import IronDialect
         from pushhub.web.api import Api
+        from pushhub.web.misspelt import Misspelt
 
-        return Api(routes=routes, use_cases=self._use_cases, dialect=IronDialect(self._outside.config))
+        dialect = IronDialect(self._outside.config)
+        return Api(routes=routes, use_cases=self._use_cases, dialect=dialect, warnings=Misspelt(self.description))
 
     @cached_property
     def _use_cases(self) -> IronUseCases:

@@ -340,6 +340,7 @@ class Notifications:
         from pushhub.notifications.api.dialect import NotificationsDialect
         from pushhub.notifications.api.use_cases import NotificationsUseCases
         from pushhub.web.api import Api
+        from pushhub.web.misspelt import Misspelt
 
         use_cases = NotificationsUseCases(
             subscriptions=self.subscriptions,
@@ -349,7 +350,8 @@ class Notifications:
             waiting=self.waiting,
             base_url=self._outside.base_url,
         )
-        return Api(routes=ROUTES, use_cases=use_cases, dialect=NotificationsDialect(self._outside.config))
+        dialect = NotificationsDialect(self._outside.config)
+        return Api(routes=ROUTES, use_cases=use_cases, dialect=dialect, warnings=Misspelt(self.description))
 
     def _topic_target(self) -> TopicTarget:
         from pushhub.notifications.target import TopicTarget

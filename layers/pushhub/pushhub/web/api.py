@@ -8,7 +8,7 @@ the route (or 404 or 405), the size of the body, the caller, the handler; then r
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
@@ -181,8 +181,17 @@ class Dialect(ABC, Generic[CallT]):
         return response
 
 
+WARNING_HEADER = "Pushhub-Warning"
+"""Tells who changed settings what is odd about the change, which was made all the same."""
+
+
 class Api(Generic[UseCasesT_contra, CallT]):
-    """An HTTP API: requests in, responses out."""
+    """An HTTP API: requests in, responses out.
+
+    Args:
+        warnings: Says what is odd about a change of settings that was made, from the route's name and the body
+            (:class:`pushhub.web.misspelt.Misspelt`); None where nothing is.
+    """
 
     def __init__(
         self,
@@ -190,7 +199,9 @@ class Api(Generic[UseCasesT_contra, CallT]):
         routes: Iterable[Route[UseCasesT_contra, CallT]],
         use_cases: UseCasesT_contra,
         dialect: Dialect[CallT],
+        warnings: Callable[[str, bytes], Sequence[str]] | None = None,
     ) -> None:
+        self._warnings = warnings
         self._router = Router((each.method, each.path, each) for each in routes)
         self._use_cases = use_cases
         self._dialect = dialect
@@ -231,9 +242,15 @@ class Api(Generic[UseCasesT_contra, CallT]):
         if len(request.body) > self._dialect.max_request_bytes:
             raise TooLarge(self._dialect.max_request_bytes)
         call = self._dialect.admit(route, request, names)
-        if audit.trail is None or not route.is_audited:
+        if not route.is_audited:
             return route.handler(self._use_cases, call)
-        return self._audited(route, call)
+        response = route.handler(self._use_cases, call) if audit.trail is None else self._audited(route, call)
+        return self._warned(route, request, response)
+
+    def _warned(self, route: Route[UseCasesT_contra, CallT], request: Request, response: Response) -> Response:
+        """The response to a change of settings, with what is odd about it."""
+        told = self._warnings(route.name, request.body) if self._warnings and route.body is Body.JSON else ()
+        return _with_header(response, WARNING_HEADER, "; ".join(told)) if told else response
 
     def _audited(self, route: Route[UseCasesT_contra, CallT], call: CallT) -> Response:
         """Carry out a request that changes something, between two entries of the audit trail."""

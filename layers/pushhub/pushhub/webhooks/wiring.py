@@ -544,6 +544,7 @@ class Webhooks:
     @cached_property
     def api(self) -> WebhooksApi:
         """The whole API."""
+        from pushhub.web.misspelt import Misspelt
         from pushhub.webhooks.api.api import WebhooksApi
         from pushhub.webhooks.api.use_cases import WebhooksUseCases
         from pushhub.webhooks.attempts import WebhooksAttempts
@@ -610,7 +611,7 @@ class Webhooks:
             ),
             base_url=outside.base_url,
         )
-        return WebhooksApi(use_cases=use_cases, dialect=self.dialect)
+        return WebhooksApi(use_cases=use_cases, dialect=self.dialect, warnings=Misspelt(self.description))
 
     def _hurry(self, endpoint: Endpoint) -> None:
         key = endpoint.project, queue_uid(endpoint.app_id), endpoint.endpoint_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -60,14 +60,20 @@ Handler = Callable[[WebhooksUseCases, WebhooksCall], Response]
 class WebhooksApi(Api[WebhooksUseCases, WebhooksCall]):
     """The webhooks API."""
 
-    def __init__(self, *, use_cases: WebhooksUseCases, dialect: WebhooksDialect) -> None:
+    def __init__(
+        self,
+        *,
+        use_cases: WebhooksUseCases,
+        dialect: WebhooksDialect,
+        warnings: Callable[[str, bytes], Sequence[str]] | None = None,
+    ) -> None:
         routes = (
             replace(each, handler=_once(each.handler, secret=each.name in endpoints.SECRET_ANSWERS))
             if each.method == "POST" and each.function is Function.CONTROL and each.name not in _UNKEPT
             else each
             for each in ROUTES
         )
-        super().__init__(routes=routes, use_cases=use_cases, dialect=dialect)
+        super().__init__(routes=routes, use_cases=use_cases, dialect=dialect, warnings=warnings)
 
 
 def _once(handler: Handler, *, secret: bool) -> Handler:

@@ -1,0 +1,93 @@
+"""Names of settings that are probably misspelt, in every API's own description and in a served one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.world import PROJECT
+from tests.web.protocols import served
+
+from pushhub.runtime.hub import PROTOCOLS
+from pushhub.web.api import Body
+from pushhub.web.misspelt import MOST_WARNINGS, Misspelt
+
+CHANGES = [
+    (each, route, described)
+    for each in PROTOCOLS
+    for route in each.routes()
+    if route.is_audited and route.body is Body.JSON
+    for described in [each.description().routes[route.name]]
+    if isinstance(described.sent, dict)
+]
+NAMES = [
+    (each, route, described.sent, name)
+    for each, route, described in CHANGES
+    for name in described.sent
+    if len(name) > 4
+]
+
+
+@pytest.mark.parametrize(("protocol", "route", "described"), CHANGES, ids=lambda each: getattr(each, "name", ""))
+def test_what_the_documents_send_is_spelt_as_it_is_read(protocol: Any, route: Any, described: Any) -> None:
+    assert Misspelt(protocol.description)(route.name, json.dumps(described.sent).encode()) == []
+
+
+@given(st.data())
+def test_a_letter_too_few_is_told_with_the_name_that_was_meant(data: st.DataObject) -> None:
+    # Given any example of a change, and any letter left out of one of its names
+    protocol, route, sent, name = data.draw(st.sampled_from(NAMES))
+    place = data.draw(st.integers(0, len(name) - 1))
+    typo = name[:place] + name[place + 1 :]
+    body = {typo if each == name else each: value for each, value in sent.items()}
+    # Then it is told, with the name that was meant or another one as near
+    [told] = Misspelt(protocol.description)(route.name, json.dumps(body).encode())
+    assert told.startswith(f"{typo} is not read: did you mean ")
+
+
+def test_what_lies_inside_is_looked_at_and_what_is_free_is_not() -> None:
+    told = Misspelt(PROTOCOLS[0].description)
+    push = {"subscribers": [{"name": "a", "url": "https://a.example", "heders": {"X-Heders": "1"}}], "retrys": 3}
+    body = {"queue": {"serch_fields": ["id"], "size": 3, "total_messages": 4, "push": push}}
+    assert sorted(told("ironmq.put_queue", json.dumps(body).encode())) == [
+        "heders is not read: did you mean headers?",
+        "retrys is not read: did you mean retries?",
+        "serch_fields is not read: did you mean search_fields?",
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[",
+        b"[]",
+        b"7",
+        b'{"queue": "serch_fields"}',
+        b'{"queue": {"serch_fields\\r\\nX: y": 1}}',
+        b'{"queue": {"serch_fields": 1}}' + b" " * 65_536,
+        json.dumps({"queue": {"x" * each: 1 for each in range(1, 300)}}).encode(),
+        b'{"queue":' * 90 + b"1" + b"}" * 90,
+    ],
+    ids=lambda each: repr(each[:20]),
+)
+def test_hostile_bodies_are_told_nothing(body: bytes) -> None:
+    assert Misspelt(PROTOCOLS[0].description)("ironmq.put_queue", body) == []
+
+
+def test_a_body_full_of_them_gets_a_few_warnings() -> None:
+    queue = {f"serch_field{each}": 1 for each in range(1_000)}
+    told = Misspelt(PROTOCOLS[0].description)("ironmq.put_queue", json.dumps({"queue": queue}).encode())
+    assert len(told) == MOST_WARNINGS
+
+
+@pytest.mark.parametrize(
+    ("name", "warning"),
+    [("serch_fields", "serch_fields is not read: did you mean search_fields?"), ("search_fields", None)],
+)
+def test_the_change_is_made_and_its_answer_warns(name: str, warning: str | None) -> None:
+    answer = served("ironmq").send("PUT", f"/3/projects/{PROJECT}/queues/orders", {"queue": {name: ["id"]}})
+    assert (answer.status, answer.headers.get("Pushhub-Warning")) == (200, warning)
